@@ -175,7 +175,7 @@ fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
         let text =
             format!("{n}: {state:x} is what somebody had to say, about as long as most posts are");
         let text = PostText::parse(&text).unwrap_or_else(|_| unreachable!("valid"));
-        Command::Publish(Box::new(feed::NewPost::new(id(author), text)))
+        Command::Publish(Box::new(feed::Draft::new(id(author), text)))
     });
     submit_all(&node, &runtime, posts)?;
     node.close();

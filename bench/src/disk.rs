@@ -108,7 +108,7 @@ fn checked(number: u32) -> PostText {
 
 fn post(node: &Node, runtime: &Runtime, ids: &mut Vec<u64>) -> anyhow::Result<()> {
     let author = |n: u32| id(n.wrapping_mul(7_919) % USERS);
-    let posts = (0..POSTS).map(|n| Command::Post { author: author(n), text: checked(n) });
+    let posts = (0..POSTS).map(|n| Command::post(author(n), checked(n)));
     submit_each(node, runtime, posts, |done| match done {
         Done::Posted(PostId(post)) => ids.push(post),
         other => unreachable!("{other:?} is no post"),

@@ -238,7 +238,7 @@ fn newest() -> Page {
 
 fn post(author: u32) -> Request {
     let text = PostText::parse("To everyone").unwrap_or_else(|_| unreachable!("valid"));
-    let post = feed::NewPost::new(UserRef::Id(UserId(author)), text);
+    let post = feed::Draft::new(UserRef::Id(UserId(author)), text);
     Request::from(Command::Publish(Box::new(post)))
 }
 

@@ -4,10 +4,9 @@ use std::iter::repeat;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use feed::media::{MediaCommand, MediaId, NewMediaPost};
 use feed::{
-    Bio, Command, Done, Handle, Lifetime, Name, NewPost, PostEdit, PostId, PostText, Refusal,
-    Sample, SampleId, StoryId, UserEdit, UserId, UserRef,
+    Bio, Command, Done, Draft, Handle, Lifetime, Name, Patch, PostId, PostText, Refusal, Sample,
+    SampleId, StoryId, UserEdit, UserId, UserRef,
 };
 use node::{Node, Request};
 
@@ -66,34 +65,20 @@ impl AppState {
 
     pub(crate) async fn submit_post(
         &self,
-        post: NewPost,
-        media: Vec<MediaId>,
+        draft: Draft,
         key: Option<Key>,
     ) -> Result<Changed<PostId>, ApiError> {
-        let command = match media.is_empty() {
-            true => Command::Publish(Box::new(post)),
-            false => Command::Media(MediaCommand::Publish(Box::new(NewMediaPost { post, media }))),
-        };
         let posted = |done| if let Done::Posted(post) = done { Some(post) } else { None };
-        self.submit(command, key, posted).await
-    }
-
-    /// Submits a post of the 2014 report, which may be a reply by its text alone.
-    pub(crate) async fn submit_tweet(
-        &self,
-        author: UserRef,
-        text: PostText,
-    ) -> Result<PostId, ApiError> {
-        let posted = |done| if let Done::Posted(post) = done { Some(post) } else { None };
-        Ok(self.submit(Command::Post { author, text }, None, posted).await?.value)
+        self.submit(Command::Publish(Box::new(draft)), key, posted).await
     }
 
     pub(crate) async fn submit_post_edit(
         &self,
-        edit: PostEdit,
+        post: PostId,
+        patch: Patch,
         key: Option<Key>,
     ) -> Result<Changed<()>, ApiError> {
-        self.submit(Command::Edit(Box::new(edit)), key, |_| Some(())).await
+        self.submit(Command::edit(post, patch), key, |_| Some(())).await
     }
 
     pub(crate) async fn submit_story(

@@ -8,7 +8,6 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use edge::only;
-use feed::media::MediaCommand;
 use feed::{Command, Idempotency, UserRef};
 use node::IdempotencyKey;
 use smallvec::{SmallVec, smallvec};
@@ -68,9 +67,8 @@ fn scope(command: &Command, client: Client) -> String {
         Command::Unfollow { user, other } => format!("unfollow {} {}", id(user), id(other)),
         Command::Befriend { user, other } => format!("befriend {} {}", id(user), id(other)),
         Command::Unfriend { user, other } => format!("unfriend {} {}", id(user), id(other)),
-        Command::Publish(post) => format!("post {}", id(&post.author)),
-        Command::Media(MediaCommand::Publish(new)) => format!("post {}", id(&new.post.author)),
-        Command::Edit(edit) => format!("edit_post {}", edit.post.0),
+        Command::Publish(draft) => format!("post {}", id(&draft.author)),
+        Command::Edit { post, .. } => format!("edit_post {}", post.0),
         Command::DeletePost { post } => format!("delete_post {}", post.0),
         Command::PostStory { author, .. } => format!("post_story {}", id(author)),
         Command::DeleteStory { story } => format!("delete_story {}", story.0),
@@ -102,9 +100,8 @@ fn scope(command: &Command, client: Client) -> String {
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::Media(_)
-        | Command::Poll(_)
+        | Command::Vote { .. }
         | Command::Schedule(_)
-        | Command::Post { .. }
         | Command::List(_)
         | Command::Filter(_)
         | Command::Conversation(_)
@@ -123,9 +120,8 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::React { user, .. }
         | Command::ClearNotifications { user }
         | Command::DismissNotification { user, .. } => smallvec![user],
-        Command::Post { author, .. } | Command::PostStory { author, .. } => smallvec![author],
-        Command::Publish(post) => smallvec![&mut post.author],
-        Command::Media(MediaCommand::Publish(new)) => smallvec![&mut new.post.author],
+        Command::PostStory { author, .. } => smallvec![author],
+        Command::Publish(draft) => smallvec![&mut draft.author],
         Command::EditUser(edit) => smallvec![&mut edit.user],
         Command::SetMarkers(update) => smallvec![&mut update.user],
         Command::Filter(command) => smallvec![&mut command.user],
@@ -149,7 +145,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Unmute { user, other } => smallvec![user, other],
         Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
         Command::Register { .. }
-        | Command::Edit(_)
+        | Command::Edit { .. }
         | Command::DeletePost { .. }
         | Command::DeleteStory { .. }
         | Command::AddSample { .. }
@@ -157,7 +153,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::EraseUser { .. }
         | Command::Account(_)
         | Command::Media(_)
-        | Command::Poll(_)
+        | Command::Vote { .. }
         | Command::Schedule(_)
         | Command::DoDue(_) => smallvec![],
     }
@@ -200,13 +196,13 @@ pub(crate) fn refuse(headers: &HeaderMap, why: &'static str) -> Result<(), ApiEr
 
 #[cfg(test)]
 mod tests {
-    use feed::{NewPost, PostText, UserId};
+    use feed::{Draft, PostText, UserId};
 
     use super::*;
 
     fn post(author: u32, text: &str) -> Command {
         let text = PostText::parse(text).unwrap();
-        Command::Publish(Box::new(NewPost::new(UserRef::Id(UserId(author)), text)))
+        Command::Publish(Box::new(Draft::new(UserRef::Id(UserId(author)), text)))
     }
 
     fn follow(user: u32, other: u32) -> Command {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use feed::{Cursor, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
+use feed::{Cursor, Draft, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
 use node::{Node, PageEnds};
 
 use crate::error::ApiError;
@@ -92,7 +92,8 @@ pub(crate) async fn tweet(
         }
     };
     let text = PostText::written(&text, &state.domain)?;
-    let post = state.submit_tweet(author, text).await?;
+    let draft = Draft { opens_reply: true, ..Draft::new(author, text) };
+    let post = state.submit_post(draft, None).await?.value;
     let mut out = b"{\"id\":\"".to_vec();
     push_number(post.0, &mut out);
     out.extend_from_slice(b"\"}");

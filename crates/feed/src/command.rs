@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::accounts::AccountCommand;
 use crate::conversation::ConversationUpdate;
 pub use crate::done::{Done, Outcome, Reply};
+use crate::draft::{Draft, Patch};
 use crate::due::Due;
 use crate::filter::FilterCommand;
 use crate::follow_options::FollowWith;
@@ -19,8 +20,7 @@ use crate::list::ListCommand;
 use crate::marker::MarkersUpdate;
 use crate::media::MediaCommand;
 use crate::notification::NotificationId;
-use crate::poll::PollCommand;
-use crate::post::{NewPost, PostEdit};
+use crate::poll::PollChoices;
 use crate::reaction::Reaction;
 use crate::records::SampleBits;
 use crate::remains::Remains;
@@ -54,14 +54,6 @@ pub enum Command {
         user: UserRef,
         /// The followed.
         other: UserRef,
-    },
-    /// Publish a post by the rule of the 2014 report: a text that begins with a mention is a reply to that user. For all
-    /// other posts see [`Command::Publish`].
-    Post {
-        /// The author.
-        author: UserRef,
-        /// Its text.
-        text: PostText,
     },
     /// Delete a post.
     DeletePost {
@@ -176,9 +168,14 @@ pub enum Command {
         other: UserRef,
     },
     /// Publish a post.
-    Publish(Box<NewPost>),
+    Publish(Box<Draft>),
     /// Edit a post.
-    Edit(Box<PostEdit>),
+    Edit {
+        /// The post.
+        post: PostId,
+        /// What changes.
+        patch: Box<Patch>,
+    },
     /// Favourite, bookmark or pin a post, or end that.
     React {
         /// The user.
@@ -235,7 +232,7 @@ pub enum Command {
     },
     /// Change the lists of a user.
     List(Box<ListCommand>),
-    /// Change pictures, or posts with pictures.
+    /// Change pictures.
     Media(MediaCommand),
     /// Change the filters of a user.
     Filter(Box<FilterCommand>),
@@ -248,8 +245,15 @@ pub enum Command {
         /// Whether public posts with it are at home of the user from now on.
         on: bool,
     },
-    /// Vote in a poll, or change posts with polls.
-    Poll(PollCommand),
+    /// Vote in a poll.
+    Vote {
+        /// The user.
+        user: UserRef,
+        /// The post with the poll.
+        post: PostId,
+        /// The chosen options.
+        choices: PollChoices,
+    },
     /// Change scheduled posts.
     Schedule(ScheduleCommand),
     /// Record that a conversation was read, or remove it.
@@ -295,6 +299,19 @@ pub struct Request {
 }
 
 impl Command {
+    /// Publishes a public, text-only post by the rule of the 2014 report: a text that begins with a mention is a reply to that
+    /// user.
+    #[must_use]
+    pub fn post(author: UserRef, text: PostText) -> Self {
+        Self::Publish(Box::new(Draft { opens_reply: true, ..Draft::new(author, text) }))
+    }
+
+    /// Edits a post.
+    #[must_use]
+    pub fn edit(post: PostId, patch: Patch) -> Self {
+        Self::Edit { post, patch: Box::new(patch) }
+    }
+
     /// Whether it only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {

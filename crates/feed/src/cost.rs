@@ -1,6 +1,7 @@
 //! The highest cost of each command; see [`rows::Cost`].
 
 mod choices;
+mod drafts;
 mod polls;
 
 use rows::{Cost, WORK_PER_ROW};
@@ -19,26 +20,21 @@ use crate::limits::{
     LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
     POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
     RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, STORY_VIEWS_REMOVED, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
-    URI_BYTES_MAX, USER_GRANTS_MAX, VERSIONS_BYTES_MAX,
+    URI_BYTES_MAX, USER_GRANTS_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
-use crate::post::PostEdit;
-use crate::row_counts::{
-    DIRECT_ROWS, GRANT_ROWS, LIST_ROWS, LISTED_ROWS, MEDIA_ROWS, POLL_ROWS, TAG_ROWS,
-};
+use crate::row_counts::{DIRECT_ROWS, GRANT_ROWS, LIST_ROWS, LISTED_ROWS, MEDIA_ROWS, POLL_ROWS};
 use crate::tag::Tag;
-use crate::text::{Note, PostText};
-use crate::token::TAG_SIGNS;
+use crate::text::Note;
 use choices::{dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost};
+use drafts::tags_cost;
 
 /// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
 /// is only looked up.
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most bytes of the row of a boost.
 const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
-/// Most users that a text can mention.
-const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 /// Bytes of the keys of these rows.
 const DIRECT_BYTES: usize = 40;
 /// Bytes of the keys of these rows beside the hashtag.
@@ -108,9 +104,8 @@ impl Command {
                 Cost::of_rows(14, 128)
             }
             Self::FollowMany { others, .. } => follows_cost(others.len()),
-            Self::Publish(new) => post_cost(&new.text, new.warning.as_str(), new.parent.is_some()),
-            Self::Post { text, .. } => post_cost(text, "", false),
-            Self::Edit(edit) => edit_cost_of(edit),
+            Self::Publish(draft) => drafts::publication_cost(draft),
+            Self::Edit { patch, .. } => drafts::edit_cost(patch),
             Self::DeletePost { .. } => deletion_cost(),
             Self::FeatureTag { tag, .. } => user_tag_cost(tag, FEATURED_TAGS_MAX),
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
@@ -125,8 +120,8 @@ impl Command {
             Self::EraseUser { .. } => erasure_cost().and(Cost::of_rows(2, 64)),
             Self::Account(command) => account_cost(command),
             Self::Media(command) => media_cost(command),
-            Self::Poll(command) => polls::poll_cost(command),
-            Self::Schedule(command) => polls::schedule_cost(command),
+            Self::Vote { .. } => polls::vote_cost(),
+            Self::Schedule(command) => drafts::schedule_cost(command),
             // A block with the follows, the requests and the friendship that end.
             Self::Block { .. } => {
                 let ended = unlisted_cost().and(options_cost());
@@ -144,7 +139,7 @@ fn due_cost(work: DueWork) -> Cost {
         DueWork::RemoveStory { .. } => Cost::of_rows(2 * STORY_VIEWS_REMOVED as usize + 6, 64),
         DueWork::EndMute { .. } => Cost::of_rows(6, 96),
         DueWork::EndPoll { .. } => polls::end_cost(),
-        DueWork::Publish { .. } => polls::due_post_cost(),
+        DueWork::Publish { .. } => drafts::due_post_cost(),
         DueWork::RemoveMedia { .. } => pictures_cost(1),
         DueWork::NotifyOfEdit { .. } => edit_notices_cost(),
         DueWork::SweepReactions { .. } => {
@@ -177,43 +172,6 @@ fn relisting_cost() -> Cost {
     let rows = RELISTED_POSTS_MAX * LISTED_ROWS + 1;
     let cost = Cost::of_rows(rows, 16 * rows);
     Cost { work: cost.work + RELISTED_POSTS_MAX * (POST_BYTES_MAX + WORK_PER_ROW), ..cost }
-}
-
-fn mentions(text: &PostText) -> usize {
-    text.as_str().matches('@').count().min(MENTIONS_MAX)
-}
-
-fn post_cost(text: &PostText, warning: &str, is_reply: bool) -> Cost {
-    let bytes = (text.as_str().len(), warning.len());
-    publication_cost(bytes, (mentions(text), tags(text)), is_reply)
-}
-
-/// Of a post with a text and a warning of so many bytes, and so many mentions and hashtags.
-fn publication_cost(
-    (text_bytes, warning_bytes): (usize, usize),
-    (mentions, tags): (usize, usize),
-    is_reply: bool,
-) -> Cost {
-    let bytes = text_bytes + warning_bytes;
-    // The author of the post replied to is mentioned as well, and the author must be able to see that post.
-    // What is named may be a boost of it.
-    let (rows, read) = if is_reply { (6, 5 * POST_BYTES_MAX + 12 * WORK_PER_ROW) } else { (4, 0) };
-    // Its author, too, has rows of a direct post.
-    let users = mentions + 1 + usize::from(is_reply);
-    let rows = rows + LISTED_ROWS + mentions + DIRECT_ROWS * users;
-    let cost = Cost::of_rows(rows, bytes + 8 * mentions + DIRECT_BYTES * users + 96);
-    let read = read + text_bytes * TEXT_WORK;
-    let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
-    cost.and(tags_cost(tags, text_bytes))
-}
-
-/// Of so many hashtags of texts with so many bytes: each is in two keys, and may be longer in lower case.
-fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
-    let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
-    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
-    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
-    // The text is read to find them.
-    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
 
 /// Of deleting a post.
@@ -275,32 +233,6 @@ fn unlisted_cost() -> Cost {
     Cost::of_rows(rows, rows * LIST_ROW_BYTES)
 }
 
-fn tags(text: &PostText) -> usize {
-    text.as_str().matches(TAG_SIGNS).count().min(POST_TAGS_MAX)
-}
-
-fn edit_cost_of(edit: &PostEdit) -> Cost {
-    edit_cost(edit.text.as_ref().map_or(0, mentions), POST_BYTES_MAX, POST_BYTES_MAX)
-}
-
-/// Of an edit with so many mentions in the new text, which is written with the warning.
-fn edit_cost(mentions: usize, text_bytes: usize, warning_bytes: usize) -> Cost {
-    // Mentions of the old text, each removed with its notification, and mentions of the new text with theirs.
-    let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
-    let rows = rows + (2 + polls::NOTICE_ROWS) * (mentions + 1);
-    // A poll stays in the row. What the post said before is added to its earlier versions, which are one row.
-    let bytes = text_bytes + warning_bytes + polls::POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
-    let cost = Cost::of_rows(rows, bytes + 16 * rows + 96);
-    // And whether those who are mentioned no more follow the author, and the others may see the post.
-    let looked_up = 2 * (MENTIONS_MAX + 1) + polls::NOTICE_LOOK_UPS * (mentions + 1);
-    let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + looked_up * WORK_PER_ROW;
-    let read = read + text_bytes * TEXT_WORK;
-    let cost = Cost { work: cost.work + mentions * MENTION_WORK + read, ..cost };
-    // Those of the old text and those of the new one.
-    let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
-    cost.and(tags).and(tags)
-}
-
 /// Of following so many users, or asking them to.
 fn follows_cost(others: usize) -> Cost {
     // A request has two rows more than a follow, and four are removed of a user who was locked when asked.
@@ -349,16 +281,6 @@ fn media_cost(command: &MediaCommand) -> Cost {
         MediaCommand::Add(_) => pictures_cost(2).and(user),
         MediaCommand::ClearProfile { .. } => pictures_cost(1).and(user),
         MediaCommand::Change { .. } | MediaCommand::Delete { .. } => pictures_cost(1),
-        MediaCommand::Publish(new) => {
-            let post =
-                post_cost(&new.post.text, new.post.warning.as_str(), new.post.parent.is_some());
-            post.and(pictures_cost(POST_MEDIA_MAX))
-        }
-        MediaCommand::Edit(edit) => {
-            let post = edit_cost_of(&edit.edit);
-            // Those that it had, and those that it gets.
-            post.and(pictures_cost(2 * POST_MEDIA_MAX))
-        }
         MediaCommand::Redraft { .. } => deletion_cost().and(pictures_cost(POST_MEDIA_MAX)),
     }
 }

@@ -7,7 +7,6 @@ use crate::filter::{FilterId, FilterPartId};
 use crate::ids::{PostId, SampleId, StoryId, UserId};
 use crate::list::ListId;
 use crate::media::MediaDone;
-use crate::poll::PollDone;
 use crate::refusal::Refusal;
 use crate::schedule::ScheduleDone;
 
@@ -110,8 +109,8 @@ pub enum Done {
     FilterPartSaved(FilterPartId),
     /// The user follows the hashtag, or not, as asked; that may have been so before.
     TagFollowed,
-    /// The result of a command about polls.
-    Poll(PollDone),
+    /// The vote is counted.
+    Voted,
     /// The result of a command about scheduled posts.
     Schedule(ScheduleDone),
     /// The conversation was read, or removed, as asked; or later posts of it had been before.

@@ -80,13 +80,13 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     /// The profile of a user who may be deleted: then it has only the handle and the time.
     #[must_use]
     pub fn stored_user(&self, user: UserId) -> Option<User> {
-        self.rows.point(PointTable::User, u64::from(user.0)).map(|row| User::decode(&row))
+        self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode::<User>(&row))
     }
 
     /// Calls `each` with every user, deleted ones included, in the order of ids. Reads all of them in one scan.
     pub fn each_stored_user(&self, mut each: impl FnMut(UserId, User)) {
         self.rows.each_point(PointTable::User, &mut |id, row| {
-            user_id(id).into_iter().for_each(|id| each(id, User::decode(row)));
+            user_id(id).into_iter().for_each(|id| each(id, decode::<User>(row)));
         });
     }
 
@@ -95,7 +95,7 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     pub fn users_before(&self, before: UserId, limit: usize) -> Vec<(UserId, User)> {
         let mut users = Vec::new();
         self.rows.points_below(PointTable::User, before.0.into(), limit, &mut |id, row| {
-            users.extend(user_id(id).map(|id| (id, User::decode(row))));
+            users.extend(user_id(id).map(|id| (id, decode::<User>(row))));
         });
         users
     }

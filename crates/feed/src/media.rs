@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use crate::ids::ScheduledId;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits;
-use crate::post::{NewPost, PostEdit};
 use crate::refusal::Refusal;
 use crate::text::{fits, is_prose};
 
@@ -249,15 +248,6 @@ pub struct NewMedia {
     pub profile: Option<ProfilePicture>,
 }
 
-/// A post with pictures, to be published. The text may be empty.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewMediaPost {
-    /// The post.
-    pub post: NewPost,
-    /// Unattached pictures of its author, in their order.
-    pub media: Vec<MediaId>,
-}
-
 /// A change of what is said about a picture. `None` leaves a field as it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaChange {
@@ -267,17 +257,6 @@ pub struct MediaChange {
     pub description: Option<Description>,
     /// Its most important point.
     pub focus: Option<Focus>,
-}
-
-/// A change of a post and its pictures.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MediaPostEdit {
-    /// The change of the post.
-    pub edit: PostEdit,
-    /// All its pictures from now on: those that it has, or unattached ones of its author. Others are removed.
-    pub media: Option<Vec<MediaId>>,
-    /// Changes of these pictures.
-    pub changes: Vec<MediaChange>,
 }
 
 /// A command about pictures. Variants are stored as those of [`Command`](crate::Command) are.
@@ -306,10 +285,6 @@ pub enum MediaCommand {
         /// Which one.
         picture: ProfilePicture,
     },
-    /// Publish a post with pictures.
-    Publish(Box<NewMediaPost>),
-    /// Edit a post and its pictures.
-    Edit(Box<MediaPostEdit>),
     /// Delete a post whose author writes it anew. Its pictures are unattached from then on, as many as the author may have.
     Redraft {
         /// The post.
@@ -322,7 +297,7 @@ impl MediaCommand {
     #[must_use]
     pub fn removes(&self) -> bool {
         match self {
-            Self::Add(_) | Self::Change { .. } | Self::Publish(_) | Self::Edit(_) => false,
+            Self::Add(_) | Self::Change { .. } => false,
             Self::Delete { .. } | Self::ClearProfile { .. } | Self::Redraft { .. } => true,
         }
     }

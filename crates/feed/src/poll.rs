@@ -1,4 +1,4 @@
-//! Polls of posts: what is asked, what is counted, and the commands that change it.
+//! Polls of posts: what is asked, and what is counted.
 //!
 //! A poll ends at a time that its post says. Votes are compared with it by their stamps, so all nodes agree. Its author
 //! and those who voted are notified by commands that the node sends afterwards, a bounded number of users by each.
@@ -8,10 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{PostId, UserRef};
 use crate::limits;
-use crate::media::{MediaChange, MediaId};
-use crate::post::{NewPost, PostEdit};
 use crate::refusal::Refusal;
 use crate::text::fits;
 
@@ -131,15 +128,17 @@ pub struct Poll {
 }
 
 impl Poll {
-    /// A poll that begins at `now_ms`, in milliseconds since 1970.
+    /// The poll that a post has from `now_ms` on, in milliseconds since 1970, in the place of `old`. With the same options the
+    /// votes stay, and one that has ended does not begin again: so each voter is notified once.
     #[must_use]
-    pub fn new(id: PollId, new: &NewPoll, now_ms: u64) -> Self {
-        Self {
-            id,
-            options: new.options.clone(),
-            multiple: new.multiple,
-            hide_totals: new.hide_totals,
-            ends_ms: now_ms + new.time.ms(),
+    pub fn new(id: PollId, new: &NewPoll, now_ms: u64, old: Option<&Self>) -> Self {
+        let NewPoll { options, multiple, hide_totals, time } = new.clone();
+        let next = Self { id, options, multiple, hide_totals, ends_ms: now_ms + time.ms() };
+        let is_same = |old: &&Self| (&old.options, old.multiple) == (&next.options, next.multiple);
+        match old.filter(is_same) {
+            Some(old) if old.is_over(now_ms) => Self { id: old.id, ends_ms: old.ends_ms, ..next },
+            Some(old) => Self { id: old.id, ..next },
+            None => next,
         }
     }
 
@@ -147,17 +146,6 @@ impl Poll {
     #[must_use]
     pub fn is_over(&self, now_ms: u64) -> bool {
         now_ms >= self.ends_ms + 1_000 * u64::from(rows::has_bug("vote-after-end"))
-    }
-
-    /// What it is after an edit at `now_ms`. With the same options the votes stay, and one that has ended does not begin
-    /// again: so each voter is notified once.
-    pub(crate) fn edited(&self, id: PollId, new: &NewPoll, now_ms: u64) -> Self {
-        let next = Self::new(id, new, now_ms);
-        if (&self.options, self.multiple) != (&next.options, next.multiple) {
-            return next;
-        }
-        let ends_ms = if self.is_over(now_ms) { self.ends_ms } else { next.ends_ms };
-        Self { id: self.id, ends_ms, ..next }
     }
 }
 
@@ -262,53 +250,6 @@ impl PollCounts {
         let votes = self.votes.iter_mut().enumerate();
         votes.filter(move |(option, _)| choices.has(*option)).map(|(_, votes)| votes)
     }
-}
-
-/// A post with a poll, to be published.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewPollPost {
-    /// The post.
-    pub post: NewPost,
-    /// Its poll.
-    pub poll: NewPoll,
-}
-
-/// A change of a post and its poll.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PollPostEdit {
-    /// The change of the post.
-    pub edit: PostEdit,
-    /// The poll from now on, or that there is none.
-    pub poll: Option<NewPoll>,
-    /// All its pictures from now on. Only a post without a poll has some.
-    pub media: Option<Vec<MediaId>>,
-    /// Changes of these pictures.
-    pub changes: Vec<MediaChange>,
-}
-
-/// A command about polls. Variants are stored as those of [`Command`](crate::Command) are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PollCommand {
-    /// Publish a post with a poll.
-    Publish(Box<NewPollPost>),
-    /// Edit a post and its poll.
-    Edit(Box<PollPostEdit>),
-    /// Vote.
-    Vote {
-        /// The user.
-        user: UserRef,
-        /// The post with the poll.
-        post: PostId,
-        /// The chosen options.
-        choices: PollChoices,
-    },
-}
-
-/// The result of a command about polls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PollDone {
-    /// The vote is counted.
-    Voted,
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
-//! Who may see a post, what lists know about it, and the input that publishes or edits one.
+//! Who may see a post, and what lists know about it.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::home_authors::HomeAuthors;
-use crate::ids::{PostId, UserId, UserRef};
-use crate::text::{Language, PostText, Warning};
+use crate::ids::{PostId, UserId};
 
 /// Who may see a post, besides its author and the users it mentions. A block hides it in any case. Stored as the
 /// position in the enum.
@@ -193,64 +192,6 @@ pub struct Loaded {
     pub posted: Posted,
     /// See [`Post::home_users`](crate::Post::home_users).
     pub users: Option<HomeUsers>,
-}
-
-/// A post to be published.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewPost {
-    /// The author.
-    pub author: UserRef,
-    /// Its text.
-    pub text: PostText,
-    /// The post replied to.
-    pub parent: Option<PostId>,
-    /// Who may see it.
-    pub visibility: Visibility,
-    /// Shown instead of the text until the reader asks for it; may be empty.
-    pub warning: Warning,
-    /// Whether its images should be hidden until the reader asks for them.
-    pub sensitive: bool,
-    /// The language of the text.
-    pub language: Option<Language>,
-}
-
-impl NewPost {
-    /// A public post without a warning, in no particular language, that replies to no post.
-    #[must_use]
-    pub fn new(author: UserRef, text: PostText) -> Self {
-        Self {
-            author,
-            text,
-            parent: None,
-            visibility: Visibility::Public,
-            warning: Warning::default(),
-            sensitive: false,
-            language: None,
-        }
-    }
-}
-
-/// A change of a post. `None` leaves a field as it is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PostEdit {
-    /// The post.
-    pub post: PostId,
-    /// The new text.
-    pub text: Option<PostText>,
-    /// The new warning; an empty one removes it.
-    pub warning: Option<Warning>,
-    /// Whether it is sensitive from now on.
-    pub sensitive: Option<bool>,
-    /// The new language, or that there is none.
-    pub language: Option<Option<Language>>,
-}
-
-impl PostEdit {
-    /// A change of the text alone.
-    #[must_use]
-    pub fn of_text(post: PostId, text: PostText) -> Self {
-        Self { post, text: Some(text), warning: None, sensitive: None, language: None }
-    }
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::boost::Boost;
 use crate::ids::{PostId, SampleSetId, UserId};
 use crate::media::MediaId;
+use crate::parts::parts;
 use crate::poll::Poll;
 use crate::post::{HomeUsers, Listed, ListedBoost, Visibility};
 use crate::settings::{PostDefaults, ProfileFields};
@@ -13,117 +14,74 @@ use crate::tag::Tag;
 use crate::text::{Bio, Handle, Label, Language, Name, PostText, SetName, Warning};
 use crate::token;
 
-/// A user.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct User {
-    /// Unique; never changes.
-    pub handle: Handle,
-    /// Shown beside posts.
-    pub name: Name,
-    /// Shown on the profile.
-    pub bio: Bio,
-    /// When they registered.
-    pub registered: Stamp,
-    /// Pairs of a name and a value on the profile.
-    pub fields: ProfileFields,
-    /// Whether a program writes the posts.
-    pub bot: bool,
-    /// Whether lists of users to discover leave the user out.
-    pub undiscoverable: bool,
-    /// Whether the user agrees to searches of their public posts.
-    pub indexable: bool,
-    /// The defaults of new posts.
-    pub defaults: PostDefaults,
-    /// The picture beside everything that the user writes.
-    pub avatar: Option<MediaId>,
-    /// The picture on the profile.
-    pub header: Option<MediaId>,
+parts! {
+    /// A user.
+    pub struct User {
+        /// Unique; never changes.
+        pub handle: Handle,
+        /// When they registered.
+        pub registered: Stamp,
+    }
+    parts {
+        /// Shown beside posts.
+        pub name: Name = 0,
+        /// Shown on the profile.
+        pub bio: Bio = 1,
+        /// Pairs of a name and a value on the profile.
+        pub fields: ProfileFields = 2,
+        /// Whether a program writes the posts.
+        pub bot: bool = 3,
+        /// Whether lists of users to discover leave the user out.
+        pub undiscoverable: bool = 4,
+        /// Whether the user agrees to searches of their public posts.
+        pub indexable: bool = 5,
+        /// The defaults of new posts.
+        pub defaults: PostDefaults = 6,
+        /// The picture beside everything that the user writes.
+        pub avatar: Option<MediaId> = 7,
+        /// The picture on the profile.
+        pub header: Option<MediaId> = 8,
+    }
 }
 
-impl User {
-    /// A user with a handle and nothing else.
-    #[must_use]
-    pub fn new(handle: Handle, registered: Stamp) -> Self {
-        Self {
-            handle,
-            name: Name::default(),
-            bio: Bio::default(),
-            registered,
-            fields: ProfileFields::default(),
-            bot: false,
-            undiscoverable: false,
-            indexable: false,
-            defaults: PostDefaults::default(),
-            avatar: None,
-            header: None,
-        }
+parts! {
+    /// A post. Its id contains the time when it was written. See also [`Draft`](crate::Draft).
+    pub struct Post {
+        /// The user who wrote it.
+        pub author: UserId,
     }
-
-    /// The bytes of its row: what postcard writes, without the last bytes if they say no more than the defaults. So
-    /// most rows end after `registered`.
-    #[must_use]
-    pub fn encode(&self) -> Value {
-        let mut row = rows::encode(self);
-        if row.ends_with(&Self::ABSENT) {
-            row.truncate(row.len() - Self::ABSENT.len());
-        }
-        row
+    parts {
+        /// Its text.
+        pub text: PostText = 0,
+        /// The post replied to, which may be deleted by now.
+        pub in_reply_to: Option<PostId> = 1,
+        /// The user it replies to: the author of the post replied to, or for a post of the 2014 report, the user whose mention
+        /// begins the text.
+        pub reply_to: Option<UserId> = 2,
+        /// Who may see it.
+        pub visibility: Visibility = 3,
+        /// Shown instead of the text until the reader asks for it; may be empty.
+        pub warning: Warning = 4,
+        /// Whether its images should be hidden until the reader asks for them.
+        pub sensitive: bool = 5,
+        /// The language of the text.
+        pub language: Option<Language> = 6,
+        /// Its pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX). A boost has none.
+        pub media: Vec<MediaId> = 7,
+        /// Its poll. A post with pictures has none, and neither has a boost.
+        pub poll: Option<Poll> = 8,
+        /// The author of the post replied to, unless that is the same author, then every user mentioned in
+        /// the text; each once.
+        pub mentions: Vec<UserId> = 32,
+        /// When it was last edited.
+        pub edited: Option<Stamp> = 33,
+        /// The post that it shows again, if it is a boost. It has no text then, mentions nobody and replies to nothing.
+        pub boost: Option<Boost> = 34,
+        /// The first post of the conversation, of a direct post that replies to a direct post.
+        pub conversation: Option<PostId> = 35,
+        /// The first post of the thread, of a reply to a post: see [`Post::thread_or`].
+        pub thread: Option<PostId> = 36,
     }
-
-    /// Reverses [`User::encode`].
-    ///
-    /// # Panics
-    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Self {
-        rows::decode(&[bytes, &Self::ABSENT].concat())
-    }
-
-    /// As [`User::decode`], for bytes that may be damaged.
-    #[must_use]
-    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
-        rows::try_decode(&[bytes, &Self::ABSENT].concat())
-    }
-
-    /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 9] = [0; 9];
-}
-
-/// A post. Its id contains the time when it was written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Post {
-    /// The user who wrote it.
-    pub author: UserId,
-    /// Its text.
-    pub text: PostText,
-    /// The user it replies to: the author of the post replied to, or for a post of the 2014 report, the user whose mention
-    /// begins the text.
-    pub reply_to: Option<UserId>,
-    /// The author of the post replied to, unless that is the same author, then every user mentioned in
-    /// the text; each once.
-    pub mentions: Vec<UserId>,
-    /// The post replied to, which may be deleted by now.
-    pub in_reply_to: Option<PostId>,
-    /// When it was last edited.
-    pub edited: Option<Stamp>,
-    /// Who may see it.
-    pub visibility: Visibility,
-    /// Shown instead of the text until the reader asks for it; may be empty.
-    pub warning: Warning,
-    /// Whether its images should be hidden until the reader asks for them.
-    pub sensitive: bool,
-    /// The language of the text.
-    pub language: Option<Language>,
-    /// The post that it shows again, if it is a boost. It has no text then, mentions nobody and replies to nothing.
-    pub boost: Option<Boost>,
-    /// Its pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX). A boost has none.
-    pub media: Vec<MediaId>,
-    /// Its poll. A post with pictures has none, and neither has a boost.
-    pub poll: Option<Poll>,
-    /// The first post of the conversation, of a direct post that replies to a direct post.
-    pub conversation: Option<PostId>,
-    /// The first post of the thread, of a reply to a post: see [`Post::thread_or`].
-    pub thread: Option<PostId>,
 }
 
 /// A story that was posted and not swept yet. Its id contains the time when it was posted.
@@ -196,57 +154,7 @@ impl Post {
     /// A boost by `author`.
     #[must_use]
     pub fn of_boost(author: UserId, visibility: Visibility, boost: Boost) -> Self {
-        Self {
-            author,
-            text: PostText::none(),
-            reply_to: None,
-            mentions: Vec::new(),
-            in_reply_to: None,
-            edited: None,
-            visibility,
-            warning: Warning::default(),
-            sensitive: false,
-            language: None,
-            boost: Some(boost),
-            media: Vec::new(),
-            poll: None,
-            conversation: None,
-            thread: None,
-        }
-    }
-
-    /// The bytes of its row: what postcard writes, without the last byte if it is in no other post's thread, then the one
-    /// before if there is no conversation, and so on for the poll, for pictures and for what it boosts. So most rows end
-    /// after the language.
-    #[must_use]
-    pub fn encode(&self) -> Value {
-        let mut row = rows::encode(self);
-        let absent = [
-            self.thread.is_none(),
-            self.conversation.is_none(),
-            self.poll.is_none(),
-            self.media.is_empty(),
-            self.boost.is_none(),
-        ];
-        for _ in absent.into_iter().take_while(|absent| *absent) {
-            row.pop();
-        }
-        row
-    }
-
-    /// Reverses [`Post::encode`].
-    ///
-    /// # Panics
-    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
-    #[must_use]
-    pub fn decode(bytes: &[u8]) -> Self {
-        rows::decode(&[bytes, &Self::ABSENT].concat())
-    }
-
-    /// As [`Post::decode`], for bytes that may be damaged.
-    #[must_use]
-    pub fn try_decode(bytes: &[u8]) -> Option<Self> {
-        rows::try_decode(&[bytes, &Self::ABSENT].concat())
+        Self { visibility, boost: Some(boost), ..Self::of(author) }
     }
 
     /// The number of the row of a mention by it.
@@ -308,9 +216,6 @@ impl Post {
             None => (self.visibility == Visibility::Direct).then(|| self.mentions.clone().into()),
         }
     }
-
-    /// The bytes that postcard writes for the default of each added field.
-    const ABSENT: [u8; 11] = [0; 11];
 }
 
 impl Counts {

@@ -5,21 +5,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::draft::Draft;
 use crate::ids::{ScheduledId, UserRef};
 use crate::limits;
-use crate::media::MediaId;
-use crate::poll::NewPoll;
-use crate::post::NewPost;
 
 /// A post to be published later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduledPost {
     /// The post.
-    pub post: NewPost,
-    /// Its pictures, in their order.
-    pub media: Vec<MediaId>,
-    /// Its poll, whose time begins when it is published.
-    pub poll: Option<NewPoll>,
+    pub draft: Draft,
     /// When it is published, in milliseconds since 1970.
     pub due_ms: u64,
 }

@@ -18,8 +18,8 @@ pub struct Name(Box<str>);
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bio(Box<str>);
 
-/// The text of a post or a story: 1 to 500 characters as [`token::length`] counts them, trimmed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The text of a post or a story: 1 to 500 characters as [`token::length`] counts them, trimmed. By default none.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostText(Box<str>);
 
 impl Name {

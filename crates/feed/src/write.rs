@@ -30,7 +30,7 @@ pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
 
 /// A user's profile, without the handle's row.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {
-    rows.put_point(PointTable::User, id.0.into(), Some(user.encode()));
+    rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
 }
 
 /// That a handle belongs to a user.
@@ -111,7 +111,7 @@ pub fn post(
     now_ms: u64,
     is_gone: impl Fn(UserId) -> bool,
 ) {
-    rows.put_point(PointTable::Post, id.0, Some(post.encode()));
+    rows.put_point(PointTable::Post, id.0, Some(encode(post)));
     index::left_of_post(id, post, now_ms, is_gone).for_each(|row| row.put(rows));
 }
 

@@ -394,7 +394,7 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
-    use feed::{Bio, Command, Handle, Name, NewPost, PostText, UserRef};
+    use feed::{Bio, Command, Draft, Handle, Name, PostText, UserRef};
 
     use super::*;
     use crate::NodeOptions;
@@ -427,7 +427,7 @@ mod tests {
         submit(Command::Follow { user: ada.clone(), other: bob.clone() }).await;
         for _ in 0..posts {
             let text = PostText::parse("hello @ada").unwrap();
-            submit(Command::Publish(Box::new(NewPost::new(bob.clone(), text)))).await;
+            submit(Command::Publish(Box::new(Draft::new(bob.clone(), text)))).await;
         }
         node
     }
@@ -439,7 +439,7 @@ mod tests {
         let mut own = Subscription::begin(&node, UserId(1), Interest::Notifications, None);
         let before = node.visible_up_to().0;
         let (author, text) = (UserRef::Id(UserId(1)), PostText::parse("x").unwrap());
-        let post = Command::Publish(Box::new(NewPost::new(author, text)));
+        let post = Command::Publish(Box::new(Draft::new(author, text)));
         node.submit(post.into()).await.unwrap().outcome.unwrap();
         let mut question = own.ask();
         let visible = std::mem::replace(&mut question.visible_up_to, before);

@@ -7,7 +7,9 @@ use axum::response::{IntoResponse as _, Response};
 use edge::SMALL_BYTES_MAX;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
-use feed::{Command, Language, PostEdit, PostId, PostText, Refusal, UserRef, Visibility, Warning};
+use feed::{
+    Command, Draft, Language, Patch, PostId, PostText, Refusal, UserRef, Visibility, Warning,
+};
 use node::Node;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -135,7 +137,7 @@ impl From<VisibilityName> for Visibility {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PostChange {
-    /// 1 to 500 characters after trimming.
+    /// 1 to 500 characters after trimming; may be empty with pictures.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "hello @bob and @cy")]
     text: Option<String>,
@@ -151,6 +153,35 @@ pub(crate) struct PostChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
+}
+
+/// The parts of a new post, of an edit and of a line of a batch that are read alike.
+pub(crate) struct Said<'a> {
+    pub(crate) text: Option<&'a str>,
+    pub(crate) warning: Option<&'a str>,
+    pub(crate) sensitive: Option<bool>,
+    pub(crate) language: Option<&'a str>,
+}
+
+impl Said<'_> {
+    /// The parts as checked values. An empty text or language is none.
+    pub(crate) fn patch(self, domain: &str) -> Result<Patch, ApiError> {
+        let text = |text: &str| match text.trim() {
+            "" => Ok(PostText::none()),
+            text => PostText::written(text, domain),
+        };
+        let language = |code: &str| match code {
+            "" => Ok(None),
+            code => Language::parse(code).map(Some),
+        };
+        Ok(Patch {
+            text: self.text.map(text).transpose()?,
+            warning: self.warning.map(Warning::parse).transpose()?,
+            sensitive: self.sensitive,
+            language: self.language.map(language).transpose()?,
+            ..Patch::default()
+        })
+    }
 }
 
 /// A user named in a post.
@@ -227,26 +258,22 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
-    let media = pictures(&body.media_ids)?;
-    let text = match body.text.trim() {
-        "" if !media.is_empty() => PostText::none(),
-        text => PostText::written(text, &state.domain)?,
+    let said = Said {
+        text: Some(&body.text),
+        warning: Some(&body.warning),
+        sensitive: Some(body.sensitive),
+        language: body.language.as_deref(),
     };
-    let new = feed::NewPost {
-        author,
-        text,
-        parent,
-        visibility: body.visibility.into(),
-        warning: Warning::parse(&body.warning)?,
-        sensitive: body.sensitive,
-        language: body.language.as_deref().map(Language::parse).transpose()?,
-    };
+    let patch = Patch { media: Some(pictures(&body.media_ids)?), ..said.patch(&state.domain)? };
+    let visibility = body.visibility.into();
+    let draft = Draft { parent, visibility, ..Draft::saying(author, patch) };
+    draft.check()?;
     // Descriptions of pictures make a new post long.
-    let held = match media.is_empty() {
+    let held = match draft.media.is_empty() {
         true => None,
         false => Some(state.unsent.response(client, POST_BYTES_MAX)?),
     };
-    let post = state.submit_post(new, media, key).await?;
+    let post = state.submit_post(draft, key).await?;
     let id = post.value;
     let path = format!("/v1/posts/{}", id.0);
     if !may_read {
@@ -307,20 +334,15 @@ pub(crate) async fn edit(
     Input { body, key, may_read, client, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
     check_author(&state, author, post).await?;
-    let language = |code: &str| match code {
-        "" => Ok(None),
-        code => Language::parse(code).map(Some),
-    };
-    let written = |text: &str| PostText::written(text, &state.domain);
-    let edit = PostEdit {
-        post,
-        text: body.text.as_deref().map(written).transpose()?,
-        warning: body.warning.as_deref().map(Warning::parse).transpose()?,
+    let said = Said {
+        text: body.text.as_deref(),
+        warning: body.warning.as_deref(),
         sensitive: body.sensitive,
-        language: body.language.as_deref().map(language).transpose()?,
+        language: body.language.as_deref(),
     };
+    let patch = said.patch(&state.domain)?;
     let held = state.unsent.response(client, POST_BYTES_MAX)?;
-    let edited = state.submit_post_edit(edit, key).await?;
+    let edited = state.submit_post_edit(post, patch, key).await?;
     if !may_read {
         return Ok(edited.mark(only_id(post.0)));
     }

@@ -1,7 +1,7 @@
 //! Pictures of posts, which are uploaded with the client API.
 
-use feed::media::{Description, MediaChange, MediaCommand, MediaId, MediaPostEdit, NewMediaPost};
-use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, UserId, UserRef};
+use feed::media::{Description, MediaChange, MediaId};
+use feed::{Command, Done, Draft, Patch, PostId, UserId, UserRef};
 use media::Shape;
 use node::{Request, Upload};
 use serde_json::{Value, json};
@@ -29,14 +29,14 @@ impl Subject {
         self.runtime.block_on(self.server.node.upload(upload)).unwrap()
     }
 
-    fn submit(&self, command: MediaCommand) -> Done {
-        let request = Request::from(Command::Media(command));
+    fn submit(&self, command: Command) -> Done {
+        let request = Request::from(command);
         self.runtime.block_on(self.server.node.submit(request)).unwrap().outcome.unwrap()
     }
 
     fn publish(&self, media: Vec<MediaId>) -> PostId {
-        let post = NewPost::new(UserRef::Id(UserId(0)), PostText::none());
-        match self.submit(MediaCommand::Publish(Box::new(NewMediaPost { post, media }))) {
+        let draft = Draft { media, ..Draft::of(UserRef::Id(UserId(0))) };
+        match self.submit(Command::Publish(Box::new(draft))) {
             Done::Posted(post) => post,
             other => panic!("{other:?}"),
         }
@@ -44,10 +44,8 @@ impl Subject {
 
     fn describe(&self, post: PostId, media: MediaId, description: &str) {
         let description = Some(Description::parse(description).unwrap());
-        let changes = vec![MediaChange { media, description, focus: None }];
-        let edit = PostEdit { post, text: None, warning: None, sensitive: None, language: None };
-        let edit = MediaPostEdit { edit, media: None, changes };
-        self.submit(MediaCommand::Edit(Box::new(edit)));
+        let described = vec![MediaChange { media, description, focus: None }];
+        self.submit(Command::edit(post, Patch { described, ..Patch::default() }));
     }
 
     /// The post alone, twice, and in a timeline: the same each time.

@@ -1,7 +1,6 @@
 //! Many users who do the same with one post, more than any removal or notification handles at a time.
 
-use feed::poll::PollCommand;
-use feed::{Command, PollChoices, PostEdit, PostId, Reaction, UserId, UserRef, Visibility};
+use feed::{Command, PollChoices, PostId, Reaction, UserId, UserRef, Visibility};
 use node::Request;
 
 use super::Generator;
@@ -38,7 +37,7 @@ impl Generator {
                 let Ok(choices) = PollChoices::new(vec![generator.random.index(2)]) else {
                     unreachable!("a choice")
                 };
-                Command::Poll(PollCommand::Vote { user, post, choices })
+                Command::Vote { user, post, choices }
             } else {
                 Command::React { user, post, reaction, on: true }
             }
@@ -48,8 +47,7 @@ impl Generator {
             _ if registers => {}
             0 => commands.push(Command::DeletePost { post }),
             1 => {
-                let Command::Edit(edit) = self.edit() else { unreachable!("an edit") };
-                commands.push(Command::Edit(Box::new(PostEdit { post, ..*edit })));
+                commands.push(Command::edit(post, self.patch()));
             }
             _ => {}
         }

@@ -6,9 +6,9 @@ use feed::limits::{
     POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,
 };
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, NewPost, Note, PostEdit, PostId, PostText, ProfileFields, Reaction, SampleBits,
-    SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility, Warning,
+    Bio, Command, Draft, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate,
+    MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText, ProfileFields, Reaction,
+    SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility, Warning,
 };
 use node::Request;
 
@@ -73,10 +73,8 @@ impl Generator {
             }
             2 => Command::Follow { user: self.user(), other: self.user() },
             3 => Command::Unfollow { user: self.user(), other: self.user() },
-            4 if self.random.once_in(8) => {
-                Command::Post { author: self.loud_user(), text: self.text() }
-            }
-            4 => self.new_post(None),
+            4 if self.random.once_in(8) => Command::post(self.loud_user(), self.text()),
+            4 => Command::Publish(Box::new(self.draft())),
             5 => Command::DeletePost { post: self.post() },
             6 => Command::Befriend { user: self.user(), other: self.user() },
             7 => Command::Unfriend { user: self.user(), other: self.user() },
@@ -94,14 +92,17 @@ impl Generator {
             11 => self.sample_command(),
             12 => {
                 let parent = self.post();
-                self.new_post(Some(parent))
+                Command::Publish(Box::new(Draft { parent: Some(parent), ..self.draft() }))
             }
             // Users who are gone do nothing any more, so few go.
             13 if self.users < CROWD && self.random.once_in(20) => {
                 Command::DeleteUser { user: self.user() }
             }
             14 => self.account_command(),
-            13 | 15 => self.edit(),
+            13 | 15 => {
+                let post = self.edited();
+                Command::edit(post, self.patch())
+            }
             16 => self.block(),
             17 => self.mute(),
             18 => self.react(),
@@ -200,7 +201,7 @@ impl Generator {
         Command::React { user, post, reaction, on: !self.random.once_in(3) }
     }
 
-    pub(super) fn new_post(&mut self, parent: Option<PostId>) -> Command {
+    pub(super) fn draft(&mut self) -> Draft {
         let visibility = match self.random.below(8) {
             0 => Visibility::Unlisted,
             1 => Visibility::Followers,
@@ -208,23 +209,29 @@ impl Generator {
             _ => Visibility::Public,
         };
         let author = self.loud_user();
-        let new = NewPost { parent, visibility, ..NewPost::new(author, self.text()) };
-        Command::Publish(Box::new(NewPost {
+        let text = self.text();
+        Draft {
+            visibility,
             warning: self.warning(),
             sensitive: self.random.once_in(4),
             language: self.language(),
-            ..new
-        }))
+            ..Draft::new(author, text)
+        }
     }
 
-    pub(super) fn edit(&mut self) -> Command {
-        Command::Edit(Box::new(PostEdit {
-            post: if self.random.once_in(2) { self.asked() } else { self.post() },
+    /// A change of the words of a post.
+    pub(super) fn patch(&mut self) -> Patch {
+        Patch {
             text: (!self.random.once_in(4)).then(|| self.text()),
             warning: self.random.once_in(4).then(|| self.warning()),
             sensitive: self.random.once_in(4).then(|| self.random.once_in(2)),
             language: self.random.once_in(4).then(|| self.language()),
-        }))
+            ..Patch::default()
+        }
+    }
+
+    pub(super) fn edited(&mut self) -> PostId {
+        if self.random.once_in(2) { self.asked() } else { self.post() }
     }
 
     fn warning(&mut self) -> Warning {

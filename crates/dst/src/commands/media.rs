@@ -3,9 +3,9 @@
 use feed::limits::{DESCRIPTION_CHARS_MAX, POST_MEDIA_MAX};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
-    MediaKey, MediaPostEdit, NewMedia, NewMediaPost, ProfilePicture,
+    MediaKey, NewMedia, ProfilePicture,
 };
-use feed::{Command, NewPost, PostText, UserId, UserRef};
+use feed::{Command, Draft, Patch, PostText, UserId, UserRef};
 
 use super::Generator;
 
@@ -13,7 +13,7 @@ impl Generator {
     /// Few users have pictures, so that commands find the picture that they name.
     pub(super) fn media_command(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
-        Command::Media(match self.random.below(12) {
+        let command = match self.random.below(12) {
             0..4 => MediaCommand::Add(Box::new(self.new_media(user))),
             4 => MediaCommand::Change { user, change: Box::new(self.media_change()) },
             5 => MediaCommand::Delete { user, media: self.media() },
@@ -21,16 +21,18 @@ impl Generator {
                 let picture = self.profile_picture();
                 MediaCommand::ClearProfile { user, picture }
             }
-            7 | 8 => MediaCommand::Edit(Box::new(self.media_edit())),
+            7 | 8 => return self.media_edit(),
             9 => MediaCommand::Redraft { post: self.post() },
             _ => {
-                let Command::Publish(post) = self.new_post(None) else { unreachable!("a post") };
-                let text = if self.random.once_in(3) { PostText::none() } else { post.text };
-                let post = NewPost { author: user, text, ..*post };
-                let media = self.media_of_post();
-                MediaCommand::Publish(Box::new(NewMediaPost { post, media }))
+                let mut draft = Draft { author: user, ..self.draft() };
+                if self.random.once_in(3) {
+                    draft.text = PostText::none();
+                }
+                draft.media = self.media_of_post();
+                return Command::Publish(Box::new(draft));
             }
-        })
+        };
+        Command::Media(command)
     }
 
     fn new_media(&mut self, owner: UserRef) -> NewMedia {
@@ -60,11 +62,11 @@ impl Generator {
         MediaChange { media, description, focus: self.focus() }
     }
 
-    fn media_edit(&mut self) -> MediaPostEdit {
-        let Command::Edit(edit) = self.edit() else { unreachable!("an edit") };
+    fn media_edit(&mut self) -> Command {
+        let post = self.edited();
         let media = (!self.random.once_in(3)).then(|| self.media_of_post());
-        let changes = (0..self.random.below(3)).map(|_| self.media_change()).collect();
-        MediaPostEdit { edit: *edit, media, changes }
+        let described = (0..self.random.below(3)).map(|_| self.media_change()).collect();
+        Command::edit(post, Patch { media, described, ..self.patch() })
     }
 
     /// Mostly one, since all must be of the author.

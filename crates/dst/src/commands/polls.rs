@@ -3,41 +3,37 @@
 use feed::limits::{
     POLL_OPTION_CHARS_MAX, POLL_SECS_MAX, POLL_SECS_MIN, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN,
 };
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
-use feed::{Command, PollChoices, PostId, ScheduledId, UserId, UserRef};
+use feed::{Command, Draft, Patch, PollChoices, PostId, ScheduledId, UserId, UserRef};
 
 use super::Generator;
 
 impl Generator {
     pub(super) fn poll_command(&mut self) -> Command {
-        let command = match self.random.below(10) {
+        match self.random.below(10) {
             0 | 1 => {
                 let parent = self.random.once_in(3).then(|| self.post());
-                return self.new_poll_post(parent);
+                self.new_poll_post(parent)
             }
             2 => {
-                let Command::Edit(edit) = self.edit() else { unreachable!("an edit") };
-                let (media, changes) = (None, Vec::new());
-                let poll = (!self.random.once_in(4)).then(|| self.new_poll());
+                let poll = Some((!self.random.once_in(4)).then(|| self.new_poll()));
                 let post = self.asked();
-                let edit = feed::PostEdit { post, ..*edit };
-                PollCommand::Edit(Box::new(PollPostEdit { edit, poll, media, changes }))
+                Command::edit(post, Patch { poll, ..self.patch() })
             }
             _ => {
                 let count = if self.random.once_in(4) { 2 } else { 1 };
                 let options: Vec<usize> = (0..count).map(|_| self.random.index(4)).collect();
                 let Ok(choices) = PollChoices::new(options) else { unreachable!("a choice") };
-                PollCommand::Vote { user: self.user(), post: self.asked(), choices }
+                Command::Vote { user: self.user(), post: self.asked(), choices }
             }
-        };
-        Command::Poll(command)
+        }
     }
 
     pub(super) fn new_poll_post(&mut self, parent: Option<PostId>) -> Command {
-        let Command::Publish(post) = self.new_post(parent) else { unreachable!("a post") };
-        let new = NewPollPost { post: *post, poll: self.new_poll() };
-        Command::Poll(PollCommand::Publish(Box::new(new)))
+        let draft = Draft { parent, ..self.draft() };
+        let poll = Some(self.new_poll());
+        Command::Publish(Box::new(Draft { poll, ..draft }))
     }
 
     fn new_poll(&mut self) -> NewPoll {
@@ -76,12 +72,11 @@ impl Generator {
             1 => ScheduleCommand::Move { user, id, due_ms },
             _ => {
                 let parent = self.random.once_in(3).then(|| self.post());
-                let Command::Publish(post) = self.new_post(parent) else { unreachable!("a post") };
-                let post = feed::NewPost { author: user, ..*post };
                 let poll = self.random.once_in(4).then(|| self.new_poll());
                 let has_media = self.random.once_in(if poll.is_some() { 9 } else { 2 });
                 let media = if has_media { self.media_of_post() } else { Vec::new() };
-                ScheduleCommand::Create(Box::new(ScheduledPost { post, media, poll, due_ms }))
+                let draft = Draft { author: user, parent, media, poll, ..self.draft() };
+                ScheduleCommand::Create(Box::new(ScheduledPost { draft, due_ms }))
             }
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use feed::conversation::{Conversation, ConversationUpdate};
 use feed::limits::CONVERSATION_MARKS_MAX;
-use feed::{Done, NewPost, Outcome, PostId, UserRef, Visibility};
+use feed::{Done, Draft, Outcome, PostId, UserRef, Visibility};
 
 use super::feed::Feed;
 use super::posts::ModelPost;
@@ -29,7 +29,7 @@ fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
 
 impl Feed {
     /// The first post of the conversation of a direct reply.
-    pub(super) fn conversation_of(&self, new: &NewPost) -> Option<u64> {
+    pub(super) fn conversation_of(&self, new: &Draft) -> Option<u64> {
         let parent = self.parent_of(new).filter(|_| new.visibility == Visibility::Direct)?;
         let post = self.posts.get(&parent).filter(|post| post.visibility == Visibility::Direct)?;
         Some(post.conversation.unwrap_or(parent))

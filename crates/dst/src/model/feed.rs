@@ -23,7 +23,7 @@ use super::lists::ModelList;
 use super::media::ModelMedia;
 use super::ms_of;
 use super::notices::{Cause, ModelEdit};
-use super::posts::{Edits, ModelPost, Parts};
+use super::posts::ModelPost;
 use super::stories::ModelStory;
 use super::versions::ModelVersion;
 
@@ -148,10 +148,9 @@ impl Feed {
             }
             Command::Befriend { user, other } => self.befriend(user, other),
             Command::Unfriend { user, other } => self.unfriend(user, other),
-            Command::Publish(new) => self.publish(stamp, new, &Parts::default()),
-            Command::Post { author, text } => self.publish_by_report(stamp, author, text),
-            Command::Edit(edit) => self.edit(stamp, edit, &Edits::default()),
-            Command::Poll(command) => self.change_poll(stamp, command),
+            Command::Publish(new) => self.publish(stamp, new, &[]),
+            Command::Edit { post, patch } => self.edit(stamp, *post, patch),
+            Command::Vote { user, post, choices } => self.vote(stamp, user, *post, *choices),
             Command::Schedule(command) => self.change_schedule(stamp, command),
             Command::DeletePost { post } => self.delete_post(*post),
             Command::PostStory { author, text, life } => {

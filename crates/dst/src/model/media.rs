@@ -10,7 +10,6 @@ use feed::media::{
 use feed::{Done, Outcome, Refusal, Stamp};
 
 use super::feed::Feed;
-use super::posts::{Edits, Parts};
 
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,17 +63,6 @@ impl Feed {
                 let user = self.resolve(user)?;
                 self.clear_profile(user, *picture);
                 MediaDone::Changed
-            }
-            MediaCommand::Publish(new) => {
-                let media: Vec<u64> = new.media.iter().map(|media| media.0).collect();
-                let parts = Parts { media: &media, ..Parts::default() };
-                return self.publish(stamp, &new.post, &parts);
-            }
-            MediaCommand::Edit(edit) => {
-                let media = edit.media.as_ref();
-                let media = media.map(|media| media.iter().map(|media| media.0).collect());
-                let edits = Edits { media, changes: &edit.changes, poll: None };
-                return self.edit(stamp, &edit.edit, &edits);
             }
             MediaCommand::Redraft { post } => return self.redraft(stamp, *post),
         };

@@ -2,14 +2,14 @@
 
 use feed::limits::{SCHEDULED_MAX, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN};
 use feed::media::MediaUse;
-use feed::poll::{NewPoll, PollCommand, PollDone};
+use feed::poll::NewPoll;
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::{Done, Outcome, PollChoices, PostId, Refusal, ScheduledId, UserId, UserRef};
 
 use super::feed::Feed;
 use super::ms_of;
 use super::notices::{Cause, NOTIFIED_AT_ONCE, next_notified};
-use super::posts::{Edits, Parts};
+use super::posts::ids;
 
 /// A poll of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,32 +48,13 @@ impl ModelPoll {
 }
 
 impl Feed {
-    pub(super) fn change_poll(&mut self, stamp: u64, command: &PollCommand) -> Outcome {
-        match command {
-            PollCommand::Publish(new) => {
-                let parts = Parts { poll: Some(&new.poll), ..Parts::default() };
-                self.publish(stamp, &new.post, &parts)
-            }
-            PollCommand::Edit(edit) => {
-                let media = edit.media.as_ref();
-                let media = media.map(|media| media.iter().map(|media| media.0).collect());
-                let (changes, poll) = (&edit.changes[..], Some(edit.poll.as_ref()));
-                self.edit(stamp, &edit.edit, &Edits { media, changes, poll })
-            }
-            PollCommand::Vote { user, post, choices } => {
-                self.vote(stamp, user, *post, *choices)?;
-                Ok(Done::Poll(PollDone::Voted))
-            }
-        }
-    }
-
-    fn vote(
+    pub(super) fn vote(
         &mut self,
         stamp: u64,
         user: &UserRef,
         post: PostId,
         choices: PollChoices,
-    ) -> Result<(), Refusal> {
+    ) -> Outcome {
         let user = self.resolve(user)?;
         let post = self.posts.get(&post.0).filter(|post| self.sees(user, post));
         let post = post.ok_or(Refusal::PollNotFound)?;
@@ -100,7 +81,7 @@ impl Feed {
         let votes = self.votes.entry((poll.id, user)).or_default();
         votes.extend(chosen);
         votes.sort_unstable();
-        Ok(())
+        Ok(Done::Voted)
     }
 
     /// Posts of existing users whose polls end, or have ended and concern users who may not be notified yet; and when they end.
@@ -149,20 +130,18 @@ impl Feed {
                 if !is_ahead(new.due_ms) {
                     return Err(Refusal::BadScheduledTime);
                 }
-                let media: Vec<u64> = new.media.iter().map(|media| media.0).collect();
-                let parts = Parts { media: &media, held: &[], poll: new.poll.as_ref() };
-                let (author, _) = self.check_new(&new.post, &parts)?;
+                let (author, _) = self.check_new(&new.draft, &[])?;
                 let of_user = self.scheduled.range((author, 0)..=(author, u64::MAX));
                 if of_user.count() >= SCHEDULED_MAX {
                     return Err(Refusal::TooManyScheduled);
                 }
-                for id in media {
+                for id in ids(&new.draft.media) {
                     if let Some(media) = self.media.get_mut(&id) {
                         media.used = MediaUse::Scheduled(ScheduledId(stamp));
                     }
                 }
                 let mut post = (**new).clone();
-                post.post.author = UserRef::Id(UserId(author));
+                post.draft.author = UserRef::Id(UserId(author));
                 self.scheduled.insert((author, stamp), post);
                 ScheduleDone::Saved(ScheduledId(stamp))
             }
@@ -197,16 +176,14 @@ impl Feed {
         let found = self.scheduled.get(&key).filter(|post| post.due_ms == due_ms);
         let Some(due) = found.cloned() else { return };
         self.scheduled.remove(&key);
-        let media: Vec<u64> = due.media.iter().map(|media| media.0).collect();
-        let parts = Parts { media: &media, held: &media, poll: due.poll.as_ref() };
         let is_active = self.accounts.is_active_or_none(user.0);
-        if !is_active || self.publish(stamp, &due.post, &parts).is_err() {
+        if !is_active || self.publish(stamp, &due.draft, &ids(&due.draft.media)).is_err() {
             self.release(stamp, &due);
         }
     }
 
     fn release(&mut self, stamp: u64, post: &ScheduledPost) {
-        let media: Vec<u64> = post.media.iter().map(|media| media.0).collect();
+        let media = ids(&post.draft.media);
         self.detach(stamp, &media);
         let is_held = |used: MediaUse| matches!(used, MediaUse::Scheduled(_));
         self.media.retain(|id, found| !media.contains(id) || !is_held(found.used));

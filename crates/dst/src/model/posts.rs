@@ -1,12 +1,8 @@
 //! The expected posts, and who sees them.
 
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
-use feed::media::MediaChange;
-use feed::poll::NewPoll;
-use feed::{
-    Done, NewPost, Outcome, Page, PageOf, PostEdit, PostId, PostText, Reaction, Refusal, UserRef,
-    Visibility,
-};
+use feed::media::MediaId;
+use feed::{Done, Draft, Outcome, Page, PageOf, Patch, PostId, Reaction, Refusal, Visibility};
 
 use super::feed::Feed;
 use super::polls::ModelPoll;
@@ -41,23 +37,6 @@ impl ModelPost {
     }
 }
 
-/// What a new post has beside its text.
-#[derive(Default)]
-pub(super) struct Parts<'a> {
-    pub(super) media: &'a [u64],
-    /// Pictures that are held for it.
-    pub(super) held: &'a [u64],
-    pub(super) poll: Option<&'a NewPoll>,
-}
-
-/// What changes of a post beside its text.
-#[derive(Default)]
-pub(super) struct Edits<'a> {
-    pub(super) media: Option<Vec<u64>>,
-    pub(super) changes: &'a [MediaChange],
-    pub(super) poll: Option<Option<&'a NewPoll>>,
-}
-
 /// What a boost shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelBoost {
@@ -67,19 +46,24 @@ pub(crate) struct ModelBoost {
     pub(crate) earlier: Vec<u32>,
 }
 
+/// The ids of pictures.
+pub(super) fn ids(media: &[MediaId]) -> Vec<u64> {
+    media.iter().map(|media| media.0).collect()
+}
+
 impl Feed {
     /// The author of a post that can be published, and that of the post replied to.
     pub(super) fn check_new(
         &mut self,
-        new: &NewPost,
-        Parts { media, held, poll }: &Parts<'_>,
+        new: &Draft,
+        held: &[u64],
     ) -> Result<(u32, Option<u32>), Refusal> {
         let author = self.resolve(&new.author)?;
-        self.check_media_of_post(author, held, media)?;
-        if poll.is_some() && !media.is_empty() {
+        self.check_media_of_post(author, held, &ids(&new.media))?;
+        if new.poll.is_some() && !new.media.is_empty() {
             return Err(Refusal::PollWithMedia);
         }
-        if new.text.as_str().is_empty() && media.is_empty() {
+        if new.text.as_str().is_empty() && new.media.is_empty() {
             return Err(Refusal::BadText);
         }
         let replied = match new.parent {
@@ -94,20 +78,25 @@ impl Feed {
     }
 
     /// The post that a reply is to: of a boost, the boosted post.
-    pub(super) fn parent_of(&self, new: &NewPost) -> Option<u64> {
+    pub(super) fn parent_of(&self, new: &Draft) -> Option<u64> {
         let named = new.parent?.0;
         let boost = self.posts.get(&named)?.boost.as_ref();
         Some(boost.map_or(named, |boost| boost.post))
     }
 
-    pub(super) fn publish(&mut self, stamp: u64, new: &NewPost, parts: &Parts<'_>) -> Outcome {
-        let (author, replied) = self.check_new(new, parts)?;
+    /// Publishes a draft, for which the pictures of `held` are held. By the rule of the 2014 report, one that begins with a
+    /// mention is a reply to that user.
+    pub(super) fn publish(&mut self, stamp: u64, new: &Draft, held: &[u64]) -> Outcome {
+        let (author, replied) = self.check_new(new, held)?;
         let text = new.text.as_str().to_owned();
+        let opening = text.split(' ').next().filter(|word| word.starts_with('@'));
+        let opening = self.mentioned(opening.unwrap_or_default(), None, u32::MAX);
+        let opening = opening.first().copied().filter(|_| new.opens_reply);
         let mentions = self.mentioned(&text, replied, author);
         let post = ModelPost {
             author,
             text,
-            reply_to: replied,
+            reply_to: replied.or(opening),
             mentions,
             parent: self.parent_of(new),
             edited: None,
@@ -116,35 +105,18 @@ impl Feed {
             sensitive: new.sensitive,
             language: new.language.as_ref().map(|language| language.as_str().to_owned()),
             boost: None,
-            media: parts.media.to_vec(),
-            poll: parts.poll.map(|poll| ModelPoll::new(stamp, poll)),
+            media: ids(&new.media),
+            poll: new.poll.as_ref().map(|poll| ModelPoll::new(stamp, poll)),
             conversation: self.conversation_of(new),
             thread: self.parent_of(new).map(|parent| self.posts[&parent].thread_of(parent)),
         };
-        self.attach(PostId(stamp), (&[], parts.media), &[]);
+        self.attach(PostId(stamp), (&[], &post.media), &[]);
         self.posts.insert(stamp, post);
         Ok(Done::Posted(PostId(stamp)))
     }
 
-    /// Publishes a post of the 2014 report: one that begins with a mention is a reply to that user.
-    pub(super) fn publish_by_report(
-        &mut self,
-        stamp: u64,
-        author: &UserRef,
-        text: &PostText,
-    ) -> Outcome {
-        let new = NewPost::new(author.clone(), text.clone());
-        let done = self.publish(stamp, &new, &Parts::default())?;
-        let opening = text.as_str().split(' ').next().filter(|word| word.starts_with('@'));
-        let opening = self.mentioned(opening.unwrap_or_default(), None, u32::MAX);
-        if let Some(post) = self.posts.get_mut(&stamp) {
-            post.reply_to = opening.first().copied();
-        }
-        Ok(done)
-    }
-
-    pub(super) fn edit(&mut self, stamp: u64, edit: &PostEdit, all: &Edits<'_>) -> Outcome {
-        let old = self.posts.get(&edit.post.0).filter(|post| post.boost.is_none());
+    pub(super) fn edit(&mut self, stamp: u64, post: PostId, edit: &Patch) -> Outcome {
+        let old = self.posts.get(&post.0).filter(|post| post.boost.is_none());
         let old = old.ok_or(Refusal::PostNotFound)?.clone();
         let mut new = old.clone();
         if let Some(text) = &edit.text {
@@ -163,12 +135,12 @@ impl Feed {
         if let Some(language) = &edit.language {
             new.language = language.as_ref().map(|language| language.as_str().to_owned());
         }
-        if let Some(media) = &all.media {
-            new.media.clone_from(media);
+        if let Some(media) = &edit.media {
+            new.media = ids(media);
             self.check_media_of_post(old.author, &old.media, &new.media)?;
         }
-        if let Some(poll) = all.poll {
-            new.poll = poll.map(|poll| match &old.poll {
+        if let Some(poll) = &edit.poll {
+            new.poll = poll.as_ref().map(|poll| match &old.poll {
                 Some(old) => old.edited(stamp, poll),
                 None => ModelPoll::new(stamp, poll),
             });
@@ -179,15 +151,15 @@ impl Feed {
         if new.text.is_empty() && new.media.is_empty() {
             return Err(Refusal::BadText);
         }
-        if new != old || !all.changes.is_empty() {
+        if new != old || !edit.described.is_empty() {
             new.edited = Some(stamp);
-            self.attach(edit.post, (&old.media, &new.media), all.changes);
+            self.attach(post, (&old.media, &new.media), &edit.described);
             let (before, mentioned) = (old.edited, old.mentions.clone());
-            self.add_version(edit.post.0, old);
-            self.posts.insert(edit.post.0, new);
-            self.announce_mentions(stamp, edit.post.0, &mentioned);
+            self.add_version(post.0, old);
+            self.posts.insert(post.0, new);
+            self.announce_mentions(stamp, post.0, &mentioned);
             self.forget_votes();
-            self.announce_edit(stamp, edit.post.0, before);
+            self.announce_edit(stamp, post.0, before);
         }
         Ok(Done::PostEdited)
     }

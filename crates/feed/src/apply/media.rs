@@ -1,4 +1,4 @@
-//! Adding, changing and removing pictures, and posts with pictures.
+//! Adding, changing and removing pictures.
 
 use rows::Stamp;
 
@@ -36,15 +36,6 @@ pub(super) fn apply(
             let user = super::resolve(txn, user)?;
             txn.set_profile_picture(user, *picture, None);
             MediaDone::Changed
-        }
-        MediaCommand::Publish(new) => {
-            let parts = post::Parts { media: &new.media, ..post::Parts::default() };
-            return post::publish(txn, stamp, (&new.post, parts), effects);
-        }
-        MediaCommand::Edit(edit) => {
-            let (media, changes) = (edit.media.as_deref(), edit.changes.as_slice());
-            let edits = post::PartEdits { media, changes, poll: None };
-            return post::edit(txn, stamp, (&edit.edit, edits), effects);
         }
         MediaCommand::Redraft { post } => {
             let media = txn.facts().post(*post).map(|post| post.media).unwrap_or_default();
@@ -133,7 +124,9 @@ pub(super) fn attach(
     for media in old.iter().filter(|media| !new.contains(media)) {
         txn.remove_media(*media);
     }
-    for id in new {
+    let is_changed =
+        |id: &&MediaId| !old.contains(id) || changes.iter().any(|change| change.media == **id);
+    for id in new.iter().filter(is_changed) {
         let Some(mut media) = txn.facts().media(*id) else { continue };
         media.used = MediaUse::Post(post);
         for change in changes.iter().filter(|change| change.media == *id) {

@@ -24,7 +24,6 @@ mod story;
 mod tag;
 mod user;
 
-use self::post::{PartEdits, Parts};
 use crate::command::{Command, Outcome, Reply, StampedCommand};
 use crate::effect::Effect;
 use crate::facts::Txn;
@@ -67,9 +66,8 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::Follow { user, other } => follow::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follow::many(txn, user, others, effects),
         Command::Unfollow { user, other } => follow::set(txn, stamp, (user, other), false, effects),
-        Command::Publish(new) => post::publish(txn, stamp, (new, Parts::default()), effects),
-        Command::Post { author, text } => post::publish_text(txn, stamp, (author, text), effects),
-        Command::Edit(edit) => post::edit(txn, stamp, (edit, PartEdits::default()), effects),
+        Command::Publish(draft) => post::publish(txn, stamp, (draft, &[]), effects),
+        Command::Edit { post, patch } => post::edit(txn, stamp, (*post, patch), effects),
         Command::DeletePost { post } => post::delete(txn, *post, effects),
         Command::Befriend { user, other } => friend::set(txn, user, other, true, effects),
         Command::Unfriend { user, other } => friend::set(txn, user, other, false, effects),
@@ -86,7 +84,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::DeleteUser { user } => erase::delete(txn, user, effects),
         Command::Account(command) => account::apply(txn, stamp, command, effects),
         Command::Media(command) => media::apply(txn, stamp, command, effects),
-        Command::Poll(command) => poll::apply(txn, stamp, command, effects),
+        Command::Vote { user, post, choices } => poll::vote(txn, stamp, (user, *post), *choices),
         Command::Schedule(command) => schedule::apply(txn, stamp, command),
         Command::Block { user, other } => block::block(txn, user, other, effects),
         Command::Unblock { user, other } => block::unblock(txn, user, other),

@@ -1,52 +1,24 @@
-//! Polls: votes, and what happens when one has ended or is gone. Posts with polls are published and edited as others.
+//! Polls: votes, and what happens when one has ended or is gone.
 
 use rows::Stamp;
 
-use super::post::{self, Parts};
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits::POLL_NOTICES_MAX;
 use crate::notification::Stored;
-use crate::poll::{PollChoices, PollCommand, PollDone};
+use crate::poll::PollChoices;
 use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::visible::Viewer;
 
-pub(super) fn apply(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    command: &PollCommand,
-    effects: &mut Vec<Effect>,
-) -> Outcome {
-    let done = match command {
-        PollCommand::Publish(new) => {
-            let parts = Parts { poll: Some(&new.poll), ..Parts::default() };
-            return post::publish(txn, stamp, (&new.post, parts), effects);
-        }
-        PollCommand::Edit(edit) => {
-            let edits = post::PartEdits {
-                media: edit.media.as_deref(),
-                changes: &edit.changes,
-                poll: Some(edit.poll.as_ref()),
-            };
-            return post::edit(txn, stamp, (&edit.edit, edits), effects);
-        }
-        PollCommand::Vote { user, post, choices } => {
-            vote(txn, stamp, (user, *post), *choices)?;
-            PollDone::Voted
-        }
-    };
-    Ok(Done::Poll(done))
-}
-
-fn vote(
+pub(super) fn vote(
     txn: &mut Txn<'_>,
     stamp: Stamp,
     (user, post): (&UserRef, PostId),
     choices: PollChoices,
-) -> Result<(), Refusal> {
+) -> Outcome {
     let user = super::resolve(txn, user)?;
     let may_see = |post: &Post| Viewer::new(txn.facts(), Some(user)).visible(post);
     let post = txn.facts().post(post).filter(may_see).ok_or(Refusal::PollNotFound)?;
@@ -63,7 +35,7 @@ fn vote(
     }
     choices.check(&poll)?;
     txn.put_vote(poll.id, user, before, choices);
-    Ok(())
+    Ok(Done::Voted)
 }
 
 /// Notifies the author of a poll that has ended, and then its voters in the order of their ids, from `from` on. Returns the

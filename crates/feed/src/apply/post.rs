@@ -7,28 +7,19 @@ use rows::Stamp;
 use crate::boost::Boost;
 use crate::command::{Done, Outcome};
 use crate::cost::{MENTION_WORK, TEXT_WORK};
+use crate::draft::{Draft, Patch, check_together};
 use crate::effect::{Effect, PostChange};
 use crate::facts::Txn;
-use crate::ids::{PostId, UserId, UserRef};
+use crate::ids::{PostId, UserId};
 use crate::limits;
-use crate::media::{MediaChange, MediaId};
-use crate::poll::{NewPoll, Poll, PollId};
-use crate::post::{NewPost, PostEdit, Visibility};
+use crate::media::MediaId;
+use crate::poll::{Poll, PollId};
+use crate::post::Visibility;
 use crate::records::Post;
 use crate::refusal::Refusal;
 use crate::text::{Handle, PostText};
 use crate::token::{self, Token, TokenKind};
 use crate::visible::Viewer;
-
-/// What a new post has beside its text.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Parts<'a> {
-    /// Pictures that are unattached, or among those that are held for it.
-    pub(super) media: &'a [MediaId],
-    /// Pictures of the author that are held for the post.
-    pub(super) held: &'a [MediaId],
-    pub(super) poll: Option<&'a NewPoll>,
-}
 
 /// The author of a post that may be published, and that of the post replied to.
 #[derive(Clone, Copy)]
@@ -43,22 +34,15 @@ pub(super) struct Checked {
     thread: Option<PostId>,
 }
 
-/// Refuses a post that cannot be published.
-pub(super) fn check(
-    txn: &Txn<'_>,
-    new: &NewPost,
-    Parts { media, held, poll }: Parts<'_>,
-) -> Result<Checked, Refusal> {
-    let author = super::resolve(txn, &new.author)?;
+/// Refuses a draft that cannot be published. The pictures in `held` are held for it.
+pub(super) fn check(txn: &Txn<'_>, draft: &Draft, held: &[MediaId]) -> Result<Checked, Refusal> {
+    let author = super::resolve(txn, &draft.author)?;
     check_count(txn, author)?;
-    super::media::check(txn, author, held, media)?;
-    check_parts(media, poll.is_some())?;
-    if new.text.as_str().is_empty() && media.is_empty() {
-        return Err(Refusal::BadText);
-    }
+    super::media::check(txn, author, held, &draft.media)?;
+    draft.check()?;
     let mut checked =
         Checked { author, parent: None, replied: None, conversation: None, thread: None };
-    if let Some(named) = new.parent {
+    if let Some(named) = draft.parent {
         let found = super::reaction::boosted(txn, named).ok();
         let found = found.filter(|(_, parent)| sees(txn, author, parent));
         let (id, parent) = found.ok_or(Refusal::ParentNotFound)?;
@@ -71,66 +55,36 @@ pub(super) fn check(
     Ok(checked)
 }
 
-fn check_parts(media: &[MediaId], has_poll: bool) -> Result<(), Refusal> {
-    if has_poll && !media.is_empty() {
-        return Err(Refusal::PollWithMedia);
-    }
-    Ok(())
-}
-
-/// Publishes a post. It is a reply to its parent, or to what that boosts, if there is one.
+/// Publishes a draft. It is a reply to its parent, or to what that boosts, if there is one.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    (new, parts): (&NewPost, Parts<'_>),
+    (draft, held): (&Draft, &[MediaId]),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let checked = check(txn, new, parts)?;
-    let reply_to = checked.replied;
-    put_new(txn, stamp, (new, parts), (&checked, reply_to), effects)
-}
-
-/// Publishes a public, text-only post, which is a reply to the user whose mention begins the text.
-pub(super) fn publish_text(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    (author, text): (&UserRef, &PostText),
-    effects: &mut Vec<Effect>,
-) -> Outcome {
-    let new = NewPost::new(author.clone(), text.clone());
-    let checked = check(txn, &new, Parts::default())?;
-    let reply_to = opening(txn, text);
-    put_new(txn, stamp, (&new, Parts::default()), (&checked, reply_to), effects)
-}
-
-fn put_new(
-    txn: &mut Txn<'_>,
-    stamp: Stamp,
-    (new, parts): (&NewPost, Parts<'_>),
-    (checked, reply_to): (&Checked, Option<UserId>),
-    effects: &mut Vec<Effect>,
-) -> Outcome {
-    let Checked { author, parent, replied, conversation, thread } = *checked;
-    let mentions = mentioned_in(txn, &new.text, author, replied);
+    let Checked { author, parent, replied, conversation, thread } = check(txn, draft, held)?;
+    let opening = || draft.opens_reply.then(|| opening(txn, &draft.text)).flatten();
+    let reply_to = replied.or_else(opening);
+    let poll = |new| Poll::new(PollId(stamp.0), new, stamp.unix_ms(), None);
     let post = Post {
         author,
-        text: new.text.clone(),
-        reply_to,
-        mentions,
+        text: draft.text.clone(),
         in_reply_to: parent,
+        reply_to,
+        visibility: draft.visibility,
+        warning: draft.warning.clone(),
+        sensitive: draft.sensitive,
+        language: draft.language.clone(),
+        media: draft.media.clone(),
+        poll: draft.poll.as_ref().map(poll),
+        mentions: mentioned_in(txn, &draft.text, author, replied),
         edited: None,
-        visibility: new.visibility,
-        warning: new.warning.clone(),
-        sensitive: new.sensitive,
-        language: new.language.clone(),
         boost: None,
-        media: parts.media.to_vec(),
-        poll: parts.poll.map(|new| Poll::new(PollId(stamp.0), new, stamp.unix_ms())),
-        conversation: conversation.filter(|_| new.visibility == Visibility::Direct),
+        conversation: conversation.filter(|_| draft.visibility == Visibility::Direct),
         thread,
     };
     let id = PostId(stamp.0);
-    super::media::attach(txn, id, (&[], parts.media), &[]);
+    super::media::attach(txn, id, (&[], &draft.media), &[]);
     txn.put_post(id, &post);
     published(txn, id, &post, effects);
     let change = PostChange::Published;
@@ -178,63 +132,46 @@ fn sees(txn: &Txn<'_>, user: UserId, post: &Post) -> bool {
     Viewer::new(txn.facts(), Some(user)).visible(post)
 }
 
-/// What changes of a post beside its text.
-#[derive(Clone, Copy, Default)]
-pub(super) struct PartEdits<'a> {
-    /// All pictures from now on, if they change.
-    pub(super) media: Option<&'a [MediaId]>,
-    /// What is said about them.
-    pub(super) changes: &'a [MediaChange],
-    /// The poll from now on, if it changes; or that there is none.
-    pub(super) poll: Option<Option<&'a NewPoll>>,
-}
-
 /// Changes what a post says. The user replied to and who may see it stay, so the post stays in the same homes: an edit
 /// never changes whom a direct post mentions.
 pub(super) fn edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
-    (edit, PartEdits { media, changes, poll }): (&PostEdit, PartEdits<'_>),
+    (id, patch): (PostId, &Patch),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let (id, old) = (edit.post, txn.facts().post(edit.post));
     // A boost says nothing.
-    let old = old.filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
+    let old =
+        txn.facts().post(id).filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
     let mut new = old.clone();
-    if let Some(text) = edit.text.as_ref().filter(|text| **text != old.text) {
+    if let Some(text) = patch.text.as_ref().filter(|text| **text != old.text) {
         new.text = text.clone();
         if old.visibility != Visibility::Direct || rows::has_bug("edit-addresses-others") {
             let replied = old.in_reply_to.and(old.reply_to);
             new.mentions = mentioned_in(txn, text, old.author, replied);
         }
     }
-    if let Some(warning) = &edit.warning {
+    if let Some(warning) = &patch.warning {
         new.warning = warning.clone();
     }
-    if let Some(language) = &edit.language {
+    if let Some(language) = &patch.language {
         new.language = language.clone();
     }
-    new.sensitive = edit.sensitive.unwrap_or(old.sensitive);
-    if let Some(media) = media {
+    new.sensitive = patch.sensitive.unwrap_or(old.sensitive);
+    if let Some(media) = &patch.media {
         super::media::check(txn, old.author, &old.media, media)?;
-        new.media = media.to_vec();
+        new.media.clone_from(media);
     }
-    if let Some(poll) = poll {
-        let (next, now_ms) = (PollId(stamp.0), stamp.unix_ms());
-        new.poll = poll.map(|poll| match &old.poll {
-            Some(old) => old.edited(next, poll, now_ms),
-            None => Poll::new(next, poll, now_ms),
-        });
+    if let Some(changed) = &patch.poll {
+        let poll = |poll| Poll::new(PollId(stamp.0), poll, stamp.unix_ms(), old.poll.as_ref());
+        new.poll = changed.as_ref().map(poll);
     }
-    check_parts(&new.media, new.poll.is_some())?;
-    if new.text.as_str().is_empty() && new.media.is_empty() {
-        return Err(Refusal::BadText);
-    }
-    if new == old && changes.is_empty() {
+    check_together(&new.text, &new.media, new.poll.is_some())?;
+    if new == old && patch.described.is_empty() {
         return Ok(Done::PostEdited);
     }
     new.edited = Some(stamp);
-    super::media::attach(txn, id, (&old.media, &new.media), changes);
+    super::media::attach(txn, id, (&old.media, &new.media), &patch.described);
     txn.edit_post(id, &old, &new);
     txn.announce_edit(id, &old, stamp);
     let author = old.author;

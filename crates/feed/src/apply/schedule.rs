@@ -2,7 +2,7 @@
 
 use rows::Stamp;
 
-use super::post::{self, Parts};
+use super::post;
 use crate::accounts::AccountState;
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
@@ -28,7 +28,7 @@ pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, command: &ScheduleCommand) 
         ScheduleCommand::Cancel { user, id } => {
             let (user, post) = find(txn, user, *id)?;
             txn.remove_scheduled(user, *id, &post);
-            txn.release_media(&post.media, stamp);
+            txn.release_media(&post.draft.media, stamp);
             ScheduleDone::Cancelled
         }
     };
@@ -49,14 +49,12 @@ fn create(txn: &mut Txn<'_>, stamp: Stamp, new: &ScheduledPost) -> Result<Schedu
     if !is_ahead(new.due_ms, stamp.unix_ms()) {
         return Err(Refusal::BadScheduledTime);
     }
-    let parts = Parts { media: &new.media, poll: new.poll.as_ref(), ..Parts::default() };
-    let checked = post::check(txn, &new.post, parts)?;
-    let author = checked.author;
+    let author = post::check(txn, &new.draft, &[])?.author;
     if txn.facts().scheduled_of(author, ScheduledId(0), SCHEDULED_MAX).len() >= SCHEDULED_MAX {
         return Err(Refusal::TooManyScheduled);
     }
     let mut post = new.clone();
-    post.post.author = UserRef::Id(author);
+    post.draft.author = UserRef::Id(author);
     let id = ScheduledId(stamp.0);
     txn.put_scheduled(author, id, &post);
     Ok(id)
@@ -73,14 +71,14 @@ pub(super) fn publish(
     let scheduled = txn.facts().scheduled(user, id).filter(|post| post.due_ms == due_ms);
     let Some(post) = scheduled else { return };
     txn.remove_scheduled(user, id, &post);
+    let draft = post.draft;
     let account = txn.facts().account(user);
     let is_active = account.is_none_or(|account| account.state == AccountState::Active);
-    let parts = Parts { media: &post.media, held: &post.media, poll: post.poll.as_ref() };
     // What the pictures of a deleted user are is as it was: they are removed with the user.
     let exists = txn.facts().exists(user);
     let published =
-        exists && is_active && post::publish(txn, stamp, (&post.post, parts), effects).is_ok();
+        exists && is_active && post::publish(txn, stamp, (&draft, &draft.media), effects).is_ok();
     if exists && !published {
-        txn.release_media(&post.media, stamp);
+        txn.release_media(&draft.media, stamp);
     }
 }

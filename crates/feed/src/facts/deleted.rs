@@ -147,7 +147,7 @@ impl Txn<'_> {
             totals.users_deleted += 1;
             totals.users_erasing += 1;
         });
-        write::user(self.rows, id, &User::new(user.handle, user.registered));
+        write::user(self.rows, id, &User::of(user.handle, user.registered));
         write::deleted(self.rows, id);
         self.remove_account(id);
         let erasure = self.facts().since_now(DueWork::Erase { user: id });

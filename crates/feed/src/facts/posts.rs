@@ -32,13 +32,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A post that is stored. Its author may be deleted, and so may be what it boosts.
     #[must_use]
     pub fn stored_post(&self, post: PostId) -> Option<Post> {
-        self.rows.point(PointTable::Post, post.0).map(|row| Post::decode(&row))
+        self.rows.point(PointTable::Post, post.0).map(|row| rows::decode::<Post>(&row))
     }
 
     /// Calls `each` with every post that is stored, in the order of ids. Reads all of them in one scan. Authors may
     /// be deleted.
     pub fn each_stored_post(&self, mut each: impl FnMut(PostId, Post)) {
-        let each = &mut |id, row: &[u8]| each(PostId(id), Post::decode(row));
+        let each = &mut |id, row: &[u8]| each(PostId(id), rows::decode::<Post>(row));
         self.rows.each_point(PointTable::Post, each);
     }
 
@@ -143,7 +143,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     ) -> Option<PostId> {
         let (mut rows, mut last) = (0, None);
         self.rows.points_below(PointTable::Post, before.0, limit, &mut |id, row| {
-            each(PostId(id), Post::decode(row));
+            each(PostId(id), rows::decode::<Post>(row));
             rows += 1;
             last = Some(PostId(id));
         });
@@ -194,7 +194,7 @@ impl Txn<'_> {
         if new.is_some_and(|new| self.facts().is_disabled(new.author)) {
             rows.retain(|row| row.shared_by().is_none());
         }
-        self.rows.put_point(PointTable::Post, id.0, new.map(Post::encode));
+        self.rows.put_point(PointTable::Post, id.0, new.map(rows::encode));
         index::replace(self.rows, &old, &rows);
     }
 

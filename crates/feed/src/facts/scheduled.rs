@@ -33,7 +33,7 @@ impl Txn<'_> {
     /// Stores a scheduled post, which holds its pictures.
     pub(crate) fn put_scheduled(&mut self, user: UserId, id: ScheduledId, post: &ScheduledPost) {
         write::scheduled(self.rows, user, id, post);
-        for media in &post.media {
+        for media in &post.draft.media {
             let Some(mut found) = self.facts().media(*media) else { continue };
             found.used = MediaUse::Scheduled(id);
             self.put_media(*media, &found);

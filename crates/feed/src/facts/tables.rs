@@ -74,7 +74,7 @@ macro_rules! declare {
 
 declare! {
     // Users.
-    Point User, record |_, row| User::try_decode(row).is_some();
+    Point User, record is::<User>;
     Point Counts, record |_, row| Counts::try_decode(row).is_some();
     Point Markers, record is::<Markers>;
     Name Handle, record is::<UserId>;
@@ -86,7 +86,7 @@ declare! {
     Point Note, record is::<Note>;
 
     // Posts.
-    Point Post, record |_, row| Post::try_decode(row).is_some();
+    Point Post, record is::<Post>;
     Point PostCounts, record |_, row| PostCounts::try_decode(row).is_some();
     Set AuthorPosts, list |row| row.item().map(post), erase erase::posts;
     Set Replies, index |row| row.item().map(post);

@@ -92,7 +92,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             }
             MediaUse::Scheduled(post) => {
                 let post = self.facts().scheduled(media.owner, post);
-                post.is_some_and(|post| post.media.contains(&id))
+                post.is_some_and(|post| post.draft.media.contains(&id))
             }
             MediaUse::Profile(picture) => {
                 self.facts().stored_user(media.owner).is_some_and(|user| match picture {
@@ -117,7 +117,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
         self.lost(format!("post {}: {} pictures", at(key), post.media.len() - found.len()));
         let is_empty = found.is_empty() && post.text.as_str().is_empty();
-        let row = (!is_empty).then(|| Post { media: found, ..post.clone() }.encode());
+        let row = (!is_empty).then(|| encode(&Post { media: found, ..post.clone() }));
         self.rows.put_point(PointTable::Post, key, row);
         is_empty
     }
@@ -135,7 +135,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let header = has(user.header, ProfilePicture::Header);
         if (avatar, header) != (user.avatar, user.header) {
             self.lost(format!("user {}: a picture of the profile", id.0));
-            let row = User { avatar, header, ..user.clone() }.encode();
+            let row = encode(&User { avatar, header, ..user.clone() });
             self.rows.put_point(PointTable::User, id.0.into(), Some(row));
         }
     }

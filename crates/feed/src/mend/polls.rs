@@ -98,7 +98,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     fn one_scheduled(&mut self, (user, id): (UserId, ScheduledId), post: &ScheduledPost) {
         let what = format!("scheduled post {} of user {}", at(id.0), user.0);
         let exists = self.user(user.0.into()).is_some_and(|user| !self.is_gone(user));
-        if !exists || post.post.author != UserRef::Id(user) {
+        if !exists || post.draft.author != UserRef::Id(user) {
             self.lost(format!("{what}: there is no such user"));
             self.remove_scheduled((user, id), post);
             return;
@@ -107,12 +107,13 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let found = self.facts().media(*media);
             found.is_some_and(|found| found.owner == user && found.used == MediaUse::Scheduled(id))
         };
-        let media: Vec<_> = post.media.iter().copied().filter(is_held).collect();
-        let kept = ScheduledPost { media, ..post.clone() };
+        let media: Vec<_> = post.draft.media.iter().copied().filter(is_held).collect();
         // The pictures of a deleted user may be removed already.
-        if kept.media != post.media && !self.is_deleted(user) {
-            self.lost(format!("{what}: {} pictures", post.media.len() - kept.media.len()));
-            if kept.media.is_empty() && kept.post.text.as_str().is_empty() {
+        if media != post.draft.media && !self.is_deleted(user) {
+            self.lost(format!("{what}: {} pictures", post.draft.media.len() - media.len()));
+            let mut kept = post.clone();
+            kept.draft.media = media;
+            if kept.draft.check().is_err() {
                 self.remove_scheduled((user, id), post);
                 return;
             }

@@ -17,7 +17,7 @@ impl Mend {
         key: u64,
         value: &[u8],
     ) {
-        let post = Post::decode(value);
+        let post = rows::decode::<Post>(value);
         if step.user(post.author.0.into()).is_none() {
             step.lost(format!("post {}: there is no user {}", at(key), post.author.0));
             step.rows.put_point(PointTable::Post, key, None);

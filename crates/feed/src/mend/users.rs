@@ -25,7 +25,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let handle =
             handle.filter(|handle| handle.as_str().as_bytes() == name && id.0 < limits::USERS_MAX);
         let stored: Option<User> =
-            self.rows.point(PointTable::User, id.0.into()).map(|row| User::decode(&row));
+            self.rows.point(PointTable::User, id.0.into()).map(|row| decode::<User>(&row));
         match (handle, stored) {
             (Some(handle), Some(user)) if user.handle == handle => {}
             (Some(handle), None) => {
@@ -75,10 +75,10 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     fn put_user(&mut self, id: UserId, handle: Handle) {
-        let user = User::new(handle, Stamp::MIN);
+        let user = User::of(handle, Stamp::MIN);
         let handle = user.handle.as_str().as_bytes();
         self.rows.put_name(NameTable::Handle, handle, Some(encode(&id)));
-        self.rows.put_point(PointTable::User, id.0.into(), Some(user.encode()));
+        self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
     }
 
     /// A user of whom nothing is known gets a handle that is free.
@@ -107,7 +107,7 @@ impl Mend {
         key: u64,
         value: &[u8],
     ) {
-        let user = User::decode(value);
+        let user = decode::<User>(value);
         let Some(id) = u32::try_from(key).ok().filter(|id| *id < limits::USERS_MAX).map(UserId)
         else {
             step.lost(format!("User {key}: there is no such user"));

@@ -8,7 +8,7 @@ use crate::support::{
 };
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Counts, Done, DueWork, Effect, Input, Mute, NewPost, PostId, PostText, Refusal,
+    Command, Counts, Done, Draft, DueWork, Effect, Input, Mute, PostId, PostText, Refusal,
     Rows as _, SetTable, Span, Txn, UserId, Viewer, limits,
 };
 use proptest::prelude::*;
@@ -17,9 +17,9 @@ const ADA: UserId = UserId(0);
 const BOB: UserId = UserId(1);
 
 fn reply(author: u32, parent: PostId) -> Command {
-    Command::Publish(Box::new(NewPost {
+    Command::Publish(Box::new(Draft {
         parent: Some(parent),
-        ..NewPost::new(id(author), PostText::parse("a reply").unwrap())
+        ..Draft::new(id(author), PostText::parse("a reply").unwrap())
     }))
 }
 

@@ -4,8 +4,8 @@ use crate::support::{World, block, follow, id, mute, register, unfollow};
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
 use feed::timeline::gather;
 use feed::{
-    Boost, Command, Cursor, Done, Effect, NewPost, Notice, Outcome, Page, PostChange, PostCounts,
-    PostEdit, PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
+    Boost, Command, Cursor, Done, Draft, Effect, Notice, Outcome, Page, Patch, PostChange,
+    PostCounts, PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 
 fn react(user: u32, post: PostId, on: bool) -> Command {
@@ -19,8 +19,8 @@ fn boost(world: &mut World, user: u32, post: PostId) -> PostId {
 }
 
 fn publish(world: &mut World, author: u32, visibility: Visibility) -> PostId {
-    let new = NewPost::new(id(author), PostText::parse("a post").unwrap());
-    match world.run(Command::Publish(Box::new(NewPost { visibility, ..new }))) {
+    let new = Draft::new(id(author), PostText::parse("a post").unwrap());
+    match world.run(Command::Publish(Box::new(Draft { visibility, ..new }))) {
         Ok(Done::Posted(post)) => post,
         other => panic!("{other:?}"),
     }
@@ -99,8 +99,8 @@ fn only_what_everybody_may_see_is_boosted_and_a_boost_is_nothing_but_that() {
     }
     let post = world.post(0, "a post");
     let boost = boost(&mut world, 1, post);
-    let reply = NewPost::new(id(2), PostText::parse("yes").unwrap());
-    let reply = NewPost { parent: Some(boost), ..reply };
+    let reply = Draft::new(id(2), PostText::parse("yes").unwrap());
+    let reply = Draft { parent: Some(boost), ..reply };
     let Ok(Done::Posted(reply)) = world.run(Command::Publish(Box::new(reply))) else {
         panic!("a reply to a boost is one to the boosted post")
     };
@@ -109,7 +109,7 @@ fn only_what_everybody_may_see_is_boosted_and_a_boost_is_nothing_but_that() {
     assert_eq!((reply.thread, reply.mentions), (Some(post), vec![UserId(0)]));
     assert!(world.facts().replies_to(boost, Span::ALL).is_empty());
     let text = PostText::parse("mine").unwrap();
-    let edit = Command::Edit(Box::new(PostEdit::of_text(boost, text)));
+    let edit = Command::edit(boost, Patch::of_text(text));
     assert_eq!(world.run(edit), Err(Refusal::PostNotFound));
     let favourite =
         Command::React { user: id(2), post: boost, reaction: Reaction::Favourite, on: true };
@@ -128,7 +128,7 @@ fn authors_boost_their_own_posts_for_followers_for_the_same_users() {
     world.run(register("dan")).unwrap();
     world.run(follow(id(1), id(0))).unwrap();
     let text = PostText::parse("hello @cy").unwrap();
-    let new = NewPost { visibility: Visibility::Followers, ..NewPost::new(id(0), text) };
+    let new = Draft { visibility: Visibility::Followers, ..Draft::new(id(0), text) };
     let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else { panic!() };
     for other in [1, 2] {
         assert_eq!(world.run(react(other, post, true)), Err(Refusal::BoostNotOpen), "{other}");

@@ -4,7 +4,7 @@ use crate::support::{World, block, id};
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
 use feed::limits::{CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX};
 use feed::{
-    Command, Cursor, Done, NewPost, Page, PostId, PostText, Refusal, UserId, Viewer, Visibility,
+    Command, Cursor, Done, Draft, Page, PostId, PostText, Refusal, UserId, Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _, SetTable, Span};
 
@@ -22,8 +22,8 @@ impl World {
         text: &str,
         parent: Option<PostId>,
     ) -> PostId {
-        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
-        let new = NewPost { visibility, parent, ..new };
+        let new = Draft::new(id(author), PostText::parse(text).unwrap());
+        let new = Draft { visibility, parent, ..new };
         match self.run(Command::Publish(Box::new(new))) {
             Ok(Done::Posted(post)) => post,
             other => panic!("{other:?}"),

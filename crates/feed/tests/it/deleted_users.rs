@@ -9,10 +9,10 @@ use crate::support::{
 use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
-    Command, Counts, Cursor, Done, Effect, Facts, Idempotency, Listed, Name, NewPost, Outcome,
-    Page, Post, PostChange, PostEdit, PostId, PostText, ProfileFields, Refusal, Remains, Rows,
-    SetTable, Span, StampedCommand, StoryChange, StoryId, Txn, User, UserChange, UserEdit, UserId,
-    Viewer, Visibility, apply, limits,
+    Command, Counts, Cursor, Done, Draft, Effect, Facts, Idempotency, Listed, Name, Outcome, Page,
+    Patch, Post, PostChange, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable,
+    Span, StampedCommand, StoryChange, StoryId, Txn, User, UserChange, UserEdit, UserId, Viewer,
+    Visibility, apply, limits,
 };
 use proptest::prelude::*;
 use rows::{NameTable, PointTable, Scan as _, Table};
@@ -104,7 +104,7 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     let text = || PostText::parse("hi").unwrap();
     let edit = edit_user(UserEdit::new(id(0)));
     let reply =
-        Command::Publish(Box::new(NewPost { parent: Some(adas), ..NewPost::new(id(1), text()) }));
+        Command::Publish(Box::new(Draft { parent: Some(adas), ..Draft::new(id(1), text()) }));
     for (command, refusal) in [
         (delete(0), Refusal::UserNotFound),
         (Command::DeleteUser { user: handle("ada") }, Refusal::UserNotFound),
@@ -120,7 +120,7 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
         (view(story, 1), Refusal::StoryNotFound),
         (Command::DeleteStory { story }, Refusal::StoryNotFound),
         (Command::DeletePost { post: adas }, Refusal::PostNotFound),
-        (Command::Edit(Box::new(PostEdit::of_text(adas, text()))), Refusal::PostNotFound),
+        (Command::edit(adas, Patch::of_text(text())), Refusal::PostNotFound),
         (reply, Refusal::ParentNotFound),
     ] {
         let before = world.snapshot();
@@ -172,7 +172,7 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     check_erased(&world.rows, UserId(0));
     check_erased(&world.rows, UserId(1));
     let left = world.facts().stored_user(UserId(0)).unwrap();
-    assert_eq!(left, User::new(left.handle.clone(), left.registered), "nothing but the handle");
+    assert_eq!(left, User::of(left.handle.clone(), left.registered), "nothing but the handle");
     assert_eq!(world.facts().counts(UserId(2)), Counts::default());
     let late = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
     let before = world.snapshot();
@@ -253,7 +253,9 @@ fn check_erased(rows: &MemoryRows, user: UserId) {
             assert_eq!(rows.member(table, other, number), None, "{table:?} of {other}");
         }
     }
-    rows.each_point(PointTable::Post, &mut |_, row| assert_ne!(Post::decode(row).author, user));
+    rows.each_point(PointTable::Post, &mut |_, row| {
+        assert_ne!(rows::decode::<Post>(row).author, user);
+    });
     rows.each_point(PointTable::Story, &mut |id, _| {
         let views = Facts::new(rows).story_views(StoryId(id), Span::ALL);
         assert!(views.iter().all(|(viewer, _)| *viewer != user));
@@ -401,7 +403,7 @@ impl Worlds {
     fn reply(&mut self, author: u32, at: usize) {
         let Some(parent) = Self::picked(&self.posts, at) else { return };
         let text = PostText::parse("a reply").unwrap();
-        let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
+        let new = Draft { parent: Some(parent), ..Draft::new(id(author), text) };
         if let Ok(Done::Posted(id)) = self.both(Command::Publish(Box::new(new))) {
             self.posts.push(id);
         }

@@ -9,7 +9,7 @@ use feed::limits::{
     FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX,
 };
 use feed::{
-    Command, Done, Effect, Input, NewPost, Outcome, PostId, PostText, Reaction, Refusal, Remains,
+    Command, Done, Draft, Effect, Input, Outcome, PostId, PostText, Reaction, Refusal, Remains,
     UserId, Visibility,
 };
 use rows::{NameTable, Rows as _};
@@ -162,9 +162,9 @@ fn the_numbers_of_filters_keywords_and_posts_are_bounded() {
 fn only_posts_that_the_user_may_see_are_filtered() {
     let mut world = World::new();
     let filter = create(&mut world, 0, &[]);
-    let private = NewPost {
+    let private = Draft {
         visibility: Visibility::Direct,
-        ..NewPost::new(id(1), PostText::parse("private").unwrap())
+        ..Draft::new(id(1), PostText::parse("private").unwrap())
     };
     let Ok(Done::Posted(private)) = world.run(Command::Publish(Box::new(private))) else {
         panic!("a post")

@@ -6,7 +6,7 @@ use feed::HomeAuthors;
 use feed::follow_options::FollowWith;
 use feed::timeline::{gather, gather_within};
 use feed::{
-    Bio, Command, Cursor, DueWork, Facts, Handle, Name, NewPost, Page, PageOf, PostEdit, PostId,
+    Bio, Command, Cursor, Draft, DueWork, Facts, Handle, Name, Page, PageOf, Patch, PostId,
     PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, Visible, apply,
 };
 use proptest::prelude::*;
@@ -155,9 +155,9 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 let text = PostText::parse(&text).unwrap();
                 // Of those by the report of 2014 the text decides to whom they reply.
                 let is_public = visibility == Visibility::Public;
-                let new = NewPost { visibility, ..NewPost::new(id(author), text.clone()) };
+                let new = Draft { visibility, ..Draft::new(id(author), text.clone()) };
                 let (post, done) = run(match is_public {
-                    true => Command::Post { author: id(author), text },
+                    true => Command::post(id(author), text),
                     false => Command::Publish(Box::new(new)),
                 });
                 assert!(done);
@@ -170,7 +170,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 let (parent, replied, _) = history.posts[at % history.posts.len()];
                 // The user at the start of the text is mentioned and not replied to.
                 let text = PostText::parse(&format!("@u{} yes", at % PEOPLE as usize)).unwrap();
-                let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
+                let new = Draft { parent: Some(parent), ..Draft::new(id(author), text) };
                 let (post, done) = run(Command::Publish(Box::new(new)));
                 // The parent may be hidden from the author: `feed/tests/it/visibility.rs` tests that.
                 if done {
@@ -182,7 +182,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 let (post, _, _) = history.posts[at % history.posts.len()];
                 let text = to.map_or("edited".into(), |to| format!("@u{to} edited"));
                 let text = PostText::parse(&text).unwrap();
-                assert!(run(Command::Edit(Box::new(PostEdit::of_text(post, text)))).1);
+                assert!(run(Command::edit(post, Patch::of_text(text))).1);
             }
             Step::Delete(at) => {
                 if !history.posts.is_empty() {

@@ -3,7 +3,7 @@
 use crate::mend::mend;
 use crate::support::{self, id};
 use crate::{accounts, media};
-use feed::{Command, NewPost, PostText, Reaction, UserId, Visibility};
+use feed::{Command, Draft, PostText, Reaction, UserId, Visibility};
 use rows::{NameTable, PutRows as _, Rows as _, Scan as _, SetTable, Value};
 use testkit::MemoryRows;
 
@@ -43,8 +43,8 @@ fn world() -> MemoryRows {
     accounts::run(&mut world, accounts::authorize(app, UserId(0), 1, None)).unwrap();
     accounts::register_app(&mut world);
     let write = |visibility, text| {
-        let new = NewPost::new(id(1), PostText::parse(text).unwrap());
-        Command::Publish(Box::new(NewPost { visibility, parent: Some(post), ..new }))
+        let new = Draft::new(id(1), PostText::parse(text).unwrap());
+        Command::Publish(Box::new(Draft { visibility, parent: Some(post), ..new }))
     };
     let (user, due_ms) = (id(1), world.now_ms + 400_000);
     let boost = Command::React { user, post, reaction: Reaction::Boost, on: true };

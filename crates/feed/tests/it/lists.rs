@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::{World, block, follow, id, mute, register, unfollow, unmute};
 use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX};
 use feed::{
-    Command, Cursor, Done, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline,
-    ListTitle, NewPost, Outcome, Page, PageOf, PostId, PostText, Reaction, Refusal, UserId,
-    Visibility, Visible, is_in_list, write,
+    Command, Cursor, Done, Draft, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline,
+    ListTitle, Outcome, Page, PageOf, PostId, PostText, Reaction, Refusal, UserId, Visibility,
+    Visible, is_in_list, write,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
@@ -335,9 +335,9 @@ fn change_posts(world: &mut World, history: &mut History, step: &Step) {
             let text = PostText::parse(&text).unwrap();
             // Of those by the report of 2014 the text decides to whom they reply.
             let is_public = visibility == Visibility::Public;
-            let new = NewPost { visibility, ..NewPost::new(id(author), text.clone()) };
+            let new = Draft { visibility, ..Draft::new(id(author), text.clone()) };
             let outcome = world.run(match is_public {
-                true => Command::Post { author: id(author), text },
+                true => Command::post(id(author), text),
                 false => Command::Publish(Box::new(new)),
             });
             let Ok(Done::Posted(post)) = outcome else { panic!("{outcome:?}") };

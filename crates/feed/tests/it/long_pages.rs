@@ -13,8 +13,8 @@ use feed::profile::ProfileFilter;
 use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
-    Command, Cursor, Done, Facts, Handle, Mend, NewPost, Page, PostEdit, PostId, PostText,
-    Reaction, Tag, UserId, Viewer, Visibility, Visible, profile, timeline,
+    Command, Cursor, Done, Draft, Facts, Handle, Mend, Page, Patch, PostId, PostText, Reaction,
+    Tag, UserId, Viewer, Visibility, Visible, profile, timeline,
 };
 use rows::{
     NameTable, PointTable, PutRows as _, Rows, Scan as _, SetTable, Span, Stamp, Totals, Value,
@@ -261,7 +261,7 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
         let mut world = World::new();
         let publish = |world: &mut World, author, parent, visibility| {
             let text = PostText::parse("to @cy").unwrap();
-            let new = NewPost { visibility, parent, ..NewPost::new(id(author), text) };
+            let new = Draft { visibility, parent, ..Draft::new(id(author), text) };
             match world.run(Command::Publish(Box::new(new))) {
                 Ok(Done::Posted(post)) => post,
                 other => panic!("{other:?}"),
@@ -330,8 +330,8 @@ fn publish(
     parent: Option<PostId>,
     visibility: Visibility,
 ) -> PostId {
-    let new = NewPost::new(id(author), PostText::parse("a post").unwrap());
-    match world.run(Command::Publish(Box::new(NewPost { visibility, parent, ..new }))) {
+    let new = Draft::new(id(author), PostText::parse("a post").unwrap());
+    match world.run(Command::Publish(Box::new(Draft { visibility, parent, ..new }))) {
         Ok(Done::Posted(post)) => post,
         other => panic!("{other:?}"),
     }
@@ -431,7 +431,7 @@ fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
     // What is published, edited or half removed meanwhile is there again with the rest.
     let late = publish(&mut world, 1, None, Visibility::Public);
     let text = PostText::parse("an edit").unwrap();
-    world.run(Command::Edit(Box::new(PostEdit::of_text(late, text)))).unwrap();
+    world.run(Command::edit(late, Patch::of_text(text))).unwrap();
     assert_eq!(posts(&world), (vec![shown], false));
     world.run(Command::DeletePost { post: late }).unwrap();
     for half in [AccountState::Active, AccountState::Disabled, AccountState::Active] {
@@ -504,8 +504,8 @@ fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
     let mut world = World::new();
     world.run(register("dan")).unwrap();
     let send = |world: &mut World, author, text: &str, parent| {
-        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
-        let new = NewPost { visibility: Visibility::Direct, parent, ..new };
+        let new = Draft::new(id(author), PostText::parse(text).unwrap());
+        let new = Draft { visibility: Visibility::Direct, parent, ..new };
         let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else {
             panic!("it was not sent")
         };

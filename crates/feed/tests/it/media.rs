@@ -4,11 +4,11 @@ use crate::support::{World, id};
 use feed::limits::{POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaDone, MediaFile,
-    MediaId, MediaKey, MediaPostEdit, MediaSpace, MediaUse, NewMedia, NewMediaPost, ProfilePicture,
+    MediaId, MediaKey, MediaSpace, MediaUse, NewMedia, ProfilePicture,
 };
 use feed::{
-    Command, Done, Due, DueWork, Effect, Mend, NewPost, Outcome, PostChange, PostEdit, PostId,
-    PostText, Refusal, UserId,
+    Command, Done, Draft, Due, DueWork, Effect, Mend, Outcome, Patch, PostChange, PostId, PostText,
+    Refusal, UserId,
 };
 
 fn file(content: u8, bytes: u32) -> MediaFile {
@@ -41,8 +41,8 @@ pub(crate) fn added(world: &mut World, new: NewMedia) -> MediaId {
 
 fn publish(world: &mut World, author: u32, text: &str, media: &[MediaId]) -> Outcome {
     let text = PostText::parse(text).unwrap_or(PostText::none());
-    let new = NewMediaPost { post: NewPost::new(id(author), text), media: media.to_vec() };
-    run(world, MediaCommand::Publish(Box::new(new)))
+    let draft = Draft { media: media.to_vec(), ..Draft::new(id(author), text) };
+    world.run(Command::Publish(Box::new(draft)))
 }
 
 pub(crate) fn published(world: &mut World, author: u32, text: &str, media: &[MediaId]) -> PostId {
@@ -54,12 +54,12 @@ pub(crate) fn published(world: &mut World, author: u32, text: &str, media: &[Med
 
 fn edit(
     world: &mut World,
-    edit: PostEdit,
+    post: PostId,
     media: Option<&[MediaId]>,
-    changes: &[MediaChange],
+    described: &[MediaChange],
 ) -> Outcome {
-    let (media, changes) = (media.map(<[_]>::to_vec), changes.to_vec());
-    run(world, MediaCommand::Edit(Box::new(MediaPostEdit { edit, media, changes })))
+    let (media, described) = (media.map(<[_]>::to_vec), described.to_vec());
+    world.run(Command::edit(post, Patch { media, described, ..Patch::default() }))
 }
 
 fn space(pictures: u32, unattached: u32) -> MediaSpace {
@@ -130,7 +130,6 @@ fn an_edit_removes_adds_and_describes_pictures() {
     let mut world = World::new();
     let media: Vec<_> = (1..=3).map(|content| added(&mut world, new(0, content))).collect();
     let post = published(&mut world, 0, "", &media[..2]);
-    let nothing = PostEdit { post, text: None, warning: None, sensitive: None, language: None };
     let described = MediaChange {
         media: media[1],
         description: Some(Description::parse("a cat").unwrap()),
@@ -139,7 +138,7 @@ fn an_edit_removes_adds_and_describes_pictures() {
     // One goes, one stays and is described, one is new.
     let kept = [media[2], media[1]];
     assert_eq!(
-        edit(&mut world, nothing.clone(), Some(&kept), std::slice::from_ref(&described)),
+        edit(&mut world, post, Some(&kept), std::slice::from_ref(&described)),
         Ok(Done::PostEdited)
     );
     assert!(matches!(world.effects[..], [Effect::Post { change: PostChange::Edited, .. }]));
@@ -151,13 +150,12 @@ fn an_edit_removes_adds_and_describes_pictures() {
     assert!(world.facts().post(post).unwrap().edited.is_some());
     check_rows(&world);
     // An edit without pictures keeps them; one that would leave nothing is refused.
-    world
-        .run(Command::Edit(Box::new(PostEdit { sensitive: Some(true), ..nothing.clone() })))
-        .unwrap();
+    let sensitive = Patch { sensitive: Some(true), ..Patch::default() };
+    world.run(Command::edit(post, sensitive)).unwrap();
     assert_eq!(world.facts().post(post).unwrap().media, kept);
-    assert_eq!(edit(&mut world, nothing.clone(), Some(&[]), &[]), Err(Refusal::BadText));
+    assert_eq!(edit(&mut world, post, Some(&[]), &[]), Err(Refusal::BadText));
     let foreign = added(&mut world, new(1, 9));
-    let refused = edit(&mut world, nothing, Some(&[foreign]), &[]);
+    let refused = edit(&mut world, post, Some(&[foreign]), &[]);
     assert_eq!(refused, Err(Refusal::MediaNotFound));
     assert_eq!(world.facts().post(post).unwrap().media, kept);
 }

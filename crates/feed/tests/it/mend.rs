@@ -9,8 +9,8 @@ use feed::follow_options::{FollowOptions, FollowWith, OptionsOf};
 use feed::relation::{RELATIONS, Relation};
 use feed::whole::CONVERSATION_MARKS;
 use feed::{
-    Command, Due, DueWork, Facts, Label, ListId, Mend, NewPost, PostEdit, PostId, Remains,
-    SampleBits, SampleId, ScheduledId, SetName, StoryId, UserId, schedule::ScheduleCommand,
+    Command, Draft, Due, DueWork, Facts, Label, ListId, Mend, Patch, PostId, Remains, SampleBits,
+    SampleId, ScheduledId, SetName, StoryId, UserId, schedule::ScheduleCommand,
 };
 use proptest::prelude::*;
 use rows::{
@@ -174,14 +174,13 @@ fn command(world: &World, act: &Act) -> Option<Command> {
         Act::Mute(a, b, secs) => support::mute(a, b, secs),
         Act::Unmute(a, b) => support::unmute(a, b),
         Act::Post(a, b) => support::post(a, &format!("to @u{b} and @ada #t{b} #all")),
-        Act::Reply(a, n) => Command::Publish(Box::new(NewPost {
+        Act::Reply(a, n) => Command::Publish(Box::new(Draft {
             parent: Some(post(n)),
-            ..NewPost::new(id(a), text("yes".into()))
+            ..Draft::new(id(a), text("yes".into()))
         })),
-        Act::EditPost(n, b) => Command::Edit(Box::new(PostEdit::of_text(
-            post(n),
-            text(format!("now @u{b} #t{b} #edited")),
-        ))),
+        Act::EditPost(n, b) => {
+            Command::edit(post(n), Patch::of_text(text(format!("now @u{b} #t{b} #edited"))))
+        }
         Act::DeletePost(n) => Command::DeletePost { post: post(n) },
         Act::Story(a, secs) => support::post_story(a, "a story", secs),
         Act::ViewStory(n, a) => support::view(story(n), a),
@@ -715,7 +714,7 @@ fn versions_are_those_of_an_edited_post_and_a_malformed_row_is_removed() {
     let mut world = World::new();
     let [edited, plain] = ["one", "two"].map(|text| world.post(0, text));
     let text = feed::PostText::parse("three").unwrap();
-    world.run(Command::Edit(Box::new(PostEdit::of_text(edited, text)))).unwrap();
+    world.run(Command::edit(edited, Patch::of_text(text))).unwrap();
     let whole = world.rows.clone();
     assert_eq!(mend(&mut world.rows), vec![]);
     let row = whole.name(NameTable::PostVersions, &edited.0.to_be_bytes()).unwrap();

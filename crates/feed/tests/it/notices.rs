@@ -4,9 +4,9 @@ use crate::support::{World, block, follow, id, register, unfollow};
 use feed::follow_options::{FollowOptions, FollowWith};
 use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use feed::{
-    Command, Cursor, Done, Due, DueWork, Effect, Input, NewPost, Notice, NoticeKind,
-    NotificationFilter, NotificationId, NotificationPage, Page, PostEdit, PostId, PostText,
-    Reaction, Refusal, UserEdit, UserId, Viewer, Visibility,
+    Command, Cursor, Done, Draft, Due, DueWork, Effect, Input, Notice, NoticeKind,
+    NotificationFilter, NotificationId, NotificationPage, Page, Patch, PostId, PostText, Reaction,
+    Refusal, UserEdit, UserId, Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -29,8 +29,8 @@ impl World {
     }
 
     fn reply(&mut self, author: u32, text: &str, parent: PostId) -> PostId {
-        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
-        let new = NewPost { parent: Some(parent), ..new };
+        let new = Draft::new(id(author), PostText::parse(text).unwrap());
+        let new = Draft { parent: Some(parent), ..new };
         match self.run(Command::Publish(Box::new(new))) {
             Ok(Done::Posted(post)) => post,
             other => panic!("{other:?}"),
@@ -38,8 +38,8 @@ impl World {
     }
 
     fn direct(&mut self, author: u32, text: &str) -> PostId {
-        let new = NewPost::new(id(author), PostText::parse(text).unwrap());
-        let new = NewPost { visibility: Visibility::Direct, ..new };
+        let new = Draft::new(id(author), PostText::parse(text).unwrap());
+        let new = Draft { visibility: Visibility::Direct, ..new };
         match self.run(Command::Publish(Box::new(new))) {
             Ok(Done::Posted(post)) => post,
             other => panic!("{other:?}"),
@@ -53,7 +53,7 @@ impl World {
 
     fn edit(&mut self, post: PostId, text: &str) {
         let text = PostText::parse(text).unwrap();
-        self.run(Command::Edit(Box::new(PostEdit::of_text(post, text)))).unwrap();
+        self.run(Command::edit(post, Patch::of_text(text))).unwrap();
     }
 
     fn mute_thread(&mut self, user: u32, post: PostId, on: bool) -> feed::Outcome {

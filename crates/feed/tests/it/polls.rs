@@ -2,12 +2,10 @@
 
 use crate::support::{World, block, follow, id, mute, register};
 use feed::limits::{ERASE_ROWS_MAX, POLL_NOTICES_MAX};
-use feed::poll::{
-    NewPoll, NewPollPost, PollCommand, PollDone, PollOptions, PollPostEdit, PollTime,
-};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::{
-    Command, Done, DueWork, Effect, Mend, NewPost, Notice, Outcome, Poll, PollChoices, PollCounts,
-    PollId, PostEdit, PostId, PostText, Reaction, Refusal, UserId, Visibility,
+    Command, Done, Draft, DueWork, Effect, Mend, Notice, Outcome, Patch, Poll, PollChoices,
+    PollCounts, PollId, PostId, PostText, Reaction, Refusal, UserId, Visibility,
 };
 use rows::{NameTable, PointTable, Rows as _, Scan as _, SetTable, Table};
 
@@ -20,14 +18,10 @@ fn new(options: &[&str], multiple: bool) -> NewPoll {
     }
 }
 
-fn run(world: &mut World, command: PollCommand) -> Outcome {
-    world.run(Command::Poll(command))
-}
-
 fn publish(world: &mut World, author: u32, visibility: Visibility, poll: NewPoll) -> PostId {
     let text = PostText::parse("well, @cy?").unwrap();
-    let post = NewPost { visibility, ..NewPost::new(id(author), text) };
-    match run(world, PollCommand::Publish(Box::new(NewPollPost { post, poll }))) {
+    let draft = Draft { visibility, poll: Some(poll), ..Draft::new(id(author), text) };
+    match world.run(Command::Publish(Box::new(draft))) {
         Ok(Done::Posted(post)) => post,
         other => panic!("{other:?}"),
     }
@@ -39,16 +33,14 @@ fn ask(world: &mut World, author: u32) -> PostId {
 
 fn vote(world: &mut World, user: u32, post: PostId, choices: &[usize]) -> Outcome {
     let choices = PollChoices::new(choices.iter().copied()).unwrap();
-    run(world, PollCommand::Vote { user: id(user), post, choices })
+    world.run(Command::Vote { user: id(user), post, choices })
 }
 
 fn edit(world: &mut World, post: PostId, poll: Option<NewPoll>) -> Outcome {
-    let edit = PostEdit { text: None, ..PostEdit::of_text(post, PostText::parse("x").unwrap()) };
-    let (media, changes) = (None, Vec::new());
-    run(world, PollCommand::Edit(Box::new(PollPostEdit { edit, poll, media, changes })))
+    world.run(Command::edit(post, Patch { poll: Some(poll), ..Patch::default() }))
 }
 
-const VOTED: Outcome = Ok(Done::Poll(PollDone::Voted));
+const VOTED: Outcome = Ok(Done::Voted);
 
 fn poll(world: &World, post: PostId) -> Poll {
     world.facts().post(post).unwrap().poll.unwrap()
@@ -180,10 +172,8 @@ fn only_those_who_may_see_a_post_vote_in_its_poll() {
 #[test]
 fn a_post_has_a_poll_or_pictures_and_a_text() {
     let mut world = World::new();
-    let post = NewPost::new(id(0), PostText::none());
-    let new = NewPollPost { post, poll: new(&["a", "b"], false) };
-    let outcome = run(&mut world, PollCommand::Publish(Box::new(new)));
-    assert_eq!(outcome, Err(Refusal::BadText));
+    let draft = Draft { poll: Some(new(&["a", "b"], false)), ..Draft::of(id(0)) };
+    assert_eq!(world.run(Command::Publish(Box::new(draft))), Err(Refusal::BadText));
 }
 
 #[test]
@@ -206,8 +196,8 @@ fn other_options_begin_a_new_poll_and_the_same_ones_keep_the_votes() {
     assert_eq!(counts(&world, post), (2, [1, 1, 0, 0]));
     check_rows(&world);
     // An edit of the text keeps it.
-    let text = PostEdit::of_text(post, PostText::parse("other words").unwrap());
-    world.run(Command::Edit(Box::new(text))).unwrap();
+    let text = PostText::parse("other words").unwrap();
+    world.run(Command::edit(post, Patch::of_text(text))).unwrap();
     assert_eq!(poll(&world, post), after);
     for other in [new(&["yes", "maybe", "no"], false), new(&["yes", "maybe", "no"], true)] {
         edit(&mut world, post, Some(other)).unwrap();

@@ -3,7 +3,7 @@
 use crate::support::{World, block, follow, id, mute, register, unfollow, unmute};
 use feed::limits::{ERASE_ROWS_MAX, NOTIFICATIONS_MAX, PINS_MAX};
 use feed::{
-    Command, Cursor, Done, Effect, NewPost, Notice, NotificationFilter, NotificationId, Outcome,
+    Command, Cursor, Done, Draft, Effect, Notice, NotificationFilter, NotificationId, Outcome,
     Page, PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 use rows::{Rows as _, SetTable};
@@ -57,7 +57,7 @@ fn a_reaction_is_listed_until_it_is_undone_and_leaves_no_rows() {
 fn one_reacts_to_what_one_sees_and_ends_it_also_when_it_is_hidden() {
     let mut world = World::new();
     let text = PostText::parse("to followers").unwrap();
-    let new = NewPost { visibility: Visibility::Followers, ..NewPost::new(id(0), text) };
+    let new = Draft { visibility: Visibility::Followers, ..Draft::new(id(0), text) };
     let Ok(Done::Posted(post)) = world.run(Command::Publish(Box::new(new))) else { panic!() };
     assert_eq!(favourite(&mut world, 1, post), Err(Refusal::PostNotFound));
     assert_eq!(favourite(&mut world, 1, PostId(7)), Err(Refusal::PostNotFound));
@@ -78,8 +78,8 @@ fn a_user_pins_a_few_posts_of_their_own_that_are_not_direct() {
     let posts: Vec<_> = (0..=PINS_MAX).map(|_| world.post(0, "mine")).collect();
     let other = world.post(1, "not mine");
     assert_eq!(world.run(pin(other)), Err(Refusal::PinNotOwn));
-    let new = NewPost::new(id(0), PostText::parse("direct").unwrap());
-    let new = NewPost { visibility: Visibility::Direct, ..new };
+    let new = Draft::new(id(0), PostText::parse("direct").unwrap());
+    let new = Draft { visibility: Visibility::Direct, ..new };
     let Ok(Done::Posted(direct)) = world.run(Command::Publish(Box::new(new))) else { panic!() };
     assert_eq!(world.run(pin(direct)), Err(Refusal::PinDirect));
     for post in &posts[..PINS_MAX] {

@@ -12,7 +12,7 @@ use feed::media::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::{
-    Command, Done, DueWork, Mend, NewPost, Outcome, PostId, PostText, Refusal, ScheduledId, Span,
+    Command, Done, Draft, DueWork, Mend, Outcome, PostId, PostText, Refusal, ScheduledId, Span,
     UserId,
 };
 use rows::{NameTable, Rows as _, Table};
@@ -26,8 +26,14 @@ fn run(world: &mut World, command: ScheduleCommand) -> Outcome {
 /// For an hour later.
 fn new(world: &World, author: u32, text: &str) -> ScheduledPost {
     let text = PostText::parse(text).unwrap_or(PostText::none());
-    let post = NewPost::new(id(author), text);
-    ScheduledPost { post, media: Vec::new(), poll: None, due_ms: world.now_ms + HOUR }
+    ScheduledPost { draft: Draft::new(id(author), text), due_ms: world.now_ms + HOUR }
+}
+
+/// With pictures.
+fn with(world: &World, media: &[MediaId], text: &str) -> ScheduledPost {
+    let mut post = new(world, 0, text);
+    post.draft.media = media.to_vec();
+    post
 }
 
 fn create(world: &mut World, post: ScheduledPost) -> Outcome {
@@ -125,10 +131,10 @@ fn it_is_published_once_when_it_is_due_as_a_post_of_that_moment() {
     let mut world = World::new();
     let parent = world.post(1, "hello");
     let mut post = new(&world, 0, "hi @bob and @dan #tag");
-    post.post.parent = Some(parent);
+    post.draft.parent = Some(parent);
     let options = PollOptions::parse(["a", "b"]).unwrap();
     let time = PollTime::from_secs(300).unwrap();
-    post.poll = Some(NewPoll { options, multiple: true, hide_totals: true, time });
+    post.draft.poll = Some(NewPoll { options, multiple: true, hide_totals: true, time });
     let at = created(&mut world, post.clone());
     assert_eq!(world.effects, []);
     assert_eq!(world.facts().scheduled(UserId(0), at), Some(post.clone()));
@@ -165,15 +171,17 @@ fn what_could_not_be_published_now_is_refused_and_changes_nothing() {
     };
     let plain = |world: &World| new(world, 0, "later");
     let mut reply = plain(&world);
-    reply.post.parent = Some(hidden);
-    let media = |media: &[MediaId]| ScheduledPost { media: media.to_vec(), ..plain(&world) };
+    reply.draft.parent = Some(hidden);
+    let media = |media: &[MediaId]| with(&world, media, "later");
+    let mut both = media(&[mine]);
+    both.draft.poll = poll();
     for (post, expect) in [
         (new(&world, 0, ""), Refusal::BadText),
         (new(&world, 9, "later"), Refusal::UserNotFound),
         (reply, Refusal::ParentNotFound),
         (media(&[theirs]), Refusal::MediaNotFound),
         (media(&[mine, mine]), Refusal::MediaAttached),
-        (ScheduledPost { poll: poll(), ..media(&[mine]) }, Refusal::PollWithMedia),
+        (both, Refusal::PollWithMedia),
     ] {
         let before = world.snapshot();
         assert_eq!(create(&mut world, post), Err(expect));
@@ -200,11 +208,11 @@ fn what_cannot_be_published_when_it_is_due_is_removed() {
     let parent = world.post(1, "hello");
     let media = picture(&mut world, 0, 1);
     let mut reply = new(&world, 0, "hi");
-    (reply.post.parent, reply.media) = (Some(parent), vec![media]);
+    (reply.draft.parent, reply.draft.media) = (Some(parent), vec![media]);
     let reply = created(&mut world, reply);
     let blocked = world.post(1, "hello again");
     let mut other = new(&world, 0, "hi");
-    other.post.parent = Some(blocked);
+    other.draft.parent = Some(blocked);
     let other = created(&mut world, other);
     let disabled = new(&world, 2, "later");
     let disabled = created(&mut world, disabled);
@@ -226,10 +234,7 @@ fn what_cannot_be_published_when_it_is_due_is_removed() {
 fn its_pictures_are_held_until_it_is_published_or_cancelled() {
     let mut world = World::new();
     let media: Vec<_> = (1..=4).map(|content| picture(&mut world, 0, content)).collect();
-    let post = |world: &World, media: &[MediaId]| ScheduledPost {
-        media: media.to_vec(),
-        ..new(world, 0, "")
-    };
+    let post = |world: &World, media: &[MediaId]| with(world, media, "");
     let first = post(&world, &media[..2]);
     let first = created(&mut world, first);
     assert_eq!(used(&world, media[0]), Some(MediaUse::Scheduled(first)));
@@ -266,7 +271,7 @@ fn its_pictures_are_held_until_it_is_published_or_cancelled() {
 fn the_number_of_scheduled_posts_is_bounded_and_a_deleted_user_leaves_none() {
     let mut world = World::new();
     let media = picture(&mut world, 0, 1);
-    let first = ScheduledPost { media: vec![media], ..new(&world, 0, "first") };
+    let first = with(&world, &[media], "first");
     let first = created(&mut world, first);
     for _ in 1..SCHEDULED_MAX {
         let post = new(&world, 0, "later");
@@ -303,7 +308,7 @@ fn lost_rows_of_scheduled_posts_come_back() {
     use rows::PutRows as _;
     let mut world = World::new();
     let media = picture(&mut world, 0, 1);
-    let post = ScheduledPost { media: vec![media], ..new(&world, 0, "") };
+    let post = with(&world, &[media], "");
     let at = created(&mut world, post.clone());
     let due = world.rows.first_name(NameTable::Due, &[]).unwrap();
     let key = [&[0; 4][..], &at.0.to_be_bytes()].concat();

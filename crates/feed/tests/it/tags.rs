@@ -4,8 +4,8 @@ use crate::support::{World, block, feature, follow_tag, id, mute, unblock, unmut
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_TAGS_MAX};
 use feed::tagged::{self, TagQuery};
 use feed::{
-    Command, Cursor, Done, Effect, Input, NewPost, Page, PageOf, PostEdit, PostId, PostText,
-    Refusal, Remains, Tag, UserId, Viewer, Visibility, Visible,
+    Command, Cursor, Done, Draft, Effect, Input, Page, PageOf, Patch, PostId, PostText, Refusal,
+    Remains, Tag, UserId, Viewer, Visibility, Visible,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
@@ -19,7 +19,7 @@ fn text(text: &str) -> PostText {
 }
 
 fn publish(world: &mut World, author: u32, words: &str, visibility: Visibility) -> PostId {
-    let new = NewPost { visibility, ..NewPost::new(id(author), text(words)) };
+    let new = Draft { visibility, ..Draft::new(id(author), text(words)) };
     match world.run(Command::Publish(Box::new(new))) {
         Ok(Done::Posted(post)) => post,
         other => panic!("{other:?}"),
@@ -60,8 +60,7 @@ fn public_posts_are_in_the_timelines_of_their_hashtags_until_they_have_them_no_l
     assert_eq!(world.facts().tagged_by(UserId(0), &tag("rust"), PostId(u64::MAX), 9), [first]);
     assert_eq!(rows(&world), 3);
 
-    let edit = PostEdit::of_text(first, text("now #fun and #new"));
-    world.run(Command::Edit(Box::new(edit))).unwrap();
+    world.run(Command::edit(first, Patch::of_text(text("now #fun and #new")))).unwrap();
     assert_eq!(all(&world, None, "rust"), [second]);
     assert_eq!(all(&world, None, "fun"), [first]);
     assert_eq!(all(&world, None, "new"), [first]);

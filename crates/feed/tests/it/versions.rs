@@ -4,16 +4,16 @@ use crate::support;
 use crate::support::World;
 use feed::limits::{VERSIONS_BYTES_MAX, VERSIONS_MAX};
 use feed::poll::PollOption;
-use feed::{Command, Done, PostEdit, PostId, PostText, Stamp, UserId, Warning};
+use feed::{Command, Done, Patch, PostId, PostText, Stamp, UserId, Warning};
 use rows::{NameTable, Rows as _};
 
-fn edit(post: PostId, text: &str) -> PostEdit {
-    PostEdit::of_text(post, PostText::parse(text).unwrap())
+fn edit(text: &str) -> Patch {
+    Patch::of_text(PostText::parse(text).unwrap())
 }
 
 impl World {
-    fn run_edit(&mut self, edit: PostEdit) {
-        assert_eq!(self.run(Command::Edit(Box::new(edit))), Ok(Done::PostEdited));
+    fn run_edit(&mut self, post: PostId, patch: Patch) {
+        assert_eq!(self.run(Command::edit(post, patch)), Ok(Done::PostEdited));
     }
 
     /// The texts that a post had before, with the warnings.
@@ -28,14 +28,12 @@ fn each_edit_keeps_what_the_post_said_before_and_since_when() {
     let mut world = World::new();
     let post = world.post(0, "one @bob");
     assert_eq!(world.versions(post), []);
-    world.run_edit(edit(post, "two"));
-    world.run_edit(edit(post, "two"));
-    let warned = PostEdit { warning: Warning::parse("food").ok(), ..edit(post, "two") };
-    world.run_edit(warned);
+    world.run_edit(post, edit("two"));
+    world.run_edit(post, edit("two"));
+    let warned = Patch { warning: Warning::parse("food").ok(), ..edit("two") };
+    world.run_edit(post, warned);
     let edited = world.facts().post(post).unwrap().edited.unwrap();
-    // The command for the text alone does the same.
-    let text = PostText::parse("three").unwrap();
-    world.run(Command::Edit(Box::new(PostEdit::of_text(post, text)))).unwrap();
+    world.run_edit(post, edit("three"));
     let pair = |text: &str, warning: &str| (text.to_owned(), warning.to_owned());
     let expected = [pair("one @bob", ""), pair("two", ""), pair("two", "food")];
     assert_eq!(world.versions(post), expected, "an edit that changes nothing is none");
@@ -63,7 +61,7 @@ fn the_first_version_stays_and_of_the_others_the_newest() {
         let text = |number: usize| if long { text(number) } else { number.to_string() };
         let post = world.post(0, &text(0));
         for number in 1..=VERSIONS_MAX + 10 {
-            world.run_edit(edit(post, &text(number)));
+            world.run_edit(post, edit(&text(number)));
         }
         let found: Vec<_> = world.versions(post).into_iter().map(|(text, _)| text).collect();
         assert!((2..=most).contains(&found.len()) && (long || found.len() == most));
@@ -81,7 +79,7 @@ fn versions_end_with_their_post_and_with_its_author() {
     let mut world = World::new();
     for deletes_user in [false, true] {
         let post = world.post(0, "one");
-        world.run_edit(edit(post, "two"));
+        world.run_edit(post, edit("two"));
         match deletes_user {
             false => world.run(Command::DeletePost { post }).map(|_| ()).unwrap(),
             true => {

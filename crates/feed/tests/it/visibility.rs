@@ -5,24 +5,20 @@ use crate::support::{World, block, follow, id, unfollow};
 use feed::profile::ProfileFilter;
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Cursor, Done, Effect, Language, Listed, NewPost, Page, PostChange, PostEdit, PostId,
+    Command, Cursor, Done, Draft, Effect, Language, Listed, Page, Patch, PostChange, PostId,
     PostText, Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
 };
 use rows::EPOCH_MS;
 
-fn new(author: u32, text: &str, visibility: Visibility) -> NewPost {
-    NewPost { visibility, ..NewPost::new(id(author), PostText::parse(text).unwrap()) }
+fn new(author: u32, text: &str, visibility: Visibility) -> Draft {
+    Draft { visibility, ..Draft::new(id(author), PostText::parse(text).unwrap()) }
 }
 
-fn publish(world: &mut World, new: NewPost) -> PostId {
+fn publish(world: &mut World, new: Draft) -> PostId {
     match world.run(Command::Publish(Box::new(new))) {
         Ok(Done::Posted(post)) => post,
         other => panic!("{other:?}"),
     }
-}
-
-fn edit(edit: PostEdit) -> Command {
-    Command::Edit(Box::new(edit))
 }
 
 /// Whether a user sees a post by user 0; in the facts, in the list of the author's posts, above and below others.
@@ -51,13 +47,13 @@ fn a_post_is_seen_by_whom_it_is_for() {
         world.run(follow(id(2), id(0))).unwrap();
         let parent = world.post(0, "a question");
         let answer = new(0, "to @bob", visibility);
-        let post = publish(&mut world, NewPost { parent: Some(parent), ..answer });
+        let post = publish(&mut world, Draft { parent: Some(parent), ..answer });
         let found = [0, 1, 2, 3].map(|user| sees(&world, Some(user), parent, post));
         assert_eq!(found, expect, "{visibility:?}");
         assert!(sees(&world, None, parent, post), "the application");
         // Only who sees it can reply to it, and what is below it.
         for (user, expect) in (0..).zip(expect) {
-            let reply = NewPost { parent: Some(post), ..new(user, "yes", Visibility::Public) };
+            let reply = Draft { parent: Some(post), ..new(user, "yes", Visibility::Public) };
             let done = world.run(Command::Publish(Box::new(reply)));
             match expect {
                 true => {
@@ -82,24 +78,20 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
     let mut world = World::new();
     let post = publish(&mut world, new(0, "to @bob", Visibility::Followers));
     let (warning, language) = (Warning::parse("food").unwrap(), Language::parse("de").ok());
-    let none = PostEdit { post, text: None, warning: None, sensitive: None, language: None };
     for (change, expect) in [
-        (PostEdit { warning: Some(warning), ..none.clone() }, ("to @bob", "food", false, None)),
-        (PostEdit { sensitive: Some(true), ..none.clone() }, ("to @bob", "food", true, None)),
+        (Patch { warning: Some(warning), ..Patch::default() }, ("to @bob", "food", false, None)),
+        (Patch { sensitive: Some(true), ..Patch::default() }, ("to @bob", "food", true, None)),
         (
-            PostEdit { language: Some(language), ..none.clone() },
+            Patch { language: Some(language), ..Patch::default() },
             ("to @bob", "food", true, Some("de")),
         ),
+        (Patch::of_text(PostText::parse("to @cy").unwrap()), ("to @cy", "food", true, Some("de"))),
         (
-            PostEdit::of_text(post, PostText::parse("to @cy").unwrap()),
-            ("to @cy", "food", true, Some("de")),
-        ),
-        (
-            PostEdit { warning: Some(Warning::default()), language: Some(None), ..none.clone() },
+            Patch { warning: Some(Warning::default()), language: Some(None), ..Patch::default() },
             ("to @cy", "", true, None),
         ),
     ] {
-        assert_eq!(world.run(edit(change.clone())), Ok(Done::PostEdited));
+        assert_eq!(world.run(Command::edit(post, change.clone())), Ok(Done::PostEdited));
         let edited = world.log.last().unwrap().stamp;
         let found = world.facts().post(post).unwrap();
         assert_eq!((found.edited, found.visibility), (Some(edited), Visibility::Followers));
@@ -107,13 +99,14 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
         let shown = (found.text.as_str(), found.warning.as_str(), found.sensitive, language);
         assert_eq!(shown, expect);
         // Again it changes nothing.
-        assert_eq!(world.run(edit(change)), Ok(Done::PostEdited));
+        assert_eq!(world.run(Command::edit(post, change)), Ok(Done::PostEdited));
         assert_eq!(world.facts().post(post).unwrap().edited, Some(edited));
         assert!(world.effects.is_empty());
     }
-    assert_eq!(world.run(edit(none.clone())), Ok(Done::PostEdited), "nothing is named");
-    let missing = PostEdit { post: PostId(7), ..none };
-    assert_eq!(world.run(edit(missing)), Err(Refusal::PostNotFound));
+    let edited = world.run(Command::edit(post, Patch::default()));
+    assert_eq!(edited, Ok(Done::PostEdited), "nothing is named");
+    let missing = Command::edit(PostId(7), Patch::default());
+    assert_eq!(world.run(missing), Err(Refusal::PostNotFound));
 }
 
 #[test]
@@ -125,7 +118,7 @@ fn a_direct_post_keeps_its_recipients_when_it_is_edited() {
     let direct = Effect::Post { post, author, listed, users, change };
     assert_eq!(world.effects, [direct, Effect::Mention { post, author, user, change }]);
     let text = PostText::parse("about @cy").unwrap();
-    world.run(edit(PostEdit::of_text(post, text))).unwrap();
+    world.run(Command::edit(post, Patch::of_text(text))).unwrap();
     let edited = world.facts().post(post).unwrap();
     assert_eq!((edited.text.as_str(), edited.mentions), ("about @cy", vec![UserId(1)]));
     assert!(world.facts().is_mentioned(UserId(1), post));
@@ -142,7 +135,7 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
     };
     assert_eq!(visible(&world), (true, true));
     let text = PostText::parse("to nobody").unwrap();
-    world.run(edit(PostEdit::of_text(post, text))).unwrap();
+    world.run(Command::edit(post, Patch::of_text(text))).unwrap();
     assert_eq!(visible(&world), (false, false));
     // For them it is as deleted.
     let (author, user, change) = (UserId(0), UserId(1), PostChange::Deleted);
@@ -237,7 +230,7 @@ fn pages_after_very_many_hidden_posts_end_at_a_post_or_between_blocks_of_ids() {
     let mut world = World::new();
     to_next_block(&mut world);
     let top = publish(&mut world, new(2, "a question", Visibility::Public));
-    let reply = |visibility| NewPost { parent: Some(top), ..new(0, "to @cy", visibility) };
+    let reply = |visibility| Draft { parent: Some(top), ..new(0, "to @cy", visibility) };
     let first = publish(&mut world, reply(Visibility::Public));
     let mut hidden = Vec::new();
     for many in [600, 4_200, 600] {
@@ -285,7 +278,7 @@ fn a_hidden_post_in_a_thread_hides_neither_what_is_below_nor_what_is_above_it() 
     world.run(support::register("dan")).unwrap();
     let top = publish(&mut world, new(0, "a question", Visibility::Public));
     let by = |world: &mut World, author, parent, visibility| {
-        publish(world, NewPost { parent: Some(parent), ..new(author, "@ada hm", visibility) })
+        publish(world, Draft { parent: Some(parent), ..new(author, "@ada hm", visibility) })
     };
     let hidden = by(&mut world, 2, top, Visibility::Public);
     let again = by(&mut world, 2, hidden, Visibility::Public);
@@ -324,9 +317,9 @@ fn hidden_replies_take_no_place_in_a_thread_and_do_not_count() {
     for _ in 0..3 {
         for _ in 0..30 {
             let reply = new(2, "psst", Visibility::Direct);
-            publish(&mut world, NewPost { parent: Some(top), ..reply });
+            publish(&mut world, Draft { parent: Some(top), ..reply });
         }
-        let reply = NewPost { parent: Some(top), ..new(3, "yes", Visibility::Public) };
+        let reply = Draft { parent: Some(top), ..new(3, "yes", Visibility::Public) };
         shown.push(publish(&mut world, reply));
     }
     let viewer = Viewer::new(world.facts(), Some(UserId(1)));

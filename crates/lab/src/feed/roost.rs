@@ -52,7 +52,7 @@ impl Design for Roost {
 
 fn new_post(author: u32, number: u64) -> Request {
     let (author, text) = (UserRef::Id(UserId(author)), valid(PostText::parse(&text(number))));
-    Command::Post { author, text }.into()
+    Command::post(author, text).into()
 }
 
 /// A client, with a buffer for the pages that are rendered for it.

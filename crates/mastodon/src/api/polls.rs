@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::poll::{NewPoll, PollCommand, PollOptions, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::{Command, PollChoices, Refusal, UserRef};
 
 use crate::access::Needs;
@@ -45,8 +45,8 @@ pub(crate) async fn vote(
     // Whether there is the poll comes first.
     let read = move |_: &_, entities: &mut Entities<'_>| entities.poll_in(post).map(|_| ());
     state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
-    let command = PollCommand::Vote { user: UserRef::Id(me), post, choices: choices? };
-    state.change(me, once, Command::Poll(command)).await?;
+    let command = Command::Vote { user: UserRef::Id(me), post, choices: choices? };
+    state.change(me, once, command).await?;
     let read = move |entities: &mut Entities<'_>| entities.poll_in(post);
     answers::entity(state.entities_done(me, read).await?)
 }

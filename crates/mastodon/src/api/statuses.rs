@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use feed::media::{MediaCommand, MediaPostEdit, NewMediaPost};
-use feed::poll::{NewPollPost, PollCommand, PollPostEdit};
+use feed::media::MediaCommand;
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::text::{Language, Warning};
-use feed::{Command, Done, NewPost, PostEdit, PostId, PostText, Refusal, UserId, UserRef, thread};
+use feed::{Command, Done, Draft, Patch, PostId, PostText, UserId, UserRef, thread};
 use serde_json::{Value, json};
 
 use super::accounts::{ids, list};
@@ -72,18 +71,18 @@ impl Server {
     async fn fill_in(
         &self,
         me: UserId,
-        new: &mut NewPost,
+        draft: &mut Draft,
         fields: &Fields,
     ) -> Result<(), ApiError> {
         let defaults = self.defaults(me).await?.ok_or_else(ApiError::not_found)?;
         if fields.one("visibility")?.is_none() {
-            new.visibility = defaults.visibility;
+            draft.visibility = defaults.visibility;
         }
         if fields.flag("sensitive")?.is_none() {
-            new.sensitive |= defaults.sensitive;
+            draft.sensitive |= defaults.sensitive;
         }
         if fields.one("language")?.is_none() {
-            new.language = defaults.language;
+            draft.language = defaults.language;
         }
         Ok(())
     }
@@ -123,40 +122,41 @@ impl Server {
         }))
     }
 
-    /// Whether a status that is the user's own has pictures, and whether it has a poll.
-    async fn own(&self, me: UserId, post: PostId) -> Result<(bool, bool), ApiError> {
+    /// Checks that a status is the user's own.
+    async fn own(&self, me: UserId, post: PostId) -> Result<(), ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
-            let own = entities.visible_post(post).filter(|post| post.author == me);
-            own.map(|post| (!post.media.is_empty(), post.poll.is_some()))
+            entities.visible_post(post).filter(|post| post.author == me).map(|_| ())
         };
         self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
     }
 }
 
-/// The text of a new or edited status, which only one with pictures lacks. What the model lacks is refused, so that no app
-/// shows it as done.
-fn text(fields: &Fields, has_pictures: bool, base: &str) -> Result<PostText, ApiError> {
+/// What a new or edited status says. As in Mastodon, text and warning that are not sent are none, and with a warning it is
+/// sensitive; a language is kept, and so are pictures and a poll, but pictures replace a poll that is not named. What the
+/// model lacks is refused, so that no app shows it as done.
+fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
     for (name, what) in [("quoted_status_id", "quotes"), ("quote_id", "quotes")] {
         if fields.has(name) {
             return Err(ApiError::not_supported(what));
         }
     }
-    match fields.one("status")?.map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => Ok(PostText::written(text, domain(base))?),
-        None if has_pictures => Ok(PostText::none()),
-        None => Err(ApiError::invalid("Text can't be blank")),
-    }
-}
-
-/// The warning of a status, and whether it is sensitive: with a warning it always is.
-fn warning(fields: &Fields) -> Result<(Warning, bool), ApiError> {
+    let text = match fields.one("status")?.map_or("", str::trim) {
+        "" => PostText::none(),
+        text => PostText::written(text, domain(base))?,
+    };
     let warning = Warning::parse(fields.one("spoiler_text")?.unwrap_or_default())?;
     let sensitive = fields.is_true("sensitive")? || !warning.as_str().is_empty();
-    Ok((warning, sensitive))
-}
-
-fn language(fields: &Fields) -> Result<Option<Language>, ApiError> {
-    Ok(fields.one("language")?.map(Language::parse).transpose()?)
+    let media = media::named(fields)?;
+    let replaces = media.as_ref().is_some_and(|named| !named.is_empty());
+    Ok(Patch {
+        text: Some(text),
+        warning: Some(warning),
+        sensitive: Some(sensitive),
+        language: fields.one("language")?.map(Language::parse).transpose()?.map(Some),
+        media,
+        poll: polls::named(fields)?.or(replaces.then_some(None)),
+        ..Patch::default()
+    })
 }
 
 pub(crate) async fn create(
@@ -166,28 +166,25 @@ pub(crate) async fn create(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let began_ms = state.node.now_ms();
-    let media = media::named(&fields)?.unwrap_or_default();
-    let text = text(&fields, !media.is_empty(), &state.options.base)?;
-    let poll = polls::named(&fields)?.flatten();
+    let patch = said(&fields, &state.options.base)?;
     let due_ms = scheduled::due_ms(&fields)?;
-    let mut new = NewPost::new(UserRef::Id(me), text);
+    let mut draft = Draft::saying(UserRef::Id(me), patch);
+    draft.check()?;
     if let Some(name) = fields.one("visibility")? {
-        new.visibility = visibility(name).ok_or_else(|| ApiError::invalid("no such visibility"))?;
+        draft.visibility =
+            visibility(name).ok_or_else(|| ApiError::invalid("no such visibility"))?;
     }
     if let Some(id) = fields.one("in_reply_to_id")? {
-        new.parent = Some(input::post(id).ok_or_else(ApiError::not_found)?);
+        draft.parent = Some(input::post(id).ok_or_else(ApiError::not_found)?);
     }
-    (new.warning, new.sensitive) = warning(&fields)?;
-    new.language = language(&fields)?;
     state.limit(What::Posts, u64::from(me.0))?;
-    if let Some(refusal) = state.unexpected(me, &new.text, &fields).await? {
+    if let Some(refusal) = state.unexpected(me, &draft.text, &fields).await? {
         return Ok(refusal);
     }
     // A retry is recognized by what was sent: the defaults may be others by then.
-    let mut new = ScheduledPost { post: new, media, poll, due_ms: 0 };
-    let idempotency = once.of(me, &publish(new.clone(), due_ms)?);
-    state.fill_in(me, &mut new.post, &fields).await?;
-    match state.change_once(idempotency, publish(new, due_ms)?).await? {
+    let idempotency = once.of(me, &publish(draft.clone(), due_ms));
+    state.fill_in(me, &mut draft, &fields).await?;
+    match state.change_once(idempotency, publish(draft, due_ms)).await? {
         Done::Posted(post) => match state.new_status(me, post, began_ms) {
             Some(status) => answers::entity(Some(status)),
             None => state.changed_status(me, post).await,
@@ -197,23 +194,15 @@ pub(crate) async fn create(
     }
 }
 
-/// The command that publishes a post at once, or then.
-fn publish(new: ScheduledPost, due_ms: Option<u64>) -> Result<Command, ApiError> {
-    if let Some(due_ms) = due_ms {
-        let new = Box::new(ScheduledPost { due_ms, ..new });
-        return Ok(Command::Schedule(ScheduleCommand::Create(new)));
+/// The command that publishes a draft at once, or then.
+fn publish(draft: Draft, due_ms: Option<u64>) -> Command {
+    match due_ms {
+        Some(due_ms) => {
+            let new = Box::new(ScheduledPost { draft, due_ms });
+            Command::Schedule(ScheduleCommand::Create(new))
+        }
+        None => Command::Publish(Box::new(draft)),
     }
-    let ScheduledPost { post, media, poll, .. } = new;
-    Ok(match (poll, media.is_empty()) {
-        (None, true) => Command::Publish(Box::new(post)),
-        (None, false) => {
-            Command::Media(MediaCommand::Publish(Box::new(NewMediaPost { post, media })))
-        }
-        (Some(poll), true) => {
-            Command::Poll(PollCommand::Publish(Box::new(NewPollPost { post, poll })))
-        }
-        (Some(_), false) => return Err(Refusal::PollWithMedia.into()),
-    })
 }
 
 pub(crate) async fn show(
@@ -244,40 +233,12 @@ pub(crate) async fn edit(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let (pictures, changes) = (media::named(&fields)?, media::changes(&fields)?);
-    // Also before anything is read: what is refused in any case says nothing about the status.
-    text(&fields, true, &state.options.base)?;
-    let poll = polls::named(&fields)?;
-    let (has_pictures, has_poll) = state.own(me, post).await?;
-    let has_pictures = pictures.as_ref().map_or(has_pictures, |named| !named.is_empty());
-    let text = text(&fields, has_pictures, &state.options.base)?;
+    // Before anything is read: what is refused in any case says nothing about the status.
+    let described = media::changes(&fields)?;
+    let patch = Patch { described, ..said(&fields, &state.options.base)? };
+    state.own(me, post).await?;
     state.limit(What::Posts, u64::from(me.0))?;
-    // As in Mastodon, a warning that is not sent is removed, and a language is kept.
-    let (warning, sensitive) = warning(&fields)?;
-    let edit = PostEdit {
-        post,
-        text: Some(text),
-        warning: Some(warning),
-        sensitive: Some(sensitive),
-        language: language(&fields)?.map(Some),
-    };
-    // Pictures that are named replace a poll that is not.
-    let poll = poll.or_else(|| {
-        let replaces = pictures.as_ref().is_some_and(|named| !named.is_empty()) && has_poll;
-        replaces.then_some(None)
-    });
-    let command = match (poll, pictures.is_none() && changes.is_empty()) {
-        (Some(poll), _) => {
-            let edit = PollPostEdit { edit, poll, media: pictures, changes };
-            Command::Poll(PollCommand::Edit(Box::new(edit)))
-        }
-        (None, true) => Command::Edit(Box::new(edit)),
-        (None, false) => {
-            let edit = MediaPostEdit { edit, media: pictures, changes };
-            Command::Media(MediaCommand::Edit(Box::new(edit)))
-        }
-    };
-    state.change(me, once, command).await?;
+    state.change(me, once, Command::edit(post, patch)).await?;
     state.changed_status(me, post).await
 }
 

@@ -114,7 +114,7 @@ impl Entities<'_> {
     /// The entity `Account` with the handle alone, of a user whom the reader may not see.
     pub(super) fn blank_account(&self, user: UserId) -> Option<Vec<u8>> {
         let known = self.facts().user(user)?;
-        let mut json = self.profile_json(user, &User::new(known.handle, known.registered), false);
+        let mut json = self.profile_json(user, &User::of(known.handle, known.registered), false);
         append_counts(None, Counts::default(), &mut json);
         Some(json)
     }

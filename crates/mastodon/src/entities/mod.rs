@@ -206,7 +206,7 @@ impl<'a> Entities<'a> {
 
 #[cfg(test)]
 mod tests {
-    use feed::{Command, Done, Handle, Name, NewPost, PostText};
+    use feed::{Command, Done, Draft, Handle, Name, PostText};
     use node::{NodeOptions, Request};
 
     use super::*;
@@ -225,7 +225,7 @@ mod tests {
         }
         let user = |id| feed::UserRef::Id(UserId(id));
         let post = |author| {
-            Command::Publish(Box::new(NewPost::new(user(author), PostText::parse("x").unwrap())))
+            Command::Publish(Box::new(Draft::new(user(author), PostText::parse("x").unwrap())))
         };
         let Done::Posted(shown) = run(post(0)).await else { panic!() };
         run(Command::Follow { user: user(2), other: user(1) }).await;

@@ -48,8 +48,8 @@ impl Entities<'_> {
 
     /// A scheduled status of the reader.
     pub(crate) fn scheduled(&self, me: UserId, id: ScheduledId) -> Option<Value> {
-        let ScheduledPost { post, media, poll, due_ms } = self.facts().scheduled(me, id)?;
-        let poll = poll.map(|poll| {
+        let ScheduledPost { draft, due_ms } = self.facts().scheduled(me, id)?;
+        let poll = draft.poll.map(|poll| {
             json!({
                 "options": titles(poll.options.as_slice()),
                 "expires_in": poll.time.secs(),
@@ -57,19 +57,19 @@ impl Entities<'_> {
                 "hide_totals": poll.hide_totals,
             })
         });
-        let ids: Vec<String> = media.iter().map(|media| media.0.to_string()).collect();
+        let ids: Vec<String> = draft.media.iter().map(|media| media.0.to_string()).collect();
         Some(json!({
             "id": id.0.to_string(),
             "scheduled_at": time(due_ms),
             "params": {
-                "text": post.text.as_str(),
+                "text": draft.text.as_str(),
                 "poll": poll,
                 "media_ids": (!ids.is_empty()).then_some(ids),
-                "sensitive": post.sensitive,
-                "spoiler_text": post.warning.as_str(),
-                "visibility": visibility_name(post.visibility),
-                "in_reply_to_id": post.parent.map(|parent| parent.0),
-                "language": post.language.as_ref().map(Language::as_str),
+                "sensitive": draft.sensitive,
+                "spoiler_text": draft.warning.as_str(),
+                "visibility": visibility_name(draft.visibility),
+                "in_reply_to_id": draft.parent.map(|parent| parent.0),
+                "language": draft.language.as_ref().map(Language::as_str),
                 // Deprecated, or without a meaning here; types of apps need them.
                 "application_id": 0,
                 "scheduled_at": null,
@@ -77,7 +77,7 @@ impl Entities<'_> {
                 "with_rate_limit": false,
                 "quoted_status_id": null,
             },
-            "media_attachments": self.attachments(&media),
+            "media_attachments": self.attachments(&draft.media),
         }))
     }
 }

@@ -1,7 +1,7 @@
 //! Actions of many strangers, or many actions of one, hide nothing that others may see.
 
 use feed::accounts::{AccountCommand, AccountState};
-use feed::{Command, Done, Handle, Name, NewPost, PostEdit, PostId, PostText, UserId, UserRef};
+use feed::{Command, Done, Draft, Handle, Name, Patch, PostId, PostText, UserId, UserRef};
 use node::Request;
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ async fn run(world: &World, commands: impl IntoIterator<Item = Command>) -> Vec<
 }
 
 fn post(author: &Person, text: &str) -> Command {
-    Command::Publish(Box::new(NewPost::new(user(author), PostText::parse(text).unwrap())))
+    Command::Publish(Box::new(Draft::new(user(author), PostText::parse(text).unwrap())))
 }
 
 fn register(handle: &str) -> Command {
@@ -102,8 +102,8 @@ async fn a_mention_that_an_edit_added_stays_however_many_notifications_follow() 
     let [ada, bob, mallory] = world.people(["ada", "bob", "mallory"]).await;
     let posts = run(&world, (0..1_100).map(|_| post(&ada, "x"))).await;
     let Done::Posted(edited) = run(&world, [post(&bob, "hello")]).await[0] else { panic!() };
-    let edit = PostEdit::of_text(edited, PostText::parse("hello @ada").unwrap());
-    run(&world, [Command::Edit(Box::new(edit))]).await;
+    let patch = Patch::of_text(PostText::parse("hello @ada").unwrap());
+    run(&world, [Command::edit(edited, patch)]).await;
     let mentions = "/api/v1/notifications?types[]=mention";
     let before = ada.get(&world, mentions).await;
     assert_eq!(before.as_array().unwrap().len(), 1);

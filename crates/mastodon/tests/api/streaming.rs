@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use edge::BlockingReads;
 use feed::accounts::{AccountCommand, AccountState};
-use feed::{Command, NewPost, PostText, UserId, UserRef};
+use feed::{Command, Draft, PostText, UserId, UserRef};
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -403,7 +403,7 @@ async fn the_posts_of_a_burst_are_complete_and_in_order() {
     let bob = UserRef::Id(UserId(bob.id.parse().unwrap()));
     let publish = (0..POSTS).map(|number| {
         let text = PostText::parse(&format!("post {number}")).unwrap();
-        let command = Command::Publish(Box::new(NewPost::new(bob.clone(), text)));
+        let command = Command::Publish(Box::new(Draft::new(bob.clone(), text)));
         world.node.submit(command.into())
     });
     for submitted in futures_util::future::join_all(publish).await {
@@ -618,7 +618,7 @@ async fn a_stream_outlives_the_revocation_of_another_token_on_a_busy_server() {
         reading.push(read);
     }
     let text = PostText::parse("hello").unwrap();
-    let publish = Command::Publish(Box::new(NewPost::new(UserRef::Id(UserId(0)), text)));
+    let publish = Command::Publish(Box::new(Draft::new(UserRef::Id(UserId(0)), text)));
     world.node.submit(publish.into()).await.unwrap().outcome.unwrap();
     assert_eq!(events.entity().await.0, "update");
     drop((done, bob));

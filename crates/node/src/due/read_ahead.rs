@@ -5,9 +5,10 @@ use feed::accounts::GrantId;
 use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX, STORY_VIEWS_REMOVED};
 use feed::media::MediaId;
 use feed::relation::Relation;
+use feed::schedule::ScheduledPost;
 use feed::{
-    Command, Due, DueWork, Facts, ListId, NewPost, PollId, PostId, Reaction, Remains, ScheduledId,
-    Span, UserId, Viewer, mentioned,
+    Command, Due, DueWork, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span,
+    UserId, Viewer, mentioned,
 };
 use rows::{NameTable, Rows, SetTable, Table};
 
@@ -73,15 +74,14 @@ fn notice(facts: Facts<'_, impl Rows>, user: UserId, post: PostId) {
 
 /// What the post is checked against when it is published, and those whom it mentions.
 fn scheduled(facts: Facts<'_, impl Rows>, user: UserId, id: ScheduledId) {
-    let Some(scheduled) = facts.scheduled(user, id) else { return };
+    let Some(ScheduledPost { draft, .. }) = facts.scheduled(user, id) else { return };
     let _ = (facts.account(user), facts.media_space(user), user_rows(facts, user));
-    scheduled.media.iter().for_each(|media| drop(facts.media(*media)));
-    let NewPost { text, parent, .. } = &scheduled.post;
-    let replied = parent.and_then(|parent| {
+    draft.media.iter().for_each(|media| drop(facts.media(*media)));
+    let replied = draft.parent.and_then(|parent| {
         let _ = facts.post_counts(parent);
         facts.stored_post(parent).map(|post| post.author)
     });
-    for mentioned in mentioned(text, user, replied, |handle| facts.by_handle(handle)) {
+    for mentioned in mentioned(&draft.text, user, replied, |handle| facts.by_handle(handle)) {
         let _ = (facts.inbox(mentioned), facts.is_blocked_between(user, mentioned));
     }
 }

@@ -51,6 +51,9 @@ pub(crate) struct Scheduled<'a> {
     pub(crate) text: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_reply_to: Option<Id>,
+    /// Whether it replies to the user whose mention begins the text.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) opens_reply: bool,
     /// As in the API; missing if it is public.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) visibility: Option<Cow<'a, str>>,
@@ -100,21 +103,22 @@ impl<'a> Scheduled<'a> {
     pub(crate) fn new<R: Rows + ?Sized>(
         facts: Facts<'_, R>,
         (author, id): (UserId, ScheduledId),
-        ScheduledPost { post, media, poll, due_ms }: &'a ScheduledPost,
+        ScheduledPost { draft, due_ms }: &'a ScheduledPost,
     ) -> Self {
         Self {
             author: author.into(),
             id: Id(id.0),
             due: Time(*due_ms),
-            text: post.text.as_str().into(),
-            in_reply_to: post.parent.map(|parent| Id(parent.0)),
-            visibility: (post.visibility != Visibility::Public)
-                .then(|| post.visibility.name().into()),
-            warning: (post.warning != Warning::default()).then(|| post.warning.as_str().into()),
-            sensitive: post.sensitive,
-            language: post.language.as_ref().map(|language| language.as_str().into()),
-            media: media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
-            poll: poll.as_ref().map(Poll::from),
+            text: draft.text.as_str().into(),
+            in_reply_to: draft.parent.map(|parent| Id(parent.0)),
+            opens_reply: draft.opens_reply,
+            visibility: (draft.visibility != Visibility::Public)
+                .then(|| draft.visibility.name().into()),
+            warning: (draft.warning != Warning::default()).then(|| draft.warning.as_str().into()),
+            sensitive: draft.sensitive,
+            language: draft.language.as_ref().map(|language| language.as_str().into()),
+            media: draft.media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
+            poll: draft.poll.as_ref().map(Poll::from),
         }
     }
 }

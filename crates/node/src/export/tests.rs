@@ -19,13 +19,13 @@ use feed::follow_options::FollowWith;
 use feed::limits::{POLL_SECS_MAX, SCHEDULED_MS_MAX};
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaCommand, MediaDone, MediaFile, MediaKey, NewMedia,
-    NewMediaPost, ProfilePicture,
+    ProfilePicture,
 };
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand, ListReplies,
-    ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, NewPost, Note, PollChoices, PostEdit,
+    Bio, Command, Draft, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand,
+    ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Patch, PollChoices,
     PostText, Reaction, SetName, Tag, UserEdit, UserId, UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
@@ -69,15 +69,15 @@ fn fill(options: &NodeOptions) {
     run(Command::Block { user: ann.clone(), other: dan.clone() });
     let time = Some(MuteTime::from_secs(600_000).unwrap());
     run(Command::Mute { user: ann.clone(), other: dan, mentions: true, time });
-    let post = Command::Post { author: ann.clone(), text: text("hello @bob #tag") };
+    let post = Command::post(ann.clone(), text("hello @bob #tag"));
     fill_media(&run, &ann);
     fill_polls(&run, &ann, &bob);
     let idempotency = Some(Idempotency { key: [1; 16], content: [2; 8] });
     let request = Request { command: post, idempotency };
     let reply = runtime.block_on(node.submit(request)).unwrap();
     let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
-    run(Command::Edit(Box::new(PostEdit::of_text(parent, text("hello, @bob #tag")))));
-    let reply = NewPost { parent: Some(parent), ..NewPost::new(bob.clone(), text("hi")) };
+    run(Command::edit(parent, Patch::of_text(text("hello, @bob #tag"))));
+    let reply = Draft { parent: Some(parent), ..Draft::new(bob.clone(), text("hi")) };
     run(Command::Publish(Box::new(reply)));
     fill_conversations(&run, &ann);
     run(Command::MuteThread { user: ann.clone(), post: parent, on: true });
@@ -111,8 +111,8 @@ fn fill(options: &NodeOptions) {
 
 /// A direct post, whose conversation is removed.
 fn fill_conversations(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
-    let direct = NewPost::new(user.clone(), PostText::parse("hello @bob, between us").unwrap());
-    let direct = NewPost { visibility: Visibility::Direct, ..direct };
+    let direct = Draft::new(user.clone(), PostText::parse("hello @bob, between us").unwrap());
+    let direct = Draft { visibility: Visibility::Direct, ..direct };
     let done = run(Command::Publish(Box::new(direct)));
     let feed::Done::Posted(first) = done else { panic!("{done:?}") };
     let mark = ConversationMark { first, read: first, is_removed: true };
@@ -159,9 +159,7 @@ fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     run(Command::Media(MediaCommand::Add(Box::new(picture(user, Some(ProfilePicture::Avatar))))));
     let done = run(Command::Media(MediaCommand::Add(Box::new(picture(user, None)))));
     let feed::Done::Media(MediaDone::Added(media)) = done else { panic!("{done:?}") };
-    let post = NewPost::new(user.clone(), PostText::none());
-    let new = NewMediaPost { post, media: vec![media] };
-    run(Command::Media(MediaCommand::Publish(Box::new(new))));
+    run(Command::Publish(Box::new(Draft { media: vec![media], ..Draft::of(user.clone()) })));
 }
 
 /// A poll with a vote, one that an edit made, and a scheduled post with a poll.
@@ -172,20 +170,17 @@ fn fill_polls(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, voter: &UserR
         hide_totals: true,
         time: PollTime::from_secs(POLL_SECS_MAX).unwrap(),
     };
-    let post = NewPost::new(user.clone(), PostText::parse("well?").unwrap());
-    let new = NewPollPost { post: post.clone(), poll: poll(["yes", "no"]) };
-    let done = run(Command::Poll(PollCommand::Publish(Box::new(new))));
+    let post = Draft::new(user.clone(), PostText::parse("well?").unwrap());
+    let new = Draft { poll: Some(poll(["yes", "no"])), ..post.clone() };
+    let done = run(Command::Publish(Box::new(new)));
     let feed::Done::Posted(asked) = done else { panic!("{done:?}") };
-    let edit = PostEdit::of_text(asked, PostText::parse("so?").unwrap());
-    let (poll, media) = (poll(["up", "down"]), None);
-    let edit = PollPostEdit { edit, poll: Some(poll.clone()), media, changes: Vec::new() };
-    run(Command::Poll(PollCommand::Edit(Box::new(edit))));
+    let poll = Some(poll(["up", "down"]));
+    let patch = Patch::of_text(PostText::parse("so?").unwrap());
+    run(Command::edit(asked, Patch { poll: Some(poll.clone()), ..patch }));
     let choices = PollChoices::new([0, 1]).unwrap();
-    run(Command::Poll(PollCommand::Vote { user: voter.clone(), post: asked, choices }));
+    run(Command::Vote { user: voter.clone(), post: asked, choices });
     let scheduled = ScheduledPost {
-        post: NewPost { parent: Some(asked), sensitive: true, ..post },
-        media: Vec::new(),
-        poll: Some(poll),
+        draft: Draft { parent: Some(asked), sensitive: true, opens_reply: true, poll, ..post },
         due_ms: asked.unix_ms() + SCHEDULED_MS_MAX - 1_000_000,
     };
     run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));

@@ -5,8 +5,8 @@ use feed::media::MediaUse;
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::ScheduledPost;
 use feed::{
-    Language, NewPost, Poll, PollChoices, PollCounts, PollId, PostId, PostText, Refusal,
-    ScheduledId, UserId, UserRef, Visibility, Warning, write,
+    Draft, Poll, PollChoices, PollCounts, PollId, PostId, Refusal, ScheduledId, UserId, UserRef,
+    write,
 };
 use hashbrown::{HashMap, HashSet};
 use store::Loader;
@@ -14,6 +14,7 @@ use store::Loader;
 use super::Wrong;
 use super::ids::Ids;
 use super::media::Pictures;
+use super::posts::{visibility, words};
 use super::users::Users;
 use crate::export::lines::Id;
 use crate::export::poll_lines::{self, Scheduled, Vote};
@@ -102,28 +103,23 @@ impl ScheduledPosts {
         if *count > SCHEDULED_MAX {
             return Err(Refusal::TooManyScheduled.into());
         }
-        let text = match line.text.is_empty() && !line.media.is_empty() {
-            true => PostText::none(),
-            false => PostText::parse(&line.text)?,
-        };
-        let visibility = line.visibility.as_deref().unwrap_or("public");
-        let post = NewPost {
+        let (text, warning, language) =
+            words(&line.text, line.warning.as_deref(), line.language.as_deref())?;
+        let used = MediaUse::Scheduled(id);
+        let draft = Draft {
             author: UserRef::Id(author),
             text,
             parent: line.in_reply_to.map(|parent| PostId(parent.0)),
-            visibility: Visibility::named(visibility).ok_or("there is no such visibility")?,
-            warning: Warning::parse(line.warning.as_deref().unwrap_or_default())?,
+            opens_reply: line.opens_reply,
+            visibility: visibility(line.visibility.as_deref())?,
+            warning,
             sensitive: line.sensitive,
-            language: line.language.as_deref().map(Language::parse).transpose()?,
+            language,
+            media: pictures.of_all(loader, ids, (author, used), &line.media)?,
+            poll: line.poll.as_ref().map(new_poll).transpose()?,
         };
-        let poll = line.poll.as_ref().map(new_poll).transpose()?;
-        if poll.is_some() && !line.media.is_empty() {
-            return Err(Refusal::PollWithMedia.into());
-        }
-        let used = MediaUse::Scheduled(id);
-        let media = pictures.of_all(loader, ids, (author, used), &line.media)?;
-        let post = ScheduledPost { post, media, poll, due_ms: line.due.0 };
-        write::scheduled(loader, author, id, &post);
+        draft.check()?;
+        write::scheduled(loader, author, id, &ScheduledPost { draft, due_ms: line.due.0 });
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use feed::draft::check_together;
 use feed::limits::{
     EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
     STORY_SECS_MIN,
@@ -57,10 +58,8 @@ impl Posts {
     ) -> Result<(), Wrong> {
         let id = PostId(ids.next(&mut self.ids, line.id, line.time)?);
         let author = users.find(&line.author)?;
-        let text = match line.text.is_empty() && !line.media.is_empty() {
-            true => PostText::none(),
-            false => PostText::parse(&line.text)?,
-        };
+        let (text, warning, language) =
+            words(&line.text, line.warning.as_deref(), line.language.as_deref())?;
         let Parents { in_reply_to, conversation, thread } = parents(ids, id, line)?;
         let reply_to = line.reply_to.as_ref().map(|user| users.find_any(user)).transpose()?;
         if in_reply_to.is_some() && reply_to.is_none() {
@@ -80,7 +79,7 @@ impl Posts {
             return Err(format!("it mentions at most {POST_MENTIONS_MAX} users, each once").into());
         }
         let (edited, versions) = edits(ids, id, line)?;
-        let (visibility, warning, language) = shown(line)?;
+        let visibility = visibility(line.visibility.as_deref())?;
         users.count_post(author, visibility)?;
         self.flush(loader);
         let media = pictures.of_post(loader, ids, (author, id), &line.media)?;
@@ -88,9 +87,7 @@ impl Posts {
             Some(line) => Some(self.poll(ids, id, line)?),
             None => None,
         };
-        if poll.is_some() && !media.is_empty() {
-            return Err(Refusal::PollWithMedia.into());
-        }
+        check_together(&text, &media, poll.is_some())?;
         let post = feed::Post {
             author,
             text,
@@ -259,13 +256,24 @@ fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong>
     Ok(Parents { in_reply_to, conversation, thread: thread.or(in_reply_to) })
 }
 
-/// Who may see a post, its warning and its language.
-fn shown(line: &Post<'_>) -> Result<(Visibility, Warning, Option<Language>), Wrong> {
-    let visibility = line.visibility.as_deref().unwrap_or("public");
-    let visibility = Visibility::named(visibility).ok_or("there is no such visibility")?;
-    let warning = Warning::parse(line.warning.as_deref().unwrap_or_default())?;
-    let language = line.language.as_deref().map(Language::parse).transpose()?;
-    Ok((visibility, warning, language))
+/// The parts that the lines of posts, scheduled posts and versions have alike: text, warning and language.
+pub(super) fn words(
+    text: &str,
+    warning: Option<&str>,
+    language: Option<&str>,
+) -> Result<(PostText, Warning, Option<Language>), Wrong> {
+    let text = match text {
+        "" => PostText::none(),
+        text => PostText::parse(text)?,
+    };
+    let warning = Warning::parse(warning.unwrap_or_default())?;
+    Ok((text, warning, language.map(Language::parse).transpose()?))
+}
+
+/// Who may see a post.
+pub(super) fn visibility(name: Option<&str>) -> Result<Visibility, Wrong> {
+    let found = name.map_or(Some(Visibility::default()), Visibility::named);
+    Ok(found.ok_or("there is no such visibility")?)
 }
 
 /// The stories so far. The last one is written when all its views are known.

@@ -67,9 +67,9 @@ impl Users {
         }
         let handle = Handle::parse(&line.handle)?;
         let registered = ids.at_or_now(line.registered)?;
-        let user = profile(feed::User::new(handle.clone(), registered), line)?;
+        let user = profile(feed::User::of(handle.clone(), registered), line)?;
         if line.deleted {
-            if user != feed::User::new(handle.clone(), registered) || has_more(line) {
+            if user != feed::User::of(handle.clone(), registered) || has_more(line) {
                 return Err("nothing is left of a deleted user but the handle".into());
             }
             if line.account.is_some() {

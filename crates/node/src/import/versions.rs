@@ -1,13 +1,15 @@
 //! What posts said before they were edited.
 
+use feed::draft::check_together;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
 use feed::poll::PollOptions;
-use feed::{Language, PostId, PostText, PostVersion, Refusal, Warning};
+use feed::{PostId, PostVersion, Refusal};
 use rows::Stamp;
 
 use super::Wrong;
 use super::ids::Ids;
+use super::posts::words;
 use crate::export::lines::Id;
 use crate::export::post_lines::{Post, Version};
 
@@ -52,19 +54,20 @@ fn version(ids: &mut Ids, line: &Version<'_>) -> Result<PostVersion, Wrong> {
     if line.media.len() > POST_MEDIA_MAX {
         return Err(Refusal::TooManyMedia.into());
     }
-    let media: Result<_, Wrong> =
-        line.media.iter().map(|id| Ok(MediaId(ids.used(*id)?.0))).collect();
+    let (text, warning, language) =
+        words(&line.text, Some(&line.warning), line.language.as_deref())?;
+    let media = line.media.iter().map(|id| Ok(MediaId(ids.used(*id)?.0)));
+    let media = media.collect::<Result<Vec<_>, Wrong>>()?;
     let options = line.poll.iter().map(|option| &**option);
+    let poll = (!line.poll.is_empty()).then(|| PollOptions::parse(options)).transpose()?;
+    check_together(&text, &media, poll.is_some())?;
     Ok(PostVersion {
         since: ids.used(line.since)?,
-        text: match line.text.is_empty() && !line.media.is_empty() {
-            true => PostText::none(),
-            false => PostText::parse(&line.text)?,
-        },
-        warning: Warning::parse(&line.warning)?,
+        text,
+        warning,
         sensitive: line.sensitive,
-        language: line.language.as_deref().map(Language::parse).transpose()?,
-        media: media?,
-        poll: (!line.poll.is_empty()).then(|| PollOptions::parse(options)).transpose()?,
+        language,
+        media,
+        poll,
     })
 }

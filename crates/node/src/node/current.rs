@@ -18,7 +18,9 @@ impl Node {
             && !has(SetTable::Replies);
         // Afterwards: rows leave memory in the order of their changes, so those of a later change were in memory, too.
         let row = store.point_in_memory(PointTable::Post, post.0)?;
-        is_untouched.then(|| Post::decode(&row)).filter(|post| !self.is_deleted(post.author))
+        is_untouched
+            .then(|| rows::decode::<Post>(&row))
+            .filter(|post| !self.is_deleted(post.author))
     }
 
     /// Whether the counts of a user are in memory.

@@ -228,7 +228,7 @@ impl Node {
     pub fn try_post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let visible = || {
             let row = self.shared.store.point_in_memory(PointTable::Post, post.0)?;
-            let post = Post::decode(&row);
+            let post = rows::decode::<Post>(&row);
             let is_addressed =
                 post.visibility.is_open() || post.author == user || post.mentions.contains(&user);
             let boosted = post.boost.map_or(post.author, |boost| boost.author);
@@ -251,7 +251,7 @@ impl Node {
     ) -> bool {
         let row = |id: PostId| self.shared.store.point_in_memory(PointTable::Post, id.0);
         let shown = |post: &Post| !self.is_deleted(post.author);
-        let in_memory = |id| row(id).map(|row| Post::decode(&row)).filter(shown);
+        let in_memory = |id| row(id).map(|row| rows::decode::<Post>(&row)).filter(shown);
         self.views().entities.try_post(&self.shared.store, in_memory, post, wants, out)
     }
 

@@ -45,7 +45,6 @@ pub(crate) fn rules() -> u64 {
 mod tests {
     use feed::accounts::AccountCommand;
     use feed::media::MediaCommand;
-    use feed::poll::PollCommand;
     use feed::schedule::ScheduleCommand;
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
@@ -89,9 +88,8 @@ mod tests {
             variants::<AccountCommand>(),
             variants::<KeyOp<'_>>(),
             variants::<MediaCommand>(),
-            variants::<PollCommand>(),
             variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 13 20 7 3 3"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "40 13 20 5 3"));
     }
 }

@@ -13,7 +13,7 @@ use feed::accounts::{AccountCommand, PasswordHash, Role};
 use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Input, Lifetime, Name, Page, PageOf,
-    PostChange, PostEdit, PostId, PostText, Reaction, SampleId, SampleSetId, StampedCommand,
+    Patch, PostChange, PostId, PostText, Reaction, SampleId, SampleSetId, StampedCommand,
     StoryChange, StoryId, Txn, UserId, UserRef, Visible, apply,
 };
 use listener::Listener;
@@ -351,7 +351,7 @@ impl Subject {
                 let Ok(text) = PostText::parse(&format!("edit {}", self.stamp)) else {
                     panic!("a text")
                 };
-                self.apply(Command::Edit(Box::new(PostEdit::of_text(post, text))));
+                self.apply(Command::edit(post, Patch::of_text(text)));
             }
             Step::Boost(user, at) if !self.posts.is_empty() => {
                 let post = self.posts[at % self.posts.len()];

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, DueWork, Handle, Name, NewPost, Notice, NotificationFilter, Page,
+    Bio, Command, Cursor, Done, Draft, DueWork, Handle, Name, Notice, NotificationFilter, Page,
     PollChoices, PostId, PostText, ScheduledId, Span, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
@@ -63,16 +63,16 @@ impl Subject {
             hide_totals: false,
             time: PollTime::from_secs(300).unwrap(),
         };
-        let new = NewPollPost { post: post("well?"), poll };
-        let done = self.run(Command::Poll(PollCommand::Publish(Box::new(new))));
+        let draft = Draft { poll: Some(poll), ..post("well?") };
+        let done = self.run(Command::Publish(Box::new(draft)));
         let Done::Posted(post) = done else { panic!("{done:?}") };
         let (user, choices) = (UserRef::Id(UserId(1)), PollChoices::new([1]).unwrap());
-        self.run(Command::Poll(PollCommand::Vote { user, post, choices }));
+        self.run(Command::Vote { user, post, choices });
         post
     }
 
     fn schedule(&self, due_ms: u64) {
-        let new = ScheduledPost { post: post("later"), media: Vec::new(), poll: None, due_ms };
+        let new = ScheduledPost { draft: post("later"), due_ms };
         self.run(Command::Schedule(ScheduleCommand::Create(Box::new(new))));
     }
 
@@ -91,8 +91,8 @@ impl Subject {
     }
 }
 
-fn post(text: &str) -> NewPost {
-    NewPost::new(UserRef::Id(UserId(0)), PostText::parse(text).unwrap())
+fn post(text: &str) -> Draft {
+    Draft::new(UserRef::Id(UserId(0)), PostText::parse(text).unwrap())
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, MuteTime, Name, NewPost, Page, PageOf, PostEdit, PostId,
+    Bio, Command, Cursor, Done, Draft, Handle, MuteTime, Name, Page, PageOf, Patch, PostId,
     PostText, Refusal, Tag, UserEdit, UserId, UserRef, Visibility,
 };
 use node::{Change, Clock, Durability, Node, NodeOptions, Request, SUBMISSION_COMMANDS_MAX};
@@ -202,9 +202,9 @@ impl Subject {
         let visibility = Visibility::ALL[self.model.posts.len() % 4];
         // Of those by the report of 2014 the text decides to whom they reply.
         let is_public = visibility == Visibility::Public;
-        let new = NewPost { visibility, ..NewPost::new(id(author), text.clone()) };
+        let new = Draft { visibility, ..Draft::new(id(author), text.clone()) };
         let done = self.submit(match is_public {
-            true => Command::Post { author: id(author), text },
+            true => Command::post(id(author), text),
             false => Command::Publish(Box::new(new)),
         });
         let Ok(Done::Posted(id)) = done else { panic!("a post is accepted") };
@@ -379,8 +379,7 @@ impl Subject {
             let tag = self.model.edits.len() % TAGS;
             let text = format!("edit {} #t{tag}", self.model.edits.len());
             self.model.tags.insert(post, tag);
-            let edit = PostEdit::of_text(post, PostText::parse(&text).unwrap());
-            let edit = Command::Edit(Box::new(edit));
+            let edit = Command::edit(post, Patch::of_text(PostText::parse(&text).unwrap()));
             assert_eq!(self.submit(edit), Ok(Done::PostEdited));
             self.model.edits.insert(post, text);
             self.check_thread(post);
@@ -457,7 +456,7 @@ impl Subject {
         let Some((parent, replied, _)) = self.picked(at) else { return };
         let tag = self.model.posts.len() % TAGS;
         let text = PostText::parse(&format!("a reply #t{tag}")).unwrap();
-        let new = NewPost { parent: Some(parent), ..NewPost::new(id(author), text) };
+        let new = Draft { parent: Some(parent), ..Draft::new(id(author), text) };
         let done = self.submit(Command::Publish(Box::new(new)));
         if !self.model.sees(author, parent, replied) {
             assert_eq!(done, Err(Refusal::ParentNotFound));
@@ -598,7 +597,7 @@ fn readers_see_all_that_was_acknowledged_while_a_writer_is_busy() {
         for _ in 0..400 {
             let text = PostText::parse("news").unwrap();
             let Ok(Done::Posted(post)) =
-                subject.submit(Command::Publish(Box::new(NewPost::new(id(0), text))))
+                subject.submit(Command::Publish(Box::new(Draft::new(id(0), text))))
             else {
                 panic!("a post is accepted");
             };
@@ -640,7 +639,7 @@ fn pages_upwards_of_a_home_with_hashtags_skip_nothing_while_a_writer_is_busy() {
         for number in 0..600 {
             let author = number % 2 * 2;
             let text = PostText::parse(if author == 0 { "news" } else { "#t" }).unwrap();
-            let command = Command::Publish(Box::new(NewPost::new(id(author), text)));
+            let command = Command::Publish(Box::new(Draft::new(id(author), text)));
             let Ok(Done::Posted(post)) = subject.submit(command) else { panic!("it is accepted") };
             posts.push(post);
         }
@@ -674,7 +673,7 @@ fn a_watch_reports_posts_mentions_and_follows() {
     };
     let post = |author, text| {
         let text = PostText::parse(text).unwrap();
-        subject.submit(Command::Publish(Box::new(NewPost::new(id(author), text)))).unwrap();
+        subject.submit(Command::Publish(Box::new(Draft::new(id(author), text)))).unwrap();
     };
     post(0, "from a followee");
     waits_for_news("a post by a followee");
@@ -723,7 +722,7 @@ fn a_mute_ends_by_itself_and_its_user_is_notified() {
     let (subject, now_ms) = with_clock();
     let text = PostText::parse("hello").unwrap();
     let Ok(Done::Posted(post)) =
-        subject.submit(Command::Publish(Box::new(NewPost::new(id(0), text))))
+        subject.submit(Command::Publish(Box::new(Draft::new(id(0), text))))
     else {
         panic!("a post is accepted")
     };

@@ -313,8 +313,8 @@ fn polls_and_scheduled_posts_are_those_of_their_lines_and_survive_an_export() {
     });
     let (due_ms, user, at) = due.unwrap();
     let post = facts.scheduled(user, at).unwrap();
-    assert_eq!((due_ms, post.post.visibility), (NOW_MS + 3_600_000, Visibility::Direct));
-    assert_eq!(post.poll.as_ref().unwrap().time.secs(), 300);
+    assert_eq!((due_ms, post.draft.visibility), (NOW_MS + 3_600_000, Visibility::Direct));
+    assert_eq!(post.draft.poll.as_ref().unwrap().time.secs(), 300);
     first.close();
     drop(first);
     let before = NodeOptions { data: folder.path().join("data"), ..options() };
@@ -767,7 +767,7 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
     assert_eq!((ann.bot, ann.undiscoverable, ann.indexable), (true, true, true));
     assert_eq!(ann.defaults.visibility, Visibility::Followers);
     assert_eq!(ann.defaults.language, Language::parse("de").ok());
-    assert_eq!(bob, User::new(bob.handle.clone(), bob.registered));
+    assert_eq!(bob, User::of(bob.handle.clone(), bob.registered));
     first.close();
     drop(first);
     let before = NodeOptions { data: folder.path().join("data"), ..options() };

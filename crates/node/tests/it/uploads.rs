@@ -7,10 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use feed::media::{
-    Description, MediaCommand, MediaDone, MediaId, MediaUse, NewMediaPost, ProfilePicture,
-};
-use feed::{Bio, Command, Done, Handle, Name, NewPost, PostText, Refusal, Stamp, UserId, UserRef};
+use feed::media::{Description, MediaCommand, MediaDone, MediaId, MediaUse, ProfilePicture};
+use feed::{Bio, Command, Done, Draft, Handle, Name, Refusal, Stamp, UserId, UserRef};
 use media::Shape;
 use node::{
     Clock, Durability, FileError, Node, NodeOptions, Request, RestoreOptions, Restored, Upload,
@@ -394,9 +392,8 @@ fn a_picture_that_was_acknowledged_has_its_files_after_kill_9() {
 fn an_export_has_all_of_a_picture_but_its_files_which_are_copied() {
     let subject = Subject::new(|_| ());
     let media = subject.attachment(0, 1);
-    let post = NewPost::new(UserRef::Id(UserId(0)), PostText::none());
-    let new = NewMediaPost { post, media: vec![media] };
-    let done = subject.submit(Command::Media(MediaCommand::Publish(Box::new(new))));
+    let new = Draft { media: vec![media], ..Draft::of(UserRef::Id(UserId(0))) };
+    let done = subject.submit(Command::Publish(Box::new(new)));
     let Ok(Done::Posted(post)) = done else { panic!("{done:?}") };
     subject.upload(1, &gif(2), Shape::Header).unwrap();
     let unattached = subject.attachment(1, 3);

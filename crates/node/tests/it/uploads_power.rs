@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 use std::time::Duration;
 
-use feed::media::{Description, MediaCommand, MediaId, NewMediaPost};
-use feed::{Bio, Command, DueWork, Handle, Name, NewPost, PostText, UserId, UserRef};
+use feed::media::{Description, MediaCommand, MediaId};
+use feed::{Bio, Command, Draft, DueWork, Handle, Name, UserId, UserRef};
 use media::Shape;
 use node::{Node, NodeOptions, Request, Upload};
 use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
@@ -60,10 +60,9 @@ fn uploads_and_deletes_until_the_power_is_lost() {
         let unattached: Vec<_> = unattached.collect();
         match random.below(8) {
             0 | 1 if !unattached.is_empty() => {
-                let post = NewPost::new(UserRef::Id(USER), PostText::none());
                 let media = vec![*random.pick(&unattached)];
-                let post = NewMediaPost { post, media };
-                submit(Command::Media(MediaCommand::Publish(Box::new(post)))).unwrap();
+                let draft = Draft { media, ..Draft::of(UserRef::Id(USER)) };
+                submit(Command::Publish(Box::new(draft))).unwrap();
             }
             2..5 if !unattached.is_empty() => {
                 let media = *random.pick(&unattached);

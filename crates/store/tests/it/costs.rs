@@ -26,14 +26,14 @@ use feed::limits::{
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
-    MediaKey, MediaPostEdit, NewMedia, NewMediaPost, ProfilePicture,
+    MediaKey, NewMedia, ProfilePicture,
 };
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Due, DueWork, Facts, Handle, Idempotency, Label, Language, Lifetime, List,
+    Bio, Command, Draft, Due, DueWork, Facts, Handle, Idempotency, Label, Language, Lifetime, List,
     ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, NewPost, Note, NotificationId, PollChoices, PollId, PostEdit, PostId, PostText,
+    MuteTime, Name, Note, NotificationId, Patch, PollChoices, PollId, PostId, PostText,
     ProfileFields, Reaction, Remains, Request, SampleBits, SampleId, ScheduledId, SetName, StoryId,
     Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
 };
@@ -483,11 +483,11 @@ fn poll_step(world: &World, step: &Step) -> Option<Command> {
         Step::Vote(u, at, options) => {
             let choices = PollChoices::new(0..=*options).unwrap();
             let (user, post) = (user(*u), picked(&world.posts, *at)?);
-            Command::Poll(PollCommand::Vote { user, post, choices })
+            Command::Vote { user, post, choices }
         }
         Step::Schedule(u, mentions) => {
             let parent = picked(&world.posts, *mentions).filter(|_| mentions % 2 == 0);
-            let post = NewPost { parent, ..NewPost::new(user(*u), mentioning(*mentions)) };
+            let post = Draft { parent, ..Draft::new(user(*u), mentioning(*mentions)) };
             schedule_command(post, Vec::new(), world.now_ms)
         }
         Step::Scheduled(u, kind) => scheduled_command(world, *u, *kind)?,
@@ -497,11 +497,11 @@ fn poll_step(world: &World, step: &Step) -> Option<Command> {
 
 fn social_command(world: &World, step: &Step) -> Option<Command> {
     Some(match step {
-        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(NewPost {
+        Step::Publish(u, mentions, warning) => Command::Publish(Box::new(Draft {
             warning: Warning::parse(&"w".repeat(*warning)).unwrap(),
             language: Language::parse("deu").ok(),
             visibility: Visibility::ALL[warning % 4],
-            ..NewPost::new(user(*u), mentioning(*mentions))
+            ..Draft::new(user(*u), mentioning(*mentions))
         })),
         Step::React(u, at, kind, on) => {
             let (post, reaction) = (picked(&world.posts, *at)?, Reaction::ALL[usize::from(*kind)]);
@@ -601,18 +601,17 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             Command::Mute { user: user(*a), other: user(*b), mentions: true, time }
         }
         Step::Unmute(a, b) => Command::Unmute { user: user(*a), other: user(*b) },
-        Step::Post(u, mentions) => Command::Post { author: user(*u), text: mentioning(*mentions) },
+        Step::Post(u, mentions) => Command::post(user(*u), mentioning(*mentions)),
         Step::Reply(u, mentions, at) => {
             let (author, parent) = (user(*u), picked(&world.posts, *at)?);
-            Command::Publish(Box::new(NewPost {
+            Command::Publish(Box::new(Draft {
                 parent: Some(parent),
-                ..NewPost::new(author, mentioning(*mentions))
+                ..Draft::new(author, mentioning(*mentions))
             }))
         }
-        Step::EditPost(at, mentions) => Command::Edit(Box::new(PostEdit::of_text(
-            picked(&world.posts, *at)?,
-            mentioning(*mentions),
-        ))),
+        Step::EditPost(at, mentions) => {
+            Command::edit(picked(&world.posts, *at)?, Patch::of_text(mentioning(*mentions)))
+        }
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
         Step::Story(u, n) => Command::PostStory {
             author: user(*u),
@@ -642,7 +641,7 @@ fn take(world: &mut World, step: &Step, zeros: &[u8]) {
         Step::Idempotent(u, key) => {
             let idempotency = Some(Idempotency { key: [*key; 16], content: [*u; 8] });
             let (text, author) = (PostText::parse("once").unwrap(), user(*u));
-            let command = Command::Post { author, text };
+            let command = Command::post(author, text);
             world.now_ms += 20_000_000;
             world.request(Request { idempotency, command });
         }
@@ -799,7 +798,7 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
             Command::Follow { user: id(0), other: id(other) },
             Command::Follow { user: id(other), other: id(0) },
             Command::Befriend { user: id(0), other: id(other) },
-            Command::Post { author: id(other), text: PostText::parse("@w0").unwrap() },
+            Command::post(id(other), PostText::parse("@w0").unwrap()),
             Command::SetNote { user: id(0), other: id(other), note: note.clone() },
             Command::SetNote { user: id(other), other: id(0), note: note.clone() },
         ] {
@@ -811,7 +810,7 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
     for n in 0..250_u32 {
         let text = if n.is_multiple_of(7) { mentions.as_str() } else { "hi" };
         let text = PostText::parse(&text.chars().take(499).collect::<String>()).unwrap();
-        world.request(Request::from(Command::Post { author: id(0), text: text.clone() }));
+        world.request(Request::from(Command::post(id(0), text.clone())));
         world.request(Request::from(Command::PostStory { author: id(0), text, life }));
         let author = id(1 + n);
         let text = PostText::parse("seen").unwrap();
@@ -889,25 +888,23 @@ fn longest_poll(time: u64) -> NewPoll {
 /// Publishes a post with a poll, or gives one to a post.
 fn poll_command(author: UserRef, text: PostText, post: Option<PostId>) -> Command {
     let poll = longest_poll(POLL_SECS_MIN);
-    Command::Poll(match post {
+    match post {
         Some(post) => {
-            let (edit, media) = (PostEdit::of_text(post, text), None);
             // Other options every other time.
             let poll = NewPoll { multiple: post.0 % 2 == 0, ..poll };
-            let poll = Some(poll);
-            PollCommand::Edit(Box::new(PollPostEdit { edit, poll, media, changes: Vec::new() }))
+            Command::edit(post, Patch { poll: Some(Some(poll)), ..Patch::of_text(text) })
         }
         None => {
-            let post = NewPost::new(author, text);
-            PollCommand::Publish(Box::new(NewPollPost { post, poll }))
+            let poll = Some(poll);
+            Command::Publish(Box::new(Draft { poll, ..Draft::new(author, text) }))
         }
-    })
+    }
 }
 
-fn schedule_command(post: NewPost, media: Vec<MediaId>, now_ms: u64) -> Command {
+fn schedule_command(draft: Draft, media: Vec<MediaId>, now_ms: u64) -> Command {
     let poll = media.is_empty().then(|| longest_poll(POLL_SECS_MIN));
     let due_ms = now_ms + SCHEDULED_MS_MIN + 10;
-    let new = ScheduledPost { post, media, poll, due_ms };
+    let new = ScheduledPost { draft: Draft { media, poll, ..draft }, due_ms };
     Command::Schedule(ScheduleCommand::Create(Box::new(new)))
 }
 
@@ -945,19 +942,16 @@ fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
         world.request(Request::from(mute));
     }
     world.request(Request::from(Command::DeleteUser { user: id(voters) }));
-    let mut new = NewPost::new(id(0), mentioning(80));
+    let mut new = Draft::new(id(0), mentioning(80));
     new.visibility = Visibility::Followers;
-    let poll = longest_poll(POLL_SECS_MIN);
+    new.poll = Some(longest_poll(POLL_SECS_MIN));
     for _ in 0..4 {
-        let (post, poll) = (new.clone(), poll.clone());
-        let publish = PollCommand::Publish(Box::new(NewPollPost { post, poll }));
-        world.request(Request::from(Command::Poll(publish)));
+        world.request(Request::from(Command::Publish(Box::new(new.clone()))));
     }
     for post in world.posts.clone() {
         for user in 1..voters {
             let choices = PollChoices::new(0..4).unwrap();
-            let vote = PollCommand::Vote { user: id(user), post, choices };
-            world.request(Request::from(Command::Poll(vote)));
+            world.request(Request::from(Command::Vote { user: id(user), post, choices }));
         }
     }
     let first = world.posts[0];
@@ -986,10 +980,8 @@ fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
         pictures.world.request(Request::from(Command::Register { handle, name, bio }));
     }
     let user = UserRef::Id(UserId(0));
-    pictures
-        .world
-        .request(Request::from(Command::Post { author: user.clone(), text: mentioning(9) }));
-    let mut post = NewPost::new(user.clone(), mentioning(80));
+    pictures.world.request(Request::from(Command::post(user.clone(), mentioning(9))));
+    let mut post = Draft::new(user.clone(), mentioning(80));
     post.parent = pictures.world.posts.first().copied();
     post.warning = Warning::parse(&"\u{1F600}".repeat(500)).unwrap();
     for number in 0..=SCHEDULED_MAX {
@@ -1044,7 +1036,7 @@ fn full_filters_cost_no_more_than_they_were_costed_at() {
     let filter = Facts::new(&world.counting.rows).filters(UserId(0))[0].id;
     for _ in 0..=FILTERED_POSTS_MAX {
         let text = PostText::parse(&"\u{1F600}".repeat(500)).unwrap();
-        world.request(Request::from(Command::Post { author: id(1), text }));
+        world.request(Request::from(Command::post(id(1), text)));
     }
     for post in world.posts.clone() {
         world.request(Request::from(change(FilterChange::AddPost { filter, post })));
@@ -1080,12 +1072,12 @@ fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
         let long = "\u{1F469}\u{200D}\u{1F680}".repeat(490);
         PostText::parse(&format!("{number} {long}")).unwrap()
     };
-    world.request(Request::from(Command::Post { author: author.clone(), text: text(0) }));
+    world.request(Request::from(Command::post(author.clone(), text(0))));
     let post = world.posts[0];
     for number in 0..20 {
         let warning = Some(Warning::parse(text(number).as_str()).unwrap());
-        let edit = PostEdit { warning, ..PostEdit::of_text(post, text(number)) };
-        world.request(Request::from(Command::Edit(Box::new(edit))));
+        let patch = Patch { warning, ..Patch::of_text(text(number)) };
+        world.request(Request::from(Command::edit(post, patch)));
     }
     let row = world.counting.rows.name(NameTable::PostVersions, &post.0.to_be_bytes()).unwrap();
     assert!(row.len() * 5 > VERSIONS_BYTES_MAX * 3, "{}", row.len());
@@ -1132,7 +1124,7 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     world.request(Request::from(Command::Block { user: id(0), other: id(2) }));
     for number in 0..MUTED_THREADS_MAX + 2 {
         let author = id(1);
-        world.request(Request::from(Command::Post { author, text: mentioning(1) }));
+        world.request(Request::from(Command::post(author, mentioning(1))));
         let post = world.posts[number];
         world.request(Request::from(Command::MuteThread { user: id(0), post, on: true }));
     }
@@ -1159,7 +1151,7 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     for number in 0..3 {
         world.now_ms += EDIT_NOTICES_QUIET_MS;
         let text = PostText::parse(&format!("edit {number}")).unwrap();
-        world.request(Request::from(Command::Edit(Box::new(PostEdit::of_text(post, text)))));
+        world.request(Request::from(Command::edit(post, Patch::of_text(text))));
         assert!(do_due(&mut world) > 1);
     }
     // Those who follow the deleted user have options of many follows, and so have those who ask to.
@@ -1293,18 +1285,17 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
     pictures.run(MediaCommand::Delete { user: user.clone(), media: media[63] });
     let text = mentioning(80);
     for four in media[..40].chunks(4) {
-        let mut post = NewPost::new(user.clone(), text.clone());
+        let mut post = Draft::new(user.clone(), text.clone());
         post.parent = pictures.world.posts.first().copied();
-        let new = NewMediaPost { post, media: four.to_vec() };
-        pictures.run(MediaCommand::Publish(Box::new(new)));
+        post.media = four.to_vec();
+        pictures.world.request(Request::from(Command::Publish(Box::new(post))));
     }
     let post = pictures.world.posts[0];
     for text in [mentioning(60), mentioning(70)] {
-        let edit = PostEdit::of_text(post, text);
         let four = &media[40..44];
-        let changes = Pictures::changes(four);
-        let edit = MediaPostEdit { edit, media: Some(four.to_vec()), changes };
-        pictures.run(MediaCommand::Edit(Box::new(edit)));
+        let (media, described) = (Some(four.to_vec()), Pictures::changes(four));
+        let patch = Patch { media, described, ..Patch::of_text(text) };
+        pictures.world.request(Request::from(Command::edit(post, patch)));
     }
     pictures
         .run(MediaCommand::ClearProfile { user: user.clone(), picture: ProfilePicture::Header });
@@ -1435,7 +1426,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
     accounts.run(AccountCommand::SetPassword { user, password, keep: None });
     let mut parent = None;
     for _ in 0..RELISTED_POSTS_MAX + 9 {
-        let new = NewPost { parent, ..NewPost::new(UserRef::Id(UserId(1)), mentioning(0)) };
+        let new = Draft { parent, ..Draft::new(UserRef::Id(UserId(1)), mentioning(0)) };
         accounts.world.request(Request::from(Command::Publish(Box::new(new))));
         parent = accounts.world.counting.rows.totals().last_stamp.map(|stamp| PostId(stamp.0));
     }

@@ -21,16 +21,16 @@ use feed::media::{
     BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaUse,
     ProfilePicture,
 };
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::relation::{BLOCKS, FRIENDS, MUTES, REQUESTS};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::whole::FILTERS;
 use feed::{
-    Command, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
-    ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, NewPost, Note, Notice,
-    NotificationId, Poll, PollChoices, PollCounts, PollId, Post, PostCounts, PostDefaults,
-    PostEdit, PostId, PostText, ProfileFields, Reaction, ScheduledId, StampedCommand, Story,
-    StoryId, Tag, Txn, User, UserEdit, UserId, UserRef, Viewer, Visibility, Warning, apply,
+    Command, Draft, Facts, Handle, Language, List, ListChange, ListCommand, ListId, ListReplies,
+    ListTitle, Marker, MarkerUpdate, Markers, MarkersUpdate, Mute, Note, Notice, NotificationId,
+    Patch, Poll, PollChoices, PollCounts, PollId, Post, PostCounts, PostDefaults, PostId, PostText,
+    ProfileFields, Reaction, ScheduledId, StampedCommand, Story, StoryId, Tag, Txn, User, UserEdit,
+    UserId, UserRef, Viewer, Visibility, Warning, apply,
 };
 use feed::{Due, DueWork, write};
 use kv::{Bucket, BucketId, BucketName, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
@@ -340,7 +340,7 @@ fn check_reactions(rows: &impl Rows) {
 /// Settings, markers and notes of a user, and a request to follow.
 fn write_settings(rows: &mut dyn RowsMut) {
     let mut txn = Txn::new(rows);
-    txn.put_user(UserId(38), &User::new(Handle::parse("bob").unwrap(), Stamp(9)));
+    txn.put_user(UserId(38), &User::of(Handle::parse("bob").unwrap(), Stamp(9)));
     txn.put_user(UserId(39), &user_with_settings());
     let home = Some(MarkerUpdate { last_read: 7, replaces: None });
     let update = MarkersUpdate { user: UserRef::Id(UserId(1)), home, notifications: None };
@@ -443,12 +443,11 @@ fn check_followed_tags(rows: &impl Rows) {
 /// A poll with a vote, and a scheduled post with a poll.
 fn write_polls(rows: &mut dyn RowsMut) {
     let text = PostText::parse("well?").unwrap();
-    let post = NewPost::new(UserRef::Id(UserId(1)), text);
-    let poll = new_poll();
-    let new = NewPollPost { post: post.clone(), poll };
-    run(rows, ASKED.0 >> 22, Command::Poll(PollCommand::Publish(Box::new(new))));
+    let post = Draft::new(UserRef::Id(UserId(1)), text);
+    let new = Draft { poll: Some(new_poll()), ..post.clone() };
+    run(rows, ASKED.0 >> 22, Command::Publish(Box::new(new)));
     let (user, choices) = (UserRef::Id(UserId(2)), PollChoices::new([1]).unwrap());
-    run(rows, 191, Command::Poll(PollCommand::Vote { user, post: ASKED, choices }));
+    run(rows, 191, Command::Vote { user, post: ASKED, choices });
     let command = ScheduleCommand::Create(Box::new(scheduled(post)));
     run(rows, 192, Command::Schedule(command));
 }
@@ -456,10 +455,10 @@ fn write_polls(rows: &mut dyn RowsMut) {
 /// What a post said before it was edited, and what was read of a conversation with a reply.
 fn write_versions(rows: &mut dyn RowsMut) {
     let text = PostText::parse("well!").unwrap();
-    run(rows, 200, Command::Edit(Box::new(PostEdit::of_text(ASKED, text))));
-    let new = NewPost::new(UserRef::Id(UserId(2)), PostText::parse("also direct").unwrap());
+    run(rows, 200, Command::edit(ASKED, Patch::of_text(text)));
+    let new = Draft::new(UserRef::Id(UserId(2)), PostText::parse("also direct").unwrap());
     let visibility = Visibility::Direct;
-    let new = NewPost { parent: Some(DIRECT), visibility, ..new };
+    let new = Draft { parent: Some(DIRECT), visibility, ..new };
     run(rows, ANSWER.0 >> 22, Command::Publish(Box::new(new)));
     let user = UserRef::Id(UserId(1));
     run(rows, 202, Command::Conversation(Box::new(ConversationUpdate { user, mark: MARK })));
@@ -483,19 +482,19 @@ fn check_versions(rows: &impl Rows) {
 fn write_choices(rows: &mut dyn RowsMut) {
     let [user, other] = [UserId(0), UserId(3)].map(UserRef::Id);
     let text = PostText::parse("well, well").unwrap();
-    run(rows, BOOSTED.0 >> 22, Command::Post { author: other.clone(), text });
+    run(rows, BOOSTED.0 >> 22, Command::post(other.clone(), text));
     let (boosts, notify) = (Some(false), Some(true));
     let with = FollowWith { user: user.clone(), other: other.clone(), boosts, notify };
     run(rows, 210, Command::FollowWith(Box::new(with)));
     let (reaction, on) = (Reaction::Boost, true);
     run(rows, 211, Command::React { user: user.clone(), post: BOOSTED, reaction, on });
     let text = PostText::parse("well, well?").unwrap();
-    run(rows, 212, Command::Edit(Box::new(PostEdit::of_text(BOOSTED, text))));
+    run(rows, 212, Command::edit(BOOSTED, Patch::of_text(text)));
     let text = PostText::parse("yes").unwrap();
     run(
         rows,
         IN_THREAD.0 >> 22,
-        Command::Publish(Box::new(NewPost { parent: Some(BOOSTED), ..NewPost::new(other, text) })),
+        Command::Publish(Box::new(Draft { parent: Some(BOOSTED), ..Draft::new(other, text) })),
     );
     run(rows, 214, Command::MuteThread { user, post: IN_THREAD, on: true });
 }
@@ -524,9 +523,9 @@ fn new_poll() -> NewPoll {
     }
 }
 
-fn scheduled(post: NewPost) -> ScheduledPost {
+fn scheduled(draft: Draft) -> ScheduledPost {
     let due_ms = Stamp(192 << 22).unix_ms() + 600_000;
-    ScheduledPost { post, media: Vec::new(), poll: Some(new_poll()), due_ms }
+    ScheduledPost { draft: Draft { poll: Some(new_poll()), ..draft }, due_ms }
 }
 
 #[track_caller]
@@ -534,13 +533,13 @@ fn check_polls(rows: &impl Rows) {
     let facts = Facts::new(rows);
     let poll = facts.post(ASKED).unwrap().poll.unwrap();
     let ends_ms = ASKED.unix_ms() + 300_000;
-    assert_eq!(poll, Poll::new(PollId(ASKED.0), &new_poll(), ASKED.unix_ms()));
+    assert_eq!(poll, Poll::new(PollId(ASKED.0), &new_poll(), ASKED.unix_ms(), None));
     assert_eq!(facts.poll_counts(poll.id), PollCounts { voters: 1, votes: [0, 1, 0, 0] });
     assert_eq!(facts.vote(poll.id, UserId(2)), PollChoices::new([1]).ok());
     assert_eq!(facts.votes_of(UserId(2), PollId(0), 9), [poll.id]);
     check_due(rows, DueWork::EndPoll { post: ASKED }.at(ends_ms));
     let id = ScheduledId(192 << 22);
-    let post = NewPost::new(UserRef::Id(UserId(1)), PostText::parse("well?").unwrap());
+    let post = Draft::new(UserRef::Id(UserId(1)), PostText::parse("well?").unwrap());
     let post = scheduled(post);
     check_due(rows, DueWork::Publish { user: UserId(1), id }.at(post.due_ms));
     assert_eq!(facts.scheduled(UserId(1), id), Some(post));
@@ -608,13 +607,13 @@ fn user_with_settings() -> User {
         undiscoverable: true,
         indexable: true,
         defaults: PostDefaults { visibility: Visibility::Followers, sensitive: true, language },
-        ..User::new(Handle::parse("ada").unwrap(), Stamp(9))
+        ..User::of(Handle::parse("ada").unwrap(), Stamp(9))
     }
 }
 
 fn check_settings(rows: &impl Rows) {
     let facts = Facts::new(rows);
-    let bob = User::new(Handle::parse("bob").unwrap(), Stamp(9));
+    let bob = User::of(Handle::parse("bob").unwrap(), Stamp(9));
     assert_eq!(facts.stored_user(UserId(38)), Some(bob));
     assert_eq!(facts.stored_user(UserId(39)), Some(user_with_settings()));
     let home = Some(Marker { last_read: 7, version: 0, updated: Stamp(140 << 22) });

@@ -30,7 +30,7 @@ fn bytes(word: impl Fn(u64) -> String) -> u64 {
         let scattered = post.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
         let author = UserRef::Id(UserId((scattered % USERS) as u32));
         let text = PostText::parse(&format!("post {post} {}", word(scattered))).unwrap();
-        run(1 + USERS + post, Command::Post { author, text });
+        run(1 + USERS + post, Command::post(author, text));
     }
     writer.freeze(u64::MAX).unwrap().run().unwrap();
     writer.store().disk_bytes()

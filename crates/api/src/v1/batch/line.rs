@@ -5,7 +5,7 @@ mod field;
 mod tests;
 
 use feed::limits::FOLLOW_MANY_MAX;
-use feed::{Bio, Command, Handle, Language, Lifetime, Name, NewPost, PostText, UserRef, Warning};
+use feed::{Bio, Command, Draft, Handle, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 
 use crate::changes::adding;
@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::input::{given, object, post_number, sample_number, story_number};
 use crate::unsent::Client;
-use crate::v1::posts::VisibilityName;
+use crate::v1::posts::{Said, VisibilityName};
 use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
@@ -166,20 +166,24 @@ fn command(
     })
 }
 
-fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<NewPost, ApiError> {
+fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, ApiError> {
     let author = fields.required("user", line.user)?.user()?;
-    let text = PostText::written(&fields.required("text", line.text)?.0, domain)?;
+    let text = fields.required("text", line.text)?.0;
     fields.used += usize::from(line.in_reply_to_id.is_some());
     let parent = line.in_reply_to_id.map(|id| post_number(id.number())).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
     fields.used += usize::from(line.visibility.is_some());
     let visibility = line.visibility.unwrap_or_default().into();
-    let warning = fields.optional(line.warning.as_ref()).unwrap_or_default();
-    let warning = Warning::parse(warning)?;
     fields.used += usize::from(line.sensitive.is_some());
-    let sensitive = line.sensitive.unwrap_or(false);
-    let language = fields.optional(line.language.as_ref()).map(Language::parse).transpose()?;
-    Ok(NewPost { author, text, parent, visibility, warning, sensitive, language })
+    let said = Said {
+        text: Some(&text),
+        warning: fields.optional(line.warning.as_ref()),
+        sensitive: line.sensitive,
+        language: fields.optional(line.language.as_ref()),
+    };
+    let draft = Draft { parent, visibility, ..Draft::saying(author, said.patch(domain)?) };
+    draft.check()?;
+    Ok(draft)
 }
 
 /// The users of a list.

@@ -85,7 +85,7 @@ impl Subject {
 
     async fn post(&self, text: &str) {
         let text = PostText::parse(text).unwrap();
-        self.submit([Command::Post { author: id(0), text }].into_iter()).await;
+        self.submit([Command::post(id(0), text)].into_iter()).await;
     }
 
     async fn listen(&self, user: u32, from: Option<&str>) -> Listener {

@@ -6,12 +6,12 @@ use feed::filter::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText, Keyword,
     NewFilter,
 };
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollPostEdit, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, Due, DueWork, Effect, Facts, Handle, Idempotency, Lifetime, List,
-    ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate, MuteTime,
-    Name, NewPost, Note, Notice, NotificationFilter, Page, PollChoices, PostEdit, PostId, PostText,
+    Bio, Command, Cursor, Done, Draft, Due, DueWork, Effect, Facts, Handle, Idempotency, Lifetime,
+    List, ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate,
+    MuteTime, Name, Note, Notice, NotificationFilter, Page, Patch, PollChoices, PostId, PostText,
     Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply,
 };
 use rows::{Rows, Stamp, StampClock};
@@ -234,30 +234,27 @@ pub(crate) fn poll(user: u32, edited: Option<PostId>) -> Command {
         time: PollTime::from_secs(300).unwrap(),
     };
     let text = PostText::parse("well?").unwrap();
-    let command = match edited {
-        Some(post) => PollCommand::Edit(Box::new(PollPostEdit {
-            edit: PostEdit::of_text(post, text),
-            poll: Some(poll(["up", "down"])),
-            media: None,
-            changes: Vec::new(),
-        })),
-        None => {
-            let (post, poll) = (NewPost::new(id(user), text), poll(["yes", "no"]));
-            PollCommand::Publish(Box::new(NewPollPost { post, poll }))
+    match edited {
+        Some(post) => {
+            let poll = Some(Some(poll(["up", "down"])));
+            Command::edit(post, Patch { poll, ..Patch::of_text(text) })
         }
-    };
-    Command::Poll(command)
+        None => {
+            let poll = Some(poll(["yes", "no"]));
+            Command::Publish(Box::new(Draft { poll, ..Draft::new(id(user), text) }))
+        }
+    }
 }
 
 pub(crate) fn vote(user: u32, post: PostId, choice: usize) -> Command {
     let choices = PollChoices::new([choice]).unwrap();
-    Command::Poll(PollCommand::Vote { user: id(user), post, choices })
+    Command::Vote { user: id(user), post, choices }
 }
 
 /// Schedules a post.
 pub(crate) fn schedule(user: u32, due_ms: u64) -> Command {
-    let post = NewPost::new(id(user), PostText::parse("later").unwrap());
-    let post = ScheduledPost { post, media: Vec::new(), poll: None, due_ms };
+    let draft = Draft::new(id(user), PostText::parse("later").unwrap());
+    let post = ScheduledPost { draft, due_ms };
     Command::Schedule(ScheduleCommand::Create(Box::new(post)))
 }
 
@@ -287,7 +284,7 @@ pub(crate) fn note(user: u32, other: u32, text: &str) -> Command {
 }
 
 pub(crate) fn post(author: u32, text: &str) -> Command {
-    Command::Post { author: id(author), text: PostText::parse(text).unwrap() }
+    Command::post(id(author), PostText::parse(text).unwrap())
 }
 
 pub(crate) fn follow(user: UserRef, other: UserRef) -> Command {

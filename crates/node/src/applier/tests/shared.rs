@@ -2,7 +2,7 @@
 
 use bytes::Bytes as Payload;
 use commitlog::NodeId;
-use feed::{NewPost, PostText, UserId, UserRef, Warning, limits};
+use feed::{Draft, PostText, UserId, UserRef, Warning, limits};
 use knn::{LABEL_BYTES, SAMPLE_BYTES};
 use kv::KeyRowsMut as _;
 use rows::{NameTable, PutRows as _, RowsMut as _, encode};
@@ -284,10 +284,7 @@ fn effects_of_all_nodes_are_for_the_views_of_each() {
     let mut log = Vec::new();
     let requests = [
         register("anna"),
-        Request::from(Command::Post {
-            author: UserRef::Id(UserId(0)),
-            text: PostText::parse("hello").unwrap(),
-        }),
+        Request::from(Command::post(UserRef::Id(UserId(0)), PostText::parse("hello").unwrap())),
     ];
     for (ticket, request) in requests.into_iter().enumerate() {
         let changes = Changes::Requests([request].into_iter().collect());
@@ -614,9 +611,9 @@ fn a_group_of_the_longest_posts_and_follows_fits_a_message_of_the_log() {
     let longest = format!("\u{e9}{}", "\u{301}".repeat(7));
     let longest = longest.repeat(limits::POST_BYTES_MAX / 16);
     let author = UserRef::Id(UserId(0));
-    let new = NewPost {
+    let new = Draft {
         warning: Warning::parse(&longest).unwrap(),
-        ..NewPost::new(author.clone(), PostText::parse(&longest).unwrap())
+        ..Draft::new(author.clone(), PostText::parse(&longest).unwrap())
     };
     assert_eq!(new.text.as_str().len(), limits::POST_BYTES_MAX);
     let handle = "h".repeat(limits::HANDLE_CHARS_MAX);

@@ -10,7 +10,7 @@ use commitlog::disk::RealDisk;
 use commitlog::{LocalLog, Position};
 use feed::limits::ERASING_USERS_MAX;
 use feed::schedule::{ScheduleCommand, ScheduledPost};
-use feed::{Bio, Command, DueWork, Handle, MuteTime, Name, NewPost, PostText, UserId, UserRef};
+use feed::{Bio, Command, Draft, DueWork, Handle, MuteTime, Name, PostText, UserId, UserRef};
 use store::Store;
 use tokio::sync::oneshot::error::TryRecvError;
 
@@ -103,7 +103,7 @@ fn what_is_due_waits_for_one_part_of_each_thing_that_takes_longer() {
     subject.mutes(1..2);
     for user in 2..ERASING_USERS_MAX + 2 {
         let text = PostText::parse("hello").unwrap();
-        subject.run(Command::Post { author: id(user), text });
+        subject.run(Command::post(id(user), text));
         subject.run(Command::DeleteUser { user: id(user) });
     }
     subject.clock.fetch_add(1_000, Ordering::AcqRel);
@@ -200,8 +200,8 @@ fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     subject.users(41);
     let (shared, store) = (Arc::clone(&subject.parts.shared), subject.parts.shared.store.clone());
     let due_ms = shared.time.now_ms() + 400_000;
-    let post = NewPost::new(UserRef::Id(UserId(0)), PostText::parse("later").unwrap());
-    let scheduled = ScheduledPost { post, media: Vec::new(), poll: None, due_ms };
+    let draft = Draft::new(UserRef::Id(UserId(0)), PostText::parse("later").unwrap());
+    let scheduled = ScheduledPost { draft, due_ms };
     subject.run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));
     subject.mutes(1..41);
     TEXT.set(Some("other: UserId(7)"));

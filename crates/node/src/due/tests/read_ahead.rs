@@ -3,11 +3,11 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use feed::poll::{NewPoll, NewPollPost, PollCommand, PollOptions, PollTime};
+use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Done, Due, Facts, Handle, Lifetime, MuteTime, Name, NewPost, PollChoices,
-    PostEdit, PostId, PostText, Reaction, Request, Txn, UserId, UserRef,
+    Bio, Command, Done, Draft, Due, Facts, Handle, Lifetime, MuteTime, Name, Patch, PollChoices,
+    PostId, PostText, Reaction, Request, Txn, UserId, UserRef,
 };
 use rows::{
     EPOCH_MS, NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp, StampClock,
@@ -129,8 +129,8 @@ fn id(user: u32) -> UserRef {
     UserRef::Id(UserId(user))
 }
 
-fn post(author: u32) -> NewPost {
-    NewPost::new(id(author), PostText::parse("hello @u1").unwrap())
+fn post(author: u32) -> Draft {
+    Draft::new(id(author), PostText::parse("hello @u1").unwrap())
 }
 
 /// A world in which something of every kind is due.
@@ -149,9 +149,8 @@ fn world() -> World {
             }
         }
     }
-    let text = Some(PostText::parse("other words").unwrap());
-    let edit = PostEdit { post: edited, text, warning: None, sensitive: None, language: None };
-    world.run(Command::Edit(Box::new(edit)));
+    let text = PostText::parse("other words").unwrap();
+    world.run(Command::edit(edited, Patch::of_text(text)));
     world.run(Command::DeletePost { post: deleted });
     let poll = NewPoll {
         options: PollOptions::parse(["a", "b"]).unwrap(),
@@ -160,17 +159,16 @@ fn world() -> World {
         time: PollTime::from_secs(300).unwrap(),
     };
     for is_deleted in [false, true] {
-        let (post, poll) = (post(0), poll.clone());
-        let publish = PollCommand::Publish(Box::new(NewPollPost { post, poll }));
-        let Done::Posted(post) = world.run(Command::Poll(publish)) else { panic!() };
+        let draft = Draft { poll: Some(poll.clone()), ..post(0) };
+        let Done::Posted(post) = world.run(Command::Publish(Box::new(draft))) else { panic!() };
         let choices = PollChoices::new([1]).unwrap();
-        world.run(Command::Poll(PollCommand::Vote { user: id(1), post, choices }));
+        world.run(Command::Vote { user: id(1), post, choices });
         if is_deleted {
             world.run(Command::DeletePost { post });
         }
     }
     let due_ms = world.now_ms + 400_000;
-    let scheduled = ScheduledPost { post: post(0), media: Vec::new(), poll: None, due_ms };
+    let scheduled = ScheduledPost { draft: post(0), due_ms };
     world.run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));
     let time = MuteTime::from_secs(1).ok();
     world.run(Command::Mute { user: id(0), other: id(2), mentions: true, time });

@@ -5,8 +5,8 @@ use commitlog::Position;
 use feed::HomeAuthors;
 use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Effect, Facts, Handle, Name, NewPost, Page, PostId, PostText, Txn,
-    UserId, UserRef, Visibility, apply,
+    Bio, Command, Cursor, Draft, Effect, Facts, Handle, Name, Page, PostId, PostText, Txn, UserId,
+    UserRef, Visibility, apply,
 };
 use proptest::prelude::*;
 use rows::{Order, Span, Stamp};
@@ -264,8 +264,8 @@ fn loading_ends_also_if_the_recipients_of_a_direct_post_do_not_fit() {
     for bytes in (520..760).step_by(4) {
         let mut subject = Subject::new(bytes, STEPS_MAX);
         let Ok(text) = PostText::parse("to @u1 and @u2") else { panic!("a text") };
-        let new = NewPost::new(UserRef::Id(UserId(0)), text);
-        let new = NewPost { visibility: Visibility::Direct, ..new };
+        let new = Draft::new(UserRef::Id(UserId(0)), text);
+        let new = Draft { visibility: Visibility::Direct, ..new };
         (0..3).for_each(|_| subject.apply(Command::Publish(Box::new(new.clone()))));
         subject.restart();
         let loads = (0..100).take_while(|_| subject.views.load_posts(Facts::new(&subject.rows)));

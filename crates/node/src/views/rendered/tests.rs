@@ -1,8 +1,8 @@
 //! A post is appended as it was rendered, whether it comes from memory, from the facts, or from a scan after a start.
 
 use feed::{
-    Bio, Command, Handle, Language, Name, NewPost, PostText, Reaction, StampedCommand, Txn,
-    UserRef, Warning, apply,
+    Bio, Command, Draft, Handle, Language, Name, PostText, Reaction, StampedCommand, Txn, UserRef,
+    Warning, apply,
 };
 use rows::Stamp;
 use testkit::MemoryRows;
@@ -43,18 +43,18 @@ impl World {
                 (Handle::parse(handle).unwrap(), Name::parse("A. \"Ada\" ☕").unwrap());
             world.apply(Command::Register { handle, name, bio: Bio::default() });
         }
-        let post = |text: &str| NewPost::new(ADA, PostText::parse(text).unwrap());
+        let post = |text: &str| Draft::new(ADA, PostText::parse(text).unwrap());
         world.publish(post("usual"));
         world.publish(post(
             r#"","edited_at":null,"in_reply_to_id":null,"reply_to":null,"mentions":[]"#,
         ));
         world.publish(post("hello @bob"));
         let language = Some(Language::parse("de").unwrap());
-        world.publish(NewPost { language, ..post("in a language") });
+        world.publish(Draft { language, ..post("in a language") });
         let warning = Warning::parse("careful").unwrap();
-        world.publish(NewPost { warning, sensitive: true, ..post("with a warning") });
+        world.publish(Draft { warning, sensitive: true, ..post("with a warning") });
         let parent = Some(world.posts[0]);
-        world.publish(NewPost { parent, author: UserRef::Id(UserId(1)), ..post("a reply") });
+        world.publish(Draft { parent, author: UserRef::Id(UserId(1)), ..post("a reply") });
         let (user, post) = (UserRef::Id(UserId(1)), world.posts[0]);
         world.apply(Command::React { user, post, reaction: Reaction::Boost, on: true });
         world
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    fn publish(&mut self, post: NewPost) {
+    fn publish(&mut self, post: Draft) {
         self.apply(Command::Publish(Box::new(post)));
     }
 
@@ -109,15 +109,15 @@ fn what_most_posts_have_in_common_takes_no_memory() {
     let rendered = Entities::new(4 << 20);
     // Names are known from now on.
     world.read(&rendered, world.posts[0]);
-    let mut bytes = |post: NewPost| {
+    let mut bytes = |post: Draft| {
         world.publish(post);
         let before = rendered.bytes();
         let length = world.read(&rendered, *world.posts.last().unwrap()).len();
         (rendered.bytes() - before) as usize - length
     };
     let text = PostText::parse("as usual").unwrap();
-    let usual = bytes(NewPost::new(ADA, text.clone()));
-    let sensitive = bytes(NewPost { sensitive: true, ..NewPost::new(ADA, text) });
+    let usual = bytes(Draft::new(ADA, text.clone()));
+    let sensitive = bytes(Draft { sensitive: true, ..Draft::new(ADA, text) });
     assert_eq!(usual + render::USUAL.len(), sensitive);
 }
 

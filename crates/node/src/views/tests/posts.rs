@@ -2,12 +2,12 @@
 
 use feed::accounts::{AccountCommand, AccountState};
 use feed::follow_options::FollowWith;
-use feed::{Command, NewPost, PostText, UserId, UserRef, Visibility};
+use feed::{Command, Draft, PostText, UserId, UserRef, Visibility};
 
 use super::Step;
 
 /// A post that replies to user `to`, or only mentions them, of each visibility in turn; without one a public post.
-pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) -> NewPost {
+pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) -> Draft {
     let text = match (to, turn % 3) {
         (Some(to), 0) => format!("@u{to} hello"),
         (Some(to), _) => format!("hello @u{to}"),
@@ -15,7 +15,7 @@ pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) ->
     };
     let Ok(text) = PostText::parse(&text) else { panic!("a text") };
     let visibility = to.map_or(Visibility::Public, |_| Visibility::ALL[(turn % 4) as usize]);
-    NewPost { visibility, ..NewPost::new(author, text) }
+    Draft { visibility, ..Draft::new(author, text) }
 }
 
 /// The command of a step that changes how users are related.

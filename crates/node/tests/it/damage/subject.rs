@@ -147,7 +147,7 @@ fn view(node: &Node, runtime: &Runtime, story: StoryId, viewer: UserId) {
 
 fn post(node: &Node, runtime: &Runtime, author: u32, text: &str) {
     let (author, text) = (id(UserId(author)), PostText::parse(text).unwrap());
-    submit(node, runtime, Command::Post { author, text });
+    submit(node, runtime, Command::post(author, text));
 }
 
 fn id(user: UserId) -> UserRef {

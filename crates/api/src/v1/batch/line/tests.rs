@@ -35,7 +35,7 @@ fn users_and_posts_are_numbers_strings_or_handles() {
     check(r#"{"op":"delete_post","id":7}"#, delete(7));
     check(r#"{"op":"delete_post","id":"7"}"#, delete(7));
     let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
-    let post = Command::Publish(Box::new(NewPost::new(handle("a"), text)));
+    let post = Command::Publish(Box::new(Draft::new(handle("a"), text)));
     check(r#"{"op":"post","user":"@a","text":"caf\u00e9 \"x\""}"#, Ok(post));
     let register = Command::Register {
         handle: Handle::parse("a").unwrap(),

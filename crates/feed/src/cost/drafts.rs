@@ -1,0 +1,152 @@
+//! Costs of drafts and patches: what each part adds to publishing, scheduling and editing a post.
+
+use rows::{Cost, WORK_PER_ROW};
+
+use super::polls::{NOTICE_LOOK_UPS, NOTICE_ROWS, POLL_BYTES_MAX, poll_change_cost};
+use super::{DIRECT_BYTES, MENTION_WORK, TAG_ROW_BYTES, TEXT_WORK, pictures_cost};
+use crate::draft::{Draft, Patch};
+use crate::limits::{
+    POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, SCHEDULED_MAX, TAG_BYTES_MAX,
+    VERSIONS_BYTES_MAX,
+};
+use crate::row_counts::{DIRECT_ROWS, LISTED_ROWS, MEDIA_ROWS, SCHEDULED_ROWS, TAG_ROWS};
+use crate::schedule::ScheduleCommand;
+use crate::text::PostText;
+use crate::token::TAG_SIGNS;
+
+/// Most users that a text can mention.
+const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
+
+/// The parts of a draft, as far as they cost.
+struct Parts {
+    text_bytes: usize,
+    warning_bytes: usize,
+    mentions: usize,
+    tags: usize,
+    is_reply: bool,
+    media: usize,
+    has_poll: bool,
+}
+
+impl Parts {
+    /// No draft costs more.
+    const MAX: Self = Self {
+        text_bytes: POST_BYTES_MAX,
+        warning_bytes: POST_BYTES_MAX,
+        mentions: MENTIONS_MAX,
+        tags: POST_TAGS_MAX,
+        is_reply: true,
+        media: POST_MEDIA_MAX,
+        has_poll: true,
+    };
+
+    fn of(draft: &Draft) -> Self {
+        let text = draft.text.as_str();
+        Self {
+            text_bytes: text.len(),
+            warning_bytes: draft.warning.as_str().len(),
+            mentions: mentions(&draft.text),
+            tags: text.matches(TAG_SIGNS).count().min(POST_TAGS_MAX),
+            is_reply: draft.parent.is_some(),
+            // More are refused before any is looked up.
+            media: draft.media.len().min(POST_MEDIA_MAX),
+            has_poll: draft.poll.is_some(),
+        }
+    }
+
+    /// Bytes of the draft, or of the row of the post, without its mentions.
+    fn bytes(&self) -> usize {
+        let poll = if self.has_poll { POLL_BYTES_MAX } else { 0 };
+        self.text_bytes + self.warning_bytes + poll + 10 * self.media + 96
+    }
+
+    fn publication_cost(&self) -> Cost {
+        let Self { mentions, is_reply, .. } = *self;
+        // The author of the post replied to is mentioned as well, and the author must be able to see that post.
+        // What is named may be a boost of it.
+        let (rows, read) =
+            if is_reply { (6, 5 * POST_BYTES_MAX + 12 * WORK_PER_ROW) } else { (4, 0) };
+        // Its author, too, has rows of a direct post.
+        let users = mentions + 1 + usize::from(is_reply);
+        // And when its poll ends.
+        let rows = rows + LISTED_ROWS + mentions + DIRECT_ROWS * users + usize::from(self.has_poll);
+        let cost = Cost::of_rows(rows, self.bytes() + 8 * mentions + DIRECT_BYTES * users + 16);
+        let work = mentions * MENTION_WORK + read + self.text_bytes * TEXT_WORK;
+        let cost = Cost { work: cost.work + work, ..cost };
+        cost.and(tags_cost(self.tags, self.text_bytes)).and(pictures_cost(self.media))
+    }
+}
+
+pub(super) fn publication_cost(draft: &Draft) -> Cost {
+    Parts::of(draft).publication_cost()
+}
+
+fn mentions(text: &PostText) -> usize {
+    text.as_str().matches('@').count().min(MENTIONS_MAX)
+}
+
+/// Of so many hashtags of texts with so many bytes: each is in two keys, and may be longer in lower case.
+pub(super) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
+    let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
+    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
+    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
+    // The text is read to find them.
+    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
+}
+
+pub(super) fn edit_cost(patch: &Patch) -> Cost {
+    let mentions = patch.text.as_ref().map_or(0, mentions);
+    // Mentions of the old text, each removed with its notification, and mentions of the new text with theirs.
+    let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
+    let rows = rows + (2 + NOTICE_ROWS) * (mentions + 1);
+    // The row of the post with all that it has. What it said before is added to its earlier versions, which are one row.
+    let bytes = 2 * POST_BYTES_MAX + POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
+    let cost = Cost::of_rows(rows, bytes + 16 * rows + 96);
+    // And whether those who are mentioned no more follow the author, and the others may see the post.
+    let looked_up = 2 * (MENTIONS_MAX + 1) + NOTICE_LOOK_UPS * (mentions + 1);
+    let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + looked_up * WORK_PER_ROW;
+    let work = mentions * MENTION_WORK + read + POST_BYTES_MAX * TEXT_WORK;
+    let mut cost = Cost { work: cost.work + work, ..cost };
+    if patch.media.is_some() || !patch.described.is_empty() {
+        // Those that it had, and those that it gets.
+        cost = cost.and(pictures_cost(2 * POST_MEDIA_MAX));
+    }
+    if patch.poll.is_some() {
+        cost = cost.and(poll_change_cost());
+    }
+    // Those of the old text and those of the new one.
+    let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
+    cost.and(tags).and(tags)
+}
+
+pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
+    let most_bytes = Parts::MAX.bytes();
+    let pictures = pictures_cost(POST_MEDIA_MAX);
+    let row = |bytes| Cost::of_rows(SCHEDULED_ROWS, bytes + 64);
+    match command {
+        ScheduleCommand::Create(new) => {
+            let parts = Parts::of(&new.draft);
+            let cost = row(parts.bytes()).and(pictures_cost(parts.media));
+            // What the post replies to, and whether the author may see it.
+            let looked_up = SCHEDULED_MAX + 19 + POST_MEDIA_MAX * MEDIA_ROWS;
+            let read = 5 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
+            Cost { work: cost.work + read, ..cost }
+        }
+        ScheduleCommand::Move { .. } => {
+            let cost = row(0).and(row(most_bytes));
+            Cost { work: cost.work + most_bytes + 2 * WORK_PER_ROW, ..cost }
+        }
+        ScheduleCommand::Cancel { .. } => {
+            let cost = row(0).and(pictures).and(pictures);
+            Cost { work: cost.work + most_bytes + 2 * WORK_PER_ROW, ..cost }
+        }
+    }
+}
+
+/// Cost of publishing a scheduled post, or of giving up its pictures.
+pub(super) fn due_post_cost() -> Cost {
+    let row = Cost::of_rows(SCHEDULED_ROWS, 64);
+    let cost = Parts::MAX.publication_cost().and(pictures_cost(POST_MEDIA_MAX)).and(row);
+    // And the account.
+    Cost { work: cost.work + Parts::MAX.bytes() + 4 * WORK_PER_ROW, ..cost }
+}
