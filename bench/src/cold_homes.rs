@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use feed::timeline::gather;
-use feed::{Bio, Command, Cursor, Handle, Name, Page, PostText, UserId, UserRef};
+use feed::{Bio, Command, Handle, Name, Page, PostText, UserId, UserRef};
 use node::{Durability, Node, NodeOptions};
 use rustix::time::{ClockId, clock_gettime};
 use sim::Population;
@@ -197,7 +197,7 @@ pub(crate) fn settle(node: &Node) {
 }
 
 fn newest(limit: usize) -> Page {
-    Page { cursor: Cursor::Newest, limit }
+    Page::newest(limit)
 }
 
 fn from_all_authors(node: &Node, user: UserId) {

@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use feed::{Bio, Command, Cursor, Handle, Name, Page, PostText, UserId, UserRef};
+use feed::{Bio, Command, Handle, Name, Page, PostText, UserId, UserRef};
 use hdrhistogram::Histogram;
 use node::{Durability, Node, NodeOptions, Request};
 use tokio::runtime::Runtime;
@@ -233,7 +233,7 @@ fn follow(user: u32, other: u32) -> Command {
 }
 
 fn newest() -> Page {
-    Page { cursor: Cursor::Newest, limit: 20 }
+    Page::newest(20)
 }
 
 fn post(author: u32) -> Request {

@@ -5,9 +5,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use feed::{
-    Bio, Command, Cursor, Done, Handle, Lifetime, Name, Page, PostText, StoryId, UserId, UserRef,
-};
+use feed::{Bio, Command, Done, Handle, Lifetime, Name, Page, PostText, UserId, UserRef};
 use node::{Durability, Node, NodeOptions, Request};
 use tokio::runtime::Runtime;
 
@@ -21,7 +19,7 @@ const USERS: u32 = 1_000;
 /// Users of a node in this process: as many as in the old report.
 pub(crate) const USERS_INSIDE: u32 = 6_000;
 const THREADS: u32 = 2;
-const NEWEST: Page<StoryId> = Page { cursor: Cursor::Newest, limit: 10 };
+const NEWEST: Page = Page::newest(10);
 
 /// Over HTTP.
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {

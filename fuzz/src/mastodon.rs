@@ -12,7 +12,7 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AccountState, AppId, AppName, AppRequest,
     PasswordHash, RedirectUri, Role,
 };
-use feed::{Command, Cursor, Done, Handle, Page, UserId};
+use feed::{Command, Done, Handle, Page, UserId};
 use mastodon::{MastodonOptions, Rates, Registrations};
 use node::{Node, Request, Secret};
 use tower::ServiceExt as _;
@@ -97,8 +97,8 @@ fn grant(Server { node, app, .. }: &Server) {
 }
 
 fn newest(server: &Server, user: UserId) -> u64 {
-    let page = server.node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 });
-    page.posts.items.first().map_or(0, |post| post.0)
+    let page = server.node.home_ids(user, &Page::newest(1));
+    page.items.first().map_or(0, |post| post.0)
 }
 
 fn with_ids(data: &[u8], ids: [u64; 3]) -> Vec<u8> {

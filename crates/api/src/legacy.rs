@@ -6,8 +6,8 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, State};
 use axum::http::request::Parts;
 use axum::response::Response;
-use feed::{Cursor, Draft, Page, PostText, Refusal, SetTable, UserId, UserRef, limits};
-use node::{Node, PageEnds};
+use feed::{Draft, Page, PageEnds, PostText, Refusal, SetTable, UserId, UserRef, limits};
+use node::Node;
 
 use crate::error::ApiError;
 use crate::input::{decimal, path, user_number};
@@ -131,7 +131,7 @@ async fn newest(
     limit: usize,
     read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
 ) -> Result<Response, ApiError> {
-    let page = Page { cursor: Cursor::Newest, limit };
+    let page = Page::newest(limit);
     let found = state.read(move |node| {
         let user = node.resolve(&user)?;
         let mut out = opened(256 * limit);

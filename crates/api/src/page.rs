@@ -10,8 +10,7 @@ use axum::http::header::{CONTENT_TYPE, LINK};
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use feed::{Cursor, Order, Page, ShownItems, Span, Stamp, UserId, UserRef, limits};
-use node::PageEnds;
+use feed::{Cursor, Page, PageEnds, Stamp, UserId, UserRef, limits};
 use serde::Serialize;
 
 use crate::current_session::{CurrentSession, current};
@@ -22,17 +21,6 @@ use crate::query::Query;
 /// Approximate length of both links of a page, in bytes.
 const LINK_BYTES: usize = 192;
 
-/// The position of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// The first page.
-    Start,
-    /// The nearest ids less than this one.
-    Before(u64),
-    /// The nearest ids greater than this one.
-    After(u64),
-}
-
 /// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
@@ -42,26 +30,10 @@ pub(crate) enum Reading {
     Up,
 }
 
-/// The first and last item of a page, in the order of the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) first: Option<u64>,
-    pub(crate) last: Option<u64>,
-    /// Whether there are more in the requested direction.
-    pub(crate) more: bool,
-}
-
-impl<I: Into<u64>> From<PageEnds<I>> for Ends {
-    fn from(ends: PageEnds<I>) -> Self {
-        let PageEnds { first, last, more } = ends;
-        Self { first: first.map(Into::into), last: last.map(Into::into), more }
-    }
-}
-
 /// A requested page: its path, position and maximum number of items.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    pub(crate) place: Place,
+    pub(crate) cursor: Cursor<u64>,
     pub(crate) limit: usize,
     /// The user on whose behalf it is read, if the route has one in its query.
     pub(crate) viewer: Option<UserRef>,
@@ -137,79 +109,42 @@ impl Asked {
     fn parse(uri: &Uri, known: &[&'static str]) -> Result<Self, ApiError> {
         let mut query = Query::parse(uri, known)?;
         let (limit, viewer) = (limit(&mut query)?, named(&mut query)?);
-        let place = match (cursor(&mut query, "before")?, cursor(&mut query, "after")?) {
-            (None, None) => Place::Start,
-            (Some(before), None) => Place::Before(before),
-            (None, Some(after)) => Place::After(after),
+        let cursor = match (cursor(&mut query, "before")?, cursor(&mut query, "after")?) {
+            (None, None) => Cursor::Newest,
+            (Some(before), None) => Cursor::Before(before),
+            (None, Some(after)) => Cursor::After(after),
             (Some(_), Some(_)) => {
                 return Err(ApiError::bad_cursor("give before or after, not both").at("after"));
             }
         };
-        Ok(Self { place, limit, viewer, uri: uri.clone() })
+        Ok(Self { cursor, limit, viewer, uri: uri.clone() })
     }
 
-    /// The page of a list in descending order; `id` converts numbers to ids of its items.
-    pub(crate) fn of<I>(&self, id: fn(u64) -> I) -> Page<I> {
-        let cursor = match self.place {
-            Place::Start => Cursor::Newest,
-            Place::Before(before) => Cursor::Before(id(before)),
-            Place::After(after) => Cursor::After(id(after)),
-        };
-        Page { cursor, limit: self.limit }
-    }
-
-    /// The ids of users to scan for the page and one more; `None` if there can be none.
-    pub(crate) fn of_users(&self) -> Option<Span> {
-        let limit = self.limit + 1;
-        match self.place {
-            Place::Start => Some(Span { limit, ..Span::ALL }),
-            Place::After(id) => Some(Span { low: id.checked_add(1)?, limit, ..Span::ALL }),
-            Place::Before(id) => {
-                let high = id.checked_sub(1)?;
-                Some(Span { low: 0, high, limit, order: Order::Descending })
-            }
-        }
-    }
-
-    /// The users found by a scan of [`Asked::of_users`], by ascending id, and the ends of the page.
-    pub(crate) fn users_found<T>(
-        &self,
-        found: ShownItems<(UserId, T)>,
-    ) -> (Vec<(UserId, T)>, Ends) {
-        let ShownItems { mut items, end } = found;
-        let more = items.len() > self.limit || end.is_some();
-        items.truncate(self.limit);
-        let is_down = matches!(self.place, Place::Before(_));
-        if is_down {
-            items.reverse();
-        }
-        let id = |found: Option<&(UserId, T)>| found.map(|(id, _)| u64::from(id.0));
-        let (first, last) = (id(items.first()), id(items.last()));
-        let ends = match is_down {
-            true => Ends { first: end.or(first), last, more },
-            false => Ends { first, last: end.or(last), more },
-        };
-        (items, ends)
+    /// The page of a list in this order, whose first page begins at its beginning.
+    pub(crate) fn of(&self, reading: Reading) -> Page {
+        let page = Page::at(self.cursor, self.limit);
+        let is_first_up = reading == Reading::Up && self.cursor == Cursor::Newest;
+        Page { is_up: page.is_up || is_first_up, ..page }
     }
 
     /// Completes the answer: `out` holds `{"items":[` and the items.
-    pub(crate) fn answer(&self, reading: Reading, ends: Ends, out: Vec<u8>) -> Response {
-        let (next, prev) = neighbors(reading, self.place, ends);
-        let link = |place| self.link(place);
+    pub(crate) fn answer(&self, reading: Reading, ends: PageEnds, out: Vec<u8>) -> Response {
+        let (next, prev) = neighbors(reading, self.cursor, ends);
+        let link = |cursor| self.link(cursor);
         answer(out, next.map(link).as_deref(), prev.map(link).as_deref())
     }
 
-    fn link(&self, place: Place) -> Vec<u8> {
+    fn link(&self, cursor: Cursor<u64>) -> Vec<u8> {
         // The path matched a route and its users were parsed: it contains nothing that JSON escapes.
         let path = self.uri.path().as_bytes();
         let mut link = Vec::with_capacity(path.len() + LINK_BYTES / 2);
         link.extend_from_slice(path);
         link.extend_from_slice(b"?limit=");
         push_number(self.limit as u64, &mut link);
-        let cursor = match place {
-            Place::Start => None,
-            Place::Before(id) => Some((b"&before=".as_slice(), id)),
-            Place::After(id) => Some((b"&after=".as_slice(), id)),
+        let cursor = match cursor {
+            Cursor::Newest => None,
+            Cursor::Before(id) => Some((b"&before=".as_slice(), id)),
+            Cursor::After(id) => Some((b"&after=".as_slice(), id)),
         };
         if let Some((name, id)) = cursor {
             link.extend_from_slice(name);
@@ -297,21 +232,26 @@ pub(crate) fn answer(mut out: Vec<u8>, next: Option<&[u8]>, prev: Option<&[u8]>)
 }
 
 /// The next and previous page, in the order of the list.
-fn neighbors(reading: Reading, place: Place, ends: Ends) -> (Option<Place>, Option<Place>) {
+fn neighbors(
+    reading: Reading,
+    cursor: Cursor<u64>,
+    PageEnds { first: newest, last: oldest, more }: PageEnds,
+) -> (Option<Cursor<u64>>, Option<Cursor<u64>>) {
     let down = reading == Reading::Down;
-    let on = |id| if down { Place::Before(id) } else { Place::After(id) };
-    let back = |id| if down { Place::After(id) } else { Place::Before(id) };
-    let more_after = ends.last.filter(|_| ends.more).map(on);
-    match place {
-        Place::Start => (more_after, None),
-        Place::Before(id) | Place::After(id) if place == on(id) => {
+    let (first, last) = if down { (newest, oldest) } else { (oldest, newest) };
+    let on = |id| if down { Cursor::Before(id) } else { Cursor::After(id) };
+    let back = |id| if down { Cursor::After(id) } else { Cursor::Before(id) };
+    let more_after = last.filter(|_| more).map(on);
+    match cursor {
+        Cursor::Newest => (more_after, None),
+        Cursor::Before(id) | Cursor::After(id) if cursor == on(id) => {
             // Nothing after `id`: the previous page ends with `id` itself.
             let beside = if down { id.checked_sub(1) } else { id.checked_add(1) };
-            (more_after, ends.first.or(beside).map(back))
+            (more_after, first.or(beside).map(back))
         }
         // Nothing before the cursor: the next page is the first one.
-        Place::Before(_) | Place::After(_) => {
-            (Some(ends.last.map_or(Place::Start, on)), ends.first.filter(|_| ends.more).map(back))
+        Cursor::Before(_) | Cursor::After(_) => {
+            (Some(last.map_or(Cursor::Newest, on)), first.filter(|_| more).map(back))
         }
     }
 }
@@ -332,21 +272,21 @@ pub(crate) fn push_number(number: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn check(query: &str, expect: Result<(Place, usize), (u16, &str)>) {
+    fn check(query: &str, expect: Result<(Cursor<u64>, usize), (u16, &str)>) {
         let asked =
             Asked::parse(&format!("/?{query}").parse().unwrap(), &["limit", "before", "after"]);
-        let parsed = asked.map(|asked| (asked.place, asked.limit));
+        let parsed = asked.map(|asked| (asked.cursor, asked.limit));
         let parsed = parsed.map_err(|error| (error.status.as_u16(), error.code));
         assert_eq!(parsed, expect, "{query:?}");
     }
 
     #[test]
     fn invalid_queries_are_refused() {
-        check("", Ok((Place::Start, 20)));
-        check("limit=1", Ok((Place::Start, 1)));
-        check("limit=100&before=7", Ok((Place::Before(7), 100)));
-        check("after=0", Ok((Place::After(0), 20)));
-        check("after=9223372036854775807", Ok((Place::After(i64::MAX as u64), 20)));
+        check("", Ok((Cursor::Newest, 20)));
+        check("limit=1", Ok((Cursor::Newest, 1)));
+        check("limit=100&before=7", Ok((Cursor::Before(7), 100)));
+        check("after=0", Ok((Cursor::After(0), 20)));
+        check("after=9223372036854775807", Ok((Cursor::After(i64::MAX as u64), 20)));
         for query in ["limit=", "limit=x", "limit=1&limit=1", "page=2", "as=1"] {
             check(query, Err((400, "bad_request")));
         }
@@ -360,10 +300,10 @@ mod tests {
 
     #[test]
     fn links_are_to_the_next_and_previous_page() {
-        use Place::{After, Before, Start};
-        let ends = |first, last, more| Ends { first: Some(first), last: Some(last), more };
-        let none = Ends { first: None, last: None, more: false };
-        for (reading, place, ends, expect) in [
+        use Cursor::{After, Before, Newest as Start};
+        let ends = |first, last, more| PageEnds { first: Some(first), last: Some(last), more };
+        let none = PageEnds { first: None, last: None, more: false };
+        for (reading, cursor, ends, expect) in [
             (Reading::Down, Start, ends(9, 5, true), (Some(Before(5)), None)),
             (Reading::Down, Start, ends(9, 5, false), (None, None)),
             (Reading::Down, Start, none, (None, None)),
@@ -374,13 +314,13 @@ mod tests {
             (Reading::Down, After(5), ends(9, 6, true), (Some(Before(6)), Some(After(9)))),
             (Reading::Down, After(5), ends(9, 6, false), (Some(Before(6)), None)),
             (Reading::Down, After(5), none, (Some(Start), None)),
-            (Reading::Up, Start, ends(0, 4, true), (Some(After(4)), None)),
-            (Reading::Up, After(4), ends(5, 9, true), (Some(After(9)), Some(Before(5)))),
+            (Reading::Up, Start, ends(4, 0, true), (Some(After(4)), None)),
+            (Reading::Up, After(4), ends(9, 5, true), (Some(After(9)), Some(Before(5)))),
             (Reading::Up, After(4), none, (None, Some(Before(5)))),
-            (Reading::Up, Before(5), ends(1, 4, true), (Some(After(4)), Some(Before(1)))),
+            (Reading::Up, Before(5), ends(4, 1, true), (Some(After(4)), Some(Before(1)))),
             (Reading::Up, Before(0), none, (Some(Start), None)),
         ] {
-            assert_eq!(neighbors(reading, place, ends), expect, "{reading:?} {place:?} {ends:?}");
+            assert_eq!(neighbors(reading, cursor, ends), expect, "{reading:?} {cursor:?} {ends:?}");
         }
     }
 }

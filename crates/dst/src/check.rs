@@ -54,16 +54,7 @@ impl Run {
             3 => {
                 let page = self.page();
                 let found = self.node().node().mention_ids(UserId(user), &page);
-                // While a user is removed, pages may be short.
-                if !self.model.feed.erasing.is_empty() {
-                    return;
-                }
                 assert_eq!(found, self.model.feed.mentions(user, &page), "mentions of {user}");
-                let viewer = self.node().node().viewer(Some(UserId(user)));
-                for post in found.items {
-                    let notified = self.model.feed.notified(user, post.0);
-                    assert_eq!(viewer.notified(post), notified, "{user} of mention {}", post.0);
-                }
             }
             4 => self.check_stories(user),
             5 => {
@@ -87,7 +78,7 @@ impl Run {
         self.tally.checks += 1;
         self.check_time();
         self.check_budgets();
-        let newest = Page { cursor: Cursor::Newest, limit: 20 };
+        let newest = Page::newest(20);
         for (user, expected) in self.model.feed.users.iter().enumerate() {
             let user = user as u32;
             if !expected.deleted {
@@ -131,7 +122,7 @@ impl Run {
             _ => Cursor::Newest,
         };
         let limit = if self.random.once_in(5) { 100 } else { 1 + self.random.index(20) };
-        Page { cursor, limit }
+        Page::at(cursor, limit)
     }
 
     /// Time never goes back, and is at least that of all changes.

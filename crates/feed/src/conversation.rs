@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserRef};
 use crate::limits::CONVERSATION_MARKS_MAX;
+use crate::page::Item;
 
 /// A conversation, as its user sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,12 @@ pub struct Conversation {
     pub last: PostId,
     /// Whether another user wrote that and the user has not read it, or the user has marked it as unread.
     pub is_unread: bool,
+}
+
+impl Item for Conversation {
+    fn id(&self) -> u64 {
+        self.last.0
+    }
 }
 
 /// Up to where a user has read a conversation.

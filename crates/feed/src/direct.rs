@@ -12,7 +12,8 @@ use rows::{Rows, Span};
 
 use crate::conversation::{Conversation, ConversationMark};
 use crate::ids::{PostId, UserId};
-use crate::page::{Batch, Page, PageOf, ROWS_MAX, Shown, Visible, visible};
+use crate::page::{Page, PageOf};
+use crate::scan::{Batch, ROWS_MAX, Shown, scan};
 use crate::visible::Viewer;
 
 /// Rows of a conversation that are read at a time: nearly always the newest post is shown.
@@ -21,40 +22,25 @@ const NEWEST_AT_ONCE: usize = 16;
 /// Rows of conversations whose newest post is known that count as one: they cost no look-up.
 const KNOWN_ROWS: usize = 16;
 
-/// A page of conversations.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ConversationPage {
-    /// Conversations, that of the newest post first.
-    pub conversations: PageOf<Conversation>,
-    /// Where the next page begins if it is not the newest post of the last conversation.
-    pub end: Option<PostId>,
-}
-
 impl<R: Rows + ?Sized> Viewer<'_, R> {
     /// A page of the direct posts by the viewer or that mention them, without those that a block or a mute hides.
     #[must_use]
-    pub fn direct_posts(&self, page: &Page) -> Visible {
-        let Some(user) = self.user() else { return Visible::default() };
-        let read = |span: Span| {
-            let items = self.facts().direct_posts(user, span);
-            let last = items.last().filter(|_| items.len() >= span.limit).map(|(post, _)| post.0);
-            Batch { rows: items.len(), last, items }
-        };
-        let shown = |(post, _): &(PostId, PostId)| {
-            if self.shows_direct(user, *post) { Shown::Yes } else { Shown::Hidden }
-        };
-        visible(page, read, |(post, _)| *post, shown)
+    pub fn direct_posts(&self, page: &Page) -> PageOf<PostId> {
+        let Some(user) = self.user() else { return PageOf::default() };
+        let read = |span| Batch::of(self.facts().direct_posts(user, span), span);
+        scan(page, read, |(post, _)| Shown::when(self.shows_direct(user, post), post))
     }
 
-    /// A page of the conversations of the viewer by their newest posts, without those that the viewer has removed.
+    /// A page of the conversations of the viewer by their newest posts, that of the newest one first, without those that the
+    /// viewer has removed.
     #[must_use]
-    pub fn conversations(&self, page: &Page) -> ConversationPage {
-        let Some(user) = self.user() else { return ConversationPage::default() };
+    pub fn conversations(&self, page: &Page) -> PageOf<Conversation> {
+        let Some(user) = self.user() else { return PageOf::default() };
         let (marks, mut newest) = (self.marks(user), HashMap::new());
         let read = |span: Span| {
-            let rows = self.facts().direct_posts(user, span);
+            let Batch { items: rows, mut last, .. } =
+                Batch::of(self.facts().direct_posts(user, span), span);
             let (mut items, mut looked_up, mut of_known) = (Vec::new(), 0, 0);
-            let mut last = rows.last().filter(|_| rows.len() >= span.limit).map(|(post, _)| post.0);
             for (post, first) in rows {
                 of_known += usize::from(newest.contains_key(&first));
                 let newest = newest.entry(first).or_insert_with(|| {
@@ -66,11 +52,11 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 let is_listed = *newest == Some(post) && !is_removed;
                 // A further post of a conversation that the viewer sees may be known, so a page ends after many of them.
                 let shown = match newest {
-                    Some(_) if is_listed => Shown::Yes,
+                    Some(_) if is_listed => Shown::Yes((first, post)),
                     Some(_) => Shown::LeftOut,
                     None => Shown::Hidden,
                 };
-                items.push((post, first, shown));
+                items.push((post, shown));
                 if looked_up >= 2 * ROWS_MAX {
                     last = Some(post.0);
                     break;
@@ -79,14 +65,10 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             // No post is read for a row of a conversation that is known.
             Batch { rows: looked_up + of_known / KNOWN_ROWS, last, items }
         };
-        let found = visible(page, read, |(post, ..)| *post, |(.., shown)| *shown);
-        let of = |last: PostId| {
-            let first = self.facts().post(last)?.conversation_or(last)?;
+        let found = scan(page, read, |(_, shown)| shown);
+        found.filter_map(|(first, last)| {
             self.conversation_with(user, (first, last), marks.get(&first))
-        };
-        let PageOf { items, more } = found.posts;
-        let items = items.into_iter().filter_map(of).collect();
-        ConversationPage { conversations: PageOf { items, more }, end: found.end }
+        })
     }
 
     /// The conversation of the viewer with this first post, unless the viewer has removed it.

@@ -1,174 +1,97 @@
 //! The notifications that a user is shown.
 
-use std::collections::BTreeMap;
-
 use rows::{Order, Rows, Span};
 
 use crate::facts::notifications::notifies;
-use crate::gather::{self, Gathered};
 use crate::ids::{PostId, UserId};
 use crate::notification::{Notice, NoticeKind, NoticeRow, Notification, NotificationId, Stored};
-use crate::page::{Cursor, Page, PageOf, ROWS_MAX};
+use crate::page::{Page, PageOf};
 use crate::reaction::Reaction;
+use crate::scan::{Batch, Shown, merged, scan};
 use crate::visible::Viewer;
-
-/// Rows that are read together after the first ones.
-const READ_ROWS: usize = 128;
 
 /// Filter of notifications; by default all are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotificationFilter {
     /// Those of these kinds.
     pub kinds: Option<Vec<NoticeKind>>,
+    /// But for those of these.
+    pub not: Vec<NoticeKind>,
     /// Those that this user caused.
     pub by: Option<UserId>,
 }
 
 impl NotificationFilter {
     fn has_kind(&self, kind: NoticeKind) -> bool {
-        self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
+        !self.not.contains(&kind) && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
     }
 }
 
-/// A page of notifications that are shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotificationPage {
-    /// Newest first.
-    pub found: PageOf<Notification>,
-    /// Where the next page begins if it is not the last notification: only after thousands of rows that are not shown.
-    pub end: Option<NotificationId>,
-}
-
-/// Rows of notifications, whether they are shown or not.
-struct NoticeRows {
-    rows: PageOf<(u64, NoticeRow)>,
-    /// Where the next page begins if it is not the last row: only after many posts that are no notifications.
-    end: Option<u64>,
+/// A list from whose rows notifications follow.
+enum List {
+    /// What is stored, and mentions.
+    Rows,
+    /// The posts by a user from an id on.
+    PostsBy(UserId, u64),
 }
 
 impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// A page of the wanted notifications of the viewer. None for the application itself. Passes over rows that are not
-    /// shown, within a bound.
+    /// A page of the wanted notifications of the viewer. None for the application itself.
     #[must_use]
-    pub fn notifications(
-        &self,
-        page: &Page<NotificationId>,
-        filter: &NotificationFilter,
-    ) -> NotificationPage {
-        let is_up = matches!(page.cursor, Cursor::After(_));
-        let (mut found, mut next, mut read) = (Vec::new(), *page, 0);
-        let end = loop {
-            let NoticeRows { rows: PageOf { mut items, more }, end } = self.all_rows(&next, filter);
-            if is_up {
-                items.reverse();
-            }
-            read += items.len() + end.map_or(0, |_| ROWS_MAX);
-            let end = end.or_else(|| items.last().map(|(id, _)| *id)).filter(|_| more);
-            for (id, row) in items {
-                let shown =
-                    self.user().filter(|_| row.kind().is_some_and(|it| filter.has_kind(it)));
-                let shown =
-                    shown.and_then(|user| self.shown_notification(user, NotificationId(id), row));
-                found.extend(shown.filter(|found| filter.by.is_none_or(|by| by == found.actor)));
-                if found.len() > page.limit {
-                    break;
-                }
-            }
-            let end = end.filter(|_| found.len() <= page.limit).map(NotificationId);
-            let Some(at) = end.filter(|_| read < ROWS_MAX) else { break end };
-            let cursor = if is_up { Cursor::After(at) } else { Cursor::Before(at) };
-            next = Page { cursor, limit: page.limit.max(READ_ROWS) };
-        };
-        let mut found = PageOf::from_scan(found, page);
-        found.more |= end.is_some();
-        NotificationPage { found, end }
-    }
-
-    fn all_rows(&self, page: &Page<NotificationId>, filter: &NotificationFilter) -> NoticeRows {
-        let others = self.notice_rows(page, filter.has_kind(NoticeKind::Mention));
-        let posts = filter.has_kind(NoticeKind::Post).then(|| self.notified_posts(page));
-        let posts = posts.unwrap_or_else(|| Gathered { page: PageOf::default(), end: None });
-        let Gathered { page: posts, end } = posts;
-        let is_up = matches!(page.cursor, Cursor::After(_));
-        let farthest = if is_up { posts.items.first() } else { posts.items.last() };
-        // Posts are known up to here.
-        let reach = end.or_else(|| farthest.filter(|_| posts.more).map(|id| id.0));
-        let mut rows: BTreeMap<u64, NoticeRow> = others.into_iter().collect();
-        for post in posts.items {
-            // A mention, and one that was dismissed, has a row of its own.
-            rows.entry(post.0).or_insert(NoticeRow::Post);
+    pub fn notifications(&self, page: &Page, filter: &NotificationFilter) -> PageOf<Notification> {
+        let Some(user) = self.user() else { return PageOf::default() };
+        let (facts, cleared) = (self.facts(), self.facts().inbox(user).cleared);
+        let mut lists = vec![List::Rows];
+        if filter.has_kind(NoticeKind::Post) {
+            lists.extend(self.notified_of(user, cleared));
         }
-        rows.retain(|id, _| {
-            reach.is_none_or(|reach| if is_up { *id <= reach } else { *id >= reach })
-        });
-        let mut rows: Vec<_> = rows.into_iter().collect();
-        if !is_up {
-            rows.reverse();
-        }
-        let cut = reach.filter(|_| rows.len() <= page.limit);
-        let end = cut.filter(|cut| rows.last().is_none_or(|(last, _)| last != cut));
-        let mut rows = PageOf::from_scan(rows, page);
-        rows.more |= cut.is_some();
-        NoticeRows { rows, end }
-    }
-
-    /// As [`Viewer::notifications`], without those of posts by users of whose posts the viewer is notified: a reader of home
-    /// has these posts, and finds their notifications by [`Viewer::notification`].
-    #[must_use]
-    pub fn notifications_but_posts(
-        &self,
-        page: &Page<NotificationId>,
-    ) -> PageOf<(NotificationId, Option<Notification>)> {
-        let shown = |(id, row)| {
-            let id = NotificationId(id);
-            (id, self.user().and_then(|user| self.shown_notification(user, id, row)))
-        };
-        let rows = self.notice_rows(page, true).into_iter();
-        PageOf::from_scan(rows.map(shown).collect(), page)
-    }
-
-    /// The rows without those of posts, and of mentions only if they are wanted.
-    fn notice_rows(
-        &self,
-        page: &Page<NotificationId>,
-        has_mentions: bool,
-    ) -> Vec<(u64, NoticeRow)> {
-        let (Some(user), Some(span)) = (self.user(), page.span(page.limit + 1)) else {
-            return Vec::new();
-        };
-        let low = span.low.max(self.facts().inbox(user).cleared.saturating_add(1));
-        if low > span.high {
-            return Vec::new();
-        }
-        self.facts().notification_rows(user, Span { low, ..span }, has_mentions)
-    }
-
-    /// The posts of which the viewer is notified because of their authors.
-    fn notified_posts(&self, page: &Page<NotificationId>) -> Gathered<NotificationId> {
-        let (facts, mut since) = (self.facts(), Vec::new());
-        if let Some(user) = self.user() {
-            let all = facts.all_follow_options(user).into_iter();
-            let asked = all.filter_map(|it| Some((it.other, it.options.notified_since?.0)));
-            let cleared = facts.inbox(user).cleared;
-            // An option of a request is not one of a follow yet.
-            let is_wanted = |other| facts.follows(user, other) && self.wants_public_by(other);
-            let wanted = asked.filter(|(other, _)| is_wanted(*other));
-            since.extend(wanted.map(|(other, since)| (other, since.max(cleared) + 1)));
-        }
-        let authors = since.iter().map(|(author, _)| *author);
-        gather::gather(authors, page, ROWS_MAX, |author, span, found: &mut Vec<_>| {
-            let at = since.binary_search_by_key(&author, |(author, _)| *author).ok();
-            let low = at.and_then(|at| since.get(at)).map_or(u64::MAX, |(_, low)| *low);
+        let has_mentions = filter.has_kind(NoticeKind::Mention);
+        let rows = merged(lists.into_iter(), |list, span| {
+            let low = match list {
+                List::Rows => cleared.saturating_add(1),
+                List::PostsBy(_, low) => *low,
+            };
             let span = Span { low: span.low.max(low), ..span };
             if span.low > span.high {
-                return None;
+                return Batch::of(Vec::new(), span);
             }
-            let posts = facts.posts_by(author, span);
-            let last = posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0);
-            let notified = posts.into_iter().filter(|(_, listed)| notifies(author, *listed));
-            found.extend(notified.map(|(post, _)| NotificationId(post.0)));
-            last
+            match *list {
+                List::Rows => Batch::of(facts.notification_rows(user, span, has_mentions), span),
+                List::PostsBy(author, _) => {
+                    let posts = Batch::of(facts.posts_by(author, span), span);
+                    let notified = |(post, listed): (PostId, _)| {
+                        notifies(author, listed).then_some((post.0, NoticeRow::Post))
+                    };
+                    posts.filter_map(notified)
+                }
+            }
+        });
+        scan(page, rows, |(id, row)| {
+            let id = NotificationId(id);
+            let wanted = row.kind().filter(|kind| filter.has_kind(*kind));
+            let found = wanted.and_then(|kind| match kind {
+                // If the post mentions the viewer, or was dismissed, that has a row of its own, which decides.
+                NoticeKind::Post => {
+                    self.notification(id).filter(|found| filter.has_kind(found.notice.kind()))
+                }
+                _ => self.shown_notification(user, id, row),
+            });
+            match found {
+                Some(found) if filter.by.is_some_and(|by| by != found.actor) => Shown::LeftOut,
+                found => found.into(),
+            }
         })
+    }
+
+    /// The posts of which a user is notified because of their authors, from what was cleared on.
+    fn notified_of(&self, user: UserId, cleared: u64) -> impl Iterator<Item = List> {
+        let all = self.facts().all_follow_options(user).into_iter();
+        let asked = all.filter_map(|it| Some((it.other, it.options.notified_since?.0)));
+        // An option of a request is not one of a follow yet.
+        let wanted = asked.filter(move |(other, _)| {
+            self.facts().follows(user, *other) && self.wants_public_by(*other)
+        });
+        wanted.map(move |(other, since)| List::PostsBy(other, since.max(cleared) + 1))
     }
 
     /// A notification of the viewer, if it is shown.

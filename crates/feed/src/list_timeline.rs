@@ -5,14 +5,15 @@
 
 use std::cell::OnceCell;
 
-use rows::{Rows, Span};
+use rows::Rows;
 
 use crate::facts::Facts;
-use crate::gather::{self, Gathered};
 use crate::ids::{PostId, UserId};
 use crate::list::{List, ListId, ListReplies};
-use crate::page::{Page, ROWS_MAX, Visible};
-use crate::post::{Listed, Posted, Visibility};
+use crate::page::{Page, PageOf};
+use crate::post::{Posted, Visibility};
+use crate::scan::{Batch, Shown, merged, scan};
+use crate::visible::Viewer;
 
 /// Whom the posts of a timeline are by, and which replies it has.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,34 +45,33 @@ impl ListTimeline {
         Some(Self { owner, members, replied, without_boosts })
     }
 
-    /// A page of the timeline. After very many posts that are not in it the page ends early, as one of home does.
+    /// A page of the timeline, without boosts of posts by users who are hidden from the owner. After very many posts that
+    /// are not in it the page ends early.
     #[must_use]
-    pub fn posts<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, page: &Page) -> Visible {
-        let read = |author, span: Span, found: &mut Vec<PostId>| {
-            let posts: Vec<(PostId, Listed)> = facts.posts_by(author, span);
-            let among = |users: &[UserId], user: UserId| users.binary_search(&user).is_ok();
-            let is_member = |user| among(&self.members, user);
-            let is_replied = |user| among(&self.replied, user);
-            let hides_boosts = |user| among(&self.without_boosts, user);
-            let rule = Rule { facts, owner: self.owner, is_member, is_replied, hides_boosts };
-            let visible = posts.iter().filter(|posted| rule.has(author, **posted));
-            found.extend(visible.map(|(post, _)| *post));
-            posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)
-        };
-        let members = self.members.iter().copied();
-        let Gathered { page: posts, end } = gather::gather(members, page, ROWS_MAX, read);
-        Visible { posts, end: end.map(PostId) }
+    pub fn posts<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, page: &Page) -> PageOf<PostId> {
+        let facts = viewer.facts();
+        let among = |users: &[UserId], user: UserId| users.binary_search(&user).is_ok();
+        let is_member = |user| among(&self.members, user);
+        let is_replied = |user| among(&self.replied, user);
+        let hides_boosts = |user| among(&self.without_boosts, user);
+        let rule = Rule { viewer, owner: self.owner, is_member, is_replied, hides_boosts };
+        let posts = merged(self.members.iter().copied(), |author, span| {
+            let posts = Batch::of(facts.posts_by(*author, span), span);
+            posts.filter_map(|posted| rule.has(*author, posted).then_some(posted.0))
+        });
+        scan(page, posts, Shown::Yes)
     }
 }
 
 /// Whether a post by `author` is in the timeline of a list of `owner`, in a few look-ups, however many members the list has.
 #[must_use]
 pub fn is_in_list<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
+    viewer: &Viewer<'_, R>,
     (owner, list): (UserId, ListId),
     author: UserId,
     posted: Posted,
 ) -> bool {
+    let facts = viewer.facts();
     let is_shown = |user| {
         facts.mute(owner, user).is_none() && !facts.is_hidden(user) && !facts.is_disabled(user)
     };
@@ -90,12 +90,12 @@ pub fn is_in_list<R: Rows + ?Sized>(
         let hidden: &Vec<UserId> = hidden.get_or_init(|| facts.without_boosts(owner));
         hidden.binary_search(&user).is_ok()
     };
-    Rule { facts, owner, is_member, is_replied, hides_boosts }.has(author, posted)
+    Rule { viewer, owner, is_member, is_replied, hides_boosts }.has(author, posted)
 }
 
 /// What the timeline of a list has of the posts by its members.
 struct Rule<'a, R: Rows + ?Sized, M, P, H> {
-    facts: Facts<'a, R>,
+    viewer: &'a Viewer<'a, R>,
     owner: UserId,
     is_member: M,
     /// Whether replies to a user are in it, beside those to the owner.
@@ -114,17 +114,22 @@ where
     fn has(&self, author: UserId, (post, listed): Posted) -> bool {
         if let Some(boost) = listed.boosted() {
             let is_known = boost.is_recent && (self.is_member)(boost.author);
-            let earlier = || self.facts.stored_post(post).and_then(|post| post.home_users());
+            let facts = self.viewer.facts();
+            let is_hidden =
+                !facts.exists(boost.author) || !self.viewer.wants_boosts_of(boost.author);
+            let earlier = || facts.stored_post(post).and_then(|post| post.home_users());
             let shows_boosts = |user: UserId| (self.is_member)(user) && !(self.hides_boosts)(user);
             let was_boosted =
                 || earlier().is_some_and(|users| users.iter().copied().any(shows_boosts));
-            return !((self.hides_boosts)(author)
+            return !(is_hidden
+                || (self.hides_boosts)(author)
                 || is_known
                 || boost.has_earlier && was_boosted());
         }
         let is_wanted = |to: UserId| to == author || to == self.owner || (self.is_replied)(to);
         let is_allowed = || {
-            listed.visibility() != Visibility::Direct || self.facts.is_mentioned(self.owner, post)
+            let is_mentioned = || self.viewer.facts().is_mentioned(self.owner, post);
+            listed.visibility() != Visibility::Direct || is_mentioned()
         };
         listed.reply_to().is_none_or(is_wanted) && is_allowed()
     }

@@ -9,17 +9,12 @@ use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserId};
+use crate::page::Item;
 
 /// A notification: the [`Stamp`] of the command that caused it; of a mention that is the id of the post, unless an edit of it
 /// added the mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NotificationId(pub u64);
-
-impl From<NotificationId> for u64 {
-    fn from(id: NotificationId) -> Self {
-        id.0
-    }
-}
 
 impl NotificationId {
     /// Milliseconds since 1970 at which its cause was accepted.
@@ -99,6 +94,18 @@ impl Notice {
             | Self::Edit(post) => Some(post),
             Self::Follow | Self::FollowRequest => None,
         }
+    }
+}
+
+impl Item for NotificationId {
+    fn id(&self) -> u64 {
+        self.0
+    }
+}
+
+impl Item for Notification {
+    fn id(&self) -> u64 {
+        self.id.0
     }
 }
 

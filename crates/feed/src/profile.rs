@@ -1,13 +1,11 @@
 //! The posts of one user as another one may see them.
-//!
-//! **Invariant:** a page says nothing about posts that the viewer may not see: they take no place on it, and it ends at
-//! an item that the viewer may learn of, or at one of the `page::Borders`. The rows that are read for it are bounded.
 
 use rows::{Order, Rows, Span};
 
 use crate::ids::{PostId, UserId};
-use crate::page::{Batch, Page, Shown, Visible, visible};
+use crate::page::{Page, PageOf};
 use crate::post::{Listed, Posted, Visibility};
+use crate::scan::{Batch, Shown, scan};
 use crate::tag::Tag;
 use crate::visible::Viewer;
 
@@ -50,43 +48,35 @@ pub fn posts<R: Rows + ?Sized>(
     page: &Page,
     filter: &ProfileFilter,
     mut read: impl FnMut(Span) -> Vec<Posted>,
-) -> Visible {
+) -> PageOf<PostId> {
     let facts = viewer.facts();
     let read = |span: Span| {
-        let (mut items, last): (Vec<Posted>, _) = match &filter.tag {
+        let all = match &filter.tag {
             Some(tag) if span.order == Order::Descending => {
                 let before = PostId(span.high.saturating_add(1));
                 let mut found = facts.tagged_by(author, tag, before, span.limit);
                 let last = found.last().filter(|_| found.len() >= span.limit).map(|post| post.0);
                 found.retain(|post| post.0 >= span.low);
-                let listed = found.into_iter().filter_map(|post| facts.listed_post(author, post));
-                (listed.collect(), last)
+                let found = Batch { rows: found.len(), last, items: found };
+                found.filter_map(|post| facts.listed_post(author, post))
             }
-            _ => {
-                let found = match filter.only_pictures {
-                    true => facts.pictures_by(author, span),
-                    false => read(span),
-                };
-                let last = found.last().filter(|_| found.len() >= span.limit);
-                let last = last.map(|(post, _)| post.0);
-                (found, last)
-            }
+            _ if filter.only_pictures => Batch::of(facts.pictures_by(author, span), span),
+            _ => Batch::of(read(span), span),
         };
-        let count = items.len();
-        items.retain(|(_, listed)| filter.allows(author, *listed));
+        let count = all.items.len();
+        let found = all.filter_map(|posted| filter.allows(author, posted.1).then_some(posted));
         // What is left out because of its row alone costs no look-up.
-        let rows = items.len() + (count - items.len()) / ROWS_PER_LOOK_UP;
-        Batch { rows, last, items }
+        let rows = found.items.len() + (count - found.items.len()) / ROWS_PER_LOOK_UP;
+        Batch { rows, ..found }
     };
-    let shown = |posted: &Posted| {
+    scan(page, read, |posted: Posted| {
         let tagged = (posted.0, author);
         let has_tag = || filter.tag.as_ref().is_none_or(|tag| facts.has_tag(tag, tagged));
         let has_pictures = || !filter.only_pictures || facts.has_pictures(tagged);
-        match viewer.visible_posted(author, *posted) {
+        match viewer.visible_posted(author, posted) {
             false => Shown::Hidden,
-            true if has_tag() && has_pictures() => Shown::Yes,
+            true if has_tag() && has_pictures() => Shown::Yes(posted.0),
             true => Shown::LeftOut,
         }
-    };
-    visible(page, read, |posted| posted.0, shown)
+    })
 }

@@ -5,9 +5,9 @@
 
 use rows::Span;
 
-use crate::gather;
 use crate::ids::{StoryId, UserId};
-use crate::page::{Page, PageOf};
+use crate::page::{Item, Page, PageOf};
+use crate::scan::{Batch, Shown, merged, scan};
 
 /// A story on a page of a stories home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub struct StoryRef {
     pub expires_ms: u64,
 }
 
-impl From<StoryRef> for u64 {
-    fn from(story: StoryRef) -> Self {
-        story.story.0
+impl Item for StoryRef {
+    fn id(&self) -> u64 {
+        self.story.0
     }
 }
 
@@ -34,16 +34,13 @@ impl From<StoryRef> for u64 {
 /// stories that friends have.
 pub fn gather(
     friends: &[UserId],
-    page: &Page<StoryId>,
+    page: &Page,
     mut live_stories_by: impl FnMut(UserId, Span, &mut Vec<StoryRef>),
 ) -> PageOf<StoryRef> {
-    // All that is read is on the page or one of its list's items: nothing is hidden here.
-    let rows_max = usize::MAX;
-    let read = |friend, span: Span, found: &mut Vec<StoryRef>| {
-        let before = found.len();
-        live_stories_by(friend, span, found);
-        let full = found.len() - before >= span.limit;
-        found.last().filter(|_| full).map(|last| last.story.0)
-    };
-    gather::gather(friends.iter().copied(), page, rows_max, read).page
+    let stories = merged(friends.iter().copied(), |friend, span| {
+        let mut found = Vec::new();
+        live_stories_by(*friend, span, &mut found);
+        Batch::of(found, span)
+    });
+    scan(page, stories, Shown::Yes)
 }

@@ -4,14 +4,14 @@
 //! are read. Rows of a hashtag are read from the newest down. A page upwards looks for the time before which it has enough
 //! of them, so it begins directly above its cursor without reading what is above the page.
 
-use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
 use rows::{Order, Rows, Span};
 
 use crate::facts::{Facts, Tagged};
 use crate::ids::{PostId, UserId};
-use crate::page::{Batch, Page, Shown, Visible, visible};
+use crate::page::{Page, PageOf};
+use crate::scan::{Batch, Shown, merged, scan};
 use crate::tag::Tag;
 use crate::visible::Viewer;
 
@@ -72,7 +72,7 @@ impl TagQuery {
     }
 
     /// What the viewer learns of a public post with a walked hashtag.
-    fn shown<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, tagged: Tagged) -> Shown {
+    fn shown<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, tagged: Tagged) -> Shown<PostId> {
         let facts = viewer.facts();
         if facts.is_hidden(tagged.1) || !viewer.wants_public_by(tagged.1) {
             return Shown::Hidden;
@@ -82,84 +82,68 @@ impl TagQuery {
         let has_pictures = || !self.only_pictures || facts.has_pictures(tagged);
         let has_tags = self.all.iter().all(has) && has_any() && !self.none.iter().any(has);
         let is_found = has_tags && has_pictures();
-        if is_found { Shown::Yes } else { Shown::LeftOut }
+        if is_found { Shown::Yes(tagged.0) } else { Shown::LeftOut }
     }
 }
 
-/// A page of the public posts that a query finds and that the viewer may see and has not muted. May end early, see
-/// [`Visible::end`].
-pub fn posts<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, query: &TagQuery, page: &Page) -> Visible {
-    let facts = viewer.facts();
-    let list = |tag| List { tag, read: Vec::new(), rest: page.span(0), width: u64::MAX };
-    let mut lists: Vec<_> = query.walked(facts).into_iter().map(list).collect();
-    let read = |span| merge(facts, &mut lists, span);
-    visible(page, read, |tagged| tagged.0, |tagged| query.shown(viewer, *tagged))
+/// A page of the public posts that a query finds and that the viewer may see and has not muted.
+pub fn posts<R: Rows + ?Sized>(
+    viewer: &Viewer<'_, R>,
+    query: &TagQuery,
+    page: &Page,
+) -> PageOf<PostId> {
+    let walked = walked(viewer.facts(), query);
+    scan(page, walked, |tagged| query.shown(viewer, tagged))
 }
 
-/// The posts that follow in the lists, as far as all of them have been read.
-fn merge<R: Rows + ?Sized>(
+/// The posts that a query finds and that the viewer may see and has not muted, as a source.
+pub fn source<R: Rows + ?Sized>(
+    viewer: &Viewer<'_, R>,
+    query: &TagQuery,
+) -> impl FnMut(Span) -> Batch<PostId> {
+    let mut walked = walked(viewer.facts(), query);
+    move |span| {
+        walked(span).filter_map(|tagged| match query.shown(viewer, tagged) {
+            Shown::Yes(post) => Some(post),
+            Shown::LeftOut | Shown::Hidden => None,
+        })
+    }
+}
+
+/// The posts with the hashtags whose rows are read.
+fn walked<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
-    lists: &mut [List<'_>],
-    span: Span,
-) -> Batch<Tagged> {
-    let rows = lists.iter_mut().map(|list| list.fill(facts, span.limit)).sum();
-    let ends = lists.iter().filter_map(|list| list.rest);
-    let last = match span.order {
-        Order::Descending => ends.map(|rest| rest.high.saturating_add(1)).max(),
-        Order::Ascending => ends.map(|rest| rest.low.saturating_sub(1)).min(),
-    };
-    let (low, high) = match (span.order, last) {
-        (_, None) => (span.low, span.high),
-        (Order::Descending, Some(last)) => (span.low.max(last), span.high),
-        (Order::Ascending, Some(last)) => (span.low, span.high.min(last)),
-    };
-    let mut items = Vec::new();
-    for list in lists {
-        let number = list.read.iter().take_while(|(post, _)| (low..=high).contains(&post.0));
-        let number = number.count();
-        items.extend(list.read.drain(..number));
-    }
-    match span.order {
-        Order::Descending => items.sort_unstable_by_key(|tagged| Reverse(*tagged)),
-        Order::Ascending => items.sort_unstable(),
-    }
-    items.dedup();
-    Batch { items, last, rows }
+    query: &TagQuery,
+) -> impl FnMut(Span) -> Batch<Tagged> {
+    let lists: Vec<_> = query.walked(facts).into_iter().map(List::new).collect();
+    merged(lists.into_iter(), move |list: &mut List<'_>, span| list.read(facts, span))
 }
 
 /// The posts with one hashtag.
 struct List<'q> {
     tag: &'q Tag,
-    /// Those that have been read and not been used, in the order of reading.
-    read: Vec<Tagged>,
-    /// What has not been read.
-    rest: Option<Span>,
     /// The time span of a read upwards, in stamps.
     width: u64,
 }
 
-impl List<'_> {
-    /// Reads about `limit` posts if all others have been used. Returns the number of rows and look-ups.
-    fn fill<R: Rows + ?Sized>(&mut self, facts: Facts<'_, R>, limit: usize) -> usize {
-        let Some(span) = self.rest.filter(|_| self.read.is_empty()) else { return 0 };
-        if span.order == Order::Ascending {
-            return self.fill_up(facts, span, limit.min(UPWARDS_MAX));
-        }
-        let mut rows = 0;
-        self.read = newest(facts, self.tag, span.low..=span.high, limit, &mut rows);
-        let last = self.read.last().filter(|_| self.read.len() >= limit);
-        self.rest = last.and_then(|(post, _)| span.beyond(post.0, 0));
-        rows
+impl<'q> List<'q> {
+    fn new(tag: &'q Tag) -> Self {
+        Self { tag, width: u64::MAX }
     }
 
-    /// As [`List::fill`], upwards. The time span is made longer until it has enough posts, and shorter while they do not
+    fn read<R: Rows + ?Sized>(&mut self, facts: Facts<'_, R>, span: Span) -> Batch<Tagged> {
+        if span.order == Order::Ascending {
+            return self.read_up(facts, span);
+        }
+        let mut rows = 0;
+        let items = newest(facts, self.tag, span.low..=span.high, span.limit, &mut rows);
+        Batch { rows, ..Batch::of(items, span) }
+    }
+
+    /// Reads about `span.limit` posts upwards. The time span is made longer until it has enough posts, and shorter while they do not
     /// fit one read. The first one has all that is left: often few posts are newer than those a client knows.
-    fn fill_up<R: Rows + ?Sized>(
-        &mut self,
-        facts: Facts<'_, R>,
-        span: Span,
-        limit: usize,
-    ) -> usize {
+    fn read_up<R: Rows + ?Sized>(&mut self, facts: Facts<'_, R>, span: Span) -> Batch<Tagged> {
+        let limit = span.limit.min(UPWARDS_MAX);
         let rows_max = limit.saturating_mul(2).saturating_add(SPARE_ROWS);
         let (mut low, mut rows, mut halves) = (span.low, 0, 0);
         // The latest end with too few posts, with these, and the earliest one with too many.
@@ -196,13 +180,10 @@ impl List<'_> {
                 }
             };
         }
-        if let Some((end, mut found)) = short {
-            found.reverse();
-            self.read = found;
-            self.rest = span.beyond(end, 0);
-            self.width = (end - low).max(1);
-        }
-        rows
+        let (end, mut items) = short.unwrap_or((span.high, Vec::new()));
+        items.reverse();
+        self.width = (end - low).max(1);
+        Batch { items, last: Some(end).filter(|end| *end < span.high), rows }
     }
 }
 

@@ -6,19 +6,17 @@
 //! hidden from a viewer, or that they do not want, is left out; what is above and below it is not.
 //!
 //! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number has no bound:
-//! after many of them a page ends at the last post that is shown, or if there is none, at one of the `page::Borders`, and
+//! after many of them a page ends at the last post that is shown, or if there is none, at one of the `scan::Borders`, and
 //! what is below further ones is not looked for.
 
 use rows::{Rows, Span, Stamp};
 
 use crate::ids::PostId;
 use crate::limits::{THREAD_ANCESTORS_MAX, THREAD_DEPTH_MAX};
-use crate::page::{Borders, ROWS_MAX};
 use crate::post::Visibility;
+use crate::scan::{Borders, READ_ROWS_MAX, ROWS_MAX};
 use crate::visible::Viewer;
 
-/// Most rows of one read after the first.
-const READ_ROWS_MAX: usize = 512;
 /// Most posts above a post that are read, shown or not.
 const ANCESTORS_READ_MAX: usize = 512;
 /// Rows as which a look for replies below a post counts that is not shown.

@@ -4,16 +4,16 @@
 //! without replies to users that u does not follow, without direct posts that do not mention u, without boosts by users
 //! whose boosts u hides, and without boosts of what is at home anyway: see [`sees`]. [`gather`] computes a page of it;
 //! every cached timeline must be equal to it. What is at home because of a followed hashtag is merged into it by its
-//! reader, see [`Visible::merged`].
+//! reader.
 
 use rows::{Rows, Span};
 
 use crate::facts::Facts;
-use crate::gather::{self, Gathered};
 use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId};
-use crate::page::{Page, ROWS_MAX, Visible};
-use crate::post::{Listed, Visibility};
+use crate::page::{Page, PageOf};
+use crate::post::{Listed, Posted, Visibility};
+use crate::scan::{Batch, ROWS_MAX, Shown, merged_within, scan_within};
 
 /// Whether a post by `author` is in the home timeline of `reader`, who has `home` there. The author is the
 /// reader or one of them. Of a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` says what
@@ -42,8 +42,7 @@ pub fn sees(
     is_wanted_reply && (listed.visibility() != Visibility::Direct || is_allowed())
 }
 
-/// Gathers a page of home(`reader`): up to `page.limit` posts and whether there are more. After very many posts that are
-/// not at home the page ends early.
+/// Gathers a page of home(`reader`): up to `page.limit` posts. After very many posts that are not at home the page ends early.
 ///
 /// The first read of each author's posts returns a few, and further reads happen only while their posts
 /// could still be on the page: the cost is one short read per author, however many posts they have.
@@ -52,7 +51,7 @@ pub fn gather<R: Rows + ?Sized>(
     reader: UserId,
     home: &HomeAuthors,
     page: &Page,
-) -> Visible {
+) -> PageOf<PostId> {
     gather_within(facts, reader, home, page, ROWS_MAX)
 }
 
@@ -63,15 +62,30 @@ pub fn gather_within<R: Rows + ?Sized>(
     home: &HomeAuthors,
     page: &Page,
     rows_max: usize,
-) -> Visible {
-    let read = |author, span: Span, found: &mut Vec<PostId>| {
-        let posts = facts.posts_by(author, span);
-        let visible = posts.iter().filter(|posted| {
-            sees(reader, home, author, posted.1, || facts.allows(reader, home, **posted))
-        });
-        found.extend(visible.map(|(post, _)| *post));
-        posts.last().filter(|_| posts.len() >= span.limit).map(|(last, _)| last.0)
-    };
-    let Gathered { page: posts, end } = gather::gather(home.with(reader), page, rows_max, read);
-    Visible { posts, end: end.map(PostId) }
+) -> PageOf<PostId> {
+    scan_within(rows_max, page, source_within(facts, reader, home, rows_max), Shown::Yes)
+}
+
+/// The posts of home(`reader`) as a source.
+pub fn source<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    reader: UserId,
+    home: &HomeAuthors,
+) -> impl FnMut(Span) -> Batch<PostId> {
+    source_within(facts, reader, home, ROWS_MAX)
+}
+
+fn source_within<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    reader: UserId,
+    home: &HomeAuthors,
+    rows_max: usize,
+) -> impl FnMut(Span) -> Batch<PostId> {
+    merged_within(rows_max, home.with(reader), move |author, span| {
+        let is_at_home = |posted: &Posted| {
+            sees(reader, home, *author, posted.1, || facts.allows(reader, home, *posted))
+        };
+        let posts = Batch::of(facts.posts_by(*author, span), span);
+        posts.filter_map(|posted| is_at_home(&posted).then_some(posted.0))
+    })
 }

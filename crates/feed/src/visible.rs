@@ -15,10 +15,11 @@ use rows::{Rows, SetTable, Span};
 use crate::facts::Facts;
 use crate::ids::{PostId, UserId};
 use crate::mute::Mute;
-use crate::page::{Page, PageOf, ShownItems};
+use crate::page::{Page, PageOf};
 use crate::post::{Posted, Visibility};
 use crate::reaction::Reaction;
 use crate::records::Post;
+use crate::scan::{Batch, Shown, scan};
 
 /// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
 /// nor mutes.
@@ -146,28 +147,29 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.wants_public_by(author)
     }
 
-    /// Whether a post at home of the viewer is shown: it exists, and is no boost of a post by a hidden user.
+    /// Whether a post at home of the viewer, or in a list of theirs, is shown: it is no boost of a post by a hidden user. Reads
+    /// it only if users may be hidden.
     #[must_use]
-    pub fn wants_boost(&self, post: PostId) -> bool {
-        let boosted = self.facts.post(post).map(|post| post.boost.map(|boost| boost.author));
-        boosted.is_some_and(|author| author.is_none_or(|author| self.wants_boosts_of(author)))
+    pub fn wants_at_home(&self, post: PostId) -> bool {
+        let boosted = || self.facts.post(post).map(|post| post.boost.map(|boost| boost.author));
+        self.hides_no_author()
+            || boosted().is_some_and(|author| author.is_none_or(|it| self.wants_boosts_of(it)))
     }
 
-    /// A page of the posts to which `user` reacted, by the stamps of the reactions, of which `is_shown` accepts the post; and
-    /// the stamp at which the next page begins, if that is not the last one.
+    /// A page of the posts to which `user` reacted, by the stamps of the reactions, of which `is_shown` accepts the post.
     #[must_use]
     pub fn reacted(
         &self,
         user: UserId,
         reaction: Reaction,
-        page: &Page<u64>,
+        page: &Page,
         is_shown: impl Fn(&Post) -> bool,
-    ) -> (PageOf<(u64, PostId)>, Option<u64>) {
-        let (facts, wanted) = (self.facts, page.limit + 1);
-        let read = |span| facts.reactions_of(user, reaction, span);
-        let shown = |(_, post): &(u64, PostId)| facts.post(*post).is_some_and(|it| is_shown(&it));
-        let found = ShownItems::read(page.span(wanted), wanted, read, |(stamp, _)| *stamp, shown);
-        found.into_page(page)
+    ) -> PageOf<(u64, PostId)> {
+        let facts = self.facts;
+        let read = |span| Batch::of(facts.reactions_of(user, reaction, span), span);
+        scan(page, read, |reacted: (u64, PostId)| {
+            Shown::when(facts.post(reacted.1).is_some_and(|post| is_shown(&post)), reacted)
+        })
     }
 
     /// As [`Viewer::wanted`], of a public post by a user who exists. Reads no post.

@@ -5,7 +5,7 @@
 use axum::http::HeaderValue;
 use axum::http::header::LINK;
 use axum::response::Response;
-use feed::{Cursor, Page, PageOf, PostId, Span, Tag};
+use feed::{Item, Page, PageOf, Tag};
 
 use crate::answers;
 use crate::entities::json::{Json, push};
@@ -57,18 +57,6 @@ pub(crate) const ACCOUNTS: Limits = Limits(40, 80);
 /// Of followed hashtags.
 pub(crate) const TAGS: Limits = Limits(100, 200);
 
-/// The requested page. Items are newest first, which is by descending ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
-    /// Items have smaller ids.
-    max: Option<u64>,
-    /// Items have greater ids.
-    above: Option<u64>,
-    /// Whether the page begins directly above `above`.
-    up: bool,
-    pub(crate) limit: usize,
-}
-
 /// Some items, and what is needed for the links.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
@@ -80,122 +68,64 @@ pub(crate) struct Listed {
     pub(crate) more: bool,
 }
 
-impl Asked {
-    pub(crate) fn parse(fields: &Fields, Limits(default, max): Limits) -> Result<Self, ApiError> {
-        let id = |name| {
-            let text = fields.one(name)?;
-            let wrong = || ApiError::invalid(format!("{name} is no id"));
-            text.map(|text| number(text).ok_or_else(wrong)).transpose()
-        };
-        let (below, since, min) = (id("max_id")?, id("since_id")?, id("min_id")?);
-        Ok(Self {
-            max: below,
-            above: min.or(since),
-            up: min.is_some(),
-            limit: limit(fields, default, max)?,
-        })
-    }
+/// The requested page. Items are newest first, which is by descending ids.
+pub(crate) fn asked(fields: &Fields, Limits(default, max): Limits) -> Result<Page, ApiError> {
+    let id = |name| {
+        let text = fields.one(name)?;
+        let wrong = || ApiError::invalid(format!("{name} is no id"));
+        text.map(|text| number(text).ok_or_else(wrong)).transpose()
+    };
+    let (below, since, min) = (id("max_id")?, id("since_id")?, id("min_id")?);
+    let limit = limit(fields, default, max)?;
+    Ok(Page { below, above: min.or(since), is_up: min.is_some(), limit })
+}
 
-    /// The page as the node reads it; ids outside of [`Asked::has`] are on it, too.
-    pub(crate) fn page<I>(&self, id: fn(u64) -> I) -> Page<I> {
-        let cursor = match (self.above, self.max) {
-            (Some(above), _) if self.up => Cursor::After(id(above)),
-            (_, Some(max)) => Cursor::Before(id(max)),
-            (_, None) => Cursor::Newest,
-        };
-        Page { cursor, limit: self.limit }
-    }
+/// Makes the entities of a page that was read. It begins where reading began, so that what does not fit in a response is on
+/// the next page in the direction of reading.
+pub(crate) fn list<T: Item, E: Into<Json>>(
+    page: &Page,
+    found: PageOf<T>,
+    mut entity: impl FnMut(T) -> Option<E>,
+) -> Listed {
+    write(page, found, |item, out| {
+        let entity: Json = entity(item)?.into();
+        entity.append(out);
+        Some(())
+    })
+}
 
-    /// The page of items of which these are all, the newest first.
-    pub(crate) fn page_of<T>(&self, mut items: Vec<T>, id: impl Fn(&T) -> u64) -> PageOf<T> {
-        items.retain(|item| self.has(id(item)));
-        if self.up {
-            items.reverse();
+/// As [`list`], of what `write` appends.
+pub(crate) fn write<T: Item>(
+    page: &Page,
+    PageOf { mut items, next }: PageOf<T>,
+    mut write: impl FnMut(T, &mut Vec<u8>) -> Option<()>,
+) -> Listed {
+    if page.is_up {
+        items.reverse();
+    }
+    let (mut ends, mut is_full) = (None, false);
+    let mut json = Vec::with_capacity(items.len() * TYPICAL_BYTES);
+    json.push(b'[');
+    // Where each entity begins, with the comma before it.
+    let mut starts = Vec::with_capacity(items.len());
+    let extend = |ends: Option<(u64, u64)>, at: u64| {
+        ends.map_or((at, at), |(greatest, smallest)| (greatest.max(at), smallest.min(at)))
+    };
+    for item in items {
+        is_full = json.len() >= PAGE_BYTES;
+        if is_full {
+            break;
         }
-        items.truncate(self.limit + 1);
-        PageOf::from_scan(items, &self.page(|id| id))
+        ends = Some(extend(ends, item.id()));
+        starts.push(json.len());
+        push(&mut json, |out| write(item, out));
     }
-
-    /// The ids between the bounds, of which `limit` are read; none if there can be none.
-    pub(crate) fn span(&self, limit: usize) -> Option<Span> {
-        let span = self.page(u64::from).span(limit)?;
-        let low = self.above.map_or(Some(0), |above| above.checked_add(1))?.max(span.low);
-        let high = self.max.map_or(Some(u64::MAX), |max| max.checked_sub(1))?.min(span.high);
-        (low <= high).then_some(Span { low, high, ..span })
+    if page.is_up {
+        json = reversed(&json, &starts);
     }
-
-    /// Whether an id is between the bounds.
-    pub(crate) fn has(&self, id: u64) -> bool {
-        self.max.is_none_or(|max| id < max) && self.above.is_none_or(|above| id > above)
-    }
-
-    /// Whether the page begins at its end with the smallest ids.
-    pub(crate) fn is_up(&self) -> bool {
-        self.up
-    }
-
-    /// Makes the entities of a page that was read. It begins where reading began, so that what does not fit in a
-    /// response is on the next page in the direction of reading. `stopped` is the last id that was read, if reading
-    /// ended before the page was full: then the next page begins there, also if this one is empty.
-    pub(crate) fn list<T, E: Into<Json>>(
-        &self,
-        page: PageOf<T>,
-        stopped: Option<u64>,
-        id: impl Fn(&T) -> u64,
-        mut entity: impl FnMut(T) -> Option<E>,
-    ) -> Listed {
-        self.write(page, stopped, id, |item, out| {
-            let entity: Json = entity(item)?.into();
-            entity.append(out);
-            Some(())
-        })
-    }
-
-    /// As [`Asked::list`], of statuses, which `write` appends.
-    pub(crate) fn statuses(
-        &self,
-        page: PageOf<PostId>,
-        stopped: Option<u64>,
-        write: impl FnMut(PostId, &mut Vec<u8>) -> Option<()>,
-    ) -> Listed {
-        self.write(page, stopped, |post| post.0, write)
-    }
-
-    fn write<T>(
-        &self,
-        PageOf { mut items, more }: PageOf<T>,
-        stopped: Option<u64>,
-        id: impl Fn(&T) -> u64,
-        mut write: impl FnMut(T, &mut Vec<u8>) -> Option<()>,
-    ) -> Listed {
-        items.retain(|item| self.has(id(item)));
-        if self.up {
-            items.reverse();
-        }
-        let (mut ends, mut is_full) = (None, false);
-        let mut json = Vec::with_capacity(items.len() * TYPICAL_BYTES);
-        json.push(b'[');
-        // Where each entity begins, with the comma before it.
-        let mut starts = Vec::with_capacity(items.len());
-        let extend = |ends: Option<(u64, u64)>, at: u64| {
-            ends.map_or((at, at), |(greatest, smallest)| (greatest.max(at), smallest.min(at)))
-        };
-        for item in items {
-            is_full = json.len() >= PAGE_BYTES;
-            if is_full {
-                break;
-            }
-            ends = Some(extend(ends, id(&item)));
-            starts.push(json.len());
-            push(&mut json, |out| write(item, out));
-        }
-        if self.up {
-            json = reversed(&json, &starts);
-        }
-        let stopped = stopped.filter(|_| !is_full);
-        ends = stopped.map(|at| extend(ends, at)).or(ends);
-        Listed { json, ends, more: more || is_full || stopped.is_some() }
-    }
+    let next = next.filter(|_| !is_full);
+    ends = next.map(|at| extend(ends, at)).or(ends);
+    Listed { json, ends, more: is_full || next.is_some() }
 }
 
 /// A list that is not closed, from its end to its beginning. Its entities begin at `starts`, with the commas before them; some
@@ -230,7 +160,7 @@ impl Server {
         &self,
         path: &str,
         fields: &Fields,
-        asked: &Asked,
+        page: &Page,
         listed: Listed,
     ) -> Result<Response, ApiError> {
         let Listed { mut json, ends, more } = listed;
@@ -253,7 +183,7 @@ impl Server {
             url.push('&');
         }
         // Upwards, what is below was read before.
-        let next = (more || asked.is_up()).then(|| format!("<{url}max_id={last}>; rel=\"next\", "));
+        let next = (more || page.is_up).then(|| format!("<{url}max_id={last}>; rel=\"next\", "));
         let links = format!("{}<{url}min_id={first}>; rel=\"prev\"", next.unwrap_or_default());
         if let Ok(links) = HeaderValue::try_from(links) {
             response.headers_mut().insert(LINK, links);
@@ -268,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_page_upwards_is_listed_from_its_end_without_what_is_missing() {
-        let asked = Asked { max: None, above: Some(0), up: true, limit: 9 };
+        let page = Page { below: None, above: Some(0), is_up: true, limit: 9 };
         for (shown, expect) in [
             ([true, true, true], "[{3},{2},{1}"),
             ([true, false, true], "[{3},{1}"),
@@ -277,17 +207,12 @@ mod tests {
             ([true, false, false], "[{1}"),
             ([false; 3], "["),
         ] {
-            let page = PageOf { items: vec![3, 2, 1], more: false };
-            let listed = asked.write(
-                page,
-                None,
-                |id| *id,
-                |id, out| {
-                    // A part of what is missing is written before it is known.
-                    out.extend_from_slice(format!("{{{id}}}").as_bytes());
-                    shown[id as usize - 1].then_some(())
-                },
-            );
+            let found = PageOf { items: vec![3, 2, 1], next: None };
+            let listed = write(&page, found, |id: u64, out| {
+                // A part of what is missing is written before it is known.
+                out.extend_from_slice(format!("{{{id}}}").as_bytes());
+                shown[id as usize - 1].then_some(())
+            });
             assert_eq!(String::from_utf8(listed.json).unwrap(), expect, "{shown:?}");
             assert_eq!(listed.ends, Some((3, 1)), "{shown:?}");
         }
@@ -295,26 +220,28 @@ mod tests {
 
     #[test]
     fn cursors_and_limits_are_read() {
-        let page = |cursor, limit| Page { cursor, limit };
-        for (query, expect, has_5) in [
-            ("", page(Cursor::Newest, 20), true),
-            ("limit=3", page(Cursor::Newest, 3), true),
-            ("limit=400", page(Cursor::Newest, 40), true),
-            ("limit=0", page(Cursor::Newest, 1), true),
-            ("limit=x", page(Cursor::Newest, 20), true),
-            ("max_id=5", page(Cursor::Before(5), 20), false),
-            ("max_id=6&since_id=4", page(Cursor::Before(6), 20), true),
-            ("since_id=5", page(Cursor::Newest, 20), false),
-            ("min_id=4", page(Cursor::After(4), 20), true),
-            ("min_id=4&max_id=5", page(Cursor::After(4), 20), false),
-            ("max_id=", page(Cursor::Newest, 20), true),
+        let page = |below, above, is_up, limit| Page { below, above, is_up, limit };
+        for (query, expect) in [
+            ("", page(None, None, false, 20)),
+            ("limit=3", page(None, None, false, 3)),
+            ("limit=400", page(None, None, false, 40)),
+            ("limit=0", page(None, None, false, 1)),
+            ("limit=x", page(None, None, false, 20)),
+            ("max_id=5", page(Some(5), None, false, 20)),
+            ("max_id=6&since_id=4", page(Some(6), Some(4), false, 20)),
+            ("since_id=5", page(None, Some(5), false, 20)),
+            ("min_id=4", page(None, Some(4), true, 20)),
+            ("min_id=4&since_id=3&max_id=5", page(Some(5), Some(4), true, 20)),
+            ("max_id=", page(None, None, false, 20)),
         ] {
-            let asked = Asked::parse(&Fields::of_query(query).unwrap(), STATUSES).unwrap();
-            assert_eq!(asked.page(|id| id), expect, "{query}");
-            assert_eq!(asked.has(5), has_5, "{query}");
+            assert_eq!(
+                asked(&Fields::of_query(query).unwrap(), STATUSES).unwrap(),
+                expect,
+                "{query}"
+            );
         }
         for bad in ["max_id=x", "min_id=-1", "since_id=99999999999999999999", "max_id=1&max_id=2"] {
-            assert!(Asked::parse(&Fields::of_query(bad).unwrap(), STATUSES).is_err(), "{bad}");
+            assert!(asked(&Fields::of_query(bad).unwrap(), STATUSES).is_err(), "{bad}");
         }
     }
 }

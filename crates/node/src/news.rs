@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use feed::stories::StoryRef;
 use feed::{
-    Cursor, Notice, Notification, NotificationId, Page, PageOf, PostId, Stamp, StoryId, UserId,
-    Visible, limits,
+    Cursor, Notice, NoticeKind, Notification, NotificationFilter, NotificationId, Page, PageOf,
+    PostId, Shown, Stamp, StoryId, UserId, limits, of_all, scan,
 };
 
 use crate::node::{Node, Watch};
@@ -20,7 +20,7 @@ use crate::views::Change;
 
 /// Number of newest stories of friends whose end is an event.
 const STORIES_SHOWN: usize = 1_000;
-/// Bytes of events after which they are to be sent.
+/// Bytes of events that are sent together: of changes and of what is new. The last event may be longer.
 pub const EVENTS_BYTES: usize = 32 << 10;
 
 /// What of a post is new, or a story. The order of events with one id.
@@ -59,6 +59,17 @@ pub enum Interest {
     MentionsAndStories,
     /// Notifications, with those of posts at home whose authors the user wants to be notified of.
     Notifications,
+}
+
+impl Interest {
+    /// Most items of each list that are read for events: about as many as are sent together, since the others are read again.
+    /// What is written of notifications, and of posts beside them, is long.
+    const fn page_size(self) -> usize {
+        match self {
+            Self::MentionsAndStories => limits::PAGE_MAX,
+            Self::Notifications => 20,
+        }
+    }
 }
 
 /// An event.
@@ -169,7 +180,7 @@ impl Subscription {
         from: Option<NewsPosition>,
     ) -> Self {
         let watch = node.watch(user);
-        drop(node.home_ids(user, &Page { cursor: Cursor::Newest, limit: 1 }));
+        drop(node.home_ids(user, &Page::newest(1)));
         let position = from.unwrap_or(NewsPosition::after(node.visible_up_to().0));
         let shown = match interest {
             Interest::MentionsAndStories => node.stories_of_friends(user, STORIES_SHOWN),
@@ -269,17 +280,13 @@ impl Question {
         }
         let notices = self.notices(node, source, &home)?;
         let shown = self.shown(node, source)?;
-        let mut unread: Vec<_> =
-            shown.iter().copied().take_while(|story| story.story.0 > position.id).collect();
-        unread.reverse();
-        unread.truncate(limits::PAGE_MAX + 1);
-        let stories = PageOf::from_scan(unread, &after(position.id, |id| id));
+        let unread = shown.iter().copied().take_while(|story| story.story.0 > position.id);
+        let stories = scan(&self.after(position.id), of_all(unread.collect()), Shown::Yes);
 
-        let reach_of_stories = reach(&stories, |story| story.story.0);
-        let reaches = [home.reach().map(|post| post.0), notices.reach, reach_of_stories];
+        let reaches = [home.next, notices.reach, stories.next];
         let end = reaches.into_iter().flatten().fold(self.visible_up_to, u64::min);
         let at = |id, kind| NewsPosition { id, kind };
-        let home_posts = home.posts.items.iter();
+        let home_posts = home.items.iter();
         let mut due: Vec<(NewsPosition, Event)> =
             home_posts.map(|post| (at(post.0, Kind::Home), Event::Home(*post))).collect();
         let more_notices = notices.reach.is_some();
@@ -292,13 +299,13 @@ impl Question {
         for story in gone(&self.shown, &shown) {
             writer.write(Event::StoryEnded(story))?;
         }
-        let mut more = due.len() < read || home.posts.more || more_notices || stories.more;
+        let has_more = home.next.is_some() || more_notices || stories.next.is_some();
+        let mut more = due.len() < read || has_more;
         // Everything up to `end` is reported, also if more follows: a later follow does not report older posts.
         let mut reported = position.max(NewsPosition::after(end));
         let mut last = position;
-        let start = writer.bytes();
         for (at, event) in due {
-            if writer.bytes() - start >= EVENTS_BYTES {
+            if writer.bytes() >= EVENTS_BYTES {
                 (more, reported) = (true, last);
                 break;
             }
@@ -308,17 +315,20 @@ impl Question {
         Some(Answered { position: reported, shown, changes_read, more })
     }
 
-    fn home(&self, node: &Node, source: Source) -> Option<Visible> {
-        let page = after(self.position.id, PostId);
+    /// A page of what is after a position.
+    fn after(&self, position: u64) -> Page {
+        Page::at(Cursor::After(position), self.interest.page_size())
+    }
+
+    fn home(&self, node: &Node, source: Source) -> Option<PageOf<PostId>> {
+        let page = self.after(self.position.id);
         match source {
-            Source::Memory => {
-                Some(Visible { posts: node.try_home_ids(self.user, &page)?, end: None })
-            }
+            Source::Memory => node.try_home_ids(self.user, &page),
             Source::Facts => Some(node.home_ids(self.user, &page)),
         }
     }
 
-    fn notices(&self, node: &Node, source: Source, home: &Visible) -> Option<Notices> {
+    fn notices(&self, node: &Node, source: Source, home: &PageOf<PostId>) -> Option<Notices> {
         if !self.notices_due {
             return Some(Notices::default());
         }
@@ -328,25 +338,24 @@ impl Question {
         // After the post at home its own notice may still be due.
         let NewsPosition { id, kind } = self.position;
         let reported = id.saturating_sub(u64::from(kind == Kind::Home));
+        let page = self.after(reported);
         if self.interest == Interest::MentionsAndStories {
-            let page = node.mention_ids(self.user, &after(reported, PostId));
-            let reach = reach(&page, |post| post.0);
-            let mentions = page.items.into_iter().map(|post| (post.0, Event::Mention(post)));
-            return Some(Notices { found: mentions.collect(), reach });
+            let PageOf { items, next } = node.mention_ids(self.user, &page);
+            let mentions = items.into_iter().map(|post| (post.0, Event::Mention(post)));
+            return Some(Notices { found: mentions.collect(), reach: next });
         }
         let viewer = node.viewer(Some(self.user));
-        let page = viewer.notifications_but_posts(&after(reported, NotificationId));
-        let reach = reach(&page, |(id, _)| id.0);
-        let mut found: Vec<Notification> =
-            page.items.into_iter().filter_map(|(_, found)| found).collect();
+        // Those of posts are found by the posts at home.
+        let wanted = NotificationFilter { not: vec![NoticeKind::Post], ..Default::default() };
+        let PageOf { items: mut found, next } = viewer.notifications(&page, &wanted);
         let own = (kind == Kind::Home).then_some(PostId(id));
-        let mut posts = home.posts.items.iter().copied().chain(own).peekable();
+        let mut posts = home.items.iter().copied().chain(own).peekable();
         if posts.peek().is_some() && node.facts().wants_posts(self.user) {
             let of_posts = posts.filter_map(|post| viewer.notification(NotificationId(post.0)));
             found.extend(of_posts.filter(|found| matches!(found.notice, Notice::Post(_))));
         }
         let found = found.into_iter().map(|found| (found.id.0, Event::Notified(found)));
-        Some(Notices { found: found.collect(), reach })
+        Some(Notices { found: found.collect(), reach: next })
     }
 
     fn shown(&self, node: &Node, source: Source) -> Option<Arc<[StoryRef]>> {
@@ -359,15 +368,6 @@ impl Question {
         };
         Some(shown.into())
     }
-}
-
-fn after<I>(position: u64, id: fn(u64) -> I) -> Page<I> {
-    Page { cursor: Cursor::After(id(position)), limit: limits::PAGE_MAX }
-}
-
-/// The id up to which a page is complete, if there are more items.
-fn reach<T>(page: &PageOf<T>, id: impl Fn(&T) -> u64) -> Option<u64> {
-    page.items.first().filter(|_| page.more).map(id)
 }
 
 /// Stories that were shown and are not any more, except those displaced by newer ones. Both newest first.
@@ -453,6 +453,37 @@ mod tests {
         question.visible_up_to = visible;
         let (events, answered) = answer(&question);
         assert_eq!((events, answered.more), (1, false));
+        node.close();
+    }
+
+    #[tokio::test]
+    async fn changes_and_what_is_new_are_sent_within_one_bound() {
+        let data = tempfile::tempdir().unwrap();
+        let node = node(data.path(), 4).await;
+        let (user, start) = (UserId(0), Some(NewsPosition::after(0)));
+        let mut own = Subscription::begin(&node, user, Interest::MentionsAndStories, start);
+        let page = node.home_ids(user, &Page::newest(2));
+        for post in page.items {
+            let deletion = Command::DeletePost { post };
+            node.submit(deletion.into()).await.unwrap().outcome.unwrap();
+        }
+        while own.watch.changes_after(own.changes_read).len() < 2 {
+            own.changed().await;
+        }
+        let (mut sent, mut changes) = (0, 0);
+        loop {
+            let (question, mut written) = (own.ask(), Written(Vec::new(), EVENTS_BYTES / 3));
+            let answered = question.answer(&node, Source::Facts, &mut written).unwrap();
+            assert!(written.0.len() <= 4, "the bound, and the event that reaches it");
+            changes += written.0.iter().filter(|it| matches!(it, Event::Changed(_))).count();
+            sent += written.0.len();
+            let more = answered.more;
+            own.go_on(&question, answered);
+            if !more {
+                break;
+            }
+        }
+        assert!(changes >= 2 && sent - changes == 4, "{changes} changes of {sent} events");
         node.close();
     }
 

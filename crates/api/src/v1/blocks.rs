@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, OrDefault, TwoUsers, given};
-use crate::page::Asked;
+use crate::page::{Asked, Reading};
 use crate::route::Route;
 use crate::rule::May::Own;
 use crate::state::AppState;
@@ -155,7 +155,7 @@ pub(crate) async fn mutes(
     OneUser(user): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let span = asked.of_users();
+    let page = asked.of(Reading::Up);
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let facts = node.facts();
@@ -164,7 +164,7 @@ pub(crate) async fn mutes(
             let (mute, user) = (facts.mute(user, id)?, Listed::read(facts, id)?);
             Some(Muted { user, mentions: mute.mentions, expires_at: mute.ends_ms.map(rfc3339) })
         };
-        Ok::<_, Refusal>(shown_users(span, ids, |id| facts.exists(*id), muted))
+        Ok::<_, Refusal>(shown_users(&page, ids, |id| facts.exists(id), muted))
     });
-    Ok(page_of_users(&asked, found.await??))
+    Ok(page_of_users(&asked, &found.await??))
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Facts, Refusal, Rows, SetTable, ShownItems, Span, UserId, UserRef, Viewer};
+use feed::{
+    Batch, Command, Facts, Page, PageOf, Refusal, Rows, SetTable, Span, UserId, UserRef, Viewer,
+    scan,
+};
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -82,25 +85,24 @@ impl Listed {
     /// Reads a page of users whom the viewer may see, of a list that `ids` reads. May block.
     pub(crate) fn visible<R: Rows + ?Sized>(
         viewer: &Viewer<'_, R>,
-        span: Option<Span>,
+        page: &Page,
         ids: impl FnMut(Span) -> Vec<UserId>,
-    ) -> ShownItems<(UserId, Self)> {
-        let shown = |id: &UserId| viewer.visible_user(*id) && viewer.facts().exists(*id);
-        shown_users(span, ids, shown, |id| Self::read(viewer.facts(), id))
+    ) -> PageOf<(UserId, Self)> {
+        let shown = |id| viewer.visible_user(id) && viewer.facts().exists(id);
+        shown_users(page, ids, shown, |id| Self::read(viewer.facts(), id))
     }
 }
 
 /// A page of users, of a list that `ids` reads, whom `is_shown` accepts.
 pub(crate) fn shown_users<T>(
-    span: Option<Span>,
-    ids: impl FnMut(Span) -> Vec<UserId>,
-    is_shown: impl Fn(&UserId) -> bool,
+    page: &Page,
+    mut ids: impl FnMut(Span) -> Vec<UserId>,
+    is_shown: impl Fn(UserId) -> bool,
     view: impl Fn(UserId) -> Option<T>,
-) -> ShownItems<(UserId, T)> {
-    let wanted = span.map_or(0, |span| span.limit);
-    let ShownItems { items, end } = ShownItems::read(span, wanted, ids, |id| id.0.into(), is_shown);
-    let items = items.into_iter().filter_map(|id| Some((id, view(id)?))).collect();
-    ShownItems { items, end }
+) -> PageOf<(UserId, T)> {
+    let read = |span| Batch::of(ids(span), span);
+    let shown = |id| is_shown(id).then(|| view(id)).flatten().map(|view| (id, view));
+    scan(page, read, |id| shown(id).into())
 }
 
 /// A page of users.
@@ -189,14 +191,14 @@ pub(crate) async fn users(
     user: UserRef,
     asked: &Asked,
 ) -> Result<Response, ApiError> {
-    let (span, viewer) = (asked.of_users(), asked.viewer.clone());
+    let (page, viewer) = (asked.of(Reading::Up), asked.viewer.clone());
     let found = state.read(move |node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
         let ids = |span| node.facts().users_in(table, user, span);
-        Ok::<_, Refusal>(Listed::visible(&viewer, span, ids))
+        Ok::<_, Refusal>(Listed::visible(&viewer, &page, ids))
     });
-    Ok(page_of_users(asked, found.await??))
+    Ok(page_of_users(asked, &found.await??))
 }
 
 /// What a user may see, or the application itself (`None`).
@@ -224,12 +226,8 @@ pub(crate) fn on_behalf_of<'a>(
     viewer.visible_user(other).then_some(viewer).ok_or(Refusal::UserNotFound)
 }
 
-/// The response with the users `found` by a scan of [`Asked::of_users`], each with their id.
-pub(crate) fn page_of_users<T: Serialize>(
-    asked: &Asked,
-    found: ShownItems<(UserId, T)>,
-) -> Response {
-    let (users, ends) = asked.users_found(found);
-    let out = page::opened_with(users.iter().map(|(_, user)| user));
-    asked.answer(Reading::Up, ends, out)
+/// The response with users, each with their id, by ascending id.
+pub(crate) fn page_of_users<T: Serialize>(asked: &Asked, found: &PageOf<(UserId, T)>) -> Response {
+    let out = page::opened_with(found.items.iter().rev().map(|(_, user)| user));
+    asked.answer(Reading::Up, found.ends(&asked.of(Reading::Up)), out)
 }

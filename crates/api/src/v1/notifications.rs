@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Cursor, Notice, Notification, NotificationFilter, NotificationId, Refusal};
-use node::{Node, PageEnds};
+use feed::{Command, Notice, Notification, NotificationFilter, NotificationId, Refusal};
+use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{OneUser, UserAnd};
-use crate::page::{Asked, to_json};
+use crate::page::{Asked, Reading, to_json};
 use crate::route::Route;
 use crate::rule::May::Own;
 use crate::state::AppState;
@@ -102,23 +102,19 @@ pub(crate) async fn notifications(
     OneUser(user): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let page = asked.of(NotificationId);
+    let page = asked.of(Reading::Down);
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let viewer = node.viewer(Some(node.resolve(&user).ok_or(Refusal::UserNotFound)?));
         let all = NotificationFilter::default();
-        let feed::NotificationPage { found, end } = viewer.notifications(&page, &all);
-        let ids = |found: Option<&Notification>| found.map(|found| found.id);
-        let (mut first, mut last) = (ids(found.items.first()), ids(found.items.last()));
-        let is_up = matches!(page.cursor, Cursor::After(_));
-        let far = if is_up { &mut first } else { &mut last };
-        *far = end.or(*far);
+        let found = viewer.notifications(&page, &all);
+        let ends = found.ends(&page);
         let mut is_first = true;
         for item in found.items.into_iter().filter_map(|found| view(node, found)) {
             out.extend((!is_first).then_some(b','));
             is_first = false;
             append(&item, out);
         }
-        Ok(PageEnds { first, last, more: found.more })
+        Ok(ends)
     };
     read_page(&state, &asked, read).await
 }

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{OnePost, OneUser, UserAnd, decimal, post_number};
-use crate::page::{Asked, AskedFor, json, to_json};
+use crate::page::{Asked, AskedFor, Reading, json, to_json};
 use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::{Own, See};
@@ -152,7 +152,7 @@ async fn posts(
     reaction: Reaction,
     asked: &Asked,
 ) -> Result<Response, ApiError> {
-    let (page, named) = (asked.of(|stamp| stamp), asked.viewer.clone());
+    let (page, named) = (asked.of(Reading::Down), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let viewer = named.as_ref().unwrap_or(&user);
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
@@ -183,15 +183,15 @@ async fn reacted_by(
     (post, reaction): (PostId, Reaction),
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (span, named) = (asked.of_users(), asked.viewer.clone());
+    let (page, named) = (asked.of(Reading::Up), asked.viewer.clone());
     let found = state.read(move |node| {
         let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
         let found = facts.post(post).filter(|post| viewer.visible(post));
         let post = found.ok_or(Refusal::PostNotFound)?.boosted_or(post);
         let ids = |span| facts.reacted_by(post, reaction, span);
-        Ok::<_, Refusal>(Listed::visible(&viewer, span, ids))
+        Ok::<_, Refusal>(Listed::visible(&viewer, &page, ids))
     });
-    Ok(page_of_users(&asked, found.await??))
+    Ok(page_of_users(&asked, &found.await??))
 }
 
 /// The posts in a query, in order.

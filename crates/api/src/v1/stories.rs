@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::{IntoResponse as _, Response};
-use feed::{Command, Lifetime, PostText, Refusal, ShownItems, Span, StoryId, UserId, UserRef};
+use feed::{Batch, Command, Lifetime, PostText, Refusal, Span, StoryId, UserId, UserRef, scan};
 use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -16,7 +16,7 @@ use crate::changes::only_id;
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneStory, OneUser, UserAnd, given};
-use crate::page::{Asked, AskedFor, For, json};
+use crate::page::{Asked, AskedFor, For, Reading, json};
 use crate::route::Route;
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
@@ -178,7 +178,7 @@ pub(crate) async fn stories(
     OneUser(author): OneUser,
     AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
-    let (page, viewer) = (asked.of(StoryId), asked.viewer.clone());
+    let (page, viewer) = (asked.of(Reading::Down), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
         let reader = on_behalf_of(node, viewer.as_ref(), author)?.user();
@@ -192,8 +192,7 @@ pub(crate) async fn home(
     OneUser(user): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let page = asked.of(StoryId);
-    read_home(&state, user, &asked, page, Node::try_stories_home, Node::stories_home).await
+    read_home(&state, user, &asked, Node::try_stories_home, Node::stories_home).await
 }
 
 pub(crate) async fn view(
@@ -209,25 +208,22 @@ pub(crate) async fn views(
     UserAnd(author, story): UserAnd<StoryId>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    // The page is empty, but the story must still exist.
-    let span = asked.of_users().unwrap_or(Span { limit: 0, ..Span::ALL });
+    let page = asked.of(Reading::Up);
     let found = state.read(move |node| {
         let author = node.resolve(&author).ok_or(Refusal::UserNotFound)?;
-        let none = Span { limit: 0, ..span };
+        let none = Span { limit: 0, ..Span::ALL };
         node.story_views(story, author, none).ok_or(Refusal::StoryNotFound)?;
         let (facts, sees) = (node.facts(), node.viewer(Some(author)));
-        let views = |span| node.story_views(story, author, span).unwrap_or_default();
-        let shown = |(id, _): &(UserId, u64)| sees.visible_user(*id) && facts.exists(*id);
-        let id = |(id, _): &(UserId, u64)| id.0.into();
-        let ShownItems { items, end } = ShownItems::read(Some(span), span.limit, views, id, shown);
-        let viewer = |(id, seen_ms)| {
-            let user = Listed::read(facts, id)?;
+        let views =
+            |span| Batch::of(node.story_views(story, author, span).unwrap_or_default(), span);
+        let viewer = |(id, seen_ms): (UserId, u64)| {
+            let seen = sees.visible_user(id) && facts.exists(id);
+            let user = seen.then(|| Listed::read(facts, id)).flatten()?;
             Some((id, Viewer { user, seen_at: rfc3339(seen_ms) }))
         };
-        let items = items.into_iter().filter_map(viewer).collect();
-        Ok::<_, Refusal>(ShownItems { items, end })
+        Ok::<_, Refusal>(scan(&page, views, |view| viewer(view).into()))
     });
-    Ok(page_of_users(&asked, found.await??))
+    Ok(page_of_users(&asked, &found.await??))
 }
 
 fn render(node: &Node, story: StoryId, reader: Option<&UserRef>) -> Result<Vec<u8>, Refusal> {

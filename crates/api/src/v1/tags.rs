@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
+use feed::Refusal;
 use feed::tagged::TagQuery;
-use feed::{PostId, Refusal};
 use node::Node;
 
 use crate::error::ApiError;
 use crate::input::OneTag;
-use crate::page::AskedFor;
+use crate::page::{AskedFor, Reading};
 use crate::route::Route;
 use crate::rule::May::See;
 use crate::state::AppState;
@@ -34,7 +34,7 @@ pub(crate) async fn posts(
     OneTag(tag): OneTag,
     AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
-    let (page, viewer) = (asked.of(PostId), asked.viewer.clone());
+    let (page, viewer) = (asked.of(Reading::Down), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let viewer =
             viewer.as_ref().map(|viewer| node.resolve(viewer).ok_or(Refusal::ViewerNotFound));

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Page, PostId, Refusal, UserId, UserRef};
-use node::{Node, PageEnds};
+use feed::{Page, PageEnds, Refusal, UserId, UserRef};
+use node::Node;
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
@@ -61,7 +61,7 @@ pub(crate) async fn home(
     OneUser(user): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    read_home(&state, user, &asked, asked.of(PostId), Node::try_home, Node::home).await
+    read_home(&state, user, &asked, Node::try_home, Node::home).await
 }
 
 pub(crate) async fn posts(
@@ -69,7 +69,7 @@ pub(crate) async fn posts(
     OneUser(user): OneUser,
     AskedFor(asked): AskedFor,
 ) -> Result<Response, ApiError> {
-    let (page, viewer) = (asked.of(PostId), asked.viewer.clone());
+    let (page, viewer) = (asked.of(Reading::Down), asked.viewer.clone());
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
@@ -83,7 +83,7 @@ pub(crate) async fn mentions(
     OneUser(user): OneUser,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let page = asked.of(PostId);
+    let page = asked.of(Reading::Down);
     let read = move |node: &Node, out: &mut Vec<u8>| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         Ok(node.mentions(user, &page, out))
@@ -93,17 +93,14 @@ pub(crate) async fn mentions(
 
 /// Returns a page of a user's home timeline with `try_read` if all of it is in memory, which is usual for
 /// active users, otherwise with `read`.
-pub(crate) async fn read_home<I>(
+pub(crate) async fn read_home(
     state: &AppState,
     user: UserRef,
     asked: &Asked,
-    page: Page<I>,
-    try_read: impl FnOnce(&Node, UserId, &Page<I>, &mut Vec<u8>) -> Option<PageEnds<I>>,
-    read: fn(&Node, UserId, &Page<I>, &mut Vec<u8>) -> PageEnds<I>,
-) -> Result<Response, ApiError>
-where
-    I: Into<u64> + Send + 'static,
-{
+    try_read: impl FnOnce(&Node, UserId, &Page, &mut Vec<u8>) -> Option<PageEnds>,
+    read: fn(&Node, UserId, &Page, &mut Vec<u8>) -> PageEnds,
+) -> Result<Response, ApiError> {
+    let page = asked.of(Reading::Down);
     let mut out = opened(POST_BYTES * asked.limit);
     let at_hand = match state.node.try_resolve(&user) {
         Some(None) => return Err(Refusal::UserNotFound.into()),
@@ -111,7 +108,7 @@ where
         None => None,
     };
     match at_hand {
-        Some(ends) => Ok(asked.answer(Reading::Down, ends.into(), out)),
+        Some(ends) => Ok(asked.answer(Reading::Down, ends, out)),
         None => {
             let read = move |node: &Node, out: &mut Vec<u8>| {
                 let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
@@ -123,16 +120,13 @@ where
 }
 
 /// Returns the page that `read` appends where blocking is allowed.
-pub(crate) async fn read_page<I>(
+pub(crate) async fn read_page(
     state: &AppState,
     asked: &Asked,
-    read: impl FnOnce(&Node, &mut Vec<u8>) -> Result<PageEnds<I>, Refusal> + Send + 'static,
-) -> Result<Response, ApiError>
-where
-    I: Into<u64> + Send + 'static,
-{
+    read: impl FnOnce(&Node, &mut Vec<u8>) -> Result<PageEnds, Refusal> + Send + 'static,
+) -> Result<Response, ApiError> {
     let mut out = opened(POST_BYTES * asked.limit);
     let found = state.read(move |node| read(node, &mut out).map(|ends| (ends, out)));
     let (ends, out) = found.await??;
-    Ok(asked.answer(Reading::Down, ends.into(), out))
+    Ok(asked.answer(Reading::Down, ends, out))
 }

@@ -7,7 +7,6 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use feed::accounts::{Account, AccountState};
 use feed::{
     Bio, Command, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Refusal, Rows,
     Span, User, UserEdit, UserId, UserRef, Viewer,
@@ -20,7 +19,7 @@ use crate::changes::{Changed, only_id};
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
-use crate::page::{self, Asked, AskedFor, For, json};
+use crate::page::{self, Asked, AskedFor, For, Reading, json};
 use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::{Own, See};
@@ -344,20 +343,19 @@ pub(crate) async fn list(
         }
         Listing::Page(asked) => asked,
     };
-    let (span, named) = (asked.of_users(), asked.viewer.clone());
+    let (page, named) = (asked.of(Reading::Up), asked.viewer.clone());
     let found = state.read(move |node| {
         let (facts, viewer) = (node.facts(), viewer(node, named.as_ref())?);
         let ids = |span: Span| ids(&span, facts.totals().users);
-        let shows = |id: &UserId| facts.exists(*id) && (named.is_none() || is_shown(&viewer, *id));
-        Ok::<_, Refusal>(shown_users(span, ids, shows, |id| Profile::read(facts, id)))
+        let shows = |id| facts.exists(id) && (named.is_none() || is_shown(&viewer, id));
+        Ok::<_, Refusal>(shown_users(&page, ids, shows, |id| Profile::read(facts, id)))
     });
-    Ok(page_of_users(&asked, found.await??))
+    Ok(page_of_users(&asked, &found.await??))
 }
 
 /// Whether a list of all users shows a user to the viewer. Those whose account waits for approval are shown to nobody.
 fn is_shown<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, id: UserId) -> bool {
-    let is_pending = |account: Account| account.state == AccountState::Pending;
-    viewer.visible_user(id) && !viewer.facts().account(id).is_some_and(is_pending)
+    viewer.visible_user(id) && viewer.facts().is_active(id)
 }
 
 /// The ids of a span among `users` users.

@@ -1,6 +1,6 @@
 //! Compares conversations with the model.
 
-use feed::{Cursor, Page, UserId};
+use feed::{Page, UserId};
 
 use crate::run::Run;
 
@@ -8,8 +8,8 @@ impl Run {
     pub(super) fn check_conversations(&self, user: u32) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let expected = self.model.feed.conversations(user);
-        let all = Page { cursor: Cursor::Newest, limit: 1_000_000 };
-        let found = viewer.conversations(&all).conversations.items;
+        let all = Page::newest(1_000_000);
+        let found = viewer.conversations(&all).items;
         assert_eq!(found, expected, "conversations of {user}");
     }
 }

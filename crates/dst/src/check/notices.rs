@@ -2,10 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use feed::{
-    Cursor, DueWork, Notification, NotificationFilter, NotificationId, NotificationPage, Page,
-    PostId, Stamp, UserId,
-};
+use feed::{Cursor, DueWork, Notification, NotificationFilter, Page, PostId, Stamp, UserId};
 
 use crate::model::{ModelOptions, ms_of};
 use crate::run::Run;
@@ -17,8 +14,8 @@ impl Run {
     /// All notifications of a user who is not deleted.
     pub(super) fn check_notifications(&self, user: u32) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
-        let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 1_000_000 };
-        let found = viewer.notifications(&page, &NotificationFilter::default()).found.items;
+        let page = Page::newest(1_000_000);
+        let found = viewer.notifications(&page, &NotificationFilter::default()).items;
         assert_eq!(found, self.model.feed.notifications(user), "notices of {user}");
         for shown in found.iter().take(20) {
             assert_eq!(viewer.notification(shown.id), Some(*shown), "a notice of {user}");
@@ -28,36 +25,24 @@ impl Run {
     /// Some pages of notifications, from `page` on in its direction.
     pub(super) fn check_notification_pages(&self, user: u32, page: &Page) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
-        let of_post = |post: PostId| NotificationId(post.0);
-        let (first, is_up) = match page.cursor {
-            Cursor::Newest => (Cursor::Newest, false),
-            Cursor::Before(post) => (Cursor::Before(of_post(post)), false),
-            Cursor::After(post) => (Cursor::After(of_post(post)), true),
-        };
-        let (mut found, mut cursor) = (Vec::new(), first);
+        let (is_up, mut found, mut next) = (page.is_up, Vec::new(), *page);
         // Up to where all was read; nothing if there is no more.
         let mut end = None;
         for _ in 0..PAGES_MAX {
-            let next = Page { cursor, limit: page.limit };
-            let NotificationPage { found: read, end: stopped } =
-                viewer.notifications(&next, &NotificationFilter::default());
+            let read = viewer.notifications(&next, &NotificationFilter::default());
             assert!(read.items.len() <= page.limit, "a page of {user} has {}", read.items.len());
-            let last = if is_up { read.items.first() } else { read.items.last() };
-            end = stopped.or(last.map(|found| found.id)).filter(|_| read.more);
-            assert_eq!(end.is_some(), read.more, "a page of {user} without rows is the last one");
+            end = read.next;
             found.extend(read.items);
             let Some(last) = end else { break };
-            let next = if is_up { Cursor::After(last) } else { Cursor::Before(last) };
-            assert_ne!(next, cursor, "the pages of {user} go on");
-            cursor = next;
+            let cursor = if is_up { Cursor::After(last) } else { Cursor::Before(last) };
+            let before = std::mem::replace(&mut next, Page::at(cursor, page.limit));
+            assert_ne!(next, before, "the pages of {user} go on");
         }
         let is_read = |shown: &Notification| {
-            let is_after_first = match first {
-                Cursor::Newest => true,
-                Cursor::Before(before) => shown.id < before,
-                Cursor::After(after) => shown.id > after,
-            };
-            is_after_first && end.is_none_or(|end| (shown.id <= end) == is_up || shown.id == end)
+            let id = shown.id.0;
+            let is_after_first = page.below.is_none_or(|below| id < below)
+                && page.above.is_none_or(|above| id > above);
+            is_after_first && end.is_none_or(|end| (id <= end) == is_up || id == end)
         };
         let mut expected = self.model.feed.notifications(user);
         expected.retain(is_read);

@@ -20,8 +20,9 @@ impl Run {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let found = tagged::posts(&viewer, &query, page);
         let wanted = self.model.feed.tagged(user, texts.each_ref().map(Vec::as_slice), page);
-        if found.end.is_none() {
-            assert_eq!(found.posts, wanted, "{query:?} of {user}, {page:?}");
+        let ended_early = found.next.is_some() && found.items.len() < page.limit;
+        if !ended_early {
+            assert_eq!(found, wanted, "{query:?} of {user}, {page:?}");
         }
     }
 }

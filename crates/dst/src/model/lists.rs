@@ -92,7 +92,9 @@ impl Feed {
             let is_known = boost.is_recent && is_member(boost.author);
             let is_shown = |other: u32| is_member(other) && !self.hides_boosts(user, other);
             let is_earlier = boost.earlier.iter().any(|other| is_shown(*other));
-            return is_shown(post.author) && !is_known && !is_earlier;
+            let is_wanted = !self.users[boost.author as usize].deleted
+                && self.wants_boosts_of(user, boost.author);
+            return is_wanted && is_shown(post.author) && !is_known && !is_earlier;
         }
         let is_wanted = post.reply_to.is_none_or(|to| {
             to == user

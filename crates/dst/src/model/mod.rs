@@ -154,23 +154,20 @@ fn is_of_node(command: &Command) -> bool {
 
 /// A page of `newest_first`, which has all items.
 pub(crate) fn page_of(newest_first: impl Iterator<Item = u64>, page: &Page) -> PageOf<PostId> {
-    use ::feed::Cursor;
-    let mut items: Vec<u64> = match page.cursor {
-        Cursor::Newest => newest_first.take(page.limit + 1).collect(),
-        Cursor::Before(PostId(before)) => {
-            newest_first.skip_while(|id| *id >= before).take(page.limit + 1).collect()
-        }
-        Cursor::After(PostId(after)) => {
-            let mut all: Vec<u64> = newest_first.take_while(|id| *id > after).collect();
-            all.drain(..all.len().saturating_sub(page.limit + 1));
-            let more = all.len() > page.limit;
-            if more {
-                all.remove(0);
-            }
-            return PageOf { items: all.into_iter().map(PostId).collect(), more };
-        }
+    let below = newest_first.skip_while(|id| page.below.is_some_and(|below| *id >= below));
+    let within = below.take_while(|id| page.above.is_none_or(|above| *id > above));
+    let mut items: Vec<PostId> = match page.is_up {
+        true => within.map(PostId).collect(),
+        false => within.take(page.limit + 1).map(PostId).collect(),
     };
-    let more = items.len() > page.limit;
-    items.truncate(page.limit);
-    PageOf { items: items.into_iter().map(PostId).collect(), more }
+    let surplus = items.len().saturating_sub(page.limit);
+    let last = if page.is_up {
+        drop(items.drain(..surplus));
+        items.first()
+    } else {
+        items.truncate(page.limit);
+        items.last()
+    };
+    let next = last.filter(|_| surplus > 0).map(|last| last.0);
+    PageOf { items, next }
 }

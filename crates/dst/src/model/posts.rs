@@ -322,11 +322,9 @@ impl Feed {
 
     /// A page of the posts that mention `user`.
     pub(crate) fn mentions(&self, user: u32, page: &Page) -> PageOf<PostId> {
-        let newest_first = self
-            .posts
-            .iter()
-            .rev()
-            .filter(|(_, post)| post.mentions.contains(&user) && post.author != user);
+        let newest_first = self.posts.iter().rev().filter(|(id, post)| {
+            post.mentions.contains(&user) && post.author != user && self.notified(user, **id)
+        });
         page_of(newest_first.map(|(id, _)| *id), page)
     }
 }

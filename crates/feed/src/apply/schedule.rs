@@ -3,7 +3,6 @@
 use rows::Stamp;
 
 use super::post;
-use crate::accounts::AccountState;
 use crate::command::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
@@ -72,8 +71,7 @@ pub(super) fn publish(
     let Some(post) = scheduled else { return };
     txn.remove_scheduled(user, id, &post);
     let draft = post.draft;
-    let account = txn.facts().account(user);
-    let is_active = account.is_none_or(|account| account.state == AccountState::Active);
+    let is_active = txn.facts().is_active(user);
     // What the pictures of a deleted user are is as it was: they are removed with the user.
     let exists = txn.facts().exists(user);
     let published =

@@ -27,6 +27,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.account(user).filter(|account| account.state == AccountState::Active)
     }
 
+    /// Whether the account of a user, who need not have one, neither waits for approval nor is disabled.
+    #[must_use]
+    pub fn is_active(&self, user: UserId) -> bool {
+        self.account(user).is_none_or(|account| account.state == AccountState::Active)
+    }
+
     /// Whether the account of a user is disabled: they and what they made are shown to no other user.
     #[must_use]
     pub fn is_disabled(&self, user: UserId) -> bool {

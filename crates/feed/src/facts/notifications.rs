@@ -115,8 +115,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 /// Whether users who want to know of posts by `author` are notified of this one: it is no boost, no reply to others, and not
 /// direct, since a direct post that is for them mentions them.
 pub(crate) fn notifies(author: UserId, listed: Listed) -> bool {
-    let is_for_others = listed.reply_to().is_some_and(|to| to != author);
-    !listed.is_boost() && !is_for_others && listed.visibility() != Visibility::Direct
+    !listed.is_boost() && !listed.is_reply_by(author) && listed.visibility() != Visibility::Direct
 }
 
 impl Txn<'_> {

@@ -10,6 +10,7 @@ use super::{Facts, Txn};
 use crate::ids::{PostId, UserId};
 use crate::index;
 use crate::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
+use crate::page::Item;
 use crate::tag::Tag;
 use crate::write;
 
@@ -20,6 +21,12 @@ pub struct UserTag {
     pub tag: Tag,
     /// Since when; also its id.
     pub since: Stamp,
+}
+
+impl Item for UserTag {
+    fn id(&self) -> u64 {
+        self.since.0
+    }
 }
 
 /// A post with a hashtag, and its author.

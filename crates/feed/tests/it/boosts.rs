@@ -4,8 +4,8 @@ use crate::support::{World, block, follow, id, mute, register, unfollow};
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
 use feed::timeline::gather;
 use feed::{
-    Boost, Command, Cursor, Done, Draft, Effect, Notice, Outcome, Page, Patch, PostChange,
-    PostCounts, PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
+    Boost, Command, Done, Draft, Effect, Notice, Outcome, Page, Patch, PostChange, PostCounts,
+    PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,
 };
 
 fn react(user: u32, post: PostId, on: bool) -> Command {
@@ -29,8 +29,8 @@ fn publish(world: &mut World, author: u32, visibility: Visibility) -> PostId {
 /// The home timeline of a user, newest first.
 fn home(world: &World, user: u32) -> Vec<PostId> {
     let (facts, user) = (world.facts(), UserId(user));
-    let page = Page { cursor: Cursor::Newest, limit: 100 };
-    gather(facts, user, &facts.home_authors(user), &page).posts.items
+    let page = Page::newest(100);
+    gather(facts, user, &facts.home_authors(user), &page).items
 }
 
 #[test]

@@ -3,12 +3,10 @@
 use crate::support::{World, block, id};
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
 use feed::limits::{CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX};
-use feed::{
-    Command, Cursor, Done, Draft, Page, PostId, PostText, Refusal, UserId, Viewer, Visibility,
-};
+use feed::{Command, Done, Draft, Page, PostId, PostText, Refusal, UserId, Viewer, Visibility};
 use rows::{NameTable, Rows as _, SetTable, Span};
 
-const ALL: Page = Page { cursor: Cursor::Newest, limit: 1_000 };
+const ALL: Page = Page::newest(1_000);
 
 impl World {
     fn send(&mut self, author: u32, text: &str, parent: Option<PostId>) -> PostId {
@@ -40,7 +38,7 @@ impl World {
     /// The conversations of a user: first and last post, and whether it is unread.
     fn conversations(&self, user: u32) -> Vec<(PostId, PostId, bool)> {
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
-        let all = viewer.conversations(&ALL).conversations.items;
+        let all = viewer.conversations(&ALL).items;
         for found in &all {
             assert_eq!(viewer.conversation(found.first), Some(*found));
         }
@@ -71,7 +69,7 @@ fn a_conversation_is_a_thread_of_direct_posts_for_those_who_see_a_post_of_it() {
     assert_eq!(world.conversations(0), [(other, other, false), (one, two, true)]);
     let note = world.send(2, "to myself, @cy", None);
     assert_eq!(world.conversations(2)[0], (note, note, false));
-    assert_eq!(Viewer::new(world.facts(), None).conversations(&ALL).conversations.items, []);
+    assert_eq!(Viewer::new(world.facts(), None).conversations(&ALL).items, []);
 }
 
 #[test]

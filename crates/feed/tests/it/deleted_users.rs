@@ -9,9 +9,9 @@ use crate::support::{
 use feed::thread::{ancestors, descendants};
 use feed::timeline::gather;
 use feed::{
-    Command, Counts, Cursor, Done, Draft, Effect, Facts, Idempotency, Listed, Name, Outcome, Page,
-    Patch, Post, PostChange, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable,
-    Span, StampedCommand, StoryChange, StoryId, Txn, User, UserChange, UserEdit, UserId, Viewer,
+    Command, Counts, Done, Draft, Effect, Facts, Idempotency, Listed, Name, Outcome, Page, Patch,
+    Post, PostChange, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span,
+    StampedCommand, StoryChange, StoryId, Txn, User, UserChange, UserEdit, UserId, Viewer,
     Visibility, apply, limits,
 };
 use proptest::prelude::*;
@@ -480,7 +480,7 @@ fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
         SetTable::FollowRequests,
     ];
     let lists = lists.map(people);
-    let page = Page { cursor: Cursor::Newest, limit: 1_000 };
+    let page = Page::newest(1_000);
     let authors = facts.home_authors(user);
     let home = gather(facts, user, &authors, &page);
     let mut mentions = facts.mentions_of(user, Span::ALL);

@@ -7,11 +7,13 @@ use feed::follow_options::FollowWith;
 use feed::timeline::{gather, gather_within};
 use feed::{
     Bio, Command, Cursor, Draft, DueWork, Facts, Handle, Name, Page, PageOf, Patch, PostId,
-    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, Visible, apply,
+    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
 };
 use proptest::prelude::*;
 use rows::{Stamp, StampClock};
 use testkit::MemoryRows;
+
+use crate::support::page_of;
 
 const PEOPLE: u32 = 5;
 
@@ -114,16 +116,7 @@ impl History {
     }
 
     fn page(&self, reader: u32, page: &Page) -> PageOf<PostId> {
-        let home = self.home(reader);
-        let mut items: Vec<PostId> = match page.cursor {
-            Cursor::Newest => home,
-            Cursor::Before(before) => home.into_iter().filter(|post| *post < before).collect(),
-            Cursor::After(after) => home.into_iter().rev().filter(|post| *post > after).collect(),
-        };
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        items.sort_by(|one, other| other.cmp(one));
-        PageOf { items, more }
+        page_of(self.home(reader), page)
     }
 }
 
@@ -285,11 +278,11 @@ proptest! {
             1 => Cursor::Before(around),
             _ => Cursor::After(around),
         };
-        let page = Page { cursor, limit };
+        let page = Page::at(cursor, limit);
         let facts = Facts::new(&rows);
         let authors = facts.home_authors(UserId(reader));
         let gathered = gather(facts, UserId(reader), &authors, &page);
-        prop_assert_eq!(gathered, Visible { posts: history.page(reader, &page), end: None });
+        prop_assert_eq!(gathered, history.page(reader, &page));
     }
 
     #[test]
@@ -302,23 +295,22 @@ proptest! {
         let facts = Facts::new(&rows);
         let authors = facts.home_authors(UserId(0));
         let page = |cursor| {
-            gather_within(facts, UserId(0), &authors, &Page { cursor, limit }, rows_max)
+            gather_within(facts, UserId(0), &authors, &Page::at(cursor, limit), rows_max)
         };
         let mut down: Vec<PostId> = Vec::new();
         let mut next = Some(Cursor::Newest);
         while let Some(cursor) = next {
-            let Visible { posts, end } = page(cursor);
-            down.extend(&posts.items);
-            let last = end.or(posts.items.last().copied());
-            next = last.filter(|_| posts.more).map(Cursor::Before);
+            let found = page(cursor);
+            down.extend(&found.items);
+            next = found.next.map(|next| Cursor::Before(PostId(next)));
         }
         prop_assert_eq!(&down, &history.home(0));
         let mut up: Vec<PostId> = Vec::new();
         let mut next = Some(Cursor::After(PostId(0)));
         while let Some(cursor) = next {
             let got = page(cursor);
-            up.splice(0..0, got.posts.items.iter().copied());
-            next = got.reach().map(Cursor::After);
+            up.splice(0..0, got.items.iter().copied());
+            next = got.next.map(|next| Cursor::After(PostId(next)));
         }
         prop_assert_eq!(&up, &history.home(0));
     }
@@ -352,8 +344,8 @@ fn pages_at_the_ends_of_the_id_range_are_empty_and_not_errors() {
     let (rows, _) = build(&[Step::Post(0, None, None, Visibility::Public)]);
     let facts = Facts::new(&rows);
     for cursor in [Cursor::Before(PostId(0)), Cursor::After(PostId(u64::MAX))] {
-        let page = Page { cursor, limit: 5 };
+        let page = Page::at(cursor, 5);
         let got = gather(facts, UserId(0), &HomeAuthors::default(), &page);
-        assert_eq!(got, Visible { posts: PageOf { items: vec![], more: false }, end: None });
+        assert_eq!(got, PageOf::default());
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::support::{World, block, follow, id, mute, register, unfollow, unmute};
+use crate::support::{World, block, follow, id, mute, page_of, register, unfollow, unmute};
 use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX, LISTS_MAX};
 use feed::{
     Command, Cursor, Done, Draft, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline,
-    ListTitle, Outcome, Page, PageOf, PostId, PostText, Reaction, Refusal, UserId, Visibility,
-    Visible, is_in_list, write,
+    ListTitle, Outcome, Page, PageOf, PostId, PostText, Reaction, Refusal, UserId, Viewer,
+    Visibility, is_in_list, write,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
@@ -210,12 +210,13 @@ impl History {
         let is_followed = |user: u32| self.follows.contains(&user) && !self.mutes.contains(&user);
         let shown = |post: &Posted| {
             if let Some((boosted, earlier)) = &post.boost {
-                // None if its author is being erased: then a reader does not see the boost.
-                let is_known = self.posts.get(boosted).is_some_and(|boosted| {
-                    let is_no_reply = boosted.to.is_none_or(|to| to == boosted.author);
-                    is_no_reply && is_member(boosted.author)
-                });
-                return !is_known && !earlier.iter().any(|user| is_member(*user));
+                // None if its author is being erased.
+                let Some(boosted) = self.posts.get(boosted) else { return false };
+                let is_no_reply = boosted.to.is_none_or(|to| to == boosted.author);
+                let is_known = is_no_reply && is_member(boosted.author);
+                return !self.mutes.contains(&boosted.author)
+                    && !is_known
+                    && !earlier.iter().any(|user| is_member(*user));
             }
             let is_wanted = |to: u32| match self.replies {
                 _ if to == 0 || to == post.author => true,
@@ -231,16 +232,7 @@ impl History {
     }
 
     fn page(&self, page: &Page) -> PageOf<PostId> {
-        let all = self.timeline();
-        let mut items: Vec<PostId> = match page.cursor {
-            Cursor::Newest => all,
-            Cursor::Before(before) => all.into_iter().filter(|post| *post < before).collect(),
-            Cursor::After(after) => all.into_iter().rev().filter(|post| *post > after).collect(),
-        };
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
-        items.sort_by(|one, other| other.cmp(one));
-        PageOf { items, more }
+        page_of(self.timeline(), page)
     }
 
     /// Whether a step is by a deleted user, or about one.
@@ -407,16 +399,16 @@ proptest! {
         let timeline = ListTimeline::new(facts, UserId(0), of_user).unwrap();
         let all = history.timeline();
         let around = all.iter().flat_map(|post| [Cursor::Before(*post), Cursor::After(*post)]);
+        let viewer = Viewer::new(facts, Some(UserId(0)));
         for cursor in around.chain([Cursor::Newest, Cursor::After(PostId(0))]) {
-            let page = Page { cursor, limit };
-            let Visible { posts, end } = timeline.posts(facts, &page);
-            prop_assert_eq!((posts, end), (history.page(&page), None), "{:?}", page);
+            let page = Page::at(cursor, limit);
+            prop_assert_eq!(timeline.posts(&viewer, &page), history.page(&page), "{:?}", page);
         }
         for (post, posted) in &history.posts {
             let author = UserId(posted.author);
             let span = feed::Span { low: post.0, high: post.0, ..feed::Span::ALL };
             let listed = facts.posts_by(author, span)[0];
-            let shown = is_in_list(facts, (UserId(0), of_user), author, listed);
+            let shown = is_in_list(&viewer, (UserId(0), of_user), author, listed);
             prop_assert_eq!(shown, all.contains(post), "{:?}", post);
         }
     }

@@ -13,8 +13,8 @@ use feed::profile::ProfileFilter;
 use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
-    Command, Cursor, Done, Draft, Facts, Handle, Mend, Page, Patch, PostId, PostText, Reaction,
-    Tag, UserId, Viewer, Visibility, Visible, profile, timeline,
+    Command, Cursor, Done, Draft, Facts, Handle, Mend, NotificationFilter, Page, PageOf, Patch,
+    PostId, PostText, Reaction, Tag, UserId, Viewer, Visibility, profile, timeline,
 };
 use rows::{
     NameTable, PointTable, PutRows as _, Rows, Scan as _, SetTable, Span, Stamp, Totals, Value,
@@ -119,19 +119,15 @@ fn pages(
     counted: &Counted<'_>,
     rows_max: usize,
     first: Cursor,
-    page: impl Fn(Cursor) -> Visible,
+    page: impl Fn(Cursor) -> PageOf<PostId>,
 ) -> (Vec<PostId>, Vec<PostId>) {
     let (mut all, mut ends, mut cursor) = (Vec::new(), Vec::new(), first);
     let is_up = matches!(first, Cursor::After(_));
     loop {
         let found = counted.within(rows_max, || page(cursor));
-        all.extend(&found.posts.items);
-        ends.extend(found.end);
-        if !found.posts.more {
-            break;
-        }
-        let last = if is_up { found.posts.items.first() } else { found.posts.items.last() };
-        let next = found.end.or(last.copied()).unwrap();
+        all.extend(&found.items);
+        let Some(next) = found.next.map(PostId) else { break };
+        ends.push(next);
         let after = if is_up { Cursor::After(next) } else { Cursor::Before(next) };
         assert_ne!(after, cursor, "the next page is another one");
         cursor = after;
@@ -150,7 +146,7 @@ fn check_tags(world: &World, query: &TagQuery, limit: usize, expect: &[u64], hid
         Cursor::After(PostId(0)),
         Cursor::After(PostId(expect.first().map_or(9, |first| first - 1))),
     ] {
-        let page = |cursor| tagged::posts(&viewer, query, &Page { cursor, limit });
+        let page = |cursor| tagged::posts(&viewer, query, &Page::at(cursor, limit));
         let (found, ends) = pages(&counted, TAG_ROWS_MAX, first, page);
         let found: Vec<_> = found.iter().map(|post| post.0).collect();
         assert_eq!(found, expect, "{query:?} {first:?}");
@@ -224,9 +220,9 @@ fn posts_that_the_query_leaves_out_end_a_page() {
         (query("x", "", "y"), 4_096 + 4_096 / 2, 0),
     ] {
         for cursor in [Cursor::Newest, Cursor::After(PostId(1))] {
-            let page = Page { cursor, limit: 20 };
+            let page = Page::at(cursor, 20);
             let found = counted.within(rows_max, || tagged::posts(&viewer, &query, &page));
-            assert_eq!(found.posts.items.len(), expect, "{query:?}");
+            assert_eq!(found.items.len(), expect, "{query:?}");
         }
     }
     check_tags(&world, &query("x", "", "y"), 20, &[], &[]);
@@ -284,7 +280,7 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
         let (facts, author) = (Facts::new(&counted), UserId(0));
         let viewer = Viewer::new(facts, Some(UserId(1)));
         for first in [Cursor::Newest, Cursor::After(PostId(0))] {
-            let page = |cursor| Page { cursor, limit: 9 };
+            let page = |cursor| Page::at(cursor, 9);
             let read = |span| facts.posts_by(author, span);
             let all = ProfileFilter::default();
             let of_profile = |cursor| profile::posts(&viewer, author, &page(cursor), &all, read);
@@ -359,22 +355,19 @@ fn no_number_of_other_posts_delays_the_public_timeline() {
     let viewer = Viewer::new(Facts::new(&counted), Some(UserId(2)));
     let newest_first: Vec<_> = shown.iter().rev().copied().collect();
     for cursor in [Cursor::Newest, Cursor::After(PostId(0))] {
-        let page = Page { cursor, limit: 3 };
+        let page = Page::at(cursor, 3);
         let found = counted.within(8, || post_lists::posts(&viewer, PublicList::Posts, &page));
-        assert_eq!(
-            (found.posts.items, found.posts.more, found.end),
-            (newest_first.clone(), false, None)
-        );
+        assert_eq!((found.items, found.next), (newest_first.clone(), None));
     }
-    let page = Page { cursor: Cursor::Newest, limit: 1 };
+    let page = Page::newest(1);
     let found = counted.within(8, || post_lists::posts(&viewer, PublicList::Posts, &page));
-    assert_eq!((found.posts.items, found.posts.more), (vec![own_thread], true));
+    assert_eq!((found.items, found.next.is_some()), (vec![own_thread], true));
     world.run(Command::DeletePost { post: own_thread }).unwrap();
     world.run(mute(2, 0, None)).unwrap();
     let of = |world: &World, user| {
         let viewer = Viewer::new(world.facts(), user);
-        let page = Page { cursor: Cursor::Newest, limit: 9 };
-        post_lists::posts(&viewer, PublicList::Posts, &page).posts.items
+        let page = Page::newest(9);
+        post_lists::posts(&viewer, PublicList::Posts, &page).items
     };
     assert_eq!(of(&world, Some(UserId(2))), []);
     assert_eq!(of(&world, None), newest_first[1..]);
@@ -416,12 +409,12 @@ fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
     let boost = Command::React { user: id(1), post: shown, reaction: Reaction::Boost, on: true };
     world.run(boost).unwrap();
     let enabled = shared_rows(&world);
-    let page = Page { cursor: Cursor::Newest, limit: 3 };
+    let page = Page::newest(3);
     let posts = |world: &World| {
         let counted = Counted::new(world);
         let viewer = Viewer::new(Facts::new(&counted), Some(UserId(2)));
         let found = counted.within(3, || post_lists::posts(&viewer, PublicList::Posts, &page));
-        (found.posts.items, found.posts.more)
+        (found.items, found.next.is_some())
     };
     world.set_account(1, AccountState::Disabled);
     world.relist();
@@ -491,10 +484,10 @@ fn a_profile_without_replies_and_boosts_passes_over_thousands_of_them() {
     for cursor in [Cursor::Newest, Cursor::After(PostId(0))] {
         for reader in [None, Some(UserId(2))] {
             let viewer = Viewer::new(facts, reader);
-            let page = Page { cursor, limit: 20 };
+            let page = Page::at(cursor, 20);
             let read = |span| facts.posts_by(author, span);
             let found = profile::posts(&viewer, author, &page, &filter, read);
-            assert_eq!((found.posts.items, found.end), (vec![one], None), "{cursor:?}");
+            assert_eq!((found.items, found.next), (vec![one], None), "{cursor:?}");
         }
     }
 }
@@ -535,9 +528,9 @@ fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
         let (mut found, mut pages) = (Vec::new(), 0);
         let mut cursor = if up { Cursor::After(PostId(0)) } else { Cursor::Newest };
         loop {
-            let page = Page { cursor, limit: 40 };
+            let page = Page::at(cursor, 40);
             let read = counted.within(3 * ROWS_MAX, || viewer.conversations(&page));
-            let items = read.conversations.items.iter();
+            let items = read.items.iter();
             let mut of_page: Vec<_> =
                 items.map(|Conversation { first, last, .. }| (*first, *last)).collect();
             if up {
@@ -545,9 +538,8 @@ fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
             }
             pages += 1;
             assert!(up || pages > 1 || of_page.len() == 40, "the long one leaves room for others");
-            let end = read.end.or(of_page.last().map(|(_, last)| *last));
             found.extend(of_page);
-            match end.filter(|_| read.conversations.more) {
+            match read.next.map(PostId) {
                 Some(end) if up => cursor = Cursor::After(end),
                 Some(end) => cursor = Cursor::Before(end),
                 None => break,
@@ -560,6 +552,41 @@ fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
         assert!(pages <= 20, "{pages} pages");
     }
     assert_eq!(viewer.conversation(friend).map(|found| found.last), Some(friend));
-    let page = Page { cursor: Cursor::Before(strange[0]), limit: 20 };
-    assert_eq!(viewer.direct_posts(&page).posts.items, [friend]);
+    let page = Page::at(Cursor::Before(strange[0]), 20);
+    assert_eq!(viewer.direct_posts(&page).items, [friend]);
+}
+
+#[test]
+fn notifications_that_are_not_shown_end_no_page_and_are_named_by_none() {
+    for step_ms in [0, 1] {
+        let (mut world, _) = muted();
+        let mut shown = vec![world.post(0, "@cy first").0];
+        let mut hidden = HashSet::new();
+        for _ in 0..2 {
+            for _ in 0..6_000 {
+                world.now_ms += step_ms;
+                world.now_ms -= 1;
+                hidden.insert(world.post(1, "@cy again").0);
+            }
+            shown.push(world.post(0, "@cy and then").0);
+        }
+        let counted = Counted::new(&world);
+        let viewer = Viewer::new(Facts::new(&counted), Some(UserId(2)));
+        for filter in [
+            NotificationFilter::default(),
+            NotificationFilter { by: Some(UserId(0)), ..NotificationFilter::default() },
+        ] {
+            for first in [Cursor::Newest, Cursor::After(PostId(0))] {
+                let page = |cursor| {
+                    let found = viewer.notifications(&Page::at(cursor, 9), &filter);
+                    found.filter_map(|found| Some(PostId(found.id.0)))
+                };
+                let (found, ends) = pages(&counted, 3 * ROWS_MAX, first, page);
+                assert_eq!(found.iter().map(|post| post.0).collect::<Vec<_>>(), shown);
+                let is_named = |end: &PostId| hidden.contains(&end.0) && !is_border(end.0, 12);
+                assert!(!ends.iter().any(is_named), "{ends:?}");
+                assert!(ends.len() > 1, "a page ends early");
+            }
+        }
+    }
 }

@@ -5,8 +5,8 @@ use feed::follow_options::{FollowOptions, FollowWith};
 use feed::limits::{EDIT_NOTICES_MAX, FOLLOW_OPTIONS_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX};
 use feed::{
     Command, Cursor, Done, Draft, Due, DueWork, Effect, Input, Notice, NoticeKind,
-    NotificationFilter, NotificationId, NotificationPage, Page, Patch, PostId, PostText, Reaction,
-    Refusal, UserEdit, UserId, Viewer, Visibility,
+    NotificationFilter, NotificationId, Page, Patch, PostId, PostText, Reaction, Refusal, UserEdit,
+    UserId, Viewer, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -66,17 +66,18 @@ impl World {
         let (mut found, mut pages) = (Vec::new(), 0);
         let mut cursor = if up { Cursor::After(NotificationId(0)) } else { Cursor::Newest };
         loop {
-            let NotificationPage { found: page, end: stopped } =
-                viewer.notifications(&Page { cursor, limit }, &NotificationFilter::default());
-            assert!(page.items.len() == limit || !page.more, "only the last page is short");
+            let page =
+                viewer.notifications(&Page::at(cursor, limit), &NotificationFilter::default());
+            assert!(
+                page.items.len() == limit || page.next.is_none(),
+                "only the last page is short"
+            );
             let ids = page.items.iter().map(|found| found.id.0);
             let ids: Vec<_> = if up { ids.rev().collect() } else { ids.collect() };
             found.extend(ids);
-            let end = if up { page.items.first() } else { page.items.last() };
-            let end = stopped.or(end.map(|found| found.id));
             pages += 1;
             assert!(pages < 10_000, "the pages have an end");
-            match end.filter(|_| page.more) {
+            match page.next.map(NotificationId) {
                 Some(end) if up => cursor = Cursor::After(end),
                 Some(end) => cursor = Cursor::Before(end),
                 None => return found,
@@ -216,9 +217,8 @@ fn pages_have_every_post_once_however_many_replies_are_between() {
         expected.push(world.post(2, "to @ada").0);
     }
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
-    let first = viewer
-        .notifications(&Page { cursor: Cursor::Newest, limit: 20 }, &NotificationFilter::default());
-    assert_eq!(first.found.items.len(), 20, "a page is full whatever is between");
+    let first = viewer.notifications(&Page::newest(20), &NotificationFilter::default());
+    assert_eq!(first.items.len(), 20, "a page is full whatever is between");
     for limit in [1, 2, 7, 40, 5_000] {
         assert_eq!(world.pages(0, limit, true), expected, "limit {limit}");
         let down: Vec<_> = expected.iter().rev().copied().collect();
@@ -280,9 +280,8 @@ fn who_boosted_a_post_is_notified_of_an_edit_after_a_quiet_hour() {
     world.edit(post, "five");
     assert_eq!(notify_of_edits(&mut world), 0, "soon after another one");
     let viewer = Viewer::new(world.facts(), Some(UserId(last)));
-    let page = viewer
-        .notifications(&Page { cursor: Cursor::Newest, limit: 1 }, &NotificationFilter::default());
-    let notification = page.found.items[0].id;
+    let page = viewer.notifications(&Page::newest(1), &NotificationFilter::default());
+    let notification = page.items[0].id;
     world.run(Command::DismissNotification { user: id(last), notification }).unwrap();
     assert_eq!(world.notices(last), []);
     world.now_ms += HOUR_MS;
@@ -379,11 +378,14 @@ fn a_filter_of_notifications_finds_what_is_below_many_others() {
     let late = world.post(2, "@ada late");
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
     let of = |cursor, limit, kinds: Option<&[NoticeKind]>, by: Option<u32>| {
-        let filter = NotificationFilter { kinds: kinds.map(<[_]>::to_vec), by: by.map(UserId) };
-        let page = viewer.notifications(&Page { cursor, limit }, &filter);
-        assert_eq!(page.end, None);
-        let notices: Vec<_> = page.found.items.iter().map(|found| found.notice).collect();
-        (notices, page.found.more)
+        let filter = NotificationFilter {
+            kinds: kinds.map(<[_]>::to_vec),
+            by: by.map(UserId),
+            ..Default::default()
+        };
+        let page = viewer.notifications(&Page::at(cursor, limit), &filter);
+        let notices: Vec<_> = page.items.iter().map(|found| found.notice).collect();
+        (notices, page.next.is_some())
     };
     let (newest, oldest) = (Cursor::Newest, Cursor::After(NotificationId(0)));
     let (favourite, mention) = (Notice::Favourite(mine), Notice::Mention);

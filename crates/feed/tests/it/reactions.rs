@@ -19,9 +19,9 @@ fn favourite(world: &mut World, user: u32, post: PostId) -> Outcome {
 }
 
 fn newest_id(world: &World, user: u32) -> NotificationId {
-    let page = Page { cursor: Cursor::Newest, limit: 1 };
+    let page = Page::newest(1);
     let viewer = Viewer::new(world.facts(), Some(UserId(user)));
-    viewer.notifications(&page, &NotificationFilter::default()).found.items[0].id
+    viewer.notifications(&page, &NotificationFilter::default()).items[0].id
 }
 
 fn stored_notices(world: &World, user: u32) -> usize {
@@ -161,11 +161,11 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
     loop {
-        let page = Page { cursor, limit: 1 };
-        let page = viewer.notifications(&page, &NotificationFilter::default()).found;
+        let page = Page::at(cursor, 1);
+        let page = viewer.notifications(&page, &NotificationFilter::default());
         found.extend(page.items.iter().copied());
         cursor = Cursor::Before(page.items[0].id);
-        if !page.more {
+        if page.next.is_none() {
             break;
         }
     }

@@ -2,10 +2,7 @@
 
 use crate::support::{World, answer, block, follow, id, lock, unfollow};
 use feed::limits::FOLLOWING_MAX;
-use feed::{
-    Command, Counts, Cursor, Done, Effect, Notice, NotificationFilter, NotificationId, Outcome,
-    Page, Refusal,
-};
+use feed::{Command, Counts, Done, Effect, Notice, NotificationFilter, Outcome, Page, Refusal};
 use feed::{SetTable, Span, Txn, UserId, Viewer};
 
 const ADA: UserId = UserId(0);
@@ -26,8 +23,8 @@ fn state(world: &World) -> (bool, bool) {
 
 fn notices(world: &World) -> Vec<(UserId, Notice)> {
     let viewer = Viewer::new(world.facts(), Some(ADA));
-    let page: Page<NotificationId> = Page { cursor: Cursor::Newest, limit: 100 };
-    let found = viewer.notifications(&page, &NotificationFilter::default()).found.items.into_iter();
+    let page = Page::newest(100);
+    let found = viewer.notifications(&page, &NotificationFilter::default()).items.into_iter();
     found.map(|found| (found.actor, found.notice)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Stories: who sees them and for how long, the stories home against its definition, and sweeping.
 
-use crate::support::{DAY_MS, World, befriend, id, register, unfriend, view};
+use crate::support::{DAY_MS, World, befriend, id, page_of, register, unfriend, view};
 use feed::stories::{StoryRef, gather};
 use feed::{
     Command, Cursor, Done, DueWork, Effect, Facts, Outcome, Page, PageOf, Refusal, StampedCommand,
@@ -17,19 +17,14 @@ fn friends() -> World {
     world
 }
 
-fn home(
-    facts: Facts<'_, MemoryRows>,
-    reader: u32,
-    now_ms: u64,
-    page: &Page<StoryId>,
-) -> PageOf<StoryRef> {
+fn home(facts: Facts<'_, MemoryRows>, reader: u32, now_ms: u64, page: &Page) -> PageOf<StoryRef> {
     gather(&facts.friends_all(UserId(reader)), page, |friend, span, found| {
         found.extend(facts.live_stories_by(friend, now_ms, span));
     })
 }
 
-fn newest(limit: usize) -> Page<StoryId> {
-    Page { cursor: Cursor::Newest, limit }
+fn newest(limit: usize) -> Page {
+    Page::newest(limit)
 }
 
 #[test]
@@ -314,7 +309,7 @@ impl History {
     }
 
     /// The stories home by its definition.
-    fn page(&self, reader: u32, page: &Page<StoryId>) -> PageOf<StoryRef> {
+    fn page(&self, reader: u32, page: &Page) -> PageOf<StoryRef> {
         let visible = self.live().filter(|plain| self.are_friends(reader, plain.author));
         let visible = visible.map(|plain| StoryRef {
             story: plain.story,
@@ -322,19 +317,8 @@ impl History {
             expires_ms: plain.expires_ms,
         });
         let mut items: Vec<StoryRef> = visible.collect();
-        items.sort_by_key(|item| item.story);
-        match page.cursor {
-            Cursor::Newest => items.reverse(),
-            Cursor::Before(before) => {
-                items.retain(|item| item.story < before);
-                items.reverse();
-            }
-            Cursor::After(after) => items.retain(|item| item.story > after),
-        }
-        let more = items.len() > page.limit;
-        items.truncate(page.limit);
         items.sort_by_key(|item| std::cmp::Reverse(item.story));
-        PageOf { items, more }
+        page_of(items, page)
     }
 
     /// Every read of single stories and users returns what the model says.
@@ -410,7 +394,7 @@ proptest! {
             1 => Cursor::Before(around),
             _ => Cursor::After(around),
         };
-        let page = Page { cursor, limit };
+        let page = Page::at(cursor, limit);
         let gathered = home(history.world.facts(), reader, history.world.now_ms, &page);
         prop_assert_eq!(gathered, history.page(reader, &page));
     }

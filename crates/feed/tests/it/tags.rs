@@ -4,8 +4,8 @@ use crate::support::{World, block, feature, follow_tag, id, mute, unblock, unmut
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_TAGS_MAX};
 use feed::tagged::{self, TagQuery};
 use feed::{
-    Command, Cursor, Done, Draft, Effect, Input, Page, PageOf, Patch, PostId, PostText, Refusal,
-    Remains, Tag, UserId, Viewer, Visibility, Visible,
+    Batch, Command, Cursor, Done, Draft, Effect, Input, Order, Page, PageOf, Patch, PostId,
+    PostText, Refusal, Remains, Shown, Span, Tag, UserId, Viewer, Visibility, merged, scan,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
@@ -28,14 +28,12 @@ fn publish(world: &mut World, author: u32, words: &str, visibility: Visibility) 
 
 fn read(world: &World, reader: Option<u32>, query: &TagQuery, page: &Page) -> PageOf<PostId> {
     let viewer = Viewer::new(world.facts(), reader.map(UserId));
-    let found = tagged::posts(&viewer, query, page);
-    assert_eq!(found.end, None);
-    found.posts
+    tagged::posts(&viewer, query, page)
 }
 
 /// All posts with a hashtag as a reader sees them.
 fn all(world: &World, reader: Option<u32>, name: &str) -> Vec<PostId> {
-    let page = Page { cursor: Cursor::Newest, limit: 100 };
+    let page = Page::newest(100);
     read(world, reader, &TagQuery::of(tag(name)), &page).items
 }
 
@@ -111,7 +109,7 @@ fn a_timeline_combines_hashtags() {
         let tags = |names: &str| names.split_whitespace().map(tag).collect::<Vec<_>>();
         let query =
             TagQuery { any: tags(any), all: tags(every), none: tags(none), only_pictures: false };
-        let page = Page { cursor: Cursor::Newest, limit: 10 };
+        let page = Page::newest(10);
         let expect: Vec<_> = expect.into_iter().map(|index: usize| posts[index]).collect();
         assert_eq!(read(&world, None, &query, &page).items, expect, "{query:?}");
     }
@@ -197,50 +195,42 @@ fn a_user_follows_a_bounded_number_of_hashtags_until_they_are_erased() {
     assert_eq!(followed(&world, 1), ["theirs"]);
 }
 
-/// A page of a list of ids, of which some are not shown, as far as `rows` of them say.
-fn page_of(list: &[(u64, bool)], page: &Page, rows: usize) -> Visible {
-    let is_on = |id: &u64| match page.cursor {
-        Cursor::Newest => true,
-        Cursor::Before(before) => *id < before.0,
-        Cursor::After(after) => *id > after.0,
-    };
-    let mut rest: Vec<_> = list.iter().filter(|(id, _)| is_on(id)).collect();
-    if !matches!(page.cursor, Cursor::After(_)) {
-        rest.reverse();
+/// A source of a list of ids, of which some are not shown, as far as `rows` of them say at a time.
+fn source(list: &[(u64, bool)], rows: usize) -> impl Fn(Span) -> Batch<PostId> {
+    move |span| {
+        let is_on = |id: &u64| (span.low..=span.high).contains(id);
+        let mut rest: Vec<_> = list.iter().filter(|(id, _)| is_on(id)).collect();
+        if span.order == Order::Descending {
+            rest.reverse();
+        }
+        let rows = rows.min(span.limit);
+        let read = rest.iter().take(rows).filter(|(_, is_shown)| *is_shown);
+        let items = read.map(|(id, _)| PostId(*id)).collect();
+        let last = rest.get(rows - 1).filter(|_| rest.len() > rows).map(|(id, _)| *id);
+        Batch { items, last, rows }
     }
-    let read = rest.iter().take(rows).filter(|(_, is_shown)| *is_shown);
-    let mut found: Vec<_> = read.map(|(id, _)| PostId(*id)).collect();
-    found.truncate(page.limit + 1);
-    let is_cut = rest.len() > rows && found.len() <= page.limit;
-    let end = is_cut.then(|| PostId(rest[rows - 1].0));
-    let mut posts = PageOf::from_scan(found, page);
-    posts.more |= is_cut;
-    Visible { posts, end }
 }
 
 /// All posts from a cursor on, in the order of reading. A page upwards may reach up to `newest` and say that there are more.
 fn walk(
     first: Cursor,
     limit: usize,
-    newest: PostId,
-    read: impl Fn(&Page) -> Visible,
+    newest: u64,
+    read: impl Fn(&Page) -> PageOf<PostId>,
 ) -> Vec<PostId> {
-    let (mut all, mut page) = (Vec::new(), Page { cursor: first, limit });
+    let (mut all, mut page) = (Vec::new(), Page::at(first, limit));
     loop {
-        let Visible { posts: PageOf { mut items, more }, end } = read(&page);
+        let PageOf { mut items, next } = read(&page);
         assert!(items.len() <= limit && items.is_sorted_by(|one, other| one > other), "{items:?}");
-        let is_up = matches!(page.cursor, Cursor::After(_));
-        if is_up {
+        if page.is_up {
             items.reverse();
         }
         all.extend(&items);
-        if !more || is_up && end == Some(newest) {
-            return all;
-        }
-        let next = end.or(items.last().copied()).expect("a page with more posts has an end");
-        let next = if is_up { Cursor::After(next) } else { Cursor::Before(next) };
-        assert_ne!(next, page.cursor, "no progress");
-        page.cursor = next;
+        let Some(next) = next.filter(|next| !page.is_up || *next != newest) else { return all };
+        let next = if page.is_up { Cursor::After(next) } else { Cursor::Before(next) };
+        let next = Page::at(next, limit);
+        assert_ne!(next, page, "no progress");
+        page = next;
     }
 }
 
@@ -252,7 +242,7 @@ fn pages_upwards_of_many_posts_within_a_second_skip_none() {
     let late = world.post(0, "#a");
     let (mut found, mut after) = (Vec::new(), PostId(0));
     loop {
-        let page = Page { cursor: Cursor::After(after), limit: 7 };
+        let page = Page::at(Cursor::After(after), 7);
         let mut page = read(&world, None, &TagQuery::of(tag("a")), &page);
         page.items.reverse();
         let Some(last) = page.items.last() else { break };
@@ -265,7 +255,7 @@ fn pages_upwards_of_many_posts_within_a_second_skip_none() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Pages of two lists, each of which may end early, in both directions. Posts after `newest` came while they were read.
+    /// Pages of two lists, reads of which may end early, in both directions. Posts after `newest` came while they were read.
     #[test]
     fn pages_of_two_lists_together_have_each_post_once(
         posts in prop::collection::btree_map(1..200_u64, 0..6_u8, 0..80),
@@ -280,14 +270,18 @@ proptest! {
         };
         let (one, other) = (list(0), list(1));
         let read = |page: &Page| {
-            let of_one = page_of(&one, page, rows.0);
-            of_one.merged(page_of(&other, page, rows.1), page, PostId(newest))
+            let mut other = merged(0..1, |_, span| source(&other, rows.1)(span));
+            let both = merged(0..2, |list, span| match list {
+                0 => source(&one, rows.0)(span),
+                _ => other(span),
+            });
+            scan(page, both, Shown::Yes).up_to(newest, page)
         };
         let shown = posts.iter().filter(|(id, kind)| **kind < 3 && **id <= newest);
         let mut expect: Vec<_> = shown.map(|(id, _)| PostId(*id)).collect();
-        prop_assert_eq!(walk(Cursor::After(PostId(0)), limit, PostId(newest), read), expect.clone());
+        prop_assert_eq!(walk(Cursor::After(PostId(0)), limit, newest, read), expect.clone());
         expect.reverse();
-        prop_assert_eq!(walk(Cursor::Newest, limit, PostId(newest), read), expect);
+        prop_assert_eq!(walk(Cursor::Newest, limit, newest, read), expect);
     }
 
     /// Against a list of all posts. Times between posts vary, so that pages upwards look for theirs.
@@ -334,9 +328,9 @@ proptest! {
                 Cursor::After(_) => drop(expect.drain(..expect.len().saturating_sub(limit))),
                 _ => expect.truncate(limit),
             }
-            let page = Page { cursor, limit };
+            let page = Page::at(cursor, limit);
             let found = read(&world, Some(2), &query, &page);
-            prop_assert_eq!((found.items, found.more), (expect, more), "{:?} {:?}", query, page);
+            prop_assert_eq!((found.items, found.next.is_some()), (expect, more), "{:?} {:?}", query, page);
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::support::{World, block, follow, id, unfollow};
 use feed::profile::ProfileFilter;
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Cursor, Done, Draft, Effect, Language, Listed, Page, Patch, PostChange, PostId,
-    PostText, Refusal, Span, UserId, Viewer, Visibility, Visible, Warning, profile, timeline,
+    Command, Cursor, Done, Draft, Effect, Language, Listed, Page, PageOf, Patch, PostChange,
+    PostId, PostText, Refusal, Span, UserId, Viewer, Visibility, Warning, profile, timeline,
 };
 use rows::EPOCH_MS;
 
@@ -147,9 +147,9 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
 const BLOCK_MS: u64 = 1 << 22;
 
 /// A page of the posts of user 0, as user 1 sees them.
-fn profile(world: &World, cursor: Cursor, limit: usize) -> Visible {
+fn profile(world: &World, cursor: Cursor, limit: usize) -> PageOf<PostId> {
     let viewer = Viewer::new(world.facts(), Some(UserId(1)));
-    let page = Page { cursor, limit };
+    let page = Page::at(cursor, limit);
     let read = |span| world.facts().posts_by(UserId(0), span);
     profile::posts(&viewer, UserId(0), &page, &ProfileFilter::default(), read)
 }
@@ -165,9 +165,11 @@ fn hidden_posts_take_no_place_on_a_profile_and_end_no_page() {
         }
     }
     let page = |cursor, expect: &[PostId], more| {
-        let found = profile(&world, cursor, 2);
-        let items = found.posts.items;
-        assert_eq!((items.as_slice(), found.posts.more, found.end), (expect, more, None));
+        let (page, found) = (Page::at(cursor, 2), profile(&world, cursor, 2));
+        let items = found.items;
+        let end = if page.is_up { items.first() } else { items.last() };
+        let next = end.filter(|_| more).map(|end| end.0);
+        assert_eq!((items.as_slice(), found.next), (expect, next));
     };
     page(Cursor::Newest, &[shown[2], shown[1]], true);
     page(Cursor::Before(shown[1]), &shown[..1], false);
@@ -201,7 +203,7 @@ fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
     let last = publish(&mut world, new(0, "last", Visibility::Public));
     let other = publish(&mut world, new(2, "of another", Visibility::Public));
     let home = |cursor| {
-        let page = Page { cursor, limit: 9 };
+        let page = Page::at(cursor, 9);
         timeline::gather(
             world.facts(),
             UserId(1),
@@ -211,18 +213,20 @@ fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
     };
 
     let down = home(Cursor::Newest);
-    assert_eq!((down.posts.items, down.posts.more), (vec![other, last], true));
-    let end = down.end.unwrap();
+    assert_eq!((down.items, down.next), (vec![other, last], Some(last.0)));
+    let down = home(Cursor::Before(last));
+    assert_eq!((down.items.as_slice(), down.next.is_some()), (&[][..], true));
+    let end = PostId(down.next.unwrap());
     assert!(is_border(end), "{end:?}");
     let down = home(Cursor::Before(end));
-    assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
+    assert_eq!((down.items, down.next), (vec![first], None));
 
     let up = home(Cursor::After(first));
-    assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
-    let end = up.end.unwrap();
+    assert_eq!((up.items.as_slice(), up.next.is_some()), (&[][..], true));
+    let end = PostId(up.next.unwrap());
     assert!(is_border(end), "{end:?}");
     let up = home(Cursor::After(end));
-    assert_eq!((up.posts.items, up.posts.more, up.end), (vec![other, last], false, None));
+    assert_eq!((up.items, up.next), (vec![other, last], None));
 }
 
 #[test]
@@ -245,21 +249,21 @@ fn pages_after_very_many_hidden_posts_end_at_a_post_or_between_blocks_of_ids() {
     };
 
     let down = profile(&world, Cursor::Newest, 9);
-    assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[last][..], true));
-    assert_eq!(down.end, Some(last), "the last that may be known");
+    assert_eq!((down.items.as_slice(), down.next.is_some()), (&[last][..], true));
+    assert_eq!(down.next, Some(last.0), "the last that may be known");
     let down = profile(&world, Cursor::Before(last), 9);
-    assert_eq!((down.posts.items.as_slice(), down.posts.more), (&[][..], true));
-    let end = down.end.unwrap();
+    assert_eq!((down.items.as_slice(), down.next.is_some()), (&[][..], true));
+    let end = PostId(down.next.unwrap());
     assert!(is_border(end), "{end:?}");
     let down = profile(&world, Cursor::Before(end), 9);
-    assert_eq!((down.posts.items, down.posts.more, down.end), (vec![first], false, None));
+    assert_eq!((down.items, down.next), (vec![first], None));
 
     let up = profile(&world, Cursor::After(first), 9);
-    assert_eq!((up.posts.items.as_slice(), up.posts.more), (&[][..], true));
-    let end = up.end.unwrap();
+    assert_eq!((up.items.as_slice(), up.next.is_some()), (&[][..], true));
+    let end = PostId(up.next.unwrap());
     assert!(is_border(end), "{end:?}");
     let up = profile(&world, Cursor::After(end), 9);
-    assert_eq!((up.posts.items, up.posts.more, up.end), (vec![last], false, None));
+    assert_eq!((up.items, up.next), (vec![last], None));
 
     let viewer = Viewer::new(world.facts(), Some(UserId(1)));
     let page = descendants(&viewer, top, &[], 9);

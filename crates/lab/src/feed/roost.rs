@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use feed::{Command, Cursor, Done, Page, PostId, PostText, Request, UserId, UserRef};
+use feed::{Command, Done, Page, PostId, PostText, Request, UserId, UserRef};
 use parking_lot::Mutex;
 
 use crate::engine::{Engine, register, valid};
@@ -15,7 +15,7 @@ use crate::feed::network::Network;
 use crate::feed::timeline::text;
 use crate::feed::{Client, Delivery, Design, PAGE};
 
-const NEWEST: Page = Page { cursor: Cursor::Newest, limit: PAGE };
+const NEWEST: Page = Page::newest(PAGE);
 
 /// The engine, and the number of each post by the id that the engine gave it.
 pub(super) struct Roost {
@@ -86,7 +86,7 @@ impl Client for RoostClient {
     async fn timeline(&mut self, user: u32, page: &mut Vec<u64>) {
         let (node, user) = (self.engine.node(), UserId(user));
         let found =
-            node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST).posts);
+            node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST));
         self.out.clear();
         for post in found.items {
             // The page as the server sends it.
@@ -101,18 +101,16 @@ impl Client for RoostClient {
         self.out.clear();
         let node = self.engine.node();
         let ends = node.posts_by(&node.viewer(None), UserId(user), &NEWEST, &mut self.out);
-        page.extend([ends.first, ends.last].into_iter().flatten().map(|post| post.0));
+        page.extend([ends.first, ends.last].into_iter().flatten());
     }
 
     async fn everything(&mut self, user: u32) -> Vec<u64> {
         let (mut all, mut page) = (Vec::new(), NEWEST);
         loop {
-            let found = self.engine.node().home_ids(UserId(user), &page).posts;
+            let found = self.engine.node().home_ids(UserId(user), &page);
             all.extend(found.items.iter().map(|post| post.0));
-            match found.items.last() {
-                Some(last) if found.more => page.cursor = Cursor::Before(*last),
-                _ => return all,
-            }
+            let Some(next) = found.next else { return all };
+            page.below = Some(next);
         }
     }
 
@@ -123,7 +121,7 @@ impl Client for RoostClient {
         for follower in followers {
             let user = UserId(*follower);
             let page = node.try_home_ids(user, &newest);
-            let page = page.unwrap_or_else(|| node.home_ids(user, &newest).posts);
+            let page = page.unwrap_or_else(|| node.home_ids(user, &newest));
             assert!(
                 !page.items.is_empty(),
                 "an accepted post is in the timelines of all followers"

@@ -9,7 +9,7 @@ use axum::response::Response;
 use feed::accounts::AccessScope as S;
 use feed::limits::FOLLOWING_MAX;
 use feed::profile::ProfileFilter;
-use feed::{Facts, Handle, PostId, SetTable, ShownItems, Span, Tag, UserId};
+use feed::{Batch, Facts, Handle, Page, SetTable, Shown, Span, Tag, UserId, scan};
 use node::Store;
 use serde_json::json;
 
@@ -22,7 +22,7 @@ use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Reader};
-use crate::paging::{self, Asked, Listed, PAGE_BYTES};
+use crate::paging::{self, Listed, PAGE_BYTES};
 use crate::state::Shared;
 
 /// Adds the routes.
@@ -142,7 +142,7 @@ pub(crate) async fn statuses(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     let is_pinned = fields.is_true("pinned")?;
     // No post has what is no hashtag.
     let tag = fields.one("tagged")?.map(Tag::parse);
@@ -161,10 +161,8 @@ pub(crate) async fn statuses(
             true => Listed::default(),
             false if is_pinned => pinned(entities, user),
             false => {
-                let page = asked.page(PostId);
-                let found = node.visible_posts(entities.viewer(), user, &page, &filter);
-                let stopped = found.end.map(|end| end.0);
-                asked.statuses(found.posts, stopped, |post, out| entities.append_status(post, out))
+                let found = node.visible_posts(entities.viewer(), user, &asked, &filter);
+                paging::write(&asked, found, |post, out| entities.append_status(post, out))
             }
         })
     };
@@ -208,7 +206,7 @@ async fn related(
     uri: &Uri,
     fields: &Fields,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(fields, paging::ACCOUNTS)?;
+    let asked = paging::asked(fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.knows(user).then(|| {
             let read = |facts: Facts<'_, Store>, span| facts.users_in(table, user, span);
@@ -222,19 +220,14 @@ async fn related(
 /// A page of the users of a list that `read` reads whom `is_shown` accepts, by descending ids.
 pub(crate) fn page_of_accounts<'e>(
     entities: &mut Entities<'e>,
-    asked: &Asked,
+    page: &Page,
     read: impl Fn(Facts<'e, Store>, Span) -> Vec<UserId>,
     is_shown: impl Fn(&Entities<'e>, UserId) -> bool,
     entity: impl Fn(&Entities<'e>, UserId) -> Option<Json>,
 ) -> Listed {
-    let (facts, page) = (entities.facts(), asked.page(u64::from));
-    let shown = |user: &UserId| is_shown(entities, *user);
-    let wanted = page.limit + 1;
-    let span = asked.span(wanted);
-    let found =
-        ShownItems::read(span, wanted, |span| read(facts, span), |user| user.0.into(), shown);
-    let (page, stopped) = found.into_page(&page);
-    asked.list(page, stopped, |user| user.0.into(), |user| entity(entities, user))
+    let read = |span| Batch::of(read(entities.facts(), span), span);
+    let found = scan(page, read, |user| Shown::when(is_shown(entities, user), user));
+    paging::list(page, found, |user| entity(entities, user))
 }
 
 /// Answers with the followers of each account whom the reader follows. Accounts that were not looked at, because others

@@ -6,7 +6,7 @@ use axum::http::Uri;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
-use feed::{Command, PostId, UserId, UserRef, Visible};
+use feed::{Command, PostId, UserId, UserRef};
 use serde_json::{Value, json};
 
 use crate::access::Needs;
@@ -17,7 +17,7 @@ use crate::entities::json::Json as Entity;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Once, StatusInPath};
-use crate::paging::{self, Asked};
+use crate::paging;
 use crate::state::{Server, Shared};
 
 /// Adds the routes.
@@ -41,12 +41,10 @@ pub(crate) async fn list(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let found = entities.viewer().conversations(&asked.page(PostId));
-        let stopped = found.end.map(|end| end.0);
-        let last = |found: &Conversation| found.last.0;
-        asked.list(found.conversations, stopped, last, |found| entities.conversation(found))
+        let found = entities.viewer().conversations(&asked);
+        paging::list(&asked, found, |found| entities.conversation(found))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -58,11 +56,10 @@ pub(crate) async fn direct(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let Visible { posts, end } = entities.viewer().direct_posts(&asked.page(PostId));
-        let stopped = end.map(|end| end.0);
-        asked.statuses(posts, stopped, |post, out| entities.append_status(post, out))
+        let found = entities.viewer().direct_posts(&asked);
+        paging::write(&asked, found, |post, out| entities.append_status(post, out))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

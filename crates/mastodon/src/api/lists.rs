@@ -9,7 +9,7 @@ use feed::accounts::AccessScope as S;
 use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX};
 use feed::{
     Command, Done, List, ListChange, ListCommand, ListId, ListReplies, ListTimeline, ListTitle,
-    PageOf, PostId, UserId, UserRef, Visible,
+    Shown, UserId, UserRef, of_all, scan,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once};
-use crate::paging::{self, Asked};
+use crate::paging;
 use crate::state::{Server, Shared};
 
 /// Adds the routes.
@@ -175,22 +175,16 @@ pub(crate) async fn accounts(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let mut asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let mut asked = paging::asked(&fields, paging::ACCOUNTS)?;
     if fields.one("limit")? == Some("0") {
         asked.limit = LIST_MEMBERS_MAX;
     }
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.facts().list(me, list)?;
-        let page = asked.page(|id| id);
-        let mut found = entities.facts().list_members(me, list);
-        found.retain(|user| entities.is_visible(*user));
-        if !asked.is_up() {
-            found.reverse();
-        }
-        found.retain(|user| asked.has(user.0.into()));
-        found.truncate(asked.limit + 1);
-        let found = PageOf::from_scan(found, &page);
-        Some(asked.list(found, None, |user| user.0.into(), |user| entities.account(user)))
+        let members = of_all(entities.facts().list_members(me, list));
+        let shown = |user| Shown::when(entities.is_visible(user), user);
+        let found = scan(&asked, members, shown);
+        Some(paging::list(&asked, found, |user| entities.account(user)))
     };
     let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -240,19 +234,11 @@ pub(crate) async fn timeline(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let facts = entities.facts();
-        let timeline = ListTimeline::new(facts, me, list)?;
-        let read = |page: &_| timeline.posts(facts, page);
-        let shown = |post| entities.viewer().wants_boost(post);
-        let page = asked.page(PostId);
-        let Visible { posts, end } = match entities.viewer().hides_no_author() {
-            true => read(&page),
-            false => Visible::filled(&page, read, shown),
-        };
-        let stopped = end.map(|end| end.0);
-        Some(asked.statuses(posts, stopped, |post, out| entities.append_home_status(post, out)))
+        let timeline = ListTimeline::new(entities.facts(), me, list)?;
+        let found = timeline.posts(entities.viewer(), &asked);
+        Some(paging::write(&asked, found, |post, out| entities.append_home_status(post, out)))
     };
     let listed = state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
-use feed::{Command, Cursor, NotificationFilter, NotificationId, NotificationPage, Page, UserRef};
+use feed::{Command, Cursor, NotificationFilter, NotificationId, Page, UserRef};
 use serde_json::{Value, json};
 
 use crate::access::Needs;
@@ -16,7 +16,7 @@ use crate::entities::notification::KINDS;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, StatusInPath};
-use crate::paging::{self, Asked};
+use crate::paging;
 use crate::state::Shared;
 
 /// Adds the routes.
@@ -41,9 +41,10 @@ fn filter(fields: &Fields) -> Result<NotificationFilter, ApiError> {
     let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
     let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
     let all = fields.all("types").next().is_none();
-    let asked = |name: &str| (all || has("types", name)) && !has("exclude_types", name);
-    let kinds = KINDS.into_iter().filter(|(name, _)| asked(name)).map(|(_, kind)| kind);
-    Ok(NotificationFilter { kinds: Some(kinds.collect()), by })
+    let named =
+        |list| KINDS.into_iter().filter(move |(name, _)| has(list, name)).map(|(_, kind)| kind);
+    let kinds = (!all).then(|| named("types").collect());
+    Ok(NotificationFilter { kinds, not: named("exclude_types").collect(), by })
 }
 
 pub(crate) async fn list(
@@ -52,13 +53,11 @@ pub(crate) async fn list(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let asked = paging::asked(&fields, paging::ACCOUNTS)?;
     let filter = filter(&fields)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let NotificationPage { found, end } =
-            entities.viewer().notifications(&asked.page(NotificationId), &filter);
-        let stopped = end.map(|end| end.0);
-        asked.list(found, stopped, |found| found.id.0, |found| entities.notification(found))
+        let found = entities.viewer().notifications(&asked, &filter);
+        paging::list(&asked, found, |found| entities.notification(found))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -110,7 +109,7 @@ pub(crate) async fn unread_count(
     let first = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);
-        (count_unread(entities, NotificationId(read), limit, &filter), filter)
+        (count_unread(entities, read, limit, &filter), filter)
     };
     let ((mut count, next), filter) = state.entities(Some(me), first).await?;
     if let Some(next) = next.filter(|_| count < limit) {
@@ -134,11 +133,11 @@ pub(crate) async fn unread_count(
 /// The number of notifications after `read` on a page of up to `limit`, and the end of the page if it leads on.
 fn count_unread(
     entities: &Entities<'_>,
-    read: NotificationId,
+    read: u64,
     limit: usize,
     filter: &NotificationFilter,
-) -> (usize, Option<NotificationId>) {
-    let page = Page { cursor: Cursor::After(read), limit };
+) -> (usize, Option<u64>) {
+    let page = Page::at(Cursor::After(read), limit);
     let page = entities.viewer().notifications(&page, filter);
-    (page.found.items.len(), page.end)
+    (page.items.len(), page.next)
 }

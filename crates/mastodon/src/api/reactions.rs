@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
-use feed::{Command, Facts, Page, PostId, Reaction, UserRef, Visibility};
+use feed::{Command, Facts, PostId, Reaction, UserRef, Visibility};
 use node::Store;
 
 use super::accounts::page_of_accounts;
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Once, Reader, StatusInPath};
 use crate::limiter::What;
-use crate::paging::{self, Asked};
+use crate::paging;
 use crate::state::Shared;
 
 /// Adds the routes.
@@ -87,14 +87,12 @@ macro_rules! lists {
             uri: Uri,
             Params(fields): Params,
         ) -> Result<Response, ApiError> {
-            let asked = Asked::parse(&fields, paging::STATUSES)?;
+            let asked = paging::asked(&fields, paging::STATUSES)?;
             let read = move |_: &_, entities: &mut Entities<'_>| {
-                let page: Page<u64> = asked.page(|id| id);
                 let shown = |post: &_| entities.sees(post);
-                let (page, stopped) =
-                    entities.viewer().reacted(me, Reaction::$reaction, &page, shown);
                 // It begins and ends with the stamps of the reactions.
-                asked.list(page, stopped, |(stamp, _)| *stamp, |(_, post)| entities.status(post))
+                let found = entities.viewer().reacted(me, Reaction::$reaction, &asked, shown);
+                paging::list(&asked, found, |(_, post)| entities.status(post))
             };
             let listed = state.entities(Some(me), read).await?;
             state.listed(uri.path(), &fields, &asked, listed)
@@ -186,7 +184,7 @@ async fn reacted_by(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let asked = paging::asked(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let post = entities.boosted(post)?;
         let read = |facts: Facts<'_, Store>, span| facts.reacted_by(post, reaction, span);

@@ -17,7 +17,7 @@ use crate::entities::json::push_made;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once};
-use crate::paging::{self, Asked, PAGE_BYTES};
+use crate::paging::{self, PAGE_BYTES};
 use crate::state::{Server, Shared};
 
 /// Adds the routes.
@@ -191,7 +191,7 @@ async fn own_accounts(
     (uri, fields): (&Uri, &Fields),
     table: SetTable,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(fields, paging::ACCOUNTS)?;
+    let asked = paging::asked(fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let read = |facts: Facts<'_, Store>, span| facts.users_in(table, me, span);
         page_of_accounts(entities, &asked, read, Entities::knows, Entities::account)
@@ -224,7 +224,7 @@ pub(crate) async fn mutes(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::ACCOUNTS)?;
+    let asked = paging::asked(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let read = |facts: Facts<'_, Store>, span| facts.users_in(SetTable::Mutes, me, span);
         // Who is muted may block the reader.

@@ -6,7 +6,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use feed::limits::SCHEDULED_MAX;
 use feed::schedule::ScheduleCommand;
-use feed::{Command, ScheduledId, UserId, UserRef};
+use feed::{Command, ScheduledId, Shown, UserId, UserRef, of_all, scan};
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -19,7 +19,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{Me, Once, StatusInPath};
-use crate::paging::{self, Asked};
+use crate::paging;
 use crate::state::{Server, Shared};
 
 /// Adds the routes.
@@ -62,12 +62,10 @@ pub(crate) async fn list(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let mut items = entities.facts().scheduled_of(me, ScheduledId(0), SCHEDULED_MAX);
-        items.reverse();
-        let page = asked.page_of(items, |id| id.0);
-        asked.list(page, None, |id| id.0, |id| entities.scheduled(me, id))
+        let all = of_all(entities.facts().scheduled_of(me, ScheduledId(0), SCHEDULED_MAX));
+        paging::list(&asked, scan(&asked, all, Shown::Yes), |id| entities.scheduled(me, id))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

@@ -9,9 +9,7 @@ use feed::facts::UserTag;
 use feed::limits::FEATURED_TAGS_MAX;
 use feed::tagged::{self, TagQuery};
 use feed::token::TAG_SIGNS;
-use feed::{
-    Command, Order, PageOf, PostId, Span, Stamp, Tag, UserId, UserRef, Visibility, Visible,
-};
+use feed::{Command, Order, Shown, Span, Stamp, Tag, UserId, UserRef, Visibility, of_all, scan};
 use serde_json::{Value, json};
 
 use super::accounts::list;
@@ -22,7 +20,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once, Reader};
-use crate::paging::{self, Asked, Listed, REPEATED_BYTES_MAX};
+use crate::paging::{self, Listed, REPEATED_BYTES_MAX};
 use crate::state::Shared;
 
 /// Adds the routes.
@@ -55,7 +53,7 @@ pub(crate) async fn timeline(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     let (mut any, all, none) =
         (more(&fields, "any")?, more(&fields, "all")?, more(&fields, "none")?);
     let tag = Tag::parse(&name).ok();
@@ -67,10 +65,8 @@ pub(crate) async fn timeline(
     let read = move |_: &_, entities: &mut Entities<'_>| match &query {
         None => Listed::default(),
         Some(query) => {
-            let found = tagged::posts(entities.viewer(), query, &asked.page(PostId));
-            let Visible { posts, end } = found;
-            let stopped = end.map(|end| end.0);
-            asked.statuses(posts, stopped, |post, out| entities.append_status(post, out))
+            let found = tagged::posts(entities.viewer(), query, &asked);
+            paging::write(&asked, found, |post, out| entities.append_status(post, out))
         }
     };
     // A stranger chooses how many posts are looked at for each that is found.
@@ -146,17 +142,11 @@ pub(crate) async fn followed(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::TAGS)?;
+    let asked = paging::asked(&fields, paging::TAGS)?;
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
-        let mut found = entities.facts().followed_tags(me);
-        found.retain(|followed| asked.has(followed.since.0));
-        found.sort_unstable_by_key(|followed| followed.since);
-        if !asked.is_up() {
-            found.reverse();
-        }
-        let page = PageOf::from_scan(found, &asked.page(|id| id));
+        let followed = of_all(entities.facts().followed_tags(me));
         let tag = |followed: UserTag| Some(entities.tag(&followed.tag, node.now_ms()));
-        asked.list(page, None, |followed| followed.since.0, tag)
+        paging::list(&asked, scan(&asked, followed, Shown::Yes), tag)
     };
     let listed = state.entities_long(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)

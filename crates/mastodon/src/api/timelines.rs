@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::post_lists::{self, PublicList};
-use feed::{PostId, UserId, Visible};
+use feed::{Page, UserId};
 
 use crate::access::Needs;
 use crate::endpoints::Endpoints;
@@ -12,7 +12,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Reader};
-use crate::paging::{self, Asked, Listed};
+use crate::paging::{self, Listed};
 use crate::state::{Server, Shared};
 
 /// Adds the routes.
@@ -23,14 +23,14 @@ pub(crate) fn routes(table: &mut Endpoints) {
 
 impl Server {
     /// A page of home(me) of what is in memory: then nothing needs to wait for a thread that may block.
-    fn try_home(&self, me: UserId, asked: &Asked) -> Option<Listed> {
+    fn try_home(&self, me: UserId, asked: &Page) -> Option<Listed> {
         let mut entities = Entities::of_kept(&self.renderer, me)?;
-        let posts = self.node.try_home_ids(me, &asked.page(PostId))?;
+        let posts = self.node.try_home_ids(me, asked)?;
         let append = |post, out: &mut Vec<u8>| {
             // The first that is missing ends the work.
             if entities.lacks_something() { None } else { entities.append_home_status(post, out) }
         };
-        let listed = asked.statuses(posts, None, append);
+        let listed = paging::write(asked, posts, append);
         (!entities.lacks_something()).then_some(listed)
     }
 }
@@ -41,14 +41,13 @@ pub(crate) async fn home(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     if let Some(listed) = state.try_home(me, &asked) {
         return state.listed(uri.path(), &fields, &asked, listed);
     }
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
-        let Visible { posts, end } = node.home_ids(me, &asked.page(PostId));
-        let stopped = end.map(|end| end.0);
-        asked.statuses(posts, stopped, |post, out| entities.append_home_status(post, out))
+        let found = node.home_ids(me, &asked);
+        paging::write(&asked, found, |post, out| entities.append_home_status(post, out))
     };
     let listed = state.entities(Some(me), read).await?;
     state.listed(uri.path(), &fields, &asked, listed)
@@ -60,16 +59,15 @@ pub(crate) async fn public(
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let asked = Asked::parse(&fields, paging::STATUSES)?;
+    let asked = paging::asked(&fields, paging::STATUSES)?;
     // There are no other servers.
     let (none, only_media) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     let read = move |_: &_, entities: &mut Entities<'_>| match none {
         true => Listed::default(),
         false => {
             let list = if only_media { PublicList::Pictures } else { PublicList::Posts };
-            let found = post_lists::posts(entities.viewer(), list, &asked.page(PostId));
-            let stopped = found.end.map(|end| end.0);
-            asked.statuses(found.posts, stopped, |post, out| entities.append_status(post, out))
+            let found = post_lists::posts(entities.viewer(), list, &asked);
+            paging::write(&asked, found, |post, out| entities.append_status(post, out))
         }
     };
     let listed = state.entities(reader, read).await?;

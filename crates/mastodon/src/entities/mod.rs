@@ -28,7 +28,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use edge::Abandoned;
-use feed::accounts::AccountState;
 use feed::{Facts, PostId, UserId, Viewer};
 use node::{Entity, EntityKey, Node, Store};
 
@@ -187,9 +186,7 @@ impl<'a> Entities<'a> {
 
     /// Whether a user exists whose account neither waits for approval nor is disabled. Users need no account.
     fn is_approved(&self, user: UserId) -> bool {
-        let account = || self.facts().account(user);
-        self.facts().exists(user)
-            && account().is_none_or(|account| account.state == AccountState::Active)
+        self.facts().exists(user) && self.facts().is_active(user)
     }
 
     /// The URL of the server, without a slash at the end.

@@ -29,7 +29,7 @@ use rows::{CHANGE_BYTES_MAX, Rows as _};
 use smallvec::{SmallVec, smallvec};
 use store::{Store, unless_unreadable, unreadable_reads};
 
-pub use self::reads::{PageEnds, Watch};
+pub use self::reads::Watch;
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 

@@ -8,8 +8,8 @@ use feed::profile::ProfileFilter;
 use feed::tagged::{self, TagQuery};
 use feed::thread::{self, Descendants, ThreadPath};
 use feed::{
-    Cursor, Effect, Facts, Page, PageOf, Post, PostId, Reaction, ShownItems, UserId, UserRef,
-    Viewer, Visible,
+    Batch, Effect, Facts, Page, PageEnds, PageOf, Post, PostId, Reaction, Shown, UserId, UserRef,
+    Viewer, scan,
 };
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
@@ -17,17 +17,6 @@ use tokio::sync::watch;
 
 use super::Node;
 use crate::views::{Change, Lost, News, Views};
-
-/// First and last item of a rendered page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageEnds<I = PostId> {
-    /// The newest item on it.
-    pub first: Option<I>,
-    /// The oldest item on it.
-    pub last: Option<I>,
-    /// Whether there are more in the direction of reading.
-    pub more: bool,
-}
 
 impl Node {
     /// The facts of the feed. May block.
@@ -88,7 +77,7 @@ impl Node {
                 return None;
             }
         }
-        Some(ends(&ids, more))
+        Some(PageOf::newest_first(ids, more, page).ends(page))
     }
 
     /// As [`Node::try_home`], reading what is not in memory; the user's timeline is active from now on. May
@@ -96,20 +85,14 @@ impl Node {
     pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         let home = self.home_ids(user, page);
         let viewer = self.viewer(Some(user));
-        self.append_wanted(&home.posts.items, |author| viewer.wants_boosts_of(author), out);
-        ends_of(&home, page)
+        self.append_wanted(&home.items, |author| viewer.wants_boosts_of(author), out);
+        home.ends(page)
     }
 
     /// Appends a post that is in home(user) as JSON if it is in memory, and if no block or mute hides what it boosts; false
     /// if not.
     pub fn try_home_post(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
-        let store = &self.shared.store;
-        let may_mute = |author: UserId| {
-            store.totals().mutes > 0
-                && store.may_have_member(SetTable::Mutes, user.0.into(), author.0.into())
-        };
-        let wants = |author| self.try_visible_user(user, author) == Some(true) && !may_mute(author);
-        self.try_wanted_post(post, wants, out)
+        self.try_wanted_post(post, |author| self.surely_wants(user, author), out)
     }
 
     /// As [`Node::try_home_post`]. May block.
@@ -118,14 +101,17 @@ impl Node {
         self.views().entities.post(&self.shared.store, self.facts(), post, wants, out)
     }
 
-    /// A page of posts that mention `user`, as [`Node::home`] does, without posts that are hidden from the user. May block.
+    /// A page of posts that mention `user`, as [`Node::home`] does. May block.
     pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        let (facts, viewer, wanted) = (self.facts(), self.viewer(Some(user)), page.limit + 1);
-        let read = |span| facts.mentions_of(user, span);
-        let shown = |post: &PostId| viewer.notified(*post);
-        let found = ShownItems::read(page.span(wanted), wanted, read, |post| post.0, shown);
-        let (posts, end) = found.into_page(page);
-        self.append_visible(&Visible { posts, end: end.map(PostId) }, page, out)
+        self.append_page(&self.mention_ids(user, page), page, out)
+    }
+
+    /// The ids on a page of posts that mention `user`, without posts that are hidden from the user. May block.
+    #[must_use]
+    pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
+        let (facts, viewer) = (self.facts(), self.viewer(Some(user)));
+        let read = |span| Batch::of(facts.mentions_of(user, span), span);
+        scan(page, read, |post| Shown::when(viewer.notified(post), post))
     }
 
     /// A page of the posts to which `user` reacted, by descending stamps of the reactions, which are its ends. Without posts
@@ -135,14 +121,13 @@ impl Node {
         viewer: &Viewer<'_, R>,
         user: UserId,
         reaction: Reaction,
-        page: &Page<u64>,
+        page: &Page,
         out: &mut Vec<u8>,
-    ) -> PageEnds<u64> {
-        let (PageOf { items, more }, end) =
-            viewer.reacted(user, reaction, page, |post| viewer.visible(post));
-        let (stamps, posts): (Vec<_>, Vec<_>) = items.into_iter().unzip();
+    ) -> PageEnds {
+        let found = viewer.reacted(user, reaction, page, |post| viewer.visible(post));
+        let posts: Vec<_> = found.items.iter().map(|(_, post)| *post).collect();
         self.append_posts(&posts, out);
-        ends_at(ends(&stamps, more), end, page)
+        found.ends(page)
     }
 
     /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does; see [`feed::profile`]. May block.
@@ -154,7 +139,7 @@ impl Node {
         out: &mut Vec<u8>,
     ) -> PageEnds {
         let posts = self.visible_posts(viewer, user, page, &ProfileFilter::default());
-        self.append_visible(&posts, page, out)
+        self.append_page(&posts, page, out)
     }
 
     /// Appends a page of a hashtag timeline as `reader` sees it, or the application itself, as [`Node::home`] does. May block.
@@ -165,7 +150,7 @@ impl Node {
         page: &Page,
         out: &mut Vec<u8>,
     ) -> PageEnds {
-        self.append_visible(&tagged::posts(&self.viewer(reader), query, page), page, out)
+        self.append_page(&tagged::posts(&self.viewer(reader), query, page), page, out)
     }
 
     /// Appends `"ancestors":[...],"descendants":[...]` of a post: posts as JSON objects, oldest first and
@@ -191,9 +176,9 @@ impl Node {
         Some(next)
     }
 
-    fn append_visible(&self, visible: &Visible, page: &Page, out: &mut Vec<u8>) -> PageEnds {
-        self.append_posts(&visible.posts.items, out);
-        ends_of(visible, page)
+    fn append_page(&self, found: &PageOf<PostId>, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        self.append_posts(&found.items, out);
+        found.ends(page)
     }
 
     /// The ids on a page of the posts by `user` that the filter allows and the viewer may see. May block.
@@ -204,38 +189,38 @@ impl Node {
         user: UserId,
         page: &Page,
         filter: &ProfileFilter,
-    ) -> Visible {
+    ) -> PageOf<PostId> {
         let read = |span| self.views().posts_by(self.facts(), user, span);
         feed::profile::posts(viewer, user, page, filter, read)
     }
 
-    /// Whether `user` may see `other`; `None` if only the facts can say.
+    /// Whether it is known that neither a block nor a mute hides `other` from `user`, and their account is not disabled; false
+    /// if only the facts can say.
     #[must_use]
-    pub fn try_visible_user(&self, user: UserId, other: UserId) -> Option<bool> {
-        let store = &self.shared.store;
-        let may_block = |one: UserId, other: UserId| {
-            store.may_have_member(SetTable::Blocks, one.0.into(), other.0.into())
+    pub fn surely_wants(&self, user: UserId, other: UserId) -> bool {
+        let (store, totals) = (&self.shared.store, self.shared.store.totals());
+        let may = |table, one: UserId, other: UserId| {
+            store.may_have_member(table, one.0.into(), other.0.into())
         };
-        let totals = store.totals();
-        let is_certain = totals.blocks == 0 || !may_block(user, other) && !may_block(other, user);
+        let blocks = |one, other| totals.blocks > 0 && may(SetTable::Blocks, one, other);
+        let may_mute = totals.mutes > 0 && may(SetTable::Mutes, user, other);
         // A row says whether others must ask them, or their account is disabled.
-        let is_shown = totals.accounts_disabled == 0
-            || !store.may_have_members(SetTable::LockedUsers, other.0.into());
-        (is_certain && is_shown).then_some(true)
+        let may_be_disabled = totals.accounts_disabled > 0
+            && store.may_have_members(SetTable::LockedUsers, other.0.into());
+        !(blocks(user, other) || blocks(other, user) || may_mute || may_be_disabled)
     }
 
-    /// As [`Node::try_post`]; false also if `user` may not see it.
+    /// As [`Node::try_post`]; false also if it is not known that `user` may see it and has not muted its author.
     pub fn try_post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
-        let visible = || {
-            let row = self.shared.store.point_in_memory(PointTable::Post, post.0)?;
-            let post = rows::decode::<Post>(&row);
+        let is_shown = |post: Post| {
             let is_addressed =
                 post.visibility.is_open() || post.author == user || post.mentions.contains(&user);
             let boosted = post.boost.map_or(post.author, |boost| boost.author);
-            let is_visible = |author| self.try_visible_user(user, author);
-            Some(is_addressed && is_visible(post.author)? && is_visible(boosted)?)
+            let wants = |author| self.surely_wants(user, author);
+            is_addressed && wants(post.author) && wants(boosted)
         };
-        visible() == Some(true) && self.try_post(post, out)
+        let row = self.shared.store.point_in_memory(PointTable::Post, post.0);
+        row.is_some_and(|row| is_shown(rows::decode(&row))) && self.try_post(post, out)
     }
 
     /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
@@ -276,7 +261,7 @@ impl Node {
     /// The ids on a page of home(user), without boosts of posts by users whom a block or a mute hides; the user's timeline is
     /// active from now on. May block.
     #[must_use]
-    pub fn home_ids(&self, user: UserId, page: &Page) -> Visible {
+    pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
         // Before the reads: they miss nothing up to it.
         let newest = PostId(self.visible_up_to().0);
         let read = |page: &Page| self.views().home(self.facts(), user, page, newest);
@@ -284,7 +269,11 @@ impl Node {
         if viewer.hides_no_author() {
             return read(page);
         }
-        Visible::filled(page, read, |post| viewer.wants_boost(post))
+        let read = |span| {
+            let part = Page::of(span);
+            Batch::of_page(read(&part), &part)
+        };
+        scan(page, read, |post| Shown::when(viewer.wants_at_home(post), post))
     }
 
     /// As [`Node::home_ids`]; `None` if it is not all in memory.
@@ -292,15 +281,7 @@ impl Node {
     pub fn try_home_ids(&self, user: UserId, page: &Page) -> Option<PageOf<PostId>> {
         let mut items = Vec::new();
         let more = self.views().try_home(user, page, &mut items)?;
-        Some(PageOf { items, more })
-    }
-
-    /// The ids on a page of the posts that mention `user`, which may be hidden from the user (see
-    /// [`Viewer::notified`]), or by users who were deleted just now. May block.
-    #[must_use]
-    pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
-        let scan = page.span(page.limit + 1).map(|span| self.facts().mentions_of(user, span));
-        PageOf::from_scan(scan.unwrap_or_default(), page)
+        Some(PageOf::newest_first(items, more, page))
     }
 
     /// Watches for new posts at home and new mentions, edits and deletions of both, changes of whom the
@@ -363,22 +344,6 @@ impl Node {
                 out.truncate(before);
             }
         }
-    }
-}
-
-pub(super) fn ends<I: Copy>(newest_first: &[I], more: bool) -> PageEnds<I> {
-    PageEnds { first: newest_first.first().copied(), last: newest_first.last().copied(), more }
-}
-
-fn ends_of(Visible { posts, end }: &Visible, page: &Page) -> PageEnds {
-    ends_at(ends(&posts.items, posts.more), *end, page)
-}
-
-/// The ends of a page that ends at `end`, if that is not its last item.
-fn ends_at<I>(ends: PageEnds<I>, end: Option<I>, page: &Page<I>) -> PageEnds<I> {
-    match page.cursor {
-        Cursor::After(_) => PageEnds { first: end.or(ends.first), ..ends },
-        Cursor::Newest | Cursor::Before(_) => PageEnds { last: end.or(ends.last), ..ends },
     }
 }
 

@@ -2,11 +2,10 @@
 //! goes back. It does not depend on the sweep.
 
 use feed::stories::StoryRef;
-use feed::{Cursor, Facts, Page, PageOf, Story, StoryId, UserId};
+use feed::{Batch, Facts, Page, PageEnds, Story, StoryId, UserId, scan};
 use rows::{PointTable, Rows, Span};
 
 use super::Node;
-use super::reads::PageEnds;
 use crate::views::{Shown, render};
 
 impl Node {
@@ -35,19 +34,22 @@ impl Node {
         &self,
         author: UserId,
         reader: Option<UserId>,
-        page: &Page<StoryId>,
+        page: &Page,
         out: &mut Vec<u8>,
-    ) -> PageEnds<StoryId> {
+    ) -> PageEnds {
         let (facts, now) = (self.facts(), self.now_ms());
-        let mut found = Vec::new();
-        let span = page.span(page.limit + 1).filter(|_| shown_to(facts, reader, author));
-        if let Some(span) = span {
-            self.views().stories.by(facts, author, now, span, &mut found);
-        }
+        let is_shown = shown_to(facts, reader, author);
+        let read = |span| {
+            let mut found = Vec::new();
+            if is_shown {
+                self.views().stories.by(facts, author, now, span, &mut found);
+            }
+            Batch::of(found, span)
+        };
         let seen = |story| Some(reader? == author || facts.seen(reader?, story));
-        let page = PageOf::from_scan(found, page);
-        self.append_stories(page.items.iter().map(|story| (*story, seen(story.story))), out);
-        ends(&page, |story| *story)
+        let found = scan(page, read, feed::Shown::Yes);
+        self.append_stories(found.items.iter().map(|story| (*story, seen(story.story))), out);
+        found.ends(page)
     }
 
     /// Appends a page of the live stories of all friends of `user` to `out`, as
@@ -55,12 +57,12 @@ impl Node {
     pub fn try_stories_home(
         &self,
         user: UserId,
-        page: &Page<StoryId>,
+        page: &Page,
         out: &mut Vec<u8>,
-    ) -> Option<PageEnds<StoryId>> {
-        let page = self.views().stories.try_home(user, self.now_ms(), page)?;
+    ) -> Option<PageEnds> {
+        let found = self.views().stories.try_home(user, self.now_ms(), page)?;
         let start = out.len();
-        for Shown { story, seen } in &page.items {
+        for Shown { story, seen } in &found.items {
             if out.len() > start {
                 out.push(b',');
             }
@@ -69,25 +71,20 @@ impl Node {
                 return None;
             }
         }
-        Some(ends(&page, |shown| shown.story))
+        Some(found.ends(page))
     }
 
     /// As [`Node::try_stories_home`], reading what is not in memory. May block.
-    pub fn stories_home(
-        &self,
-        user: UserId,
-        page: &Page<StoryId>,
-        out: &mut Vec<u8>,
-    ) -> PageEnds<StoryId> {
-        let page = self.views().stories.home(self.facts(), user, self.now_ms(), page);
-        self.append_stories(page.items.iter().map(|shown| (shown.story, Some(shown.seen))), out);
-        ends(&page, |shown| shown.story)
+    pub fn stories_home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+        let found = self.views().stories.home(self.facts(), user, self.now_ms(), page);
+        self.append_stories(found.items.iter().map(|shown| (shown.story, Some(shown.seen))), out);
+        found.ends(page)
     }
 
     /// The newest live stories of all friends of `user`, newest first. May block.
     #[must_use]
     pub fn stories_of_friends(&self, user: UserId, limit: usize) -> Vec<StoryRef> {
-        let page = Page { cursor: Cursor::Newest, limit };
+        let page = Page::newest(limit);
         let page = self.views().stories.home(self.facts(), user, self.now_ms(), &page);
         page.items.into_iter().map(|shown| shown.story).collect()
     }
@@ -95,7 +92,7 @@ impl Node {
     /// As [`Node::stories_of_friends`]; `None` if it is not all in memory.
     #[must_use]
     pub fn try_stories_of_friends(&self, user: UserId, limit: usize) -> Option<Vec<StoryRef>> {
-        let page = Page { cursor: Cursor::Newest, limit };
+        let page = Page::newest(limit);
         Some(self.views().stories.try_stories(user, self.now_ms(), &page)?.items)
     }
 
@@ -180,9 +177,4 @@ fn shown_to<R: Rows + ?Sized>(facts: Facts<'_, R>, reader: Option<UserId>, autho
         let is_friend = || facts.are_friends(reader, author) && !facts.is_disabled(author);
         reader == author || is_friend()
     })
-}
-
-fn ends<T>(page: &PageOf<T>, story: impl Fn(&T) -> StoryRef) -> PageEnds<StoryId> {
-    let end = |item: Option<&T>| item.map(|item| story(item).story);
-    PageEnds { first: end(page.items.first()), last: end(page.items.last()), more: page.more }
 }

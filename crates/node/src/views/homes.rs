@@ -9,8 +9,7 @@ use std::sync::atomic::Ordering;
 use feed::HomeAuthors;
 use feed::Posted;
 use feed::tagged::{self, TagQuery};
-use feed::timeline::gather;
-use feed::{Cursor, Facts, Page, PageOf, PostId, UserId, Viewer, Visible};
+use feed::{Batch, Facts, Page, PageOf, PostId, Shown, UserId, Viewer, merged, scan, timeline};
 use rows::{Rows, Span};
 
 use super::Views;
@@ -22,6 +21,12 @@ use super::timeline::{Found, KEPT, Timeline};
 const GATHER_ATTEMPTS: usize = 3;
 /// Older rows that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
 const LOADED: usize = 2_048;
+/// The lists of which a home is made.
+enum List {
+    ByAuthors,
+    Tagged,
+}
+
 /// Names, or posts to render, that are read at once: 3 MiB if all are the longest.
 const RENDERED: usize = 256;
 
@@ -66,32 +71,44 @@ impl Views {
         user: UserId,
         page: &Page,
         newest: PostId,
-    ) -> Visible {
+    ) -> PageOf<PostId> {
         let mut items = Vec::new();
-        let (by_authors, follows_tags) = match self.cached(user, page, &mut items) {
-            Some(Found::Page { more, follows_tags }) => {
-                (Visible { posts: PageOf { items, more }, end: None }, follows_tags)
-            }
-            // Gathering the timeline again would not help.
-            Some(_) => (self.page(facts, user, page), facts.follows_tags(user)),
-            None => (self.by_authors(facts, user, page), facts.follows_tags(user)),
-        };
-        if !follows_tags {
-            return by_authors;
+        let cached = self.cached(user, page, &mut items);
+        if let Some(Found::Page { more, follows_tags: false }) = cached {
+            return PageOf::newest_first(items, more, page);
+        }
+        if !facts.follows_tags(user) {
+            return self.by_authors(facts, user, page);
         }
         let viewer = Viewer::new(facts, Some(user));
-        let tagged = tagged::posts(&viewer, &TagQuery::followed(facts, user), page);
-        by_authors.merged(tagged, page, newest)
+        let query = TagQuery::followed(facts, user);
+        let mut tagged = tagged::source(&viewer, &query);
+        let both = merged([List::ByAuthors, List::Tagged].into_iter(), |list, span| match list {
+            List::ByAuthors => {
+                let part = Page::of(span);
+                Batch::of_page(self.by_authors(facts, user, &part), &part)
+            }
+            List::Tagged => tagged(span),
+        });
+        // The lists are read one after the other, and posts may come meanwhile: of an earlier one in the list that was read
+        // first the page knows nothing.
+        scan(page, both, Shown::Yes).up_to(newest.0, page)
     }
 
-    /// Gathers the timeline of the user, and returns a page of it, without posts that are at home because of their hashtags
-    /// alone.
+    /// A page of home(user) without posts that are there because of their hashtags alone; makes the user active.
     fn by_authors<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
         user: UserId,
         page: &Page,
-    ) -> Visible {
+    ) -> PageOf<PostId> {
+        let mut items = Vec::new();
+        match self.cached(user, page, &mut items) {
+            Some(Found::Page { more, .. }) => return PageOf::newest_first(items, more, page),
+            // Gathering the timeline again would not help.
+            Some(_) => return self.page(facts, user, page),
+            None => {}
+        }
         for _ in 0..GATHER_ATTEMPTS {
             let mut items = Vec::new();
             let (found, is_current) = self.timelines.get_or_read(
@@ -101,7 +118,7 @@ impl Views {
             );
             match found {
                 Found::Page { more, .. } if is_current => {
-                    return Visible { posts: PageOf { items, more }, end: None };
+                    return PageOf::newest_first(items, more, page);
                 }
                 // It may have a post that was made after the user had unfollowed, muted or blocked its author.
                 Found::Page { .. } => {}
@@ -128,13 +145,18 @@ impl Views {
         if self.watchers.any().is_some_and(|table| table.watches(user)) {
             self.watchers.watch_posts(user, &home);
         }
-        let newest = Page { cursor: Cursor::Newest, limit: KEPT };
-        let gathered = self.gather(facts, user, &home, &newest, Some(enough));
-        Timeline::new(user, (home, follows_tags), &gathered, position)
+        let gathered = self.gather(facts, user, &home, &Page::newest(KEPT), Some(enough));
+        let ended_early = gathered.next.is_some() && gathered.items.len() <= enough.min(KEPT - 1);
+        Timeline::new(user, (home, follows_tags), (&gathered, ended_early), position)
     }
 
     /// A page of home(user) without a timeline, and without posts that are at home because of their hashtags alone.
-    fn page<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId, page: &Page) -> Visible {
+    fn page<R: Rows + ?Sized>(
+        &self,
+        facts: Facts<'_, R>,
+        user: UserId,
+        page: &Page,
+    ) -> PageOf<PostId> {
         self.gather(facts, user, &facts.home_authors(user), page, None)
     }
 
@@ -147,18 +169,23 @@ impl Views {
         authors: &HomeAuthors,
         page: &Page,
         enough: Option<usize>,
-    ) -> Visible {
-        let mut items = Vec::new();
-        let Some(rest) = self.newest.home(user, authors, page, &mut items) else {
-            return Visible { posts: PageOf::from_scan(items, page), end: None };
+    ) -> PageOf<PostId> {
+        let (mut older, mut is_enough) = (timeline::source(facts, user, authors), false);
+        let source = |span| {
+            let mut items = Vec::new();
+            let rest = self.newest.home(user, authors, span, &mut items);
+            is_enough = rest.is_some() && enough.is_some_and(|enough| items.len() > enough);
+            match rest.filter(|_| !is_enough) {
+                Some(rest) => {
+                    let older = older(rest);
+                    items.extend(older.items);
+                    Batch { items, last: older.last, rows: older.rows }
+                }
+                None => Batch::of(items, span),
+            }
         };
-        if enough.is_some_and(|enough| items.len() > enough) {
-            let posts = PageOf { more: true, ..PageOf::from_scan(items, page) };
-            return Visible { posts, end: None };
-        }
-        let older = gather(facts, user, authors, &rest);
-        items.extend(older.posts.items);
-        Visible { posts: PageOf { items, more: older.posts.more }, end: older.end }
+        let found = scan(page, source, Shown::Yes);
+        if is_enough { PageOf::newest_first(found.items, true, page) } else { found }
     }
 
     /// Posts of one author within `span`. May read the facts.

@@ -35,7 +35,7 @@ use feed::HomeAuthors;
 use feed::Loaded;
 use feed::Posted;
 use feed::timeline::sees;
-use feed::{Cursor, Effect, HomeUsers, Page, PostChange, PostId, UserId};
+use feed::{Effect, HomeUsers, PostChange, PostId, UserId};
 use hashbrown::HashMap;
 use rows::{Order, Span};
 
@@ -212,18 +212,15 @@ impl NewestPosts {
         list.keep_within(self.bytes_max);
     }
 
-    /// Appends the posts on a page of home(`reader`), in the order of scanning and up to one more than its
-    /// limit, as far as they are here. Returns the page that is left for the facts,
-    /// if any: what is on it follows what was appended, which may be the one post that shows that there are
-    /// more.
+    /// Appends the posts of home(`reader`) within `span`, in its order, as far as they are here. Returns the part that is left
+    /// for the facts, if any: what is in it follows what was appended.
     pub(super) fn home(
         &self,
         reader: UserId,
         home: &HomeAuthors,
-        page: &Page,
+        span: Span,
         found: &mut Vec<PostId>,
-    ) -> Option<Page> {
-        let span = page.span(page.limit + 1)?;
+    ) -> Option<Span> {
         let list = self.list.read();
         let select = |Entry { author, post, listed }| {
             let is_author = author == reader || home.has(author);
@@ -233,15 +230,7 @@ impl NewestPosts {
             };
             (is_author && sees(reader, home, author, listed, is_allowed)).then_some(post)
         };
-        let rest = list.read(home.with(reader), span, select, found)?;
-        let below = |high: u64| {
-            high.checked_add(1).map_or(Cursor::Newest, |end| Cursor::Before(PostId(end)))
-        };
-        let cursor = match rest.order {
-            Order::Ascending => page.cursor,
-            Order::Descending => below(rest.high),
-        };
-        Some(Page { cursor, limit: rest.limit - 1 })
+        list.read(home.with(reader), span, select, found)
     }
 
     /// Appends an author's posts within `span`, in its order, as far as they are here. Returns the part that

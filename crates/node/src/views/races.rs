@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use commitlog::Position as GroupPosition;
-use feed::{Cursor, Effect, HomeAuthors, Page, PageOf, PostChange, PostId, UserId, Visible};
+use feed::{Effect, HomeAuthors, Page, PageOf, PostChange, PostId, UserId};
 use loom::sync::atomic::{AtomicU64, Ordering};
 
 use super::effects::Effects;
@@ -17,7 +17,7 @@ use super::watchers::Watchers;
 const ADA: UserId = UserId(1);
 const BOB: UserId = UserId(2);
 const POST: PostId = PostId(9);
-const PAGE: Page = Page { cursor: Cursor::Newest, limit: 10 };
+const PAGE: Page = Page::newest(10);
 
 fn posted() -> Effect {
     let (listed, change) = (Default::default(), PostChange::Published);
@@ -25,8 +25,8 @@ fn posted() -> Effect {
 }
 
 fn timeline(authors: Vec<UserId>, items: Vec<PostId>, position: Position) -> Timeline {
-    let gathered = Visible { posts: PageOf { items, more: false }, end: None };
-    Timeline::new(ADA, (HomeAuthors::of(authors), false), &gathered, position)
+    let gathered = PageOf { items, next: None };
+    Timeline::new(ADA, (HomeAuthors::of(authors), false), (&gathered, false), position)
 }
 
 /// Ada, who follows Bob.

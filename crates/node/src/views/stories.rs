@@ -34,6 +34,12 @@ pub(crate) struct Shown {
     pub(crate) seen: bool,
 }
 
+impl feed::Item for Shown {
+    fn id(&self) -> u64 {
+        self.story.id()
+    }
+}
+
 impl Reader {
     fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, user: UserId) -> Self {
         let newest = Span::below(None, SEEN_MAX).map(|span| facts.seen_by(user, span));
@@ -114,17 +120,12 @@ impl Stories {
     }
 
     /// A page of the stories home of `user` at `now_ms`, newest first, if it is all in memory.
-    pub(crate) fn try_home(
-        &self,
-        user: UserId,
-        now_ms: u64,
-        page: &Page<StoryId>,
-    ) -> Option<PageOf<Shown>> {
-        let PageOf { items, more } = self.try_stories(user, now_ms, page)?;
+    pub(crate) fn try_home(&self, user: UserId, now_ms: u64, page: &Page) -> Option<PageOf<Shown>> {
+        let PageOf { items, next } = self.try_stories(user, now_ms, page)?;
         let readers = self.readers.reader();
         let reader = readers.get(&user)?;
         let shown = |story: StoryRef| Some(Shown { story, seen: reader.has_seen(story.story)? });
-        Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, more })
+        Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, next })
     }
 
     /// The same page without what the reader has seen.
@@ -132,7 +133,7 @@ impl Stories {
         &self,
         user: UserId,
         now_ms: u64,
-        page: &Page<StoryId>,
+        page: &Page,
     ) -> Option<PageOf<StoryRef>> {
         let (readers, newest) = (self.readers.reader(), self.newest.reader());
         let mut is_complete = true;
@@ -154,15 +155,14 @@ impl Stories {
         facts: Facts<'_, R>,
         user: UserId,
         now_ms: u64,
-        page: &Page<StoryId>,
+        page: &Page,
     ) -> PageOf<Shown> {
         let home = |reader: &Reader| {
             let stories_by =
                 |friend, span, found: &mut _| self.by(facts, friend, now_ms, span, found);
-            let PageOf { items, more } = gather(&reader.friends, page, stories_by);
             let seen = |story| reader.has_seen(story).unwrap_or_else(|| facts.seen(user, story));
             let shown = |story: StoryRef| Shown { story, seen: seen(story.story) };
-            PageOf { items: items.into_iter().map(shown).collect(), more }
+            gather(&reader.friends, page, stories_by).filter_map(|story| Some(shown(story)))
         };
         self.readers.get_or_read(user, || Reader::read(facts, user), home).0
     }
@@ -230,7 +230,7 @@ mod tests {
                 assert!(known.is_none_or(|known| known == seen), "story {id}: {known:?}");
             }
         };
-        let page = Page { cursor: feed::Cursor::Newest, limit: 10 };
+        let page = Page::newest(10);
         // Even ones are seen.
         let many = 5 * SEEN_MAX as u64;
         for n in 1..=many {

@@ -14,7 +14,7 @@ use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Input, Lifetime, Name, Page, PageOf,
     Patch, PostChange, PostId, PostText, Reaction, SampleId, SampleSetId, StampedCommand,
-    StoryChange, StoryId, Txn, UserId, UserRef, Visible, apply,
+    StoryChange, StoryId, Txn, UserId, UserRef, apply,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
@@ -88,7 +88,7 @@ fn step() -> impl Strategy<Value = Step> {
             1 => Cursor::Before(PostId(at)),
             _ => Cursor::After(PostId(at)),
         };
-        Page { cursor, limit }
+        Page::at(cursor, limit)
     });
     let meanwhile = prop_oneof![5 => change(), 3 => (1usize..4).prop_map(Step::Publish)];
     let meanwhile = prop::collection::vec(meanwhile, 0..5);
@@ -237,7 +237,7 @@ impl Subject {
     fn home(&self, user: u32, page: &Page) -> PageOf<PostId> {
         let facts = Facts::new(&self.rows);
         let user = UserId(user);
-        gather(facts, user, &facts.home_authors(user), page).posts
+        gather(facts, user, &facts.home_authors(user), page)
     }
 
     fn check_page(&mut self, user: u32, page: &Page) {
@@ -248,12 +248,13 @@ impl Subject {
         let (facts, expected) = (Facts::new(&self.rows), self.home(user, page));
         // The first read may gather the timeline, and the second one finds it.
         for read in ["first", "second"] {
-            let found = self.views.home(facts, UserId(user), page, PostId(self.stamp)).posts;
+            let found = self.views.home(facts, UserId(user), page, PostId(self.stamp));
             assert_eq!(found, expected, "home of {user}, {page:?}, {read} read");
         }
         let mut items = Vec::new();
         if let Some(more) = self.views.try_home(UserId(user), page, &mut items) {
-            assert_eq!(PageOf { items, more }, expected, "home of {user} in memory, {page:?}");
+            let found = PageOf::newest_first(items, more, page);
+            assert_eq!(found, expected, "home of {user} in memory, {page:?}");
         }
     }
 
@@ -285,8 +286,8 @@ impl Subject {
         if !woken && changes.is_empty() {
             assert!(texts.iter().all(|post| listener.shows(post.0)), "{user} is not woken");
         }
-        let page = Page { cursor: Cursor::After(PostId(listener.position)), limit: 10_000 };
-        let home = self.views.home(facts, UserId(user), &page, PostId(self.stamp)).posts.items;
+        let page = Page::at(Cursor::After(PostId(listener.position)), 10_000);
+        let home = self.views.home(facts, UserId(user), &page, PostId(self.stamp)).items;
         listener.apply(&home, &changes, &texts, self.stamp);
         assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
     }
@@ -383,7 +384,7 @@ impl Subject {
 }
 
 fn newest(limit: usize) -> Page {
-    Page { cursor: Cursor::Newest, limit }
+    Page::newest(limit)
 }
 
 proptest! {
@@ -593,10 +594,11 @@ fn a_post_wakes_all_whom_it_mentions() {
 #[test]
 fn a_timeline_whose_gathering_ended_early_is_not_gathered_again_for_a_page_that_does_not_fit() {
     let views = Views::new((1 << 20, 1 << 20, 0), (Position(0), PostId(0)));
-    for (end, expected) in [(None, Found::Stale), (Some(PostId(3)), Found::Beyond)] {
-        let gathered = Visible { posts: PageOf { items: vec![PostId(9)], more: true }, end };
+    for (ended_early, expected) in [(false, Found::Stale), (true, Found::Beyond)] {
+        let gathered = PageOf { items: vec![PostId(9)], next: Some(9) };
         let home = (HomeAuthors::of(vec![UserId(2)]), false);
-        let timeline = Timeline::new(UserId(1), home, &gathered, views.newest.position());
+        let timeline =
+            Timeline::new(UserId(1), home, (&gathered, ended_early), views.newest.position());
         let found = timeline.page(&views.newest, &newest(1), &mut Vec::new());
         assert_eq!(found, expected, "to gather again is of use unless it ended early");
     }

@@ -15,8 +15,7 @@ use std::sync::atomic::Ordering;
 
 use feed::timeline::sees;
 use feed::{
-    Cursor, Effect, HomeAuthors, HomeUsers, Listed, Page, PostChange, PostId, UserChange, UserId,
-    Visible,
+    Effect, HomeAuthors, HomeUsers, Listed, Page, PageOf, PostChange, PostId, UserChange, UserId,
 };
 
 use super::newest::{Entry, List, NewestPosts, Position};
@@ -76,13 +75,13 @@ impl Timeline {
     pub(super) fn new(
         user: UserId,
         (home, follows_tags): (HomeAuthors, bool),
-        gathered: &Visible,
+        (gathered, ended_early): (&PageOf<PostId>, bool),
         position: Position,
     ) -> Self {
         // A list of its own size: the gathered one has room for all that was considered.
-        let posts = gathered.posts.items.iter().rev().copied().collect();
-        let state = Mutex::new(State { posts, complete: !gathered.posts.more, position });
-        let (ended_early, is_stale) = (gathered.end.is_some(), AtomicBool::new(false));
+        let posts = gathered.items.iter().rev().copied().collect();
+        let state = Mutex::new(State { posts, complete: gathered.next.is_none(), position });
+        let is_stale = AtomicBool::new(false);
         Self { user, home, follows_tags, ended_early, is_stale, state }
     }
 
@@ -111,7 +110,7 @@ impl Timeline {
         match state.page(page, out) {
             Some(more) => Found::Page { more, follows_tags: self.follows_tags },
             // Deletions have left too few: gathering the posts again finds older ones.
-            None if page.cursor == Cursor::Newest && !self.ended_early => Found::Stale,
+            None if !page.is_up && page.below.is_none() && !self.ended_early => Found::Stale,
             None => Found::Beyond,
         }
     }
@@ -246,24 +245,21 @@ impl State {
     /// Appends the ids of a page newest first; returns whether there are more in the direction of reading. `None` if
     /// the answer reaches beyond what is kept.
     fn page(&self, page: &Page, out: &mut Vec<PostId>) -> Option<bool> {
-        if let Cursor::After(after) = page.cursor {
-            let from = self.posts.partition_point(|post| *post <= after);
-            if from == 0 && !self.complete {
-                return None;
-            }
-            let to = self.posts.len().min(from + page.limit);
-            out.extend(self.posts.range(from..to).rev());
-            return Some(self.posts.len() > to);
-        }
-        let end = match page.cursor {
-            Cursor::Before(before) => self.posts.partition_point(|post| *post < before),
-            _ => self.posts.len(),
-        };
-        if end <= page.limit && !self.complete {
+        let end = page
+            .below
+            .map_or(self.posts.len(), |below| self.posts.partition_point(|post| post.0 < below));
+        let start = page
+            .above
+            .map_or(0, |above| self.posts.partition_point(|post| post.0 <= above).min(end));
+        let is_beyond = start == 0 && !self.complete && (page.is_up || end <= page.limit);
+        if is_beyond {
             return None;
         }
-        let from = end.saturating_sub(page.limit);
-        out.extend(self.posts.range(from..end).rev());
-        Some(from > 0)
+        let (from, to) = match page.is_up {
+            true => (start, end.min(start.saturating_add(page.limit))),
+            false => (start.max(end.saturating_sub(page.limit)), end),
+        };
+        out.extend(self.posts.range(from..to).rev());
+        Some(from > start || to < end)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, Draft, DueWork, Handle, Name, Notice, NotificationFilter, Page,
+    Bio, Command, Done, Draft, DueWork, Handle, Name, Notice, NotificationFilter, Page,
     PollChoices, PostId, PostText, ScheduledId, Span, UserId, UserRef,
 };
 use node::{Clock, Durability, Node, NodeOptions, Request};
@@ -78,9 +78,9 @@ impl Subject {
 
     /// The polls of whose end a user is notified, the newest first.
     fn ends(&self, user: u32) -> Vec<PostId> {
-        let page = Page { cursor: Cursor::Newest, limit: 1_000 };
+        let page = Page::newest(1_000);
         let viewer = self.node().viewer(Some(UserId(user)));
-        let found = viewer.notifications(&page, &NotificationFilter::default()).found.items;
+        let found = viewer.notifications(&page, &NotificationFilter::default()).items;
         let notices = found.into_iter().map(|found| found.notice);
         let ended = |notice| if let Notice::Poll(post) = notice { Some(post) } else { None };
         notices.filter_map(ended).collect()

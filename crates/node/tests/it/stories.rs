@@ -81,7 +81,7 @@ impl Subject {
     }
 
     /// A page of a home, which must be the same from memory, before and after the facts were read.
-    fn home(&self, user: u32, page: &Page<StoryId>) -> (Vec<Shown>, bool) {
+    fn home(&self, user: u32, page: &Page) -> (Vec<Shown>, bool) {
         let (node, user) = (self.node(), UserId(user));
         let (mut out, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
         let ends_before = node.try_stories_home(user, page, &mut before);
@@ -125,8 +125,8 @@ fn id(user: u32) -> UserRef {
     UserRef::Id(UserId(user))
 }
 
-fn newest(limit: usize) -> Page<StoryId> {
-    Page { cursor: Cursor::Newest, limit }
+fn newest(limit: usize) -> Page {
+    Page::newest(limit)
 }
 
 /// A story in an answer, and whether it is marked as seen.
@@ -383,7 +383,7 @@ fn check_home(subject: &Subject, model: &Model, user: u32, limit: usize) {
     let expected = model.home(user, subject.node().now_ms());
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
     loop {
-        let (page, more) = subject.home(user, &Page { cursor, limit });
+        let (page, more) = subject.home(user, &Page::at(cursor, limit));
         assert!(page.len() <= limit, "{page:?}");
         found.extend(page);
         match found.last().filter(|_| more) {
@@ -394,7 +394,7 @@ fn check_home(subject: &Subject, model: &Model, user: u32, limit: usize) {
     assert_eq!(found, expected, "stories home of {user}");
     let (mut cursor, mut found) = (Cursor::After(StoryId(0)), Vec::new());
     loop {
-        let (page, more) = subject.home(user, &Page { cursor, limit });
+        let (page, more) = subject.home(user, &Page::at(cursor, limit));
         found.splice(0..0, page);
         match found.first().filter(|_| more) {
             Some((first, _)) => cursor = Cursor::After(*first),

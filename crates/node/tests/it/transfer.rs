@@ -3,8 +3,8 @@
 use crate::support::{exported, facts, imported, moved};
 use feed::follow_options::FollowOptions;
 use feed::{
-    Cursor, DueWork, Handle, Language, Marker, Mute, Page, PostId, Span, Stamp, StoryId, User,
-    UserId, UserRef, Visibility,
+    DueWork, Handle, Language, Marker, Mute, Page, PostId, Span, Stamp, StoryId, User, UserId,
+    UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Clock, ImportError, Node, NodeOptions, OpenError};
@@ -842,8 +842,8 @@ fn boosts_are_those_of_their_lines_and_survive_an_export() {
         assert_eq!((facts.counts(ann).posts, facts.counts(bob).posts), (2, 3));
         assert_eq!(facts.totals().posts, 5);
         // All that is boosted is by users whom cyd follows.
-        let page = Page { cursor: Cursor::Newest, limit: 9 };
-        assert_eq!(node.home_ids(UserId(2), &page).posts.items, [PostId(16_777_216), post]);
+        let page = Page::newest(9);
+        assert_eq!(node.home_ids(UserId(2), &page).items, [PostId(16_777_216), post]);
     };
     check(&first);
     first.close();

@@ -57,11 +57,9 @@ impl EventWriter for Frames<'_> {
             Event::Mention(post) => {
                 self.item(
                     (b"mention", post.0, Kind::Notice),
-                    |Self { node, user, source, out }| {
+                    |Self { node, source, out, .. }| {
                         // Mentions are read from the facts.
-                        *source == Source::Facts
-                            && node.viewer(Some(*user)).notified(post)
-                            && node.post(post, out)
+                        *source == Source::Facts && node.post(post, out)
                     },
                 )?;
             }
@@ -104,9 +102,7 @@ impl Frames<'_> {
                 self.out.extend_from_slice(b"event: edit\ndata: ");
                 let (node, out) = (self.node, &mut self.out);
                 let written = match self.source {
-                    Source::Memory => {
-                        node.facts().totals().mutes == 0 && node.try_post_for(self.user, post, out)
-                    }
+                    Source::Memory => node.try_post_for(self.user, post, out),
                     Source::Facts => {
                         let viewer = node.viewer(Some(self.user));
                         let found = viewer.facts().post(post);
@@ -122,8 +118,7 @@ impl Frames<'_> {
     /// Whether the user is notified of what an author does. `None` if that is not in memory.
     fn may_see(&self, author: UserId) -> Option<bool> {
         match self.source {
-            Source::Memory if self.node.facts().totals().mutes > 0 => None,
-            Source::Memory => self.node.try_visible_user(self.user, author),
+            Source::Memory => self.node.surely_wants(self.user, author).then_some(true),
             Source::Facts => Some(self.node.viewer(Some(self.user)).notified_by(author)),
         }
     }

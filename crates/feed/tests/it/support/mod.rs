@@ -9,10 +9,11 @@ use feed::filter::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Cursor, Done, Draft, Due, DueWork, Effect, Facts, Handle, Idempotency, Lifetime,
+    Bio, Command, Done, Draft, Due, DueWork, Effect, Facts, Handle, Idempotency, Item, Lifetime,
     List, ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, Note, Notice, NotificationFilter, Page, Patch, PollChoices, PostId, PostText,
-    Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer, apply,
+    MuteTime, Name, Note, Notice, NotificationFilter, Page, PageOf, Patch, PollChoices, PostId,
+    PostText, Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer,
+    apply,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -149,9 +150,9 @@ impl World {
 
     /// What a user is notified of, newest first: who caused it, and what it is.
     pub(crate) fn notices(&self, user: u32) -> Vec<(u32, Notice)> {
-        let page = Page { cursor: Cursor::Newest, limit: 2_000 };
+        let page = Page::newest(2_000);
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
-        let shown = viewer.notifications(&page, &NotificationFilter::default()).found.items;
+        let shown = viewer.notifications(&page, &NotificationFilter::default()).items;
         shown.into_iter().map(|shown| (shown.actor.0, shown.notice)).collect()
     }
 
@@ -328,4 +329,20 @@ pub(crate) fn unmute(user: u32, other: u32) -> Command {
 
 pub(crate) fn view(story: StoryId, viewer: u32) -> Command {
     Command::ViewStory { story, viewer: id(viewer) }
+}
+
+/// The page of a list of which these are all items, newest first.
+pub(crate) fn page_of<T: Item>(newest_first: Vec<T>, page: &Page) -> PageOf<T> {
+    let is_on =
+        |id| page.below.is_none_or(|below| id < below) && page.above.is_none_or(|it| id > it);
+    let mut items: Vec<T> = newest_first.into_iter().filter(|item| is_on(item.id())).collect();
+    let number = items.len();
+    if page.is_up {
+        drop(items.drain(..number.saturating_sub(page.limit)));
+    } else {
+        items.truncate(page.limit);
+    }
+    let end = if page.is_up { items.first() } else { items.last() };
+    let next = end.filter(|_| number > page.limit).map(Item::id);
+    PageOf { items, next }
 }

@@ -143,7 +143,8 @@ impl Writer<'_> {
         let (facts, lists) = (self.entities.facts(), &self.wanted.lists);
         let Some(post) = lists.first().and_then(|_| facts.post(id)) else { return Vec::new() };
         let posted = (id, post.listed());
-        let has = |list: &&ListId| is_in_list(facts, (self.user, **list), post.author, posted);
+        let viewer = self.entities.viewer();
+        let has = |list: &&ListId| is_in_list(viewer, (self.user, **list), post.author, posted);
         lists.iter().filter(has).copied().collect()
     }
 }

@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => (1usize..6).prop_map(Step::Read),
         4 => Just(Step::Add),
         4 => (user(), 1usize..12)
-            .prop_map(|(user, limit)| Step::Home(user, Page { cursor: Cursor::Newest, limit })),
+            .prop_map(|(user, limit)| Step::Home(user, Page::newest(limit))),
         4 => (user(), 0usize..1_000, any::<bool>(), 1usize..12)
             .prop_map(|(user, at, before, limit)| Step::HomeAround(user, at, before, limit)),
         4 => (user(), 0usize..1_000, 0usize..1_000, order, 0usize..12)
@@ -123,9 +123,8 @@ impl Subject {
         assert_eq!(found, expected, "home of {user:?}, {page:?}");
         let enough = page.limit / 2;
         let first = self.views.gather(facts, user, &authors, page, Some(enough));
-        if first != expected && page.cursor == Cursor::Newest {
-            let (first, expected) = (first.posts, expected.posts);
-            assert!(first.more && first.items.len() > enough);
+        if first != expected && *page == Page::newest(page.limit) {
+            assert!(first.next.is_some() && first.items.len() > enough);
             assert!(expected.items.starts_with(&first.items), "{first:?} of {expected:?}");
         }
         assert!(self.views.newest.bytes() <= self.bytes.max(1 << 10));
@@ -179,7 +178,7 @@ impl Subject {
             Step::HomeAround(user, at, before, limit) => {
                 let around = PostId(self.around(at));
                 let cursor = if before { Cursor::Before(around) } else { Cursor::After(around) };
-                self.check_home(number(user), &Page { cursor, limit });
+                self.check_home(number(user), &Page::at(cursor, limit));
             }
             Step::PostsBy(user, a, b, order, limit) => {
                 let span = Span { low: self.around(a), high: self.around(b), limit, order };
@@ -201,7 +200,7 @@ proptest! {
     ) {
         let mut subject = Subject::new(bytes, steps_max);
         steps.iter().for_each(|step| subject.step(step));
-        let newest = Page { cursor: Cursor::Newest, limit: 100 };
+        let newest = Page::newest(100);
         AUTHORS.iter().for_each(|user| subject.check_home(*user, &newest));
     }
 }
@@ -215,8 +214,8 @@ fn posted(posts: u64, bytes: usize) -> Subject {
 
 /// Whether the newest posts of user 0 are read without the store.
 fn is_in_memory(subject: &Subject, limit: usize) -> bool {
-    let page = Page { cursor: Cursor::Newest, limit };
-    subject.views.newest.home(UserId(0), &HomeAuthors::default(), &page, &mut Vec::new()).is_none()
+    let span = Page::newest(limit).span(limit + 1).unwrap();
+    subject.views.newest.home(UserId(0), &HomeAuthors::default(), span, &mut Vec::new()).is_none()
 }
 
 #[test]
@@ -256,7 +255,7 @@ fn posts_are_loaded_again_if_too_many_were_deleted_meanwhile() {
     assert!(!is_in_memory(&subject, 1), "what was read is not added");
     while subject.views.load_posts(Facts::new(&subject.rows)) {}
     assert!(is_in_memory(&subject, 1_000));
-    subject.check_home(0, &Page { cursor: Cursor::Newest, limit: 3_000 });
+    subject.check_home(0, &Page::newest(3_000));
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use feed::{
-    Bio, Command, Cursor, Done, Handle, Label, Lifetime, Name, Page, PostText, SetName, Span,
-    StoryId, UserId, UserRef,
+    Bio, Command, Done, Handle, Label, Lifetime, Name, Page, PostText, SetName, Span, StoryId,
+    UserId, UserRef,
 };
 use kv::{BucketId, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Clock, Node, NodeOptions, OpenError, Request};
@@ -166,7 +166,7 @@ pub(crate) fn read_all(data: &Path) -> Result<String, OpenError> {
 /// Everything that can be read, as text.
 fn dump(node: &Node) -> String {
     let mut text = String::new();
-    let page = Page { cursor: Cursor::Newest, limit: 100 };
+    let page = Page::newest(100);
     writeln!(text, "{:?}", node.facts().totals()).unwrap();
     for user in (0..USERS + 1).map(UserId) {
         let facts = node.facts();
