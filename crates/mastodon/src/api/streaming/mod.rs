@@ -98,7 +98,7 @@ pub(crate) async fn connect(
 ) -> Result<Response, ApiError> {
     let (stream, of) = (fields.one("stream")?, Of::parse(&fields)?);
     match upgrade {
-        Ok(upgrade) => socket::open(&state, access, user, upgrade, fields),
+        Ok(upgrade) => socket::open(&state, access, user, upgrade, fields).await,
         Err(_) => begin(state, access, user, (stream.unwrap_or_default(), of)).await,
     }
 }

@@ -25,11 +25,11 @@ const BUFFER_BYTES: usize = 1 << 10;
 /// Time within which a client must take the frame that ends a stream.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens a WebSocket, with its first channel if the client names one.
+/// Opens a WebSocket, with its first channel if the client names one: the client gets what happens after the response.
 ///
 /// # Errors
 /// If there are too many streams.
-pub(super) fn open(
+pub(super) async fn open(
     state: &Shared,
     access: Access,
     user: UserId,
@@ -44,37 +44,48 @@ pub(super) fn open(
     if let Some(asked) = asked {
         upgrade.set_selected_protocol(asked);
     }
+    let events = Events::new(&state, access, user, open);
+    let mut listening = Listening { state, user, access, events, channels: Vec::new() };
+    let error = match (first.one("stream")?, Of::parse(&first)?) {
+        (Some(stream), of) => {
+            let changed = listening.change("subscribe", (stream, of)).await;
+            changed.ok_or_else(ApiError::internal)?
+        }
+        (None, _) => None,
+    };
     Ok(upgrade.on_upgrade(move |socket| async move {
-        let events = Events::new(&state, access, user, open);
-        let (channels, receive_from) = (Vec::new(), Instant::now());
-        let token = Watched::new(access.permission(&state));
-        let mut connection =
-            Connection { state, user, socket, access, token, events, channels, receive_from };
+        let token = Watched::new(access.permission(&listening.state));
+        let mut connection = Connection { socket, token, listening, receive_from: Instant::now() };
         // None: the client is gone, or the stream has ended.
-        let _ = connection.run(&first).await;
+        let _ = connection.run(error).await;
         connection.close().await;
     }))
 }
 
 struct Connection {
-    state: Shared,
-    user: UserId,
     socket: WebSocket,
-    access: Access,
     /// The token, with which the connection ends.
     token: Watched,
-    events: Events,
-    /// Each once.
-    channels: Vec<Channel>,
+    listening: Listening,
     /// No message is received before this time: a message may need a read.
     receive_from: Instant,
 }
 
+/// The channels of a connection, and their events.
+struct Listening {
+    state: Shared,
+    user: UserId,
+    access: Access,
+    events: Events,
+    /// Each once.
+    channels: Vec<Channel>,
+}
+
 impl Connection {
-    /// `first`: the parameters of the request, which may name the first channel.
-    async fn run(&mut self, first: &Fields) -> Option<()> {
-        if let (Some(stream), of) = (first.one("stream").ok()?, Of::parse(first).ok()?) {
-            self.change("subscribe", (stream, of)).await?;
+    /// `error`: what is wrong with the first channel, if anything is.
+    async fn run(&mut self, error: Option<String>) -> Option<()> {
+        if let Some(error) = error {
+            self.write(error).await?;
         }
         loop {
             let message = async {
@@ -95,8 +106,8 @@ impl Connection {
                         Message::Binary(_) | Message::Ping(_) | Message::Pong(_) => {}
                     }
                 }
-                due = self.events.ready() => {
-                    let batch = self.events.read(due?).await?;
+                due = self.listening.events.ready() => {
+                    let batch = self.listening.events.read(due?).await?;
                     // After the read, which may have waited.
                     if !self.token.is_valid().await {
                         return None;
@@ -112,32 +123,10 @@ impl Connection {
         let request = Fields::of_json(text.as_bytes()).unwrap_or_default();
         let part = |name: &str| request.one(name).ok().flatten().unwrap_or_default();
         let of = Of::parse(&request).unwrap_or_default();
-        self.change(part("type"), (part("stream"), of)).await
-    }
-
-    async fn change(&mut self, kind: &str, (name, of): (&str, Of<'_>)) -> Option<()> {
-        let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
-        let Some(channel) = Channel::parse(name, of) else {
-            return self.write(error("Unknown stream type", 400)).await;
-        };
-        if !self.access.allows(channel.scope()) {
-            return self.write(error(ApiError::out_of_scope().message(), 403)).await;
+        match self.listening.change(part("type"), (part("stream"), of)).await? {
+            Some(error) => self.write(error).await,
+            None => Some(()),
         }
-        match kind {
-            "subscribe" if self.channels.len() >= CHANNELS_MAX => {
-                return self.write(error("Too many channels", 422)).await;
-            }
-            "subscribe" if !super::exists(&self.state, self.user, &channel).await? => {
-                let error = error(ApiError::not_found().message(), 404);
-                return self.write(error).await;
-            }
-            "subscribe" if !self.channels.iter().any(|other| other.is_same(&channel)) => {
-                self.channels.push(channel);
-            }
-            "unsubscribe" => self.channels.retain(|other| !other.is_same(&channel)),
-            _ => {}
-        }
-        self.events.listen(&self.channels).await
     }
 
     async fn send(&mut self, batch: &Batch) -> Option<()> {
@@ -148,7 +137,7 @@ impl Connection {
                 return self.socket.send(Message::Ping(Vec::new().into())).await.ok();
             }
         };
-        for channel in self.channels.clone().into_iter().filter(is_wanted) {
+        for channel in self.listening.channels.clone().into_iter().filter(is_wanted) {
             for event in events.iter().filter(|event| event.is_for(&channel)) {
                 let name = channel.name().to_owned();
                 let stream: Vec<_> = [name].into_iter().chain(channel.of()).collect();
@@ -164,7 +153,7 @@ impl Connection {
 
     /// Says that the stream has ended, so that the client connects again at once.
     async fn close(&mut self) {
-        let (code, reason) = match self.state.options.is_closing() {
+        let (code, reason) = match self.listening.state.options.is_closing() {
             true => (close_code::AWAY, "the server stops"),
             false => (close_code::POLICY, "the stream has ended"),
         };
@@ -176,7 +165,34 @@ impl Connection {
 
     async fn write(&mut self, text: String) -> Option<()> {
         // A client that does not read ends here when there is no memory for what it gets.
-        let held = self.events.hold(text)?;
+        let held = self.listening.events.hold(text)?;
         self.socket.send(Message::Text(held.try_into().ok()?)).await.ok()
+    }
+}
+
+impl Listening {
+    /// Adds or removes a channel. Returns the error to be sent if that cannot be; `None` if a read failed.
+    async fn change(&mut self, kind: &str, (name, of): (&str, Of<'_>)) -> Option<Option<String>> {
+        let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
+        let Some(channel) = Channel::parse(name, of) else {
+            return Some(Some(error("Unknown stream type", 400)));
+        };
+        if !self.access.allows(channel.scope()) {
+            return Some(Some(error(ApiError::out_of_scope().message(), 403)));
+        }
+        match kind {
+            "subscribe" if self.channels.len() >= CHANNELS_MAX => {
+                return Some(Some(error("Too many channels", 422)));
+            }
+            "subscribe" if !super::exists(&self.state, self.user, &channel).await? => {
+                return Some(Some(error(ApiError::not_found().message(), 404)));
+            }
+            "subscribe" if !self.channels.iter().any(|other| other.is_same(&channel)) => {
+                self.channels.push(channel);
+            }
+            "unsubscribe" => self.channels.retain(|other| !other.is_same(&channel)),
+            _ => {}
+        }
+        self.events.listen(&self.channels).await.map(|()| None)
     }
 }
