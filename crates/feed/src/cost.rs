@@ -20,7 +20,7 @@ use crate::limits::{
     LISTS_MAX, NAME_BYTES_MAX, NOTE_BYTES_MAX, PASSWORD_HASH_BYTES_MAX, PINS_MAX, POST_BYTES_MAX,
     POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
     RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, STORY_VIEWS_REMOVED, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
-    URI_BYTES_MAX, USER_GRANTS_MAX,
+    URI_BYTES_MAX, USER_GRANTS_MAX, USER_TOKENS_MAX,
 };
 use crate::list::ListChange;
 use crate::media::MediaCommand;
@@ -60,8 +60,10 @@ const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
 
 /// Bytes of these rows.
 const GRANT_BYTES: usize = 512;
-/// Rows of a new grant, of the one that is removed for it, and of the list of the owner's grants.
-const GRANTING_ROWS: usize = 2 * GRANT_ROWS + USER_GRANTS_MAX;
+/// Most grants of a user.
+const GRANTS: usize = USER_GRANTS_MAX + USER_TOKENS_MAX;
+/// Rows of a new grant, of the one that is removed for it, and of the owner's grants with their list.
+const GRANTING_ROWS: usize = 2 * GRANT_ROWS + 2 * GRANTS;
 
 impl Request {
     /// The highest cost.
@@ -302,8 +304,8 @@ fn account_cost(command: &AccountCommand) -> Cost {
             Cost::of_rows(5, ACCOUNT_BYTES)
         }
         AccountCommand::SetPassword { .. } | AccountCommand::SetState { .. } => {
-            let rows = USER_GRANTS_MAX * GRANT_ROWS + 4;
-            Cost::of_rows(rows, USER_GRANTS_MAX * GRANT_BYTES + ACCOUNT_BYTES)
+            let rows = GRANTS * GRANT_ROWS + 4;
+            Cost::of_rows(rows, GRANTS * GRANT_BYTES + ACCOUNT_BYTES)
         }
         AccountCommand::CreateInvite { .. } => {
             Cost::of_rows(2 * INVITES_MAX + 2, (2 * INVITES_MAX + 2) * 64)
@@ -317,14 +319,16 @@ fn account_cost(command: &AccountCommand) -> Cost {
         | AccountCommand::Exchange { .. }
         | AccountCommand::GrantApp { .. }
         | AccountCommand::GrantUser { .. } => {
-            let read = ACCOUNT_BYTES + APP_BYTES_MAX;
+            // All grants of the user are read.
+            let read = ACCOUNT_BYTES + APP_BYTES_MAX + GRANTS * GRANT_BYTES;
             let cost = Cost::of_rows(GRANTING_ROWS, 2 * GRANT_BYTES);
             Cost { work: cost.work + read, ..cost }
         }
-        // All grants of the user are read.
+        // Those that have expired are removed, too.
         AccountCommand::Mint { .. } => {
-            let cost = Cost::of_rows(GRANTING_ROWS + USER_GRANTS_MAX, 2 * GRANT_BYTES);
-            Cost { work: cost.work + ACCOUNT_BYTES + USER_GRANTS_MAX * GRANT_BYTES, ..cost }
+            let rows = GRANTING_ROWS + USER_TOKENS_MAX * GRANT_ROWS;
+            let cost = Cost::of_rows(rows, (2 + USER_TOKENS_MAX) * GRANT_BYTES);
+            Cost { work: cost.work + ACCOUNT_BYTES + GRANTS * GRANT_BYTES, ..cost }
         }
         AccountCommand::Revoke { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),
     }

@@ -225,9 +225,9 @@ pub const REDIRECT_URIS_MAX: usize = 8;
 /// Most apps that act for no user. The one registered first is removed for the next: 16,384 of at most 18 kB, so at
 /// most 300 MB on disk that anybody can fill.
 pub const UNUSED_APPS_MAX: u32 = 16_384;
-/// Most grants of one user: sessions, codes and tokens. The oldest ends when there is one more.
+/// Most grants of one user but for minted tokens: sessions, codes and tokens of apps. The oldest ends when there is one more.
 pub const USER_GRANTS_MAX: usize = 100;
-/// Most tokens of one user that applications have minted.
+/// Most tokens of one user that applications have minted and that have not expired.
 pub const USER_TOKENS_MAX: usize = 32;
 /// Longest life of such a token, in seconds: 90 days.
 pub const TOKEN_SECS_MAX: u32 = 7_776_000;

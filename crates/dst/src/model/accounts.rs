@@ -142,10 +142,14 @@ impl Accounts {
         if !self.is_active_or_none(user) {
             return Err(Refusal::AccountNotActive);
         }
-        let minted = self.grants.values().filter(|grant| grant.user == Some(user));
-        if minted.filter(|grant| grant.is_minted()).count() >= USER_TOKENS_MAX {
+        self.unused(token)?;
+        let is_minted = |grant: &ModelGrant| grant.user == Some(user) && grant.is_minted();
+        let is_over = |grant: &ModelGrant| grant.expires_ms.is_some_and(|at| at <= ms_of(stamp));
+        let live = self.grants.values().filter(|grant| is_minted(grant) && !is_over(grant));
+        if live.count() >= USER_TOKENS_MAX {
             return Err(Refusal::TooManyTokens);
         }
+        self.grants.retain(|_, grant| !is_minted(grant) || !is_over(grant));
         let expires_ms = Some(ms_of(stamp) + u64::from(life_secs) * 1_000);
         let (app, user, code, token) = (None, Some(user), None, Some(token));
         let needs_account = false;
@@ -290,9 +294,13 @@ impl Accounts {
         for secret in [grant.token, grant.code.map(|code| code.0)].into_iter().flatten() {
             self.unused(secret)?;
         }
-        let most = if grant.user.is_some() { USER_GRANTS_MAX } else { APP_GRANTS_MAX };
+        let most = match grant.user {
+            Some(_) if grant.is_minted() => USER_TOKENS_MAX,
+            Some(_) => USER_GRANTS_MAX,
+            None => APP_GRANTS_MAX,
+        };
         let is_owner = |other: &ModelGrant| match grant.user {
-            Some(_) => other.user == grant.user,
+            Some(_) => other.user == grant.user && other.is_minted() == grant.is_minted(),
             None => other.user.is_none() && other.app == grant.app,
         };
         let of_owner = self.grants.iter().filter(|(_, other)| is_owner(other));

@@ -143,9 +143,14 @@ pub(super) fn mint(
     if !txn.facts().acts(&grant) {
         return Err(Refusal::AccountNotActive);
     }
-    let grants = txn.facts().grants_of_user(user).into_iter();
-    if grants.filter(|(_, grant)| grant.is_minted()).count() >= limits::USER_TOKENS_MAX {
+    unused(txn, &token)?;
+    let minted = of_kind(txn, user, &grant);
+    let is_live = |grant: &Grant| grant.token_expires_ms().is_none_or(|at| stamp.unix_ms() < at);
+    if minted.iter().filter(|(_, grant)| is_live(grant)).count() >= limits::USER_TOKENS_MAX {
         return Err(Refusal::TooManyTokens);
+    }
+    for (id, expired) in minted.iter().filter(|(_, grant)| !is_live(grant)) {
+        txn.remove_expired(*id, expired);
     }
     add(txn, stamp, &grant)
 }
@@ -171,13 +176,25 @@ fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), Refusal> {
     }
 }
 
-/// Adds a grant, after the oldest ones of its owner have ended.
+/// The grants of a user that were minted, as `grant` was, or that were not; the oldest first.
+fn of_kind(txn: &Txn<'_>, user: UserId, grant: &Grant) -> Vec<(GrantId, Grant)> {
+    let mut grants = txn.facts().grants_of_user(user);
+    grants.retain(|(_, other)| other.is_minted() == grant.is_minted());
+    grants
+}
+
+/// Adds a grant, after the oldest ones of its kind and owner have ended.
 fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
     for secret in grant.secrets().into_iter().flatten() {
         unused(txn, &secret)?;
     }
     let (of_owner, most) = match (grant.user, grant.app) {
-        (Some(user), _) => (txn.facts().grants_from(user, 0, usize::MAX), limits::USER_GRANTS_MAX),
+        (Some(user), _) => {
+            let ids = of_kind(txn, user, grant).into_iter().map(|(id, _)| id.0);
+            let minted = grant.is_minted();
+            let most = if minted { limits::USER_TOKENS_MAX } else { limits::USER_GRANTS_MAX };
+            (ids.collect(), most)
+        }
         (None, Some(app)) => (txn.facts().own_grants_of(app), limits::APP_GRANTS_MAX),
         (None, None) => unreachable!("a grant is of a user or of an app"),
     };
@@ -198,6 +215,6 @@ pub(super) fn expire(txn: &mut Txn<'_>, id: GrantId, expires_ms: u64) {
             let stage = Stage::Token { token: *token, code: None, expires_ms: *expires_ms };
             txn.change_grant(id, &grant, &Grant { stage, ..grant.clone() });
         }
-        Stage::Code(_) | Stage::Token { .. } => txn.remove_grant(id),
+        Stage::Code(_) | Stage::Token { .. } => txn.remove_expired(id, &grant),
     }
 }

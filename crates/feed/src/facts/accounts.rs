@@ -116,7 +116,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// All grants of a user, oldest first: at most [`USER_GRANTS_MAX`](crate::limits::USER_GRANTS_MAX).
+    /// All grants of a user, oldest first. Their number is bounded.
     #[must_use]
     pub fn grants_of_user(&self, user: UserId) -> Vec<(GrantId, Grant)> {
         let ids = self.grants_from(user, 0, usize::MAX);
@@ -264,9 +264,14 @@ impl Txn<'_> {
     /// Ends a grant, if it exists: its secrets permit nothing any more.
     pub(crate) fn remove_grant(&mut self, id: GrantId) {
         let Some(grant) = self.facts().grant(id) else { return };
-        self.replace_grant(id, Some(&grant), None);
-        self.count_grant(&grant, false);
+        self.remove_expired(id, &grant);
         self.total(|totals| totals.revocations += 1);
+    }
+
+    /// Removes a grant that has expired, which is no revocation: whoever has read it knows when it expires.
+    pub(crate) fn remove_expired(&mut self, id: GrantId, grant: &Grant) {
+        self.replace_grant(id, Some(grant), None);
+        self.count_grant(grant, false);
     }
 
     fn replace_grant(&mut self, id: GrantId, old: Option<&Grant>, new: Option<&Grant>) {

@@ -365,9 +365,14 @@ fn a_user_has_so_many_minted_tokens_and_none_ends_for_another() {
     assert!((0..USER_TOKENS_MAX as u32).all(|number| permits(&world, numbered(number))));
     run(&mut world, AccountCommand::Revoke { grant: last }).unwrap();
     assert!(!permits(&world, secret(1)));
+    // Those that have expired do not count, nor stay.
     world.now_ms += 60_000;
-    world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
+    let revocations = world.facts().totals().revocations;
     granted(run(&mut world, mint(2, 60, secret(2))));
+    assert_eq!(world.facts().grants_of_user(UserId(2)).len(), 1);
+    assert_eq!(world.facts().totals().revocations, revocations);
+    world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
+    assert!(permits(&world, secret(2)));
 }
 
 /// Checks after each change of a row that nobody sees a user who stays hidden, and that a row of the profile is written when
@@ -515,6 +520,35 @@ fn grants_are_bounded_and_the_oldest_ends() {
         granted(run(&mut world, command));
     }
     assert!(!permits(&world, numbered(1_000)) && permits(&world, numbered(1_001)));
+}
+
+#[test]
+fn neither_log_ins_nor_minted_tokens_end_one_another() {
+    let (mut world, _) = world();
+    granted(run(&mut world, log_in(ADA, numbered(0))));
+    granted(run(&mut world, mint(0, 60_000, numbered(1_000))));
+    for number in 1..USER_GRANTS_MAX as u32 {
+        granted(run(&mut world, log_in(ADA, numbered(number))));
+    }
+    for number in 1..USER_TOKENS_MAX as u32 {
+        granted(run(&mut world, mint(0, 60_000, numbered(1_000 + number))));
+    }
+    assert!(permits(&world, numbered(0)) && permits(&world, numbered(1_000)));
+    granted(run(&mut world, log_in(ADA, numbered(500))));
+    assert!(!permits(&world, numbered(0)) && permits(&world, numbered(1_000)));
+}
+
+#[test]
+fn what_expires_is_no_revocation() {
+    let (mut world, app) = world();
+    granted(run(&mut world, mint(0, 60, secret(1))));
+    granted(run(&mut world, log_in(ADA, secret(2))));
+    run(&mut world, authorize(app, ADA, 3, None)).unwrap();
+    let revocations = world.facts().totals().revocations;
+    world.now_ms += SESSION_SECS * 1_000;
+    world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
+    assert_eq!(world.facts().grants_of_user(ADA), []);
+    assert_eq!(world.facts().totals().revocations, revocations);
 }
 
 #[test]

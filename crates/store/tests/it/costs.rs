@@ -1412,8 +1412,14 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         let user = if n == 0 { UserRef::Id(UserId(2)) } else { user };
         accounts.run(AccountCommand::Mint { user, scopes, life_secs: 9_000_000, token });
     }
-    // Codes and sessions have expired.
+    let mint_for_two = |accounts: &mut Accounts| {
+        let (scopes, token, user) = (accounts.scopes, accounts.secret(), UserRef::Id(UserId(2)));
+        accounts.run(AccountCommand::Mint { user, scopes, life_secs: 60, token });
+    };
+    (1..USER_TOKENS_MAX).for_each(|_| mint_for_two(&mut accounts));
+    // Codes and sessions have expired, and minted tokens, for which another one is.
     accounts.world.now_ms += 2_600_000_000;
+    mint_for_two(&mut accounts);
     for _ in 0..4 {
         let (app, user, scopes) = (apps[3], UserId(0), accounts.scopes);
         let (password, token) = (accounts.password.clone(), accounts.secret());
