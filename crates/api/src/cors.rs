@@ -1,6 +1,7 @@
 //! Pages of other origins, which the operator names: browsers let them send requests and read responses, with a token.
 //!
-//! **Invariant:** no response permits credentials, so no page of another origin uses a cookie of this server.
+//! **Invariant:** no response permits credentials, so no page of another origin uses a cookie of this server, and no
+//! request of such a page is one of an application.
 //! **Invariant:** what a browser asks first (a preflight) is answered before anything is looked up or counted.
 
 use std::str::FromStr;
@@ -59,7 +60,13 @@ impl FromStr for Origins {
             let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
             let is_host = host.is_some_and(|host| !host.is_empty() && host.bytes().all(is_plain));
-            HeaderValue::try_from(text.as_str()).ok().filter(|_| is_host).ok_or(BadOrigins)
+            // Browsers leave the default port out.
+            let has_default = match text.starts_with("https:") {
+                true => text.ends_with(":443"),
+                false => text.ends_with(":80"),
+            };
+            let is_origin = is_host && !has_default;
+            HeaderValue::try_from(text.as_str()).ok().filter(|_| is_origin).ok_or(BadOrigins)
         });
         origins.collect::<Result<_, _>>().map(Self)
     }
@@ -73,13 +80,20 @@ impl Origins {
     }
 }
 
+/// Marks a request of a page of such an origin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfOtherPage;
+
 /// Routes that pages of these origins may call.
 pub(crate) fn allow(router: Router, Origins(origins): Origins) -> Router {
     if origins.is_empty() {
         return router;
     }
-    router.layer(from_fn(move |request: Request, next: Next| {
+    router.layer(from_fn(move |mut request: Request, next: Next| {
         let allowed = allowed(&origins, request.headers());
+        if allowed.is_some() {
+            request.extensions_mut().insert(OfOtherPage);
+        }
         async move {
             let is_preflight = request.method() == Method::OPTIONS
                 && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
@@ -131,6 +145,9 @@ mod tests {
             ("null", None),
             ("https://*.example", None),
             ("https://app.example/", None),
+            ("https://app.example:443", None),
+            ("http://app.example:80", None),
+            ("http://app.example:443", Some(vec!["http://app.example:443"])),
             ("app.example", None),
             ("https://a.example,", None),
             ("none,https://a.example", None),

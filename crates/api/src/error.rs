@@ -182,6 +182,10 @@ impl From<BodyError> for ApiError {
                 Self::bad_request("the connection failed before the end of the body")
             }
             BodyError::Ended(ended) => ended.into(),
+            BodyError::TooMany => {
+                let after = Some(Duration::from_secs(10));
+                Self { retry_after: after, ..Self::too_many_requests() }
+            }
             BodyError::NoMemory(error) => error.into(),
         }
     }

@@ -17,6 +17,7 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use hyper::body::Body as _;
 
 use crate::auth::{self, Identity, KeyInUse, Needs};
+use crate::cors::OfOtherPage;
 use crate::error::ApiError;
 use crate::metrics::RouteCounters;
 use crate::positions;
@@ -54,6 +55,10 @@ fn admit(rule: Rule, request: &Request, state: &AppState) -> Result<Identity, Ap
     if let Identity::Other = identity {
         let is_of_user = session::is_presented(state, headers);
         return if is_of_user { Ok(identity) } else { Err(ApiError::unauthorized()) };
+    }
+    let is_key = matches!(identity, Identity::Application(Some(_)));
+    if is_key && request.extensions().get::<OfOtherPage>().is_some() {
+        return Err(ApiError::forbidden_origin("pages of other origins may not use a key"));
     }
     if rule.needs != Needs::Nothing
         && let Some(connection) = request.extensions().get::<GuestConnection>()

@@ -12,15 +12,20 @@ use feed::{Command, Idempotency, UserRef};
 use node::IdempotencyKey;
 use smallvec::{SmallVec, smallvec};
 
+use crate::current_session::current;
 use crate::error::ApiError;
 use crate::unsent::Client;
 
 /// The header with a key.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A valid key, and the client that sends it.
+/// A valid key, and who sends it: a change of an application is no retry of one of a user, nor the reverse.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Key(IdempotencyKey, Client);
+pub(crate) struct Key {
+    key: IdempotencyKey,
+    client: Client,
+    is_of_user: bool,
+}
 
 impl Key {
     /// Reads a key.
@@ -31,24 +36,27 @@ impl Key {
         let wrong =
             "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
         let key = IdempotencyKey::parse(key).ok_or_else(|| ApiError::bad_idempotency_key(wrong))?;
-        Ok(Self(key, Client::default()))
+        Ok(Self { key, client: Client::default(), is_of_user: false })
     }
 
     /// The same of an application.
     pub(crate) fn of_client(self, client: Client) -> Self {
-        Self(self.0, client)
+        Self { client, ..self }
     }
 
     /// The key in the header, if present.
-    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, ApiError> {
+    pub(crate) fn of(parts: &Parts) -> Result<Option<Self>, ApiError> {
         let twice = |_| ApiError::bad_idempotency_key("there is more than one Idempotency-Key");
-        let key = only(headers, &IDEMPOTENCY_KEY).map_err(twice)?;
-        key.map(|key| Self::parse(key.as_bytes())).transpose()
+        let key = only(&parts.headers, &IDEMPOTENCY_KEY).map_err(twice)?;
+        let key = key.map(|key| Self::parse(key.as_bytes())).transpose()?;
+        Ok(key.map(|key| Self { is_of_user: current(parts).is_some(), ..key }))
     }
 
     /// The key and digest with which a command is logged, whose users must be resolved.
     pub(crate) fn digest(&self, command: &Command) -> Idempotency {
-        self.0.digest(&scope(command, self.1), command)
+        let scope = scope(command, self.client);
+        let scope = if self.is_of_user { format!("of_user {scope}") } else { scope };
+        self.key.digest(&scope, command)
     }
 }
 
@@ -166,7 +174,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Key::of(&parts.headers).map(Self)
+        Key::of(parts).map(Self)
     }
 }
 

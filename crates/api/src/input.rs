@@ -11,14 +11,14 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use budget::Reservation;
-use edge::{BodyLimits, HeldBody};
+use edge::{BodyLimits, Held, HeldBody};
 use feed::accounts::GrantId;
 use feed::{Handle, NotificationId, PostId, SampleId, Stamp, StoryId, Tag, UserId, UserRef};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Deserialize, de};
 
 use crate::auth::{grant, may_read};
-use crate::current_session::confirm;
+use crate::current_session::{CurrentSession, confirm, current};
 use crate::error::ApiError;
 use crate::idempotency::{Key, NoKey};
 use crate::state::AppState;
@@ -237,7 +237,7 @@ pub(crate) struct Input<T> {
     /// The client whose memory the response takes; none if that is a user.
     pub(crate) client: Option<Client>,
     /// Memory of the body, held until the response is complete.
-    pub(crate) _held: Reservation,
+    pub(crate) _held: (Reservation, Option<Held>),
 }
 
 impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
@@ -260,15 +260,24 @@ impl<T: DeserializeOwned> Input<T> {
         if absent.is_none() {
             require_media_type(&parts.headers, "application/json")?;
         }
-        let key = Key::of(&parts.headers)?;
+        let key = Key::of(&parts)?;
         let limits = BodyLimits::new(BODY_BYTES_MAX);
-        let given = HeldBody::read(body, limits, &state.memory).await?;
+        let (given, counted) = match current(&parts) {
+            Some(CurrentSession(session)) => {
+                let client = parts.extensions.get().copied();
+                session
+                    .read_body(client, body)
+                    .await
+                    .map(|(body, counted)| (body, Some(counted)))?
+            }
+            None => (HeldBody::read(body, limits, &state.memory).await?, None),
+        };
         confirm(&parts).await?;
         let body = absent.map_or_else(|| object(given.bytes()), |make| Ok(make()))?;
         let grant = grant(&state.access, &parts.headers);
         let (may_read, client) = (may_read(grant, &parts), grant.map(|grant| grant.client()));
         let key = key.map(|key| key.of_client(client.unwrap_or_default()));
-        Ok(Self { body, key, may_read, client, _held: given.into_parts().1 })
+        Ok(Self { body, key, may_read, client, _held: (given.into_parts().1, counted) })
     }
 }
 

@@ -194,6 +194,7 @@ mod tests {
         let expect = [
             ("DELETE", "/v1/buckets/{bucket}", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}", Some(Scope::Admin)),
+            ("DELETE", "/v1/users/{user}/tokens", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}/tokens/{id}", Some(Scope::Admin)),
             ("GET", "/", None),
             ("GET", "/assets/{*file}", None),

@@ -63,13 +63,12 @@ async fn admit(
     state: &AppState,
 ) -> Result<(Request, Arc<dyn Session>), ApiError> {
     let sessions = state.sessions.as_ref().ok_or_else(ApiError::unauthorized)?;
-    let session =
-        sessions.find(request.headers(), rule.usage).await.map_err(|error| match error {
-            SessionError::Ended if request.headers().contains_key(AUTHORIZATION) => {
-                ApiError::unauthorized()
-            }
-            error => error.into(),
-        })?;
+    let session = sessions.find(request.headers()).await.map_err(|error| match error {
+        SessionError::Ended if request.headers().contains_key(AUTHORIZATION) => {
+            ApiError::unauthorized()
+        }
+        error => error.into(),
+    })?;
     if let Some(connection) = request.extensions().get::<GuestConnection>() {
         connection.0.admit();
     }
@@ -80,6 +79,7 @@ async fn admit(
             return Err(ApiError::missing_scope(scope));
         }
         check(may, UserId(session.user()), request.uri())?;
+        session.begin(rule.usage)?;
     }
     // Waiting for a position takes time in which the session may end, and users have no use for it.
     request.headers_mut().remove(ROOST_AFTER);

@@ -47,6 +47,8 @@ pub enum BodyError {
     Incomplete,
     /// What permits the request has ended.
     Ended(Ended),
+    /// Its sender sends too many at a time.
+    TooMany,
     /// There is no memory for it.
     NoMemory(NoMemory),
 }

@@ -9,9 +9,12 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
 use http::HeaderMap;
 
+use crate::accept::ClientAddress;
 use crate::access::Scope;
+use crate::body::{BodyError, HeldBody};
 use crate::revocable::{Pending, Permission};
 
 /// The header with which a page of this server asks for the session of its browser.
@@ -50,7 +53,6 @@ pub trait Sessions: Debug + Send + Sync {
     fn find<'a>(
         &'a self,
         headers: &'a HeaderMap,
-        usage: SessionUse,
     ) -> Pending<'a, Result<Arc<dyn Session>, SessionError>>;
 }
 
@@ -61,6 +63,19 @@ pub trait Session: Send + Sync {
 
     /// Whether it permits routes with this scope.
     fn allows(&self, scope: Scope) -> bool;
+
+    /// Counts what a request does that may do it.
+    ///
+    /// # Errors
+    /// If its user does too much of it, or is sent too many bytes for another change.
+    fn begin(&self, usage: SessionUse) -> Result<(), SessionError>;
+
+    /// Reads a body, within what its user and the address may send at a time, until what is returned with it is dropped.
+    fn read_body(
+        &self,
+        client: Option<ClientAddress>,
+        body: Body,
+    ) -> Pending<'_, Result<(HeldBody, Held), BodyError>>;
 
     /// Checks that it has not ended since.
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>>;

@@ -157,15 +157,21 @@ pub(crate) async fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// What the session of a browser permits, if a page of this server asks for it: only to upload pictures, which `/v1` does
-/// not. None if no page asks, or the route is another one.
+/// Whether a route is for pictures, which users of `/v1` upload here, too.
+const fn is_for_pictures(needs: Needs) -> bool {
+    matches!(needs, Needs::User(&[AccessScope::WriteMedia]))
+}
+
+/// What the session of a browser permits, if a page of this server asks for it: only to upload pictures. None
+/// if no page asks, or the route is another one.
 async fn of_session(
     state: &Shared,
     needs: Needs,
     headers: &HeaderMap,
 ) -> Option<Result<Access, ApiError>> {
-    let Needs::User(&[AccessScope::WriteMedia]) = needs else { return None };
-    let asks = headers.contains_key(SESSION_HEADER) && !headers.contains_key(AUTHORIZATION);
+    let asks = is_for_pictures(needs)
+        && headers.contains_key(SESSION_HEADER)
+        && !headers.contains_key(AUTHORIZATION);
     if !asks || state.options.open {
         return None;
     }
@@ -185,7 +191,11 @@ async fn admit(
     let Some(token) = token? else {
         return if is_closed { Err(ApiError::bad_token()) } else { Ok(None) };
     };
-    let access = state.token(&token).await?.ok_or_else(ApiError::bad_token)?;
+    let access = match is_for_pictures(needs) {
+        true => state.token_in_v1(&token).await?,
+        false => state.token(&token).await?,
+    };
+    let access = access.ok_or_else(ApiError::bad_token)?;
     if is_closed && access.user.is_none() {
         return Err(ApiError::no_user());
     }

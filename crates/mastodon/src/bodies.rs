@@ -1,4 +1,4 @@
-//! The bodies of requests that are being read.
+//! The bodies of requests that are being read: those of both APIs, but for what applications send to `/v1`.
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, all together [`MEMORY`], and
 //! [`ADDRESS_BODIES_MAX`] of one address, and as many of one user, are read at a time. A body takes memory as it arrives, so
@@ -7,13 +7,14 @@
 //! memory in any case, so long ones keep out no log-in and no post; once half of [`BODIES_MAX`] of nobody are read, an
 //! address has at most [`CROWDED_BODIES_MAX`] of them, and a network some times as many.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use budget::{MemoryBudget, Reservation};
-use edge::{BodyLimits, BodyMemory, HeldBody, NoMemory, Share, Shares};
+use edge::{BodyError, BodyLimits, BodyMemory, HeldBody, NoMemory, Share, Shares};
 use feed::UserId;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::error::ApiError;
 use crate::limiter::{NETWORK_TIMES, Subject};
 
 /// Longest body, in bytes.
@@ -33,11 +34,11 @@ const BODIES_MAX: usize = 1_024;
 /// Most bodies of one address that are read at a time while half of those of nobody are in use.
 const CROWDED_BODIES_MAX: u32 = 2;
 
-/// A whole body, with its memory until it is dropped.
+/// A whole body, which is counted until it is dropped.
 #[derive(Debug)]
-pub(crate) struct ReadBody<'a> {
+pub(crate) struct ReadBody {
     pub(crate) body: HeldBody,
-    _body: SemaphorePermit<'a>,
+    pub(crate) counted: (OwnedSemaphorePermit, Reading),
 }
 
 /// The bodies of users, or of nobody.
@@ -45,7 +46,7 @@ struct Lane {
     /// Bytes beyond the first ones.
     bytes: MemoryBudget,
     /// A permit for each body.
-    bodies: Semaphore,
+    bodies: Arc<Semaphore>,
     /// Longest body, in bytes.
     bytes_max: usize,
 }
@@ -69,12 +70,12 @@ pub(crate) struct Bodies {
 }
 
 /// A body that is counted, until it is dropped.
-pub(crate) type Reading = Vec<Share<Sender>>;
+type Reading = Vec<Share<Sender>>;
 
 impl Lane {
     fn new(bytes_max: usize) -> Self {
         let bytes = MemoryBudget::new(HALF - BODIES_MAX * SMALL_BYTES);
-        Self { bytes, bodies: Semaphore::new(BODIES_MAX), bytes_max }
+        Self { bytes, bodies: Arc::new(Semaphore::new(BODIES_MAX)), bytes_max }
     }
 }
 
@@ -96,7 +97,7 @@ impl Bodies {
     }
 
     /// Counts a body of `user`, if a token or a session names one; `None` if its sender has too many.
-    pub(crate) fn begin(&self, address: Subject, user: Option<UserId>) -> Option<Reading> {
+    fn begin(&self, address: Subject, user: Option<UserId>) -> Option<Reading> {
         let is_crowded = self.of_others.bodies.available_permits() < BODIES_MAX / 2;
         let of_address = match is_crowded && user.is_none() {
             true => CROWDED_BODIES_MAX,
@@ -108,21 +109,26 @@ impl Bodies {
         senders.map(|(sender, most)| self.counts.take(sender, 1, most as usize)).collect()
     }
 
-    /// Reads a body.
+    /// Reads a body of `user`, if a token or a session names one.
     pub(crate) async fn read(
         &self,
+        address: Subject,
+        user: Option<UserId>,
         body: Body,
-        is_of_user: bool,
-    ) -> Result<ReadBody<'_>, ApiError> {
-        let lane = if is_of_user { &self.of_users } else { &self.of_others };
-        let permit = lane.bodies.try_acquire().map_err(|_| ApiError::overloaded())?;
+    ) -> Result<ReadBody, BodyError> {
+        let reading = self.begin(address, user).ok_or(BodyError::TooMany)?;
+        let lane = if user.is_some() { &self.of_users } else { &self.of_others };
+        let permit = Arc::clone(&lane.bodies).try_acquire_owned();
+        let permit = permit.map_err(|_| BodyError::NoMemory(NoMemory::Now))?;
         let body = HeldBody::read(body, BodyLimits::new(lane.bytes_max), lane).await?;
-        Ok(ReadBody { body, _body: permit })
+        Ok(ReadBody { body, counted: (permit, reading) })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::limiter::{Limiter, Rates};
 
@@ -146,14 +152,21 @@ mod tests {
         assert!(bodies.counts.clients() == 0);
 
         for (is_of_user, bytes_max) in [(true, BODY_BYTES_MAX), (false, GUEST_BODY_BYTES_MAX)] {
-            let read = async |bytes| bodies.read(Body::from(vec![0; bytes]), is_of_user).await;
+            // Each from another address and of another user.
+            let numbers = Cell::new(0);
+            let send = async |body: Body, is_of_user: bool| {
+                let number = numbers.replace(numbers.get() + 1);
+                let user = is_of_user.then_some(UserId(number));
+                bodies.read(u64::from(number).into(), user, body).await
+            };
+            let read = async |bytes| send(Body::from(vec![0; bytes]), is_of_user).await;
             let mut held = Vec::new();
             while let Ok(paid) = read(bytes_max).await {
                 held.push(paid);
             }
             assert!(held.len() * bytes_max <= HALF);
             assert!(read(SMALL_BYTES).await.is_ok(), "short ones are read in any case");
-            assert!(bodies.read(Body::from("x"), !is_of_user).await.is_ok(), "the others read on");
+            assert!(send(Body::from("x"), !is_of_user).await.is_ok(), "the others read on");
             held.pop();
             assert!(read(bytes_max).await.is_ok());
             assert!(read(bytes_max + 1).await.is_err());
@@ -175,8 +188,9 @@ mod tests {
     async fn an_address_or_network_has_few_bodies_when_many_are_read_without_a_user() {
         let bodies = Bodies::new();
         let mut held = Vec::new();
-        for _ in 0..=BODIES_MAX / 2 {
-            held.push(bodies.read(Body::from("x"), false).await.unwrap());
+        for number in 0..=BODIES_MAX / 2 {
+            let address = (1_000 + number as u64).into();
+            held.push(bodies.read(address, None, Body::from("x")).await.unwrap());
         }
         let own: Vec<_> =
             (0..CROWDED_BODIES_MAX).map(|_| bodies.begin(1.into(), None).unwrap()).collect();

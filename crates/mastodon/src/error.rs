@@ -191,6 +191,7 @@ impl From<BodyError> for ApiError {
             BodyError::Incomplete => Self::invalid_request("the body is incomplete"),
             BodyError::Ended(Ended::Revoked) => Self::bad_token(),
             BodyError::Ended(Ended::Unreadable) => Self::unreadable(),
+            BodyError::TooMany => Self::too_many(),
             BodyError::NoMemory(_) => Self::overloaded(),
         }
     }

@@ -6,7 +6,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use serde_json::Value;
 
-use crate::bodies::{ReadBody, Reading};
+use crate::bodies::ReadBody;
 use crate::error::ApiError;
 use crate::multipart::{self, Part};
 use crate::state::{Shared, client_address};
@@ -264,15 +264,11 @@ impl FromRequest<Shared> for Params {
 }
 
 /// Reads the body of a request. It counts until the values are dropped.
-pub(crate) async fn read_body(
-    request: Request,
-    state: &Shared,
-) -> Result<(ReadBody<'_>, Reading), ApiError> {
+pub(crate) async fn read_body(request: Request, state: &Shared) -> Result<ReadBody, ApiError> {
     let address = state.limiter.address(client_address(request.extensions()));
     // A token of an app itself is nobody's: whoever asks gets one.
     let user = request.extensions().get::<Access>().and_then(|access| access.user);
-    let reading = state.bodies.begin(address, user).ok_or_else(ApiError::too_many)?;
-    Ok((state.bodies.read(request.into_body(), user.is_some()).await?, reading))
+    Ok(state.bodies.read(address, user, request.into_body()).await?)
 }
 
 impl FromRequest<Shared> for Fields {
@@ -289,7 +285,7 @@ impl FromRequest<Shared> for Fields {
             }
             _ => error,
         };
-        let (read, _reading) = body.map_err(of_form)?;
+        let read = body.map_err(of_form)?;
         let bytes = read.body.bytes();
         // The body may have arrived long after the token was looked up: one that ended meanwhile permits nothing.
         if let Some(access) = access {

@@ -94,7 +94,7 @@ impl FromRequest<Shared> for Form {
                 let mut upload = state.uploads.begin(user).await?;
                 (upload.read(request.into_body()).await?, Some(upload))
             }
-            false => (read_body(request, state).await?.0.body.into_parts().0, None),
+            false => (read_body(request, state).await?.body.into_parts().0, None),
         };
         // As for other bodies: the token may have ended while this one arrived.
         state.confirm(&access).await?;

@@ -1,22 +1,27 @@
 //! Users who send requests to `/v1`: whom a request is from, by its token or by the session of its browser, and what its
 //! user may ask for.
 //!
-//! **Invariant:** requests to both APIs, with a token or a session, count against the same rates, streams and bytes.
+//! **Invariant:** requests to both APIs, with a token or a session, count against the same rates, bodies, streams and bytes.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use axum::body::Body;
 use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
-use edge::{Held, Pending, Permission, Scope, Session, SessionError, SessionUse, Sessions, bearer};
+use edge::{
+    BodyError, ClientAddress, Held, HeldBody, Pending, Permission, Scope, Session, SessionError,
+    SessionUse, Sessions, bearer,
+};
 use feed::UserId;
 
 use crate::answers::Client;
+use crate::bodies::ReadBody;
 use crate::error::ApiError;
 use crate::limiter::What;
 use crate::pages::of_page;
-use crate::state::{Server, Shared};
+use crate::state::{Server, Shared, address_of};
 use crate::tokens::Access;
 
 /// The users of a server.
@@ -38,10 +43,9 @@ impl Sessions for UserSessions {
     fn find<'a>(
         &'a self,
         headers: &'a HeaderMap,
-        usage: SessionUse,
     ) -> Pending<'a, Result<Arc<dyn Session>, SessionError>> {
         Box::pin(async move {
-            let session = find(&self.0, headers, usage).await?;
+            let session = find(&self.0, headers).await?;
             Ok(Arc::new(session) as Arc<dyn Session>)
         })
     }
@@ -59,31 +63,25 @@ pub(crate) async fn access(state: &Server, headers: &HeaderMap) -> Result<Access
 async fn of_token(state: &Server, headers: &HeaderMap) -> Result<Access, SessionError> {
     let token = bearer(headers).and_then(|token| std::str::from_utf8(token).ok());
     let token = token.ok_or(SessionError::Ended)?;
-    state.token(token).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
+    state.token_in_v1(token).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
 }
 
-async fn find(
-    state: &Shared,
-    headers: &HeaderMap,
-    usage: SessionUse,
-) -> Result<UserSession, SessionError> {
+async fn find(state: &Shared, headers: &HeaderMap) -> Result<UserSession, SessionError> {
     let access = match headers.contains_key(AUTHORIZATION) {
         true => of_token(state, headers).await?,
         false => access(state, headers).await?,
     };
     let user = access.user.ok_or(SessionError::Ended)?;
-    let take = |what| {
-        let taken = state.limiter.take(what, u64::from(user.0), Instant::now());
+    let session = UserSession { state: Arc::clone(state), user, access };
+    session.take(What::Requests)?;
+    Ok(session)
+}
+
+impl UserSession {
+    fn take(&self, what: What) -> Result<(), SessionError> {
+        let taken = self.state.limiter.take(what, u64::from(self.user.0), Instant::now());
         taken.map_err(SessionError::TooMany)
-    };
-    take(What::Requests)?;
-    if usage == SessionUse::Post {
-        take(What::Posts)?;
     }
-    if usage != SessionUse::Read {
-        state.answers.check(Client::User(user)).map_err(|error| why(&error))?;
-    }
-    Ok(UserSession { state: Arc::clone(state), user, access })
 }
 
 /// Why a session was not found, or ended.
@@ -115,6 +113,29 @@ impl Session for UserSession {
 
     fn user(&self) -> u32 {
         self.user.0
+    }
+
+    fn begin(&self, usage: SessionUse) -> Result<(), SessionError> {
+        if usage == SessionUse::Read {
+            return Ok(());
+        }
+        if usage == SessionUse::Post {
+            self.take(What::Posts)?;
+        }
+        self.state.answers.check(Client::User(self.user)).map_err(|error| why(&error))
+    }
+
+    fn read_body(
+        &self,
+        client: Option<ClientAddress>,
+        body: Body,
+    ) -> Pending<'_, Result<(HeldBody, Held), BodyError>> {
+        let address = self.state.limiter.address(address_of(client));
+        Box::pin(async move {
+            let read = self.state.bodies.read(address, Some(self.user), body).await?;
+            let ReadBody { body, counted } = read;
+            Ok((body, Box::new(counted) as Held))
+        })
     }
 
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>> {

@@ -163,6 +163,10 @@ impl Server {
 
 /// The address of the client of a request.
 pub(crate) fn client_address(extensions: &Extensions) -> IpAddr {
-    let client = extensions.get::<ClientAddress>().map(|address| address.0);
-    client.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    address_of(extensions.get().copied())
+}
+
+/// The address of a client; without one, this machine's.
+pub(crate) fn address_of(client: Option<ClientAddress>) -> IpAddr {
+    client.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.0)
 }

@@ -1,4 +1,5 @@
-//! What a presented token or session permits: tokens of apps, and those that applications mint, on both APIs.
+//! What a presented token or session permits: tokens of apps on both APIs, those that applications mint on `/v1`
+//! and for pictures.
 //!
 //! The node counts the commands that ended grants. A cached entry is valid while that number is the one from before it
 //! was read: so a revocation is effective with its reply, whoever sent it.
@@ -16,8 +17,6 @@ use crate::state::{Server, Shared};
 const CACHED_MAX: usize = 65_536;
 /// Most memory of the cache, in bytes: an entry, and what the cache adds.
 pub(crate) const MEMORY: usize = CACHED_MAX * 192;
-/// Longest token that is looked up, in bytes.
-const TOKEN_BYTES_MAX: usize = 256;
 
 /// What a client may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,8 +100,13 @@ impl Tokens {
 }
 
 impl Server {
-    /// What a token permits; none if it is not valid.
+    /// What the token of an app permits; none if it is not valid.
     pub(crate) async fn token(&self, token: &str) -> Result<Option<Access>, ApiError> {
+        Ok(self.access(token).await?.filter(|access| access.app.is_some()))
+    }
+
+    /// What a token permits in `/v1`, also one that an application minted; none if it is not valid.
+    pub(crate) async fn token_in_v1(&self, token: &str) -> Result<Option<Access>, ApiError> {
         Ok(self.access(token).await?.filter(|access| !access.is_session))
     }
 
@@ -124,7 +128,8 @@ impl Server {
     }
 
     async fn access(&self, text: &str) -> Result<Option<Access>, ApiError> {
-        if text.len() > TOKEN_BYTES_MAX {
+        // Before anything is read.
+        if !Secret::is_well_formed(text) {
             return Ok(None);
         }
         self.access_of(Secret::hash_of(text)).await

@@ -20,6 +20,13 @@ impl Secret {
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
+    /// Whether a text may be a secret; others are none without a look-up.
+    #[must_use]
+    pub fn is_well_formed(text: &str) -> bool {
+        let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        text.len() == 43 && text.bytes().all(is_digit)
+    }
+
     /// The text that its owner presents.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -36,5 +43,28 @@ impl Secret {
     #[must_use]
     pub fn hash_of(text: &str) -> SecretHash {
         SecretHash(Sha256::digest(text.as_bytes()).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_be_a_secret_is_looked_up() {
+        let secret = Secret::random().unwrap();
+        assert!((0..100).all(|_| Secret::is_well_formed(Secret::random().unwrap().as_str())));
+        let text = secret.as_str();
+        for wrong in [
+            String::new(),
+            text[1..].to_owned(),
+            format!("{text}A"),
+            format!("{}+", &text[1..]),
+            format!("{}=", &text[1..]),
+            format!("{}\u{e9}", &text[2..]),
+            "a-key-of-the-product".to_owned(),
+        ] {
+            assert!(!Secret::is_well_formed(&wrong), "{wrong}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use edge::Scope;
 use feed::accounts::{AccessScope, AccessScopes, AccountCommand, AccountDone, Grant, GrantId};
 use feed::limits::TOKEN_SECS_MAX;
-use feed::{Command, Done, Refusal, UserId};
+use feed::{Command, Done, Refusal, UserId, UserRef};
 use node::{Node, Secret};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -31,8 +31,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .scope(Scope::Admin)
             .text(
                 "The user's own clients send it as `Authorization: Bearer TOKEN`. It acts and reads \
-                 for this user alone, on the routes that users may use, also on those of the \
-                 Mastodon API. This response alone has the secret. A user has at most 32.",
+                 for this user alone, on the routes of this API that users may use. This response \
+                 alone has the secret. A user has at most 32.",
             )
             .creates::<NewTokenView>("The new token", "Path of the token")
             .errors(&["bad_scope", "account_not_active", "too_many_tokens"])
@@ -42,6 +42,11 @@ pub(crate) fn routes() -> Vec<Route> {
             .scope(Scope::Admin)
             .text("Those that were minted and have not expired, the oldest first.")
             .shows::<TokenPage>("All of them"),
+        Route::delete("/v1/users/{user}/tokens", revoke_all)
+            .named("revoke_tokens", "Revoke the tokens of a user")
+            .scope(Scope::Admin)
+            .text("Those that were minted; requests with them that are in progress end. Idempotent.")
+            .answers(204, "They permit nothing"),
         Route::delete("/v1/users/{user}/tokens/{id}", revoke)
             .named("revoke_token", "Revoke a token")
             .scope(Scope::Admin)
@@ -173,16 +178,34 @@ pub(crate) async fn list(
     Ok(page::answer(page::opened_with(tokens.iter()), None, None))
 }
 
+pub(crate) async fn revoke_all(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    NoKey: NoKey,
+) -> Result<Response, ApiError> {
+    end(&state, user, |_| true).await
+}
+
 pub(crate) async fn revoke(
     State(state): State<Arc<AppState>>,
     UserAnd(user, grant): UserAnd<GrantId>,
     NoKey: NoKey,
 ) -> Result<Response, ApiError> {
+    end(&state, user, move |id| id == grant).await
+}
+
+/// Ends the tokens of a user that were minted and are `meant`.
+async fn end(
+    state: &AppState,
+    user: UserRef,
+    meant: impl Fn(GrantId) -> bool + Send + 'static,
+) -> Result<Response, ApiError> {
     let find = move |node: &Node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
-        Ok::<_, Refusal>(minted(node, user).any(|(id, _)| id == grant))
+        let ids = minted(node, user).map(|(id, _)| id).filter(|id| meant(*id));
+        Ok::<_, Refusal>(ids.collect::<Vec<_>>())
     };
-    if state.read(find).await?? {
+    for grant in state.read(find).await?? {
         let command = Command::Account(AccountCommand::Revoke { grant });
         state.node.submit(command.into()).await?.outcome?;
     }

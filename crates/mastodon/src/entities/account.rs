@@ -174,12 +174,11 @@ impl Entities<'_> {
         json
     }
 
-    /// The entity `CredentialAccount` of a user; none if the user does not exist.
+    /// The entity `CredentialAccount` of a user; none if the user has no account.
     pub(crate) fn own_account(&self, user: UserId) -> Option<Json> {
         let entity = self.account(user)?;
         let facts = self.facts();
-        let profile = facts.user(user)?;
-        let given = facts.account(user).map_or(Role::User, |account| account.role);
+        let (profile, account) = (facts.user(user)?, facts.account(user)?);
         let defaults = &profile.defaults;
         let source = json!({
             "privacy": visibility_name(defaults.visibility),
@@ -193,7 +192,7 @@ impl Entities<'_> {
             "hide_collections": false,
             "attribution_domains": [],
         });
-        Some(entity.with("source", &source).with("role", &role(given)))
+        Some(entity.with("source", &source).with("role", &role(account.role)))
     }
 
     /// The entity `Preferences` of a user; none if the user does not exist.

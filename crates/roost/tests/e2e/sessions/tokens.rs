@@ -1,12 +1,13 @@
 //! Tokens that the product mints for its users.
 
-use std::net::SocketAddr;
+use std::io::{BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{APP, KEY, World, check_routes, code};
-use crate::support::http::{Answer, Client, number};
+use crate::support::http::{Answer, Client, connect, number, read_head};
 
 /// Mints a token; returns its id and secret.
 pub(super) fn mint(world: &mut World, user: u64, scopes: &[&str]) -> (u64, String) {
@@ -121,16 +122,114 @@ fn is_in_a_file(folder: &Path, bytes: &[u8]) -> bool {
 }
 
 #[test]
-fn a_token_of_an_application_opens_the_api_for_apps_and_one_of_an_app_opens_v1() {
+fn of_the_api_for_apps_a_minted_token_opens_the_pictures_alone() {
+    let mut world = World::new();
+    let ada = world.id("ada");
+    let (_, secret) = mint(&mut world, ada, &["read", "write"]);
+    let mut send = sender(world.server.address, secret);
+    send("GET", &format!("/v1/users/{ada}"), None).expect(200);
+    for (method, path) in [
+        ("GET", "/api/v1/accounts/verify_credentials"),
+        ("GET", "/api/v1/timelines/home"),
+        ("GET", "/api/v1/streaming/user"),
+        ("POST", "/api/v1/statuses"),
+        ("GET", "/api/v1/apps/verify_credentials"),
+    ] {
+        assert_eq!(send(method, path, None).status, 401, "{method} {path}");
+    }
+    for path in ["/api/v1/media", "/api/v2/media"] {
+        let answer = send("POST", path, None);
+        assert_eq!(answer.status, 422, "there is no file: {}", answer.text());
+    }
+    let (_, reading) = mint(&mut world, ada, &["read"]);
+    let mut read = sender(world.server.address, reading);
+    assert_eq!(read("POST", "/api/v2/media", None).status, 403);
+}
+
+#[test]
+fn the_product_revokes_all_tokens_of_a_user_and_no_session() {
+    let mut world = World::new();
+    let [ada, bob] = [world.id("ada"), world.id("bob")];
+    let mut browser = world.log_in("ada");
+    let mut senders: Vec<_> = [ada, ada, bob]
+        .into_iter()
+        .map(|user| (user, sender(world.server.address, mint(&mut world, user, &["read"]).1)))
+        .collect();
+    let path = format!("/v1/users/{ada}/tokens");
+    for _ in 0..2 {
+        world.product.send("DELETE", &path, &[], b"").unwrap().expect(204);
+        let statuses: Vec<_> = senders
+            .iter_mut()
+            .map(|(user, send)| send("GET", &format!("/v1/users/{user}/timeline"), None).status)
+            .collect();
+        assert_eq!(statuses, [401, 401, 200]);
+    }
+    assert_eq!(world.product.get(&path).expect(200).json()["items"], json!([]));
+    browser.send("GET", &format!("/v1/users/{ada}/timeline"), None).expect(200);
+}
+
+#[test]
+fn the_keys_for_retries_of_a_user_are_not_those_of_the_product() {
     let mut world = World::new();
     let dan = world.register("dan");
-    let (_, secret) = mint(&mut world, dan, &["read"]);
-    let mut send = sender(world.server.address, secret);
-    let me = send("GET", "/api/v1/accounts/verify_credentials", None).expect(200).json();
-    assert_eq!((number(&me["id"]), &me["acct"]), (dan, &json!("dan")));
-    send("GET", "/api/v1/timelines/home", None).expect(200);
-    assert_eq!(send("POST", "/api/v1/statuses", Some(&json!({"status": "x"}))).status, 403);
-    assert_eq!(send("GET", "/api/v1/apps/verify_credentials", None).status, 401);
+    let (_, secret) = mint(&mut world, dan, &["read", "write"]);
+    let mut user = Client::new(world.server.address, Some(secret));
+    let path = format!("/v1/users/{dan}/posts");
+    let headers = [("Content-Type", "application/json"), ("Idempotency-Key", "one")];
+    for (client, body) in [(&mut world.product, r#"{"text":"x"}"#), (&mut user, r#"{"text":"y"}"#)]
+    {
+        let first = client.send("POST", &path, &headers, body.as_bytes()).unwrap().expect(201);
+        let again = client.send("POST", &path, &headers, body.as_bytes()).unwrap().expect(201);
+        assert_eq!(first.json()["id"], again.json()["id"]);
+        assert_eq!(
+            [&first, &again].map(|answer| answer.header("idempotent-replayed").is_some()),
+            [false, true]
+        );
+    }
+}
+
+/// Begins a post with a long body that does not end, and waits until the server answers or has begun to read it.
+fn begin_post(world: &World, path: &str, bearer: &str) -> (u16, BufReader<TcpStream>) {
+    let mut stream = connect(world.server.address).unwrap();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: {bearer}\r\nContent-Type: application/json\r\n\
+         Expect: 100-continue\r\nContent-Length: 65536\r\n\r\n",
+        world.server.address
+    );
+    stream.get_mut().write_all(head.as_bytes()).unwrap();
+    let status = read_head(&mut stream).unwrap().0;
+    (status, stream)
+}
+
+#[test]
+fn the_bodies_of_a_user_are_limited_and_keep_out_no_application() {
+    let mut world = World::new();
+    let dan = world.register("dan");
+    let (_, secret) = mint(&mut world, dan, &["write"]);
+    let (path, bearer) = (format!("/v1/users/{dan}/posts"), format!("Bearer {secret}"));
+    let streams: Vec<_> = (0..17).map(|_| begin_post(&world, &path, &bearer)).collect();
+    let statuses: Vec<_> = streams.iter().map(|(status, _)| *status).collect();
+    assert_eq!((&statuses[..16], statuses[16]), (&[100; 16][..], 429));
+    world.post("dan", &json!({"text": "of the product"}));
+    drop(streams);
+}
+
+#[test]
+fn what_a_token_may_not_do_counts_for_nothing_but_a_request() {
+    let mut world = World::new();
+    let [dan, bob] = [world.register("dan"), world.id("bob")];
+    let (_, reading) = mint(&mut world, dan, &["read"]);
+    let (_, writing) = mint(&mut world, dan, &["write"]);
+    let (mut read, mut write) =
+        (sender(world.server.address, reading), sender(world.server.address, writing));
+    let post = json!({"text": "x"});
+    for _ in 0..301 {
+        let refused = read("POST", &format!("/v1/users/{dan}/posts"), Some(&post));
+        assert_eq!(code(refused.status, &refused.body), "missing_scope");
+        let refused = write("POST", &format!("/v1/users/{bob}/posts"), Some(&post));
+        assert_eq!(code(refused.status, &refused.body), "not_own");
+    }
+    write("POST", &format!("/v1/users/{dan}/posts"), Some(&post)).expect(201);
 }
 
 #[test]
@@ -177,6 +276,9 @@ fn pages_of_the_origins_that_the_operator_names_may_call_with_a_token() {
     let answer = ask("GET", &format!("/v1/users/{}/timeline", ada.user), APP, &session);
     assert_eq!(code(answer.status, &answer.body), "forbidden_origin");
     assert_eq!(answer.header("access-control-allow-credentials"), None);
+    // A key is for programs of the product, which are no pages.
     let key = format!("Bearer {KEY}");
-    ask("GET", "/v1/users", "https://evil.example", &[("Authorization", &key)]).expect(200);
+    let answer = ask("GET", "/v1/users", APP, &[("Authorization", &key)]);
+    assert_eq!(code(answer.status, &answer.body), "forbidden_origin");
+    assert_eq!(answer.header("access-control-allow-origin"), Some(APP));
 }
