@@ -114,10 +114,19 @@ pub fn check_together(text: &PostText, media: &[MediaId], has_poll: bool) -> Res
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Debug;
+
+    use rows::Stamp;
+    use serde::Serialize;
+    use serde::de::DeserializeOwned;
+
     use super::*;
+    use crate::boost::Boost;
     use crate::command::Command;
     use crate::ids::UserId;
-    use crate::poll::{PollOptions, PollTime};
+    use crate::media::Description;
+    use crate::poll::{Poll, PollId, PollOptions, PollTime};
+    use crate::records::Post;
 
     /// Each with one part more than the one before.
     fn drafts() -> Vec<Draft> {
@@ -154,8 +163,105 @@ mod tests {
             assert_eq!(&rows::decode::<Draft>(&after), next);
             assert_eq!(rows::try_decode::<Draft>(&after[..after.len() - 1]), None);
         }
-        let unknown = [3, 0, 1, 99, 1];
-        assert_eq!(rows::try_decode::<Draft>(&unknown), None);
+    }
+
+    #[test]
+    fn a_record_has_one_form() {
+        let unknown: &[u8] = &[3, 0, 1, 99, 1];
+        let twice = &[5, 0, 1, 5, 1, 5, 1];
+        let out_of_order = &[5, 0, 1, 5, 1, 4, 1, b'w'];
+        let longer = &[3, 0, 1, 5, 1, 0];
+        for bytes in [unknown, twice, out_of_order, longer] {
+            assert_eq!(rows::try_decode::<Draft>(bytes), None, "{bytes:?}");
+        }
+    }
+
+    /// If this fails, stored bytes have changed, and with them digests of commands.
+    #[test]
+    fn bytes_with_all_parts_stay() {
+        let draft = drafts().pop().unwrap();
+        let Draft { text, warning, language, media, poll, .. } = draft.clone();
+        let description = Description::parse("d").ok();
+        let patch = Patch {
+            text: Some(text.clone()),
+            warning: Some(warning.clone()),
+            sensitive: Some(true),
+            language: Some(language.clone()),
+            media: Some(media.clone()),
+            poll: Some(poll.clone()),
+            described: vec![MediaChange { media: MediaId(8), description, focus: None }],
+        };
+        let boost =
+            Boost { post: PostId(5), author: UserId(6), is_recent: true, earlier: vec![UserId(4)] };
+        let post = Post {
+            author: UserId(1),
+            text,
+            in_reply_to: Some(PostId(7)),
+            reply_to: Some(UserId(2)),
+            visibility: Visibility::Direct,
+            warning,
+            sensitive: true,
+            language,
+            media,
+            poll: poll.map(|poll| Poll::new(PollId(9), &poll, 0, None)),
+            mentions: vec![UserId(2)],
+            edited: Some(Stamp(10)),
+            boost: Some(boost),
+            conversation: Some(PostId(7)),
+            thread: Some(PostId(11)),
+        };
+        let publish = "14 13 0001 000178 010107 0201 0303 040177 0501 0601026465 070108 \
+                       0801 0201610162 01 00 ac02";
+        check(publish, &Command::Publish(Box::new(draft)));
+        let edit = "15 07 0e 00010178 04010177 050101 060101026465 07010108 08010102016101620100ac02 \
+                    0901 08 010164 00";
+        check(edit, &Command::edit(PostId(7), patch));
+        let stored = "1d 01 000178 010107 020102 0303 040177 0501 0601026465 070108 \
+                      0801 09 0201610162 01 00 e0a712 200102 21010a 2201 05 06 01 0104 230107 24010b";
+        check(stored, &post);
+    }
+
+    #[test]
+    fn a_part_that_is_not_there_has_its_default() {
+        let draft = Draft {
+            author: UserRef::Id(UserId(1)),
+            text: PostText::none(),
+            parent: None,
+            opens_reply: false,
+            visibility: Visibility::Public,
+            warning: Warning::parse("").unwrap(),
+            sensitive: false,
+            language: None,
+            media: Vec::new(),
+            poll: None,
+        };
+        let post = Post {
+            author: UserId(1),
+            text: PostText::none(),
+            in_reply_to: None,
+            reply_to: None,
+            visibility: Visibility::Public,
+            warning: Warning::parse("").unwrap(),
+            sensitive: false,
+            language: None,
+            media: Vec::new(),
+            poll: None,
+            mentions: Vec::new(),
+            edited: None,
+            boost: None,
+            conversation: None,
+            thread: None,
+        };
+        check("01 0001", &draft);
+        check("01 01", &post);
+    }
+
+    /// Checks the bytes of a record, in hexadecimal digits.
+    fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(expect: &str, record: &T) {
+        let bytes = rows::encode(record);
+        let shown: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(shown, expect.replace(' ', ""), "{record:?}");
+        assert_eq!(&rows::decode::<T>(&bytes), record);
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Records of optional parts. Stored are the fields that come first, then each part that is not its default, after its tag:
 //! a part that a record lacks is absent, so a new one changes no other record, and no code but its own.
+//!
+//! **Invariant:** the tags and the defaults of parts are a part of the format, and of the digests by which retries are
+//! recognized: a part that is absent means its default.
 
 use serde::de::{Deserialize, Error, SeqAccess};
 
-/// Declares a record with its serialized form. Tags are never reused.
+/// Declares a record with its serialized form. Tags ascend and are never reused.
 macro_rules! parts {
     (
         $(#[$about:meta])*
@@ -21,7 +24,12 @@ macro_rules! parts {
             $($(#[$part_about])* pub $part: $part_type,)+
         }
 
+        const _: () = assert!($crate::parts::ascend($name::TAGS), "each tag is higher than the one before");
+
         impl $name {
+            /// The tags of the parts.
+            pub const TAGS: &[u8] = &[$($tag),+];
+
             /// Has none of the parts.
             #[must_use]
             pub fn of($($first: $first_type),*) -> Self {
@@ -61,7 +69,11 @@ macro_rules! parts {
                     ) -> Result<$name, A::Error> {
                         $(let $first = $crate::parts::next(&mut seq)?;)*
                         let mut found = $name::of($($first),*);
+                        let mut last = None;
                         while let Some(tag) = seq.next_element::<u8>()? {
+                            if last.replace(tag) >= Some(tag) {
+                                return Err(serde::de::Error::custom("the parts are not in order"));
+                            }
                             match tag {
                                 $($tag => found.$part = $crate::parts::next(&mut seq)?,)+
                                 _ => return Err(serde::de::Error::custom("there is no such part")),
@@ -76,6 +88,15 @@ macro_rules! parts {
     };
 }
 pub(crate) use parts;
+
+/// Whether each tag is higher than the one before.
+pub(crate) const fn ascend(tags: &[u8]) -> bool {
+    match tags {
+        [first, second, ..] if *first >= *second => false,
+        [_, rest @ ..] => ascend(rest),
+        [] => true,
+    }
+}
 
 /// The next field or part.
 pub(crate) fn next<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(

@@ -53,8 +53,9 @@ pub fn malformed(name: &str, error: &dyn std::fmt::Display) -> ! {
     outside_rules(|| panic!("a stored {name} must be readable: {error}"))
 }
 
-/// As [`decode`], for bytes that may be damaged.
+/// As [`decode`], for bytes that may be damaged: nothing may follow the record.
 #[must_use]
 pub fn try_decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
-    postcard::from_bytes(bytes).ok()
+    let (record, rest) = postcard::take_from_bytes(bytes).ok()?;
+    rest.is_empty().then_some(record)
 }

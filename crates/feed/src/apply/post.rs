@@ -144,34 +144,35 @@ pub(super) fn edit(
     let old =
         txn.facts().post(id).filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
     let mut new = old.clone();
-    if let Some(text) = patch.text.as_ref().filter(|text| **text != old.text) {
+    let Patch { text, warning, sensitive, language, media, poll, described } = patch;
+    if let Some(text) = text.as_ref().filter(|text| **text != old.text) {
         new.text = text.clone();
         if old.visibility != Visibility::Direct || rows::has_bug("edit-addresses-others") {
             let replied = old.in_reply_to.and(old.reply_to);
             new.mentions = mentioned_in(txn, text, old.author, replied);
         }
     }
-    if let Some(warning) = &patch.warning {
+    if let Some(warning) = warning {
         new.warning = warning.clone();
     }
-    if let Some(language) = &patch.language {
+    if let Some(language) = language {
         new.language = language.clone();
     }
-    new.sensitive = patch.sensitive.unwrap_or(old.sensitive);
-    if let Some(media) = &patch.media {
+    new.sensitive = sensitive.unwrap_or(old.sensitive);
+    if let Some(media) = media {
         super::media::check(txn, old.author, &old.media, media)?;
         new.media.clone_from(media);
     }
-    if let Some(changed) = &patch.poll {
+    if let Some(changed) = poll {
         let poll = |poll| Poll::new(PollId(stamp.0), poll, stamp.unix_ms(), old.poll.as_ref());
         new.poll = changed.as_ref().map(poll);
     }
     check_together(&new.text, &new.media, new.poll.is_some())?;
-    if new == old && patch.described.is_empty() {
+    if new == old && described.is_empty() {
         return Ok(Done::PostEdited);
     }
     new.edited = Some(stamp);
-    super::media::attach(txn, id, (&old.media, &new.media), &patch.described);
+    super::media::attach(txn, id, (&old.media, &new.media), described);
     txn.edit_post(id, &old, &new);
     txn.announce_edit(id, &old, stamp);
     let author = old.author;

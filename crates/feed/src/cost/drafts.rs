@@ -41,16 +41,28 @@ impl Parts {
     };
 
     fn of(draft: &Draft) -> Self {
-        let text = draft.text.as_str();
+        let Draft {
+            text,
+            parent,
+            warning,
+            media,
+            poll,
+            // A few bytes of what every row has.
+            author: _,
+            opens_reply: _,
+            visibility: _,
+            sensitive: _,
+            language: _,
+        } = draft;
         Self {
-            text_bytes: text.len(),
-            warning_bytes: draft.warning.as_str().len(),
-            mentions: mentions(&draft.text),
-            tags: text.matches(TAG_SIGNS).count().min(POST_TAGS_MAX),
-            is_reply: draft.parent.is_some(),
+            text_bytes: text.as_str().len(),
+            warning_bytes: warning.as_str().len(),
+            mentions: mentions(text),
+            tags: text.as_str().matches(TAG_SIGNS).count().min(POST_TAGS_MAX),
+            is_reply: parent.is_some(),
             // More are refused before any is looked up.
-            media: draft.media.len().min(POST_MEDIA_MAX),
-            has_poll: draft.poll.is_some(),
+            media: media.len().min(POST_MEDIA_MAX),
+            has_poll: poll.is_some(),
         }
     }
 
@@ -95,7 +107,8 @@ pub(super) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
 }
 
 pub(super) fn edit_cost(patch: &Patch) -> Cost {
-    let mentions = patch.text.as_ref().map_or(0, mentions);
+    let Patch { text, media, described, poll, warning: _, sensitive: _, language: _ } = patch;
+    let mentions = text.as_ref().map_or(0, mentions);
     // Mentions of the old text, each removed with its notification, and mentions of the new text with theirs.
     let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
     let rows = rows + (2 + NOTICE_ROWS) * (mentions + 1);
@@ -107,11 +120,11 @@ pub(super) fn edit_cost(patch: &Patch) -> Cost {
     let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + looked_up * WORK_PER_ROW;
     let work = mentions * MENTION_WORK + read + POST_BYTES_MAX * TEXT_WORK;
     let mut cost = Cost { work: cost.work + work, ..cost };
-    if patch.media.is_some() || !patch.described.is_empty() {
+    if media.is_some() || !described.is_empty() {
         // Those that it had, and those that it gets.
         cost = cost.and(pictures_cost(2 * POST_MEDIA_MAX));
     }
-    if patch.poll.is_some() {
+    if poll.is_some() {
         cost = cost.and(poll_change_cost());
     }
     // Those of the old text and those of the new one.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use feed::poll::{NewPoll, PollOption};
 use feed::schedule::ScheduledPost;
-use feed::{Facts, Rows, ScheduledId, UserId, Visibility, Warning};
+use feed::{Draft, Facts, Rows, ScheduledId, UserId, Visibility, Warning};
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
@@ -105,20 +105,32 @@ impl<'a> Scheduled<'a> {
         (author, id): (UserId, ScheduledId),
         ScheduledPost { draft, due_ms }: &'a ScheduledPost,
     ) -> Self {
+        let Draft {
+            // The name of the row says who it is.
+            author: _,
+            text,
+            parent,
+            opens_reply,
+            visibility,
+            warning,
+            sensitive,
+            language,
+            media,
+            poll,
+        } = draft;
         Self {
             author: author.into(),
             id: Id(id.0),
             due: Time(*due_ms),
-            text: draft.text.as_str().into(),
-            in_reply_to: draft.parent.map(|parent| Id(parent.0)),
-            opens_reply: draft.opens_reply,
-            visibility: (draft.visibility != Visibility::Public)
-                .then(|| draft.visibility.name().into()),
-            warning: (draft.warning != Warning::default()).then(|| draft.warning.as_str().into()),
-            sensitive: draft.sensitive,
-            language: draft.language.as_ref().map(|language| language.as_str().into()),
-            media: draft.media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
-            poll: draft.poll.as_ref().map(Poll::from),
+            text: text.as_str().into(),
+            in_reply_to: parent.map(|parent| Id(parent.0)),
+            opens_reply: *opens_reply,
+            visibility: (*visibility != Visibility::Public).then(|| visibility.name().into()),
+            warning: (*warning != Warning::default()).then(|| warning.as_str().into()),
+            sensitive: *sensitive,
+            language: language.as_ref().map(|language| language.as_str().into()),
+            media: media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
+            poll: poll.as_ref().map(Poll::from),
         }
     }
 }

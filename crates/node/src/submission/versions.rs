@@ -14,7 +14,8 @@ pub(crate) const COMMANDS: u32 = 1;
 /// Since this version nodes fetch the files of pictures that others add.
 pub(crate) const PICTURES: u32 = 1;
 
-/// The version in which a command was added. A new command begins with a version that was never released.
+/// The version in which a command was added, or the last one of its parts. What is new begins with a version that was
+/// never released.
 fn of_command(_: &Command) -> u32 {
     1
 }
@@ -46,6 +47,7 @@ mod tests {
     use feed::accounts::AccountCommand;
     use feed::media::MediaCommand;
     use feed::schedule::ScheduleCommand;
+    use feed::{Draft, Patch};
     use serde::de::{Deserialize, Deserializer, Error as _, Visitor, value::Error};
 
     use super::*;
@@ -79,8 +81,8 @@ mod tests {
         T::deserialize(Variants).err().map_or_else(String::new, |error| error.to_string())
     }
 
-    /// If this fails, there is a new command: say in [`of_command`] or [`of_op`] since which version it exists, raise
-    /// [`COMMANDS`] if the last version was released, and correct the numbers.
+    /// If this fails, there is a new command, or a new part of one: say in [`of_command`] or [`of_op`] since which version
+    /// it exists, raise [`COMMANDS`] if the last version was released, and correct the numbers.
     #[test]
     fn every_command_has_its_version() {
         let known = [
@@ -91,5 +93,6 @@ mod tests {
             variants::<ScheduleCommand>(),
         ];
         assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "40 13 20 5 3"));
+        assert_eq!((Draft::TAGS.len(), Patch::TAGS.len()), (9, 7));
     }
 }
