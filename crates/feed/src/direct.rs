@@ -63,7 +63,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 }
             }
             // No post is read for a row of a conversation that is known.
-            Batch { rows: looked_up + of_known / KNOWN_ROWS, last, items }
+            Batch { rows: looked_up + of_known / KNOWN_ROWS, last, items, ends_page: false }
         };
         let found = scan(page, read, |(_, shown)| shown);
         found.filter_map(|(first, last)| {

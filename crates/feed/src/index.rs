@@ -105,7 +105,7 @@ pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = In
     let is_post = post.boost.is_none();
     let is_open = is_post && post.visibility.is_open();
     let is_public = is_post && post.visibility == Visibility::Public;
-    let is_public = is_public && !post.listed().is_reply_by(post.author);
+    let is_public = is_public && !post.listed().is_reply_to_other(post.author);
     let has_pictures = is_public && !post.media.is_empty();
     let list =
         move |is_in: bool, list: PublicList| is_in.then(|| row(SetTable::PostLists, list.owner()));

@@ -116,14 +116,14 @@ where
             let is_known = boost.is_recent && (self.is_member)(boost.author);
             let facts = self.viewer.facts();
             let is_hidden =
-                !facts.exists(boost.author) || !self.viewer.wants_boosts_of(boost.author);
+                || !facts.exists(boost.author) || !self.viewer.wants_boosts_of(boost.author);
             let earlier = || facts.stored_post(post).and_then(|post| post.home_users());
             let shows_boosts = |user: UserId| (self.is_member)(user) && !(self.hides_boosts)(user);
             let was_boosted =
                 || earlier().is_some_and(|users| users.iter().copied().any(shows_boosts));
-            return !(is_hidden
-                || (self.hides_boosts)(author)
+            return !((self.hides_boosts)(author)
                 || is_known
+                || is_hidden()
                 || boost.has_earlier && was_boosted());
         }
         let is_wanted = |to: UserId| to == author || to == self.owner || (self.is_replied)(to);

@@ -123,7 +123,7 @@ impl Listed {
 
     /// Whether it is a reply to another user than `author`, who wrote it.
     #[must_use]
-    pub fn is_reply_by(self, author: UserId) -> bool {
+    pub fn is_reply_to_other(self, author: UserId) -> bool {
         self.reply_to().is_some_and(|to| to != author)
     }
 

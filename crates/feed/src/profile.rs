@@ -33,7 +33,7 @@ impl ProfileFilter {
     /// Whether a post is wanted as far as its row says.
     fn allows(&self, author: UserId, listed: Listed) -> bool {
         let visibility = listed.visibility();
-        !(self.no_replies && listed.is_reply_by(author)
+        !(self.no_replies && listed.is_reply_to_other(author)
             || self.no_boosts && listed.is_boost()
             || self.no_direct && visibility == Visibility::Direct
             || self.only_open && !visibility.is_open())
@@ -57,7 +57,7 @@ pub fn posts<R: Rows + ?Sized>(
                 let mut found = facts.tagged_by(author, tag, before, span.limit);
                 let last = found.last().filter(|_| found.len() >= span.limit).map(|post| post.0);
                 found.retain(|post| post.0 >= span.low);
-                let found = Batch { rows: found.len(), last, items: found };
+                let found = Batch { rows: found.len(), last, items: found, ends_page: false };
                 found.filter_map(|post| facts.listed_post(author, post))
             }
             _ if filter.only_pictures => Batch::of(facts.pictures_by(author, span), span),

@@ -22,6 +22,8 @@ const READ_ROWS_MIN: usize = 64;
 pub(crate) const READ_ROWS_MAX: usize = 512;
 /// Most items of the first read of one of many lists: each has few items on the page.
 const FIRST_READ_MAX: usize = 8;
+/// Most lists of which each may have the whole page.
+const FEW_LISTS: usize = 4;
 /// Most items of many lists that memory is reserved for at the start.
 const ROOM: usize = 512;
 /// Sizes of blocks of ids, in bits: about 70 minutes, a second, 16 milliseconds, and [`ROWS_MAX`] ids.
@@ -61,6 +63,8 @@ pub struct Batch<T> {
     pub last: Option<u64>,
     /// Rows and look-ups that they cost.
     pub rows: usize,
+    /// Whether as much was read for them as a page may cost: it ends at `last`, which the viewer may learn of.
+    pub ends_page: bool,
 }
 
 impl<T: Item> Batch<T> {
@@ -68,22 +72,23 @@ impl<T: Item> Batch<T> {
     #[must_use]
     pub fn of(items: Vec<T>, span: Span) -> Self {
         let last = items.last().filter(|_| items.len() >= span.limit).map(Item::id);
-        Self { rows: items.len(), last, items }
+        Self { rows: items.len(), last, items, ends_page: false }
     }
 
-    /// A page that was read.
+    /// A page that was read. If it ended early, so does the one that it is part of.
     #[must_use]
     pub fn of_page(PageOf { mut items, next }: PageOf<T>, page: &Page) -> Self {
         if page.is_up {
             items.reverse();
         }
-        Self { rows: items.len(), last: next, items }
+        let ends_page = next.is_some() && items.len() < page.limit;
+        Self { rows: items.len(), last: next, items, ends_page }
     }
 
     /// The same part of the list with what `map` makes of the items. Those of which it makes nothing are hidden.
     pub(crate) fn filter_map<U>(self, map: impl FnMut(T) -> Option<U>) -> Batch<U> {
         let items = self.items.into_iter().filter_map(map).collect();
-        Batch { items, last: self.last, rows: self.rows }
+        Batch { items, last: self.last, rows: self.rows, ends_page: self.ends_page }
     }
 }
 
@@ -131,8 +136,10 @@ pub(crate) fn scan_within<T: Item, U>(
         limit = limit.saturating_mul(2).clamp(READ_ROWS_MIN, READ_ROWS_MAX);
         let last = batch.last.filter(|_| items.len() < wanted);
         rest = last.and_then(|last| span.beyond(last, limit));
-        // What follows is not to be read yet.
-        if rest.is_some_and(|rest| (rest.low, rest.high) == (span.low, span.high)) {
+        // What follows is not to be read for this page, or not yet.
+        if batch.ends_page
+            || rest.is_some_and(|rest| (rest.low, rest.high) == (span.low, span.high))
+        {
             end = last;
             break;
         }
@@ -181,49 +188,67 @@ pub(crate) fn merged_within<L, T: Item>(
             Order::Descending => (span.high, span.low),
             Order::Ascending => (span.low, span.high),
         };
-        let mut rows = 0;
+        let (mut rows, mut border) = (0, None);
+        // The nearest id at which one of the lists ends the page.
+        let note_border = |border: &mut Option<u64>, batch: &Batch<T>| {
+            let ends = [*border, batch.last.filter(|_| batch.ends_page)];
+            *border = ends.into_iter().flatten().min_by_key(|id| rank(*id));
+        };
         match unread.take() {
             Some(lists) => {
                 let number = lists.size_hint().0;
                 // Twice the average number per list, and one more to know whether the list goes on.
                 let share = span.limit.saturating_mul(2) / number.max(1) + 2;
-                limit = share.min(FIRST_READ_MAX).min(span.limit);
+                limit = if number <= FEW_LISTS { span.limit } else { share.min(FIRST_READ_MAX) };
+                limit = limit.min(span.limit);
                 pool.reserve((limit * number).min(ROOM));
                 for mut list in lists {
                     let batch = read(&mut list, Span { limit, ..span });
+                    // Each list may cost as much as a read of this many rows.
+                    rows += batch.rows.saturating_sub(batch.items.len().max(limit));
+                    note_border(&mut border, &batch);
                     pool.extend(batch.items);
                     unfinished.push((list, batch.last.unwrap_or(end)));
                 }
             }
-            // What is not asked for any more is passed over.
-            None => pass_to(near, span.order, &mut pool, &mut unfinished),
+            None => {
+                limit = limit.min(span.limit);
+                // What is not asked for any more is passed over.
+                pass_to(near, span.order, &mut pool, &mut unfinished);
+            }
         }
+        let mut found = 0;
         let reach = loop {
             // The last of the wanted items, as far as is known.
             let at = span.limit.checked_sub(1).filter(|at| *at < pool.len());
             let wanted =
                 at.map(|at| pool.select_nth_unstable_by_key(at, |item| rank(item.id())).1.id());
             let wanted = wanted.filter(|id| rank(*id) < rank(end));
-            let far = wanted.unwrap_or(end);
+            let far = wanted.into_iter().chain(border).min_by_key(|id| rank(*id)).unwrap_or(end);
             let due = unfinished.iter().map(|(_, reach)| *reach);
             let least = due.min_by_key(|reach| rank(*reach)).filter(|it| rank(*it) < rank(far));
             let Some(least) = least else { break far };
             if rows > rows_max {
                 break least;
             }
-            limit = limit.saturating_mul(2).min(span.limit);
+            // More at a time than are wanted only while everything is hidden.
+            let most = if pool.len() > found { span.limit } else { READ_ROWS_MAX };
+            limit = limit.saturating_mul(2).min(most.max(span.limit));
+            found = pool.len();
             // Without those that have ended.
             unfinished.retain(|(_, reach)| rank(*reach) < u64::MAX);
             for (list, reach) in unfinished.iter_mut().filter(|(_, it)| rank(*it) < rank(far)) {
                 let rest = span.beyond(*reach, limit);
-                let rest = rest.and_then(|rest| wanted.map_or(Some(rest), |far| rest.until(far)));
+                let rest = rest.and_then(|rest| wanted.map_or(Some(rest), |end| rest.until(end)));
+                let end = wanted.unwrap_or(end);
                 *reach = match rest.map(|rest| read(list, rest)) {
                     Some(batch) => {
                         rows += batch.rows.saturating_sub(batch.items.len());
+                        note_border(&mut border, &batch);
                         pool.extend(batch.items);
-                        batch.last.unwrap_or(far)
+                        batch.last.unwrap_or(end)
                     }
-                    None => far,
+                    None => end,
                 };
             }
         };
@@ -232,7 +257,12 @@ pub(crate) fn merged_within<L, T: Item>(
         rows += items.len();
         items.sort_unstable_by_key(|item| rank(item.id()));
         items.dedup_by_key(|item| item.id());
-        Batch { items, last: Some(reach).filter(|it| *it != end), rows }
+        Batch {
+            items,
+            last: Some(reach).filter(|it| *it != end),
+            rows,
+            ends_page: border == Some(reach),
+        }
     }
 }
 
@@ -252,7 +282,7 @@ pub fn of_all<T: Item + Clone>(all: Vec<T>) -> impl FnMut(Span) -> Batch<T> {
         let is_within = |item: &&T| (span.low..=span.high).contains(&item.id());
         let mut items: Vec<T> = all.iter().filter(is_within).cloned().collect();
         items.sort_unstable_by_key(|item| rank(item.id(), span.order));
-        Batch { rows: items.len(), last: None, items }
+        Batch { rows: items.len(), last: None, items, ends_page: false }
     }
 }
 
@@ -424,7 +454,8 @@ mod tests {
 
     #[test]
     fn a_source_that_goes_no_further_ends_the_page_which_leads_on() {
-        let stuck = |_| Batch::<u64> { items: Vec::new(), last: Some(6), rows: 0 };
+        let stuck =
+            |_| Batch::<u64> { items: Vec::new(), last: Some(6), rows: 0, ends_page: false };
         let page = Page::at(Cursor::After(6_u64), 9);
         assert_eq!(scan(&page, stuck, Shown::Yes), PageOf { items: Vec::new(), next: Some(6) });
     }
@@ -447,6 +478,29 @@ mod tests {
         ] {
             let found = PageOf { items: items.to_vec(), next }.up_to(5_u64, &page);
             assert_eq!((&found.items[..], found.next), expected, "{items:?} {next:?}");
+        }
+    }
+
+    /// A list whose pages end early: it shows nothing, and each read of it is as long as a page may be. Another list has all ids.
+    #[test]
+    fn a_page_ends_where_a_page_that_it_is_made_of_ended_early() {
+        for with_other in [false, true] {
+            let mut reads = 0;
+            let mut early = |span: Span| {
+                reads += 1;
+                let items = Vec::<u64>::new();
+                Batch::of_page(PageOf { items, next: Some(span.high - 10) }, &Page::of(span))
+            };
+            let lists = if with_other { vec![false, true] } else { vec![false] };
+            let source = merged(lists.into_iter(), |is_other, span| match *is_other {
+                true => Batch::of(read(0..2_000, span), span),
+                false => early(span),
+            });
+            let page = Page::at(Cursor::Before(1_000_u64), 20);
+            let found = scan(&page, source, Shown::Yes);
+            let expected: Vec<u64> = if with_other { (989..1_000).rev().collect() } else { vec![] };
+            assert_eq!((found.items, found.next), (expected, Some(989)));
+            assert_eq!(reads, 1);
         }
     }
 }

@@ -183,7 +183,7 @@ impl<'q> List<'q> {
         let (end, mut items) = short.unwrap_or((span.high, Vec::new()));
         items.reverse();
         self.width = (end - low).max(1);
-        Batch { items, last: Some(end).filter(|end| *end < span.high), rows }
+        Batch { items, last: Some(end).filter(|end| *end < span.high), rows, ends_page: false }
     }
 }
 

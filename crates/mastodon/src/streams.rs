@@ -57,7 +57,7 @@ impl PublicChange {
     fn of(effect: &Effect) -> Option<Self> {
         let Effect::Post { post, author, listed, change: kind, .. } = *effect else { return None };
         let is_public = listed.visibility() == Visibility::Public && !listed.is_boost();
-        let is_reply = listed.is_reply_by(author);
+        let is_reply = listed.is_reply_to_other(author);
         is_public.then_some(Self { kind, post, author, is_reply })
     }
 }

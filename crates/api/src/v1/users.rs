@@ -7,6 +7,7 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
+use feed::accounts::{Account, AccountState};
 use feed::{
     Bio, Command, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Refusal, Rows,
     Span, User, UserEdit, UserId, UserRef, Viewer,
@@ -355,7 +356,8 @@ pub(crate) async fn list(
 
 /// Whether a list of all users shows a user to the viewer. Those whose account waits for approval are shown to nobody.
 fn is_shown<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, id: UserId) -> bool {
-    viewer.visible_user(id) && viewer.facts().is_active(id)
+    let is_pending = |account: Account| account.state == AccountState::Pending;
+    viewer.visible_user(id) && !viewer.facts().account(id).is_some_and(is_pending)
 }
 
 /// The ids of a span among `users` users.

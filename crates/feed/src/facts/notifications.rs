@@ -115,7 +115,9 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 /// Whether users who want to know of posts by `author` are notified of this one: it is no boost, no reply to others, and not
 /// direct, since a direct post that is for them mentions them.
 pub(crate) fn notifies(author: UserId, listed: Listed) -> bool {
-    !listed.is_boost() && !listed.is_reply_by(author) && listed.visibility() != Visibility::Direct
+    !listed.is_boost()
+        && !listed.is_reply_to_other(author)
+        && listed.visibility() != Visibility::Direct
 }
 
 impl Txn<'_> {

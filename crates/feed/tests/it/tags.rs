@@ -207,7 +207,7 @@ fn source(list: &[(u64, bool)], rows: usize) -> impl Fn(Span) -> Batch<PostId> {
         let read = rest.iter().take(rows).filter(|(_, is_shown)| *is_shown);
         let items = read.map(|(id, _)| PostId(*id)).collect();
         let last = rest.get(rows - 1).filter(|_| rest.len() > rows).map(|(id, _)| *id);
-        Batch { items, last, rows }
+        Batch { items, last, rows, ends_page: false }
     }
 }
 

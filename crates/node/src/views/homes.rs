@@ -177,9 +177,9 @@ impl Views {
             is_enough = rest.is_some() && enough.is_some_and(|enough| items.len() > enough);
             match rest.filter(|_| !is_enough) {
                 Some(rest) => {
-                    let older = older(rest);
-                    items.extend(older.items);
-                    Batch { items, last: older.last, rows: older.rows }
+                    let mut older = older(rest);
+                    items.append(&mut older.items);
+                    Batch { items, ..older }
                 }
                 None => Batch::of(items, span),
             }
