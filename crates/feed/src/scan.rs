@@ -179,90 +179,110 @@ pub(crate) fn merged_within<L, T: Item>(
     lists: impl Iterator<Item = L>,
     mut read: impl FnMut(&mut L, Span) -> Batch<T>,
 ) -> impl FnMut(Span) -> Batch<T> {
-    let mut unread = Some(lists);
-    // What was read and not returned, and the lists that go on, each with the id up to which it was read.
-    let (mut pool, mut unfinished, mut limit) = (Vec::<T>::new(), Vec::<(L, u64)>::new(), 0);
+    let (mut unread, mut unfinished, mut limit) = (Some(lists), Vec::<(L, u64)>::new(), 0);
+    let mut pool = Pool::default();
     move |span| {
         let rank = |id: u64| rank(id, span.order);
         let (near, end) = match span.order {
             Order::Descending => (span.high, span.low),
             Order::Ascending => (span.low, span.high),
         };
-        let (mut rows, mut border) = (0, None);
-        // The nearest id at which one of the lists ends the page.
-        let note_border = |border: &mut Option<u64>, batch: &Batch<T>| {
-            let ends = [*border, batch.last.filter(|_| batch.ends_page)];
-            *border = ends.into_iter().flatten().min_by_key(|id| rank(*id));
-        };
+        (pool.rows, pool.border) = (0, None);
         match unread.take() {
             Some(lists) => {
-                let number = lists.size_hint().0;
-                // Twice the average number per list, and one more to know whether the list goes on.
-                let share = span.limit.saturating_mul(2) / number.max(1) + 2;
-                limit = if number <= FEW_LISTS { span.limit } else { share.min(FIRST_READ_MAX) };
-                limit = limit.min(span.limit);
-                pool.reserve((limit * number).min(ROOM));
+                limit = first_limit(lists.size_hint().0, span.limit);
+                pool.items.reserve((limit * lists.size_hint().0).min(ROOM));
                 for mut list in lists {
                     let batch = read(&mut list, Span { limit, ..span });
-                    // Each list may cost as much as a read of this many rows.
-                    rows += batch.rows.saturating_sub(batch.items.len().max(limit));
-                    note_border(&mut border, &batch);
-                    pool.extend(batch.items);
-                    unfinished.push((list, batch.last.unwrap_or(end)));
+                    // The first read of each list may cost as many rows.
+                    unfinished.push((list, pool.add(batch, span.order, limit).unwrap_or(end)));
                 }
             }
             None => {
                 limit = limit.min(span.limit);
                 // What is not asked for any more is passed over.
-                pass_to(near, span.order, &mut pool, &mut unfinished);
+                pass_to(near, span.order, &mut pool.items, &mut unfinished);
             }
         }
         let mut found = 0;
         let reach = loop {
-            // The last of the wanted items, as far as is known.
-            let at = span.limit.checked_sub(1).filter(|at| *at < pool.len());
-            let wanted =
-                at.map(|at| pool.select_nth_unstable_by_key(at, |item| rank(item.id())).1.id());
-            let wanted = wanted.filter(|id| rank(*id) < rank(end));
-            let far = wanted.into_iter().chain(border).min_by_key(|id| rank(*id)).unwrap_or(end);
+            let wanted = pool.wanted(&span).filter(|id| rank(*id) < rank(end));
+            let ends = wanted.into_iter().chain(pool.border);
+            let far = ends.min_by_key(|id| rank(*id)).unwrap_or(end);
             let due = unfinished.iter().map(|(_, reach)| *reach);
             let least = due.min_by_key(|reach| rank(*reach)).filter(|it| rank(*it) < rank(far));
             let Some(least) = least else { break far };
-            if rows > rows_max {
+            if pool.rows > rows_max {
                 break least;
             }
             // More at a time than are wanted only while everything is hidden.
-            let most = if pool.len() > found { span.limit } else { READ_ROWS_MAX };
+            let most = if pool.items.len() > found { span.limit } else { READ_ROWS_MAX };
             limit = limit.saturating_mul(2).min(most.max(span.limit));
-            found = pool.len();
+            found = pool.items.len();
             // Without those that have ended.
             unfinished.retain(|(_, reach)| rank(*reach) < u64::MAX);
             for (list, reach) in unfinished.iter_mut().filter(|(_, it)| rank(*it) < rank(far)) {
                 let rest = span.beyond(*reach, limit);
                 let rest = rest.and_then(|rest| wanted.map_or(Some(rest), |end| rest.until(end)));
-                let end = wanted.unwrap_or(end);
-                *reach = match rest.map(|rest| read(list, rest)) {
-                    Some(batch) => {
-                        rows += batch.rows.saturating_sub(batch.items.len());
-                        note_border(&mut border, &batch);
-                        pool.extend(batch.items);
-                        batch.last.unwrap_or(end)
-                    }
-                    None => end,
-                };
+                let last = rest.and_then(|rest| pool.add(read(list, rest), span.order, 0));
+                *reach = last.or(wanted).unwrap_or(end);
             }
         };
-        let mut items: Vec<T> =
-            pool.extract_if(.., |item| rank(item.id()) <= rank(reach)).collect();
-        rows += items.len();
-        items.sort_unstable_by_key(|item| rank(item.id()));
-        items.dedup_by_key(|item| item.id());
-        Batch {
-            items,
-            last: Some(reach).filter(|it| *it != end),
-            rows,
-            ends_page: border == Some(reach),
+        pool.take(reach, end, span.order)
+    }
+}
+
+/// Most items of the first read of each of so many lists.
+fn first_limit(lists: usize, wanted: usize) -> usize {
+    // Twice the average number per list, and one more to know whether the list goes on.
+    let share = wanted.saturating_mul(2) / lists.max(1) + 2;
+    let limit = if lists <= FEW_LISTS { wanted } else { share.min(FIRST_READ_MAX) };
+    limit.min(wanted)
+}
+
+/// What was read of lists and not returned.
+struct Pool<T> {
+    items: Vec<T>,
+    /// Rows that the reads for a batch cost, without items.
+    rows: usize,
+    /// The nearest id at which one of the lists ends the page.
+    border: Option<u64>,
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), rows: 0, border: None }
+    }
+}
+
+impl<T: Item> Pool<T> {
+    /// Adds what was read of a list, for which so many rows are not counted. Returns up to where it was read.
+    fn add(&mut self, batch: Batch<T>, order: Order, free: usize) -> Option<u64> {
+        self.rows += batch.rows.saturating_sub(batch.items.len().max(free));
+        if batch.ends_page {
+            let ends = self.border.into_iter().chain(batch.last);
+            self.border = ends.min_by_key(|id| rank(*id, order));
         }
+        self.items.extend(batch.items);
+        batch.last
+    }
+
+    /// The last of the items that a span asks for, as far as is known.
+    fn wanted(&mut self, span: &Span) -> Option<u64> {
+        let at = span.limit.checked_sub(1).filter(|at| *at < self.items.len())?;
+        let key = |item: &T| rank(item.id(), span.order);
+        Some(self.items.select_nth_unstable_by_key(at, key).1.id())
+    }
+
+    /// The items up to `reach` of a span that ends at `end`.
+    fn take(&mut self, reach: u64, end: u64, order: Order) -> Batch<T> {
+        let is_reached = |item: &mut T| rank(item.id(), order) <= rank(reach, order);
+        let mut items: Vec<T> = self.items.extract_if(.., is_reached).collect();
+        let rows = self.rows + items.len();
+        items.sort_unstable_by_key(|item| rank(item.id(), order));
+        items.dedup_by_key(|item| item.id());
+        let last = Some(reach).filter(|it| *it != end);
+        Batch { items, last, rows, ends_page: self.border == Some(reach) }
     }
 }
 

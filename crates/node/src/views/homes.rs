@@ -145,8 +145,10 @@ impl Views {
         if self.watchers.any().is_some_and(|table| table.watches(user)) {
             self.watchers.watch_posts(user, &home);
         }
-        let gathered = self.gather(facts, user, &home, &Page::newest(KEPT), Some(enough));
-        let ended_early = gathered.next.is_some() && gathered.items.len() <= enough.min(KEPT - 1);
+        let (gathered, is_enough) =
+            self.gather(facts, user, &home, &Page::newest(KEPT), Some(enough));
+        let is_full = is_enough || gathered.items.len() >= KEPT;
+        let ended_early = gathered.next.is_some() && !is_full;
         Timeline::new(user, (home, follows_tags), (&gathered, ended_early), position)
     }
 
@@ -157,11 +159,11 @@ impl Views {
         user: UserId,
         page: &Page,
     ) -> PageOf<PostId> {
-        self.gather(facts, user, &facts.home_authors(user), page, None)
+        self.gather(facts, user, &facts.home_authors(user), page, None).0
     }
 
     /// Gathers a page of home(user). If more than `enough` posts are in memory, it may have fewer posts than
-    /// its limit though there are more. May read the facts.
+    /// its limit though there are more: then it returns true, too. May read the facts.
     pub(super) fn gather<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -169,7 +171,7 @@ impl Views {
         authors: &HomeAuthors,
         page: &Page,
         enough: Option<usize>,
-    ) -> PageOf<PostId> {
+    ) -> (PageOf<PostId>, bool) {
         let (mut older, mut is_enough) = (timeline::source(facts, user, authors), false);
         let source = |span| {
             let mut items = Vec::new();
@@ -185,7 +187,10 @@ impl Views {
             }
         };
         let found = scan(page, source, Shown::Yes);
-        if is_enough { PageOf::newest_first(found.items, true, page) } else { found }
+        match is_enough {
+            true => (PageOf::newest_first(found.items, true, page), true),
+            false => (found, false),
+        }
     }
 
     /// Posts of one author within `span`. May read the facts.
