@@ -62,7 +62,7 @@ impl History {
             1 if !account.posts.is_empty() => {
                 let at = self.random.random_range(0..account.posts.len());
                 let post = account.posts.remove(at);
-                let path = format!("/v1/posts/{}", post.id);
+                let path = format!("/v1/users/{user}/posts/{}", post.id);
                 client.send("DELETE", &path, &[], &[]).unwrap().expect(204);
             }
             2 => {

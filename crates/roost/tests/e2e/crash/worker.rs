@@ -242,6 +242,7 @@ impl Worker {
     fn acknowledged(&mut self, change: Change, answer: &Answer, directory: &Directory) {
         let expected = match change {
             Change::Register { .. } | Change::Publish(_) | Change::AddSample { .. } => 201,
+            Change::Tie { tie: Tie::Follow, .. } => 200,
             _ => 204,
         };
         assert_eq!(answer.status, expected, "{change:?}: {}", answer.text());
@@ -481,8 +482,8 @@ fn send(client: &mut Client, taught: &SampleAdded, change: &Change) -> std::io::
             }
             client.try_post(&path, key.as_slice(), &body)
         }
-        Change::Delete { form, id, .. } => {
-            client.send("DELETE", &format!("/v1/{}/{id}", form.noun()), &[], b"")
+        Change::Delete { form, author, id } => {
+            client.send("DELETE", &format!("/v1/users/{author}/{}/{id}", form.noun()), &[], b"")
         }
     }
 }

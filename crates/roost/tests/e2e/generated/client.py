@@ -14,7 +14,7 @@ from roost_client.models import Drawings, ErrorBody, NewPost, NewStory, PostPage
 
 client = Client(base_url=sys.argv[1])
 
-assert follow_user.sync_detailed("1", "@one", client=client).status_code == 204
+assert follow_user.sync("1", "@one", client=client).following
 text = NewPost(text="hello")
 first = create_post.sync_detailed("0", client=client, body=text, idempotency_key="k")
 again = create_post.sync_detailed("@one", client=client, body=text, idempotency_key="k")
@@ -28,7 +28,7 @@ assert page.next_ is None and page.prev is None
 profile = get_user.sync("0", client=client)
 assert isinstance(profile, Profile) and (profile.post_count, profile.follower_count) == (1, 1)
 
-assert delete_post.sync_detailed(first.parsed.id, client=client).status_code == 204
+assert delete_post.sync_detailed("0", first.parsed.id, client=client).status_code == 204
 gone = get_post.sync_detailed(first.parsed.id, client=client)
 assert isinstance(gone.parsed, ErrorBody) and gone.parsed.error == "post_not_found", gone
 assert gone.parsed.request_id == gone.headers["x-request-id"]
@@ -47,6 +47,6 @@ assert get_recognizer.sync(client=client).k == 15
 seven = recognize.sync(client=client, body=Drawings(sample="0" * 256))
 assert seven.label and seven.votes[0].vote_count > 0, seven
 both = recognize.sync(client=client, body=Drawings(samples=["0" * 256, "f" * 256]))
-assert len(both.results) == 2, both
+assert len(both.recognitions) == 2, both
 
 print("done")

@@ -24,7 +24,7 @@ export async function ask(base: string): Promise<string> {
   const next: string | null | undefined = page.next;
   const profile = (await (await fetch(base + "/v1/users/0")).json()) as Answer<"get_user", 200>;
   const found = (await (await fetch(base + "/v1/recognitions")).json()) as Answer<"recognize", 200>;
-  const labels = "results" in found ? found.results.map(({ label }) => label) : [found.label];
+  const labels = "recognitions" in found ? found.recognitions.map(({ label }) => label) : [found.label];
   // @ts-expect-error there is no such count
   profile.posts;
   return [created.id, created.created_at, next, profile.post_count, page.items[0]?.author.handle, ...labels, story.ttl_s, drawing.sample, empty].join();
