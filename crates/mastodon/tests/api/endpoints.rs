@@ -591,9 +591,19 @@ fn documented() -> String {
     for (path, methods) in paths {
         writeln!(text, "| `{path}` | {methods} |").unwrap();
     }
-    writeln!(text, "\nWithout the feature: {}.", without_feature.join(", ")).unwrap();
-    writeln!(text, "\nMissing: {}.", missing.join(", ")).unwrap();
-    text
+    text + &paragraph("Without the feature", &without_feature) + &paragraph("Missing", &missing)
+}
+
+/// A list as a paragraph in lines of at most 120 characters.
+fn paragraph(title: &str, items: &[String]) -> String {
+    let (mut text, mut used) = (String::new(), 0);
+    for word in format!("{title}: {}.", items.join(", ")).split(' ') {
+        let fits = used > 0 && used + 1 + word.len() <= 120;
+        text.push(if fits { ' ' } else { '\n' });
+        text.push_str(word);
+        used = if fits { used + 1 } else { 0 } + word.len();
+    }
+    text + "\n"
 }
 
 /// With `ROOST_WRITE_DOCS=1`, the table is written instead.
