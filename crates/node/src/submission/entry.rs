@@ -148,15 +148,15 @@ mod tests {
         let (user, remains, from) = (UserId(9), Remains::NOTHING, 300);
         let erase = Entry::Feed(Command::EraseUser { user, remains, from }.into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
-        let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[12, 0xac, 2]].concat();
+        let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[11, 0xac, 2]].concat();
         // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.
         let keys_bytes = [0, 127, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
         let cases = [
-            (plain, &[0, 12, 0xac, 2][..]),
+            (plain, &[0, 11, 0xac, 2][..]),
             (once, &once_bytes),
             (keys, &keys_bytes),
-            (delete, &[0, 13, 0, 9]),
-            (erase, &[0, 14, 9, 0, 0xac, 2]),
+            (delete, &[0, 12, 0, 9]),
+            (erase, &[0, 13, 9, 0, 0xac, 2]),
             (Entry::SampleBytes(300), &[0, 126, 0xac, 2]),
             (
                 Entry::Status(Status {
