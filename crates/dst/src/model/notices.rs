@@ -185,7 +185,9 @@ impl Feed {
         let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
-            self.edits.insert(id, ModelEdit { stamp, is_sure, from: 0 });
+            // Those who were notified of the edit before are not notified of this one.
+            let from = pending.map_or(0, |edit| edit.from);
+            self.edits.insert(id, ModelEdit { stamp, is_sure, from });
         }
     }
 
