@@ -164,6 +164,14 @@ pub(crate) struct Said<'a> {
 }
 
 impl Said<'_> {
+    /// The parts of a new post, which has no language that an empty one could remove.
+    pub(crate) fn draft(self, author: UserRef, domain: &str) -> Result<Draft, ApiError> {
+        if self.language == Some("") {
+            return Err(Refusal::BadLanguage.into());
+        }
+        Ok(Draft::saying(author, self.patch(domain)?))
+    }
+
     /// The parts as checked values. An empty text or language is none.
     pub(crate) fn patch(self, domain: &str) -> Result<Patch, ApiError> {
         let text = |text: &str| match text.trim() {
@@ -264,9 +272,8 @@ pub(crate) async fn create(
         sensitive: Some(body.sensitive),
         language: body.language.as_deref(),
     };
-    let patch = Patch { media: Some(pictures(&body.media_ids)?), ..said.patch(&state.domain)? };
-    let visibility = body.visibility.into();
-    let draft = Draft { parent, visibility, ..Draft::saying(author, patch) };
+    let (media, visibility) = (pictures(&body.media_ids)?, body.visibility.into());
+    let draft = Draft { parent, visibility, media, ..said.draft(author, &state.domain)? };
     draft.check()?;
     // Descriptions of pictures make a new post long.
     let held = match draft.media.is_empty() {

@@ -209,6 +209,7 @@ fn a_post_is_shown_to_those_it_is_for_with_its_warning_and_language() {
     for (body, code) in [
         (json!({"text": "x", "warning": "w".repeat(501)}), "bad_warning"),
         (json!({"text": "x", "language": "english"}), "bad_language"),
+        (json!({"text": "x", "language": ""}), "bad_language"),
     ] {
         server.post("/v1/users/@ada/posts", &body).assert_error(422, code, &body.to_string());
     }

@@ -8,7 +8,10 @@ use axum::response::Response;
 use feed::media::MediaCommand;
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::text::{Language, Warning};
-use feed::{Command, Done, Draft, Patch, PostId, PostText, UserId, UserRef, thread};
+use feed::{
+    Command, Done, Draft, Patch, PostId, PostText, Refusal, Reply, UserId, UserRef, thread,
+};
+use node::Request;
 use serde_json::{Value, json};
 
 use super::accounts::{ids, list};
@@ -159,6 +162,14 @@ fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
     })
 }
 
+/// The answer to a status whose parts are refused together. Its text alone is checked before.
+fn without_text(refusal: Refusal) -> ApiError {
+    match refusal {
+        Refusal::BadText => ApiError::invalid("Text can't be blank"),
+        refusal => refusal.into(),
+    }
+}
+
 pub(crate) async fn create(
     State(state): State<Shared>,
     Me(me): Me,
@@ -169,7 +180,7 @@ pub(crate) async fn create(
     let patch = said(&fields, &state.options.base)?;
     let due_ms = scheduled::due_ms(&fields)?;
     let mut draft = Draft::saying(UserRef::Id(me), patch);
-    draft.check()?;
+    draft.check().map_err(without_text)?;
     if let Some(name) = fields.one("visibility")? {
         draft.visibility =
             visibility(name).ok_or_else(|| ApiError::invalid("no such visibility"))?;
@@ -238,7 +249,10 @@ pub(crate) async fn edit(
     let patch = Patch { described, ..said(&fields, &state.options.base)? };
     state.own(me, post).await?;
     state.limit(What::Posts, u64::from(me.0))?;
-    state.change(me, once, Command::edit(post, patch)).await?;
+    let command = Command::edit(post, patch);
+    let idempotency = once.of(me, &command);
+    let Reply { outcome, .. } = state.node.submit(Request { idempotency, command }).await?;
+    outcome.map_err(without_text)?;
     state.changed_status(me, post).await
 }
 

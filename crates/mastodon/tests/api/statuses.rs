@@ -122,6 +122,12 @@ async fn what_the_server_lacks_is_refused_and_publishes_nothing() {
     }
     let statuses = ada.ids(&world, &format!("/api/v1/accounts/{}/statuses", ada.id)).await;
     assert!(statuses.is_empty());
+    let path = format!("/api/v1/statuses/{}", ada.post(&world, "x").await);
+    for (method, path) in [("POST", "/api/v1/statuses"), ("PUT", path.as_str())] {
+        let got = world.call(method, path, Some(&ada.token), &[("status", " ")]).await;
+        assert_eq!(got.status.as_u16(), 422, "{got:?}");
+        assert_eq!(got.json()["error"], "Validation failed: Text can't be blank", "{method}");
+    }
 }
 
 #[tokio::test]

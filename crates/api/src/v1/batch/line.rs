@@ -181,7 +181,7 @@ fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, 
         sensitive: line.sensitive,
         language: fields.optional(line.language.as_ref()),
     };
-    let draft = Draft { parent, visibility, ..Draft::saying(author, said.patch(domain)?) };
+    let draft = Draft { parent, visibility, ..said.draft(author, domain)? };
     draft.check()?;
     Ok(draft)
 }

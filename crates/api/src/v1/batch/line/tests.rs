@@ -140,6 +140,7 @@ fn invalid_lines_are_refused() {
         (r#"{"op":"delete_post","id":"9223372036854775808"}"#, "bad_request"),
         (r#"{"op":"delete_post","id":"@ada"}"#, "bad_request"),
         (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
+        (r#"{"op":"post","user":1,"text":"x","language":""}"#, "bad_language"),
         (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
         (r#"{"op":"register","handle":"a","name":null}"#, "bad_json"),
         (r#"{"op":"post_story","user":1,"text":"x","ttl_s":0}"#, "bad_ttl"),
