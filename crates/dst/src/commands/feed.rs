@@ -211,6 +211,7 @@ impl Generator {
         let author = self.loud_user();
         let text = self.text();
         Draft {
+            opens_reply: self.random.once_in(16),
             visibility,
             warning: self.warning(),
             sensitive: self.random.once_in(4),

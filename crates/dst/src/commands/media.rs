@@ -29,6 +29,8 @@ impl Generator {
                     draft.text = PostText::none();
                 }
                 draft.media = self.media_of_post();
+                draft.parent = self.random.once_in(4).then(|| self.post());
+                draft.poll = self.random.once_in(12).then(|| self.new_poll());
                 return Command::Publish(Box::new(draft));
             }
         };
@@ -66,7 +68,8 @@ impl Generator {
         let post = self.edited();
         let media = (!self.random.once_in(3)).then(|| self.media_of_post());
         let described = (0..self.random.below(3)).map(|_| self.media_change()).collect();
-        Command::edit(post, Patch { media, described, ..self.patch() })
+        let poll = self.random.once_in(6).then(|| self.random.once_in(2).then(|| self.new_poll()));
+        Command::edit(post, Patch { media, described, poll, ..self.patch() })
     }
 
     /// Mostly one, since all must be of the author.

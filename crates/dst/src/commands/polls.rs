@@ -36,7 +36,7 @@ impl Generator {
         Command::Publish(Box::new(Draft { poll, ..draft }))
     }
 
-    fn new_poll(&mut self) -> NewPoll {
+    pub(super) fn new_poll(&mut self) -> NewPoll {
         let long = "\u{4e00}".repeat(POLL_OPTION_CHARS_MAX);
         let all = match self.is_extreme() {
             true => [long.as_str(), "b", "c", "d"],

@@ -1297,6 +1297,15 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
         let patch = Patch { media, described, ..Patch::of_text(text) };
         pictures.world.request(Request::from(Command::edit(post, patch)));
     }
+    // With all parts at once: a poll in place of pictures, and other pictures in place of the poll.
+    for (new, text) in [(&media[..0], mentioning(60)), (&media[44..48], mentioning(70))] {
+        let poll = Some(new.is_empty().then(|| longest_poll(POLL_SECS_MIN)));
+        let described = Pictures::changes(if new.is_empty() { &media[40..44] } else { new });
+        let patch = Patch { media: Some(new.to_vec()), described, poll, ..Patch::of_text(text) };
+        pictures.world.request(Request::from(Command::edit(post, patch)));
+        let edited = Facts::new(&pictures.world.counting.rows).post(post).unwrap().clone();
+        assert_eq!((edited.media.len(), edited.poll.is_some()), (new.len(), new.is_empty()));
+    }
     pictures
         .run(MediaCommand::ClearProfile { user: user.clone(), picture: ProfilePicture::Header });
     pictures.world.request(Request::from(Command::DeletePost { post }));
