@@ -435,6 +435,12 @@ pub(crate) fn set(
 
 /// Writes the rows of a record, and removes those that only the record before had.
 pub(crate) fn replace(rows: &mut (impl PutRows + ?Sized), old: &[IndexRow], new: &[IndexRow]) {
+    // The common cases: a new record, and one that is removed.
+    if old.is_empty() || new.is_empty() {
+        new.iter().for_each(|row| row.put(rows));
+        old.iter().for_each(|row| row.remove(rows));
+        return;
+    }
     let before: BTreeMap<_, _> = old.iter().map(|row| (row.place(), row)).collect();
     for row in new.iter().filter(|row| before.get(&row.place()) != Some(row)) {
         row.put(rows);
