@@ -59,12 +59,18 @@ impl Lines {
     /// The first that `find` finds in the lines so far and to come; `None` if the output ends.
     fn wait<T>(&self, mut find: impl FnMut(&Output) -> Option<T>) -> Option<T> {
         let start = Instant::now();
+        let (mut lines, mut newest) = (0, start);
         let mut output = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(found) = find(&output) {
                 return Some(found);
             }
-            let left = PATIENCE.checked_sub(start.elapsed());
+            if output.lines.len() > lines {
+                (lines, newest) = (output.lines.len(), Instant::now());
+            }
+            // A slow process says that it goes on.
+            let left = PATIENCE.checked_sub(newest.elapsed());
+            let left = left.filter(|_| start.elapsed() < 5 * PATIENCE);
             if output.over {
                 return None;
             }
@@ -189,7 +195,7 @@ impl Process {
 
     /// Waits until it has ended.
     pub fn ended(mut self) -> Ended {
-        for lines in [&self.out, &self.err] {
+        for lines in [&self.err, &self.out] {
             lines.wait(|_| None::<()>);
         }
         let status = self.child.wait().unwrap();
