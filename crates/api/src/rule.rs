@@ -4,12 +4,12 @@ use edge::SessionUse;
 
 use crate::auth::Needs;
 
-/// Of what a user may use a route. `viewer` is the user in any case.
+/// The things of which a user may use a route. `viewer` is the user in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum May {
     /// Of what belongs to the `{user}` of the path, who must be the user.
     Own,
-    /// Of everything that the user may see: the route reads on behalf of `viewer`.
+    /// Everything that the user may see: the route reads on behalf of `viewer`.
     See,
 }
 
@@ -17,7 +17,7 @@ pub(crate) enum May {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) needs: Needs,
-    /// Of what a user may use it, with a token or a session; None if it is closed for them.
+    /// The things of which a user may use it, with a token or a session; `None` if it is closed for them.
     pub(crate) may: Option<May>,
     /// How a request of such a user is counted.
     pub(crate) usage: SessionUse,

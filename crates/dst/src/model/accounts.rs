@@ -156,7 +156,7 @@ impl Accounts {
         self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms, needs_account })
     }
 
-    /// What a user who is deleted leaves: nothing of it permits anything.
+    /// Ends all that permits something in the name of a deleted user.
     pub(super) fn forget(&mut self, user: u32) {
         self.accounts.remove(&user);
         let of_user = self.grants.values_mut().filter(|grant| grant.user == Some(user));
