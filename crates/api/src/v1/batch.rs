@@ -1,13 +1,12 @@
-//! Many commands in one request: NDJSON in, one result for each line out, both streamed, in order.
+//! Batch of commands in one request: NDJSON in, one result line for each input line out, both streamed and in order.
 //!
-//! Lines are parsed as they arrive. While the node applies one chunk of commands the next is parsed,
-//! and there are never more than these two: the server stops reading from a client that does not read
-//! its results. One chunk at a time keeps the order independent of the node's queue, and commands
-//! that arrive meanwhile share the next write of the log. If a client disconnects, submitted commands
-//! are still executed.
+//! Lines are parsed as they arrive. While the node applies one chunk of commands, the next chunk is parsed. There are
+//! never more than these two: the server stops reading from a client that does not read its results. One chunk at a
+//! time keeps the order independent of the node's queue, and commands that arrive meanwhile share the next write of the
+//! log. Submitted commands are executed even if the client disconnects.
 //!
-//! **Invariant:** memory for lines, commands and results is reserved before it is used. While there is not enough
-//! memory the server does not read from the client, and a batch that cannot reserve any ends with `overloaded`.
+//! **Invariant:** memory for lines, commands and results is reserved before it is used. While memory is short, the
+//! server does not read from the client; a batch that cannot reserve any memory ends with `overloaded`.
 
 mod line;
 mod schema;
@@ -47,13 +46,13 @@ use submit::{Submitted, submit};
 const NDJSON: &str = "application/x-ndjson";
 /// Maximum number of lines of a chunk.
 const CHUNK_LINES_MAX: usize = 2_000;
-/// Bytes of a chunk's lines at which it is full.
+/// Size of a chunk's lines, in bytes, from which the chunk is full.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Memory of a line in addition to two copies of its bytes: a command, its reply and its result.
 const LINE_BYTES: usize = 1 << 10;
-/// Memory of each item of a list, after each of which but the last is a comma.
+/// Memory per item of a list, in bytes. The items are counted by the commas between them.
 const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
-/// Longest time for which a client may send no whole line while no results are pending.
+/// Maximum time without a complete line from the client while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Codes of the results of lines.
@@ -107,10 +106,11 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::post("/v1/batch", batch)
             .named("batch", "Make many changes in one request")
             .text(
-                "One JSON object in each line, whose `op` says which other fields it has. One \
-                 result in each line, in order. Later lines see the changes of earlier ones; \
-                 changes of other requests may come between. Read results while sending: both \
-                 bodies are streams.\n\n| `op` | fields | optional |\n|---|---|---|\n| \
+                "Each line of the body is a JSON object; `op` determines its other fields. Each \
+                 line of the response is the result of the line at the same position. Later \
+                 lines see the changes of earlier ones; changes by other requests may come \
+                 between. Read results while sending: both bodies are \
+                 streams.\n\n| `op` | fields | optional |\n|---|---|---|\n| \
                  `register` | `handle` | `name`, `bio`, `idempotency_key` |\n| `follow`, \
                  `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |\n| \
                  `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |\n| `post` | \
@@ -146,14 +146,14 @@ pub(crate) async fn batch(
 /// The results of a batch as a stream.
 struct Results {
     state: Arc<AppState>,
-    /// The rest of the body; `None` after its end.
+    /// Rest of the body; `None` after its end.
     body: Option<Body>,
-    /// Received bytes that are not parsed yet.
+    /// Received bytes that are not yet parsed.
     input: Input,
-    /// Parsed, to be submitted next.
+    /// Parsed commands to submit next.
     chunk: Chunk,
     submitted: Option<Pin<Box<dyn Future<Output = Submitted> + Send>>>,
-    /// Fires when the client sends no whole line for too long. Empty lines do not count.
+    /// Timer that fires when the client sends no complete line for [`PATIENCE`]. Empty lines do not count.
     patience: Option<Pin<Box<Sleep>>>,
     client: (Client, Share<Client>),
 }
@@ -165,7 +165,7 @@ impl Results {
         Self { state, body, input, chunk, submitted: None, patience: None, client }
     }
 
-    /// Parses received bytes, until the chunk is full or there are no more.
+    /// Parses received bytes until the chunk is full or no bytes are left.
     fn fill(&mut self, cx: &mut Context<'_>) {
         while !self.chunk.is_full() {
             let (state, memory) = (&self.state, &self.state.memory);
@@ -195,7 +195,7 @@ impl Results {
                     self.body = None;
                     match end.and_then(|end| why_ended(&end.err()?)) {
                         Some(ended) => {
-                            // Nothing more is done for this client.
+                            // This client gets no further results.
                             self.input = Input::new(memory);
                             self.chunk = Chunk::new(memory);
                             self.chunk.fail(ended.into(), 1);
@@ -208,7 +208,7 @@ impl Results {
         }
     }
 
-    /// Ends a batch whose client sends no line for too long.
+    /// Ends the batch if the client sends no line for [`PATIENCE`].
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let sleep = || Box::pin(tokio::time::sleep(PATIENCE));
         std::task::ready!(self.patience.get_or_insert_with(sleep).as_mut().poll(cx));
@@ -262,15 +262,15 @@ impl Stream for Results {
     }
 }
 
-/// Bytes of the body that are not parsed yet.
+/// Received bytes of the body that are not yet parsed.
 struct Input {
-    /// At most one read of a connection.
+    /// Bytes of one read of the connection.
     arrived: Bytes,
     /// Number of bytes of `arrived` that are parsed.
     at: usize,
     /// The beginning of a line whose end has not arrived.
     begun: Vec<u8>,
-    /// The memory of `begun`.
+    /// Memory reserved for `begun`.
     held: Reservation,
     /// Number of complete lines so far, including empty ones.
     lines: u64,
@@ -281,7 +281,7 @@ impl Input {
         Self { arrived: Bytes::new(), at: 0, begun: Vec::new(), held: memory.empty(), lines: 0 }
     }
 
-    /// Parses whole lines until the chunk is full. False if a line is too long to go on.
+    /// Parses whole lines until the chunk is full. Returns false if a line is too long.
     fn parse_into(
         &mut self,
         chunk: &mut Chunk,
@@ -300,7 +300,7 @@ impl Input {
                 return false;
             }
             if end.is_some() && self.begun.is_empty() && line.trim_ascii().is_empty() {
-                // Without memory: a batch of empty lines would hold much of it, and be no progress.
+                // No memory is reserved: empty lines would hold much of it without any progress.
                 (self.lines, rest) = (self.lines + 1, after.get(1..).unwrap_or_default());
                 continue;
             }
@@ -343,19 +343,19 @@ impl Input {
     }
 }
 
-/// Most items that the lists of a line have, but for one.
+/// Upper bound of the number of list items of a line, minus one.
 fn items(line: &[u8]) -> usize {
     memchr::memchr_iter(b',', line).count()
 }
 
-/// Commands that are submitted together, and the invalid lines among them.
+/// Commands to submit together, and the errors of invalid lines among them.
 struct Chunk {
     changes: Vec<Change>,
-    /// Each with its index among all lines of the chunk and its line number in the batch.
+    /// Index in the chunk, line number in the batch, and error of each invalid line.
     failures: Vec<(usize, u64, ApiError)>,
     bytes: usize,
     held: Reservation,
-    /// Whether there was not enough memory for a further line.
+    /// Whether memory was too short for another line.
     starved: bool,
 }
 
@@ -365,7 +365,7 @@ impl Chunk {
         Self { changes, failures, bytes: 0, held: memory.empty(), starved: false }
     }
 
-    /// Reserves the memory of a line of this many bytes and items of lists; false if there is not enough.
+    /// Reserves memory for a line of `bytes` bytes and `items` list items. Returns false if memory is short.
     fn hold(&mut self, bytes: usize, items: usize, memory: &RequestMemory) -> bool {
         let bytes = self.held.bytes() + LINE_BYTES + 2 * bytes + items * ITEM_BYTES;
         memory.grow(&mut self.held, bytes).is_ok()

@@ -24,15 +24,16 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("block_user", "Block a user")
             .users(Own)
             .text(
-                "From now on neither exists for the other, with all they made before and \
-                 after. Ends follows and friendship in both directions. Idempotent.",
+                "The two users no longer see each other, nor anything that the other has \
+                 published or will publish. Ends follows and friendship in both directions. \
+                 Idempotent.",
             )
             .answers(204, "`user` blocks `other`")
             .errors(&["self_block", "too_many_blocks"]),
         Route::delete("/v1/users/{user}/blocks/{other}", unblock)
             .named("unblock_user", "Unblock a user")
             .users(Own)
-            .text("Follows and friendship do not come back. Idempotent.")
+            .text("Does not restore follows and friendship. Idempotent.")
             .answers(204, "`user` does not block `other`")
             .errors(&["self_block"]),
         Route::get("/v1/users/{user}/blocks", blocks)
@@ -43,9 +44,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("mute_user", "Mute a user")
             .users(Own)
             .text(
-                "Leaves posts and stories of `other`, and replies to them, out of what `user` \
-                 has at home and in threads. `other` does not notice. Replaces an existing \
-                 mute.",
+                "Hides posts and stories of `other`, and replies to them, from the home timeline \
+                 and the threads of `user`. `other` is not notified. Replaces an existing mute.",
             )
             .answers(204, "`user` mutes `other`")
             .errors(&["self_mute", "too_many_mutes", "bad_duration"]),
@@ -70,7 +70,7 @@ pub(crate) struct NewMute {
     #[serde(default = "yes")]
     #[schema(default = true)]
     mentions: bool,
-    /// Seconds until it ends by itself, at most 315360000 (10 years). Without it, it does not end by itself.
+    /// Seconds until the mute ends, at most 315360000 (10 years). Default: the mute does not end.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, minimum = 1, maximum = 315_360_000, example = 3_600)]
     ttl_s: Option<u64>,
@@ -93,7 +93,7 @@ pub(crate) struct Muted {
     user: Listed,
     /// Whether mentions by the muted user are hidden too.
     mentions: bool,
-    /// When it ends by itself; null if it does not.
+    /// Time at which the mute ends; null if it does not end.
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     expires_at: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Buckets: create, list, show, delete. Their keys: `v1/keys`.
+//! Buckets: create, list, show, delete. Module `keys` handles the keys in them.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 "Idempotent. With `If-None-Match: *` the request is refused if the bucket \
                  exists.",
             )
-            .reads_header("If-None-Match", "`*`: only if it does not exist")
+            .reads_header("If-None-Match", "`*`: create only if the bucket does not exist")
             .answers(204, "The bucket exists")
             .errors(&["precondition_failed", "too_many_buckets"]),
         Route::get("/v1/buckets/{bucket}", show)
@@ -59,7 +59,7 @@ pub(crate) fn routes() -> Vec<Route> {
 pub(crate) struct BucketView {
     #[schema(example = "drafts")]
     name: String,
-    /// Expired keys are counted until they are removed, within 1 to 2 seconds.
+    /// Number of keys. Expired keys count until they are removed, within 1 to 2 seconds.
     #[schema(example = 3)]
     key_count: u64,
     /// Total size of keys and values.
@@ -74,7 +74,7 @@ pub(crate) struct BucketPage {
     items: Vec<BucketView>,
     /// Path of the next page.
     next: Option<String>,
-    /// Always null: this list is read in one direction.
+    /// Always null: the list has only forward links.
     prev: Option<String>,
 }
 
@@ -97,7 +97,7 @@ impl Reads for OneBucket {
     }
 }
 
-/// The id of a bucket that exists.
+/// Resolves the name of an existing bucket.
 pub(crate) async fn resolved(state: &AppState, name: &BucketName) -> Result<BucketId, ApiError> {
     if let Some(id) = state.node.try_bucket_named(name) {
         return Ok(id);
@@ -107,7 +107,7 @@ pub(crate) async fn resolved(state: &AppState, name: &BucketName) -> Result<Buck
     Ok(id.ok_or(KeyRefusal::BucketNotFound)?)
 }
 
-/// Executes one operation on keys.
+/// Runs one operation on keys.
 pub(crate) async fn operate(state: &AppState, op: KeyOp<'_>) -> Result<KeyAnswer, ApiError> {
     let ops: KeyOps = [op].into_iter().collect();
     let ops = if state.node.may_need_disk(&ops) {
@@ -170,7 +170,7 @@ pub(crate) async fn list(
     Ok(page::answer(page::opened_with(views.iter()), next.as_deref().map(str::as_bytes), None))
 }
 
-/// The first buckets after `after`, at most `limit`.
+/// Up to `limit` buckets after `after`, by name.
 fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     let numbers = (0..NUMBERED_BUCKETS).filter_map(|number| {
         let name = BucketName::parse(&number.to_string())?;

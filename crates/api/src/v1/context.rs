@@ -26,8 +26,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("get_thread", "Read a thread")
             .users(See)
             .text(
-                "`in_reply_to_id` is null on replies to a post that was deleted; their thread \
-                 has no posts above them.",
+                "A reply to a deleted post has a null `in_reply_to_id`, and its thread has no \
+                 ancestors.",
             )
             .shows::<Context>("The thread"),
     ]
@@ -37,11 +37,10 @@ pub(crate) fn routes() -> Vec<Route> {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
 pub(crate) struct Context {
-    /// The posts above this one, oldest first: at most the nearest 40. `in_reply_to_id` of the first one
-    /// shows whether there are more.
+    /// Posts above this one, oldest first: at most the nearest 40. There are more if the first one has an
+    /// `in_reply_to_id`.
     ancestors: Vec<PostView>,
-    /// Replies to the post, at most 20 levels deep, in thread order: a reply, then all replies to it,
-    /// then the next reply.
+    /// Replies to the post, at most 20 levels deep, in depth-first order: each reply is followed by all replies to it.
     descendants: Vec<PostView>,
     /// Path of the next page of descendants.
     next: Option<String>,

@@ -1,24 +1,22 @@
-//! Live updates as Server-Sent Events, one stream per user: new posts at home, new mentions, deleted and
-//! edited posts, follows and unfollows of the user, and new and expired stories of friends.
+//! Live updates as Server-Sent Events, one stream per user: new posts in the home timeline, new mentions, deleted and
+//! edited posts, follows and unfollows by the user, new and expired stories of friends.
 //!
-//! A stream holds a position and reads events after it from the node whenever there may be new ones. It
-//! has no queue, so a slow reader costs at most the bytes in its connection, and is disconnected when it
-//! reads nothing for a while. An event's id is the position after it: a client that reconnects with it
-//! misses nothing and gets nothing twice. Posts and stories that were deleted or have expired meanwhile
-//! are skipped.
+//! A stream holds a position and reads the events after it from the node whenever new events are possible. It has no
+//! queue, so a slow reader costs at most the bytes in its connection; a client that stops reading is disconnected. The
+//! id of an event is the position after it: a client that reconnects with this id misses nothing and gets nothing
+//! twice. Posts and stories that were deleted or have expired meanwhile are skipped.
 //!
-//! A stream that is woken reads from memory first, on its async worker. Only if something is not in
-//! memory does it wait for one of the few turns of [`edge::BlockingReads::streams`], which are for streams only: so a post that
-//! wakes thousands of streams does not delay requests.
+//! A stream that is woken first reads from memory, on its async worker. If something is missing in memory, it waits for
+//! one of the few turns of [`edge::BlockingReads::streams`], which are reserved for streams. A post that wakes
+//! thousands of streams therefore does not delay requests.
 //!
-//! The end of a story is reported when it is no longer among the stories of friends, for any reason,
-//! while the stream is open. Such an event has no id: a client that was disconnected when a story
-//! expired uses its `expires_at`.
+//! `story_expired` is sent when a story has left the stories of friends, for any reason, while the stream is open. The
+//! event has no id: a client that was disconnected at that time uses `expires_at` of the story.
 //!
-//! Events of deletions, edits and follows have no id either, and are not stored for disconnected clients.
-//! So the rule for clients is: open the stream, then load the pages to show; load them again after each
-//! `resync`. A resumed stream begins with `resync`, and a stream sends it whenever changes may have been
-//! missed: the user's timeline was evicted, their follows changed, or there were more changes than are kept.
+//! Events of deletions, edits and follows have no id either, and are not stored for disconnected clients. The rule for
+//! clients: open the stream, then load the pages to show, and load them again after each `resync`. A resumed stream
+//! begins with `resync`. A stream also sends it whenever it may have missed changes: the user's timeline was evicted,
+//! their follows changed, or there were more changes than the node keeps.
 
 mod news;
 #[cfg(test)]
@@ -56,14 +54,14 @@ use news::Frames;
 
 /// Interval of the keep-alive comments of an idle stream.
 const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
-/// Minimum time between two reads from the store, for a stream that had read everything: events that
-/// arrive meanwhile are read together.
+/// Minimum time between two reads from the store by a stream that was up to date. Events that arrive meanwhile are read
+/// together.
 const PACE: Range<Duration> = Duration::from_millis(50)..Duration::from_millis(150);
-/// The same of one that has read all but what came during the read.
+/// Minimum time between two reads from the store by a stream that lacks only events that arrived during the last read.
 const EARLY: Duration = Duration::from_millis(5);
-/// Pause of a stream when there is no memory for its events.
+/// Pause of a stream when memory for its events is short.
 const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_millis(1_500);
-/// Pause of a stream that was notified of a change that is not visible everywhere yet.
+/// Pause of a stream whose change is not yet visible to all readers.
 const VISIBLE_PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -72,24 +70,23 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("stream_events", "Stream new posts, mentions and stories")
             .users(Own)
             .text(
-                "`event: post` for a post at home and `event: mention` for a mention, with the \
-                 post as `data`; `event: story` for a friend's story, with the story, and \
-                 `event: story_expired`, with its `id`, once it has expired or was deleted. \
-                 `event: delete`, with its `id`, for a post that was deleted, and `event: \
-                 edit`, with the post, for one with a new text, whether the user has it at \
-                 home or is mentioned in it; clients ignore events for posts they do not show, \
-                 and repeated events. `event: follow` and `event: unfollow`, with the `id` of \
-                 the other user, when the user follows or unfollows another user. After \
-                 `event: resync` clients load their pages again: they may be out of date, for \
-                 example because a user whom the user follows was deleted. Without \
-                 `Last-Event-ID` the stream begins now. It ends when the user is deleted.",
+                "`event: post` (a new post at home) and `event: mention` have the post as \
+                 `data`. `event: story` has a friend's new story, `event: story_expired` the \
+                 `id` of a story that expired or was deleted. `event: delete` has the `id` of a \
+                 deleted post, `event: edit` a post with a new text; both are sent for posts at \
+                 home and for posts that mention the user. Clients ignore events for posts they \
+                 do not show, and repeated events. `event: follow` and `event: unfollow` have \
+                 the `id` of the user whom the user followed or unfollowed. After `event: \
+                 resync` clients load their pages again, which may be out of date, for example \
+                 because a followed user was deleted. Without `Last-Event-ID` the stream begins \
+                 with the next event. It ends when the user is deleted.",
             )
             .answers_with("Server-sent events", "text/event-stream", inline::<String>),
     ]
 }
 
-/// The position to resume from: the header, which browsers send when they reconnect, or else the
-/// query.
+/// Position to resume from: the header `Last-Event-ID`, which browsers send when they reconnect, otherwise the query
+/// parameter.
 pub(crate) struct Resume(Option<NewsPosition>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Resume {
@@ -111,15 +108,18 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
 impl Reads for Resume {
     fn describe(inputs: &mut Inputs) {
         inputs.header("Last-Event-ID", "Resume after this event.");
-        inputs.query("last_event_id", "The same, for clients that cannot set headers.");
+        inputs.query(
+            "last_event_id",
+            "Replaces `Last-Event-ID` for clients that cannot set headers.",
+        );
         inputs.errors(&["bad_cursor"]);
     }
 }
 
-/// The client of a stream, who has one more stream open.
+/// Client of a stream; counts its open streams.
 pub(crate) enum Caller {
     Key(#[expect(dead_code, reason = "held, not read")] Share<[u8; 32]>),
-    /// The session of a user.
+    /// Session of a user.
     User(Arc<dyn Session>, #[expect(dead_code, reason = "held, not read")] Held),
 }
 
@@ -184,21 +184,22 @@ pub(crate) async fn events(
     Ok(response)
 }
 
-/// One stream. Memory: about 1 KiB without its connection and its subscription.
+/// Open event stream of a user. Memory: about 1 KiB plus its connection and its subscription.
 struct Stream {
     state: Arc<AppState>,
     caller: Caller,
     user: UserId,
     subscription: Subscription,
     closing: watch::Receiver<bool>,
-    /// Whether everything was read at the last notification.
+    /// Whether the stream was up to date at the last notification.
     caught_up: bool,
-    /// The stream does not read from the store before this time.
+    /// Earliest time of the next read from the store.
     store_from: Instant,
 }
 
 impl Stream {
-    /// The next events, or a comment when there are none for a while. `None` at shutdown, and after the user was deleted.
+    /// Waits for the next events; returns a comment if there are none for a while. `None` at shutdown and after the
+    /// user's deletion.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let keep_alive = Instant::now() + within(&KEEP_ALIVE);
@@ -206,7 +207,7 @@ impl Stream {
             loop {
                 if !self.caught_up {
                     let events = self.read().await?;
-                    // After the read, which may have waited: nothing is sent to a deleted user.
+                    // Checked after the read, which may have waited: a deleted user gets nothing.
                     if self.state.node.is_deleted(self.user) {
                         return None;
                     }
@@ -220,8 +221,7 @@ impl Stream {
                     () = self.subscription.changed() => self.caught_up = false,
                     () = after(expiry) => self.caught_up = false,
                     () = tokio::time::sleep_until(keep_alive) => {
-                        // Reading keeps the timeline in memory, so that deletions and edits wake the
-                        // stream.
+                        // Reading keeps the timeline in memory, so that deletions and edits wake the stream.
                         self.caught_up = false;
                         return Some(Bytes::from_static(b": keep-alive\n\n"));
                     }
@@ -234,7 +234,7 @@ impl Stream {
         }
     }
 
-    /// Reads new events, and returns them as a chunk if there are any. `None` if reading failed.
+    /// Reads new events and returns them as a chunk, if any. `None` if reading failed.
     async fn read(&mut self) -> Option<Option<Bytes>> {
         let question = self.subscription.ask();
         let (question, (answered, events)) = match self.answer(&question) {
@@ -246,7 +246,7 @@ impl Stream {
             false => match self.chunk(&events) {
                 Some(chunk) => Some(chunk),
                 None => {
-                    // No state was changed: the same events are read again.
+                    // The position has not moved: the same events are read again.
                     drop(events);
                     tokio::time::sleep(within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
@@ -261,12 +261,13 @@ impl Stream {
         Some(chunk)
     }
 
-    /// The events that are in memory.
+    /// Reads the events that are in memory. `None` if one is not.
     fn answer(&self, question: &Question) -> Option<(Answered, Vec<u8>)> {
         answer(question, &self.state.node, self.user, Source::Memory)
     }
 
-    /// Events as a chunk of the response, if there is enough memory; that of a user counts as sent to the user, too.
+    /// Makes a chunk of the response, if memory suffices. A user's chunk also counts towards the bytes sent to the
+    /// user.
     fn chunk(&self, events: &[u8]) -> Option<Bytes> {
         let chunk = self.state.unsent.chunk(events)?;
         match &self.caller {
@@ -278,12 +279,12 @@ impl Stream {
         }
     }
 
-    /// Reads new events where blocking is allowed.
+    /// Reads new events; may read the store.
     async fn read_store(&mut self) -> Option<(Question, (Answered, Vec<u8>))> {
         tokio::time::sleep_until(self.store_from).await;
         let turn = self.state.reads.streams().next().await;
-        // A new question: events that arrived during the wait are included, and data that other streams
-        // have read meanwhile, such as a post that woke thousands, is in memory now.
+        // Asked again: this includes events that arrived during the wait. Data that other streams have read meanwhile,
+        // such as a post that woke thousands, is now in memory.
         let question = self.subscription.ask();
         if let Some(answered) = self.answer(&question) {
             return Some((question, answered));
@@ -295,14 +296,14 @@ impl Stream {
         if !answered.more {
             self.store_from = Instant::now() + within(&PACE);
         } else if events.len() < EVENTS_BYTES / 4 {
-            // What came during the read is visible in a moment.
+            // Events that arrived during the read become visible soon.
             self.store_from = Instant::now() + EARLY;
         }
         Some((question, read))
     }
 }
 
-/// The events in answer to a question.
+/// Reads the events that answer a question.
 fn answer(
     question: &Question,
     node: &Node,
@@ -314,14 +315,14 @@ fn answer(
     Some((answered, frames.out))
 }
 
-/// A random time within `range`, so that streams that wait at the same time do not retry at the same time.
+/// A random time within `range`, so that streams that wait at the same time retry at different times.
 fn within(range: &Range<Duration>) -> Duration {
     let random = RandomState::new().build_hasher().finish() as u32;
     let width = range.end.saturating_sub(range.start);
     range.start + width.mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
-/// Waits for some time, or for ever.
+/// Waits for `time`; forever if `None`.
 async fn after(time: Option<Duration>) {
     match time {
         Some(time) => tokio::time::sleep(time).await,

@@ -1,4 +1,4 @@
-//! Follows: follow, unfollow, list; and requests to follow users who are locked.
+//! Follows: follow, unfollow, list; and requests to follow locked users.
 
 use std::sync::Arc;
 
@@ -27,16 +27,16 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("follow_user", "Follow a user")
             .users(Own)
             .text(
-                "If `other` is locked, `user` asks to follow, and follows once `other` \
-                 accepts. If `other` blocks `user`, `other` is not found. Idempotent.",
+                "If `other` is locked, sends a follow request, and `user` follows once `other` \
+                 accepts. 404 if `other` blocks `user`. Idempotent.",
             )
-            .shows::<Relation>("`user` follows `other`, or asks to: how they are related now")
-            .answers(204, "The same, for a key or token without the scope `read`")
+            .shows::<Relation>("`user` follows `other` or has requested it: their new relation")
+            .answers(204, "Success, for a key or token without the scope `read`")
             .errors(&["self_follow", "too_many_follows", "blocked"]),
         Route::delete("/v1/users/{user}/following/{other}", unfollow)
             .named("unfollow_user", "Unfollow a user")
             .users(Own)
-            .text("Also takes a request to follow back. Idempotent.")
+            .text("Also withdraws a follow request. Idempotent.")
             .answers(204, "`user` does not follow `other`")
             .errors(&["self_follow"]),
         Route::get("/v1/users/{user}/followers", followers)
@@ -48,18 +48,18 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(See)
             .lists::<UserPage>("A page of users"),
         Route::get("/v1/users/{user}/follow_requests", requests)
-            .named("list_follow_requests", "List requests to follow a user")
+            .named("list_follow_requests", "List follow requests to a user")
             .users(Own)
-            .lists::<UserPage>("A page of the users who ask"),
+            .lists::<UserPage>("A page of the users who sent the requests"),
         Route::put("/v1/users/{user}/follow_requests/{other}", accept)
-            .named("accept_follow_request", "Accept a request to follow")
+            .named("accept_follow_request", "Accept a follow request")
             .users(Own)
             .answers(204, "`other` follows `user`")
             .errors(&["request_not_found"]),
         Route::delete("/v1/users/{user}/follow_requests/{other}", reject)
-            .named("reject_follow_request", "Reject a request to follow")
+            .named("reject_follow_request", "Reject a follow request")
             .users(Own)
-            .answers(204, "`other` does not ask to follow `user` any more")
+            .answers(204, "There is no follow request from `other` to `user`")
             .errors(&["request_not_found"]),
     ]
 }
@@ -82,7 +82,7 @@ impl Listed {
         Some(Self { id: id.0.to_string(), handle, name })
     }
 
-    /// Reads a page of users whom the viewer may see, of a list that `ids` reads. May block.
+    /// Reads a page of the users whom the viewer may see; `ids` reads the list. May block.
     pub(crate) fn visible<R: Rows + ?Sized>(
         viewer: &Viewer<'_, R>,
         page: &Page,
@@ -93,7 +93,7 @@ impl Listed {
     }
 }
 
-/// A page of users, of a list that `ids` reads, whom `is_shown` accepts.
+/// Reads a page of the users whom `is_shown` accepts; `ids` reads the list.
 pub(crate) fn shown_users<T>(
     page: &Page,
     mut ids: impl FnMut(Span) -> Vec<UserId>,
@@ -128,10 +128,10 @@ pub(crate) async fn follow(
         return Ok(followed);
     }
     let read = state.read_done(move |node| Relation::read(node, &user, &other));
-    // One of them may be gone by now.
+    // One of the users may be deleted by now.
     let Ok(relation) = read.await? else { return Ok(followed) };
     let mut response = json(to_json(&relation));
-    // Whether it is the result of an earlier request.
+    // The header that marks a replayed result.
     response.headers_mut().extend(followed.into_parts().0.headers);
     Ok(response)
 }
@@ -184,7 +184,7 @@ pub(crate) async fn following(
     users(&state, SetTable::Following, user, &asked).await
 }
 
-/// A page of the users that `table` lists for `user`.
+/// Responds with a page of the users that `table` lists for `user`.
 pub(crate) async fn users(
     state: &AppState,
     table: SetTable,
@@ -201,10 +201,10 @@ pub(crate) async fn users(
     Ok(page_of_users(asked, &found.await??))
 }
 
-/// What a user may see, or the application itself (`None`).
+/// Viewer for a user, or for the application itself (`None`).
 ///
 /// # Errors
-/// If there is no such user.
+/// `ViewerNotFound` if the user does not exist.
 pub(crate) fn viewer<'a>(
     node: &'a Node,
     named: Option<&UserRef>,
@@ -213,10 +213,10 @@ pub(crate) fn viewer<'a>(
     Ok(node.viewer(user))
 }
 
-/// What a user may see, or the application itself (`None`), of what `other` has.
+/// Viewer of data of `other`: a user, or the application itself (`None`).
 ///
 /// # Errors
-/// If there is no such user, or `other` is hidden from them.
+/// If the user does not exist, or `other` is hidden from them.
 pub(crate) fn on_behalf_of<'a>(
     node: &'a Node,
     named: Option<&UserRef>,
@@ -226,7 +226,7 @@ pub(crate) fn on_behalf_of<'a>(
     viewer.visible_user(other).then_some(viewer).ok_or(Refusal::UserNotFound)
 }
 
-/// The response with users, each with their id, by ascending id.
+/// Responds with users, by ascending id; each item has its id for the cursor.
 pub(crate) fn page_of_users<T: Serialize>(asked: &Asked, found: &PageOf<(UserId, T)>) -> Response {
     let out = page::opened_with(found.items.iter().rev().map(|(_, user)| user));
     asked.answer(Reading::Up, found.ends(&asked.of(Reading::Up)), out)

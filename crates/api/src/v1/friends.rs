@@ -19,15 +19,17 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::put("/v1/users/{user}/friends/{other}", befriend)
             .named("befriend_user", "Befriend a user")
-            .text("Friendship is mutual and needs no confirmation by `other`. If `other` blocks `user`, \
-                 `other` is not found. Idempotent.")
-            .answers(204, "They are friends")
+            .text(
+                "Friendship is mutual and needs no confirmation by `other`. 404 if `other` \
+                blocks `user`. Idempotent.",
+            )
+            .answers(204, "The users are friends")
             .errors(&["self_friend", "too_many_friends", "blocked"]),
         Route::delete("/v1/users/{user}/friends/{other}", unfriend)
             .named("unfriend_user", "Unfriend a user")
             .users(Own)
-            .text("After this neither sees the stories of the other. Idempotent.")
-            .answers(204, "They are not friends")
+            .text("Neither sees the stories of the other any more. Idempotent.")
+            .answers(204, "The users are not friends")
             .errors(&["self_friend"]),
         Route::get("/v1/users/{user}/friends", friends)
             .named("list_friends", "List friends")

@@ -1,4 +1,4 @@
-//! What a post says, and what it said before it was edited.
+//! Current and earlier versions of a post.
 
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_post_versions", "List the versions of a post")
             .users(See)
             .text(
-                "What it said at first, after each edit, and says now, in this order. If there \
-                 were more than 100 edits, or the texts have more than 48 KiB, the oldest \
-                 versions after the first one are missing.",
+                "Oldest first: the original, the versions after each edit, the current one. If \
+                 there were more than 100 edits, or the texts exceed 48 KiB, the oldest versions \
+                 after the original are missing.",
             )
             .shows::<VersionPage>("The versions"),
     ]
 }
 
-/// What a post said from a time on.
+/// One version of a post.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct VersionView {
     text: String,
@@ -39,9 +39,9 @@ pub(crate) struct VersionView {
     sensitive: bool,
     #[schema(example = "en")]
     language: Option<String>,
-    /// The ids of its pictures, some of which may be deleted.
+    /// Ids of the pictures, some of which may be deleted.
     media_ids: Vec<String>,
-    /// When this version was written.
+    /// Time at which this version was written.
     #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
     created_at: String,
 }
@@ -76,7 +76,7 @@ pub(crate) async fn history(
 ) -> Result<Response, ApiError> {
     let found = state.read(move |node| {
         let (viewer, facts) = (viewer(node, named.as_ref())?, node.facts());
-        // Of a boost, those of what it boosts.
+        // A boost has the versions of the boosted post.
         let visible = |id| facts.post(id).filter(|post| viewer.visible(post));
         let id = visible(id).ok_or(Refusal::PostNotFound)?.boosted_or(id);
         let post = visible(id).ok_or(Refusal::PostNotFound)?;

@@ -1,4 +1,4 @@
-//! The routes of version 1, a module per noun.
+//! Routes of version 1, one module per noun.
 
 pub(crate) mod batch;
 pub(crate) mod blocks;

@@ -1,4 +1,4 @@
-//! Notifications: mentions, favourites of one's posts, follows, and requests to follow.
+//! Notifications: mentions, reactions to the user's posts, follows, follow requests.
 
 use std::sync::Arc;
 
@@ -26,29 +26,29 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_notifications", "List notifications")
             .users(Own)
             .text(
-                "Mentions, favourites and boosts of posts by the user, follows and requests to \
-                 follow, ends of polls, edits of what the user boosted, and posts of users \
-                 that an app of the user asked for, without what a block or a mute hides. Of \
-                 all but posts, and mentions that posts had from the beginning, the newest \
-                 1,000 are kept.",
+                "Mentions, favourites and boosts of posts by the user, follows and follow \
+                 requests, ends of polls, edits of boosted posts, and posts of users for whom an \
+                 app requested notifications. Blocks and mutes hide notifications. Posts, and \
+                 mentions that a post had from the beginning, are all kept; of the others, the \
+                 newest 1,000.",
             )
             .lists::<NotificationPage>("A page of notifications"),
         Route::delete("/v1/users/{user}/notifications", clear)
             .named("clear_notifications", "Clear all notifications")
             .users(Own)
             .text(
-                "Those until now are not listed any more. Mentions stay in the list of \
+                "Removes all existing notifications from the list. Mentions stay in the list of \
                  mentions. Idempotent.",
             )
-            .answers(204, "They are not listed any more"),
+            .answers(204, "The notifications are not listed any more"),
         Route::delete("/v1/users/{user}/notifications/{id}", dismiss)
             .named("dismiss_notification", "Dismiss a notification")
             .users(Own)
-            .answers(204, "It is not listed any more"),
+            .answers(204, "The notification is not listed any more"),
     ]
 }
 
-/// What a notification is about.
+/// Kind of event that caused a notification.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NoticeKind {
@@ -58,13 +58,13 @@ pub(crate) enum NoticeKind {
     Favourite,
     /// A post of the user was boosted.
     Boost,
-    /// The user is followed.
+    /// A user follows the user.
     Follow,
-    /// Somebody asks to follow the user, who is locked.
+    /// A user requests to follow the user, who is locked.
     FollowRequest,
-    /// A poll of the user, or in which the user voted, has ended. Apps make polls.
+    /// A poll that the user made, or voted in, has ended. Polls are made with the Mastodon API.
     Poll,
-    /// A user of whose posts the user wants to be notified has published one. Apps ask for that.
+    /// A user has published a post, and the user has requested notifications of their posts with the Mastodon API.
     Post,
     /// A post that the user boosted was edited.
     Edit,
@@ -78,9 +78,9 @@ pub(crate) struct NotificationView {
     kind: NoticeKind,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// Who caused it.
+    /// User who caused the notification.
     user: Listed,
-    /// The post that the notification is about; none if it is about a follow.
+    /// Post that the notification is about; null for a follow.
     #[serde(skip)]
     #[schema(value_type = Option<crate::v1::posts::PostView>)]
     post: Option<Vec<u8>>,
@@ -139,12 +139,12 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
         kind,
         created_at: rfc3339(found.id.unix_ms()),
         user: Listed::read(node.facts(), found.actor)?,
-        // A post that was deleted meanwhile has no notification.
+        // A mention or boost whose post was deleted meanwhile is skipped.
         post: rendered.map_or(Some(None), |post| post.map(Some))?,
     })
 }
 
-/// Appends it with its post, which is JSON already.
+/// Appends a notification with its post, which is already JSON.
 fn append(item: &NotificationView, out: &mut Vec<u8>) {
     let mut json = to_json(item);
     json.pop();

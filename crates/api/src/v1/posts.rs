@@ -25,8 +25,8 @@ use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::v1::users::created;
 
-/// Most bytes of a post as JSON, which are mostly the descriptions of its pictures. The response to every other change is
-/// shorter than what needs memory; these are reserved before the change.
+/// Maximum size of a post as JSON; most of it is descriptions of pictures. A response with pictures reserves this much
+/// memory before the change. Responses to other changes are too small to need a reservation.
 const POST_BYTES_MAX: usize = SMALL_BYTES_MAX;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -36,12 +36,12 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(Own)
             .posting()
             .text(
-                "With `in_reply_to_id` it is a reply to that post, and mentions its author. Of \
-                 the author's followers, those who also follow that user see a reply in their \
-                 home timeline. `@handle` in the text mentions a user, also with the domain of \
-                 the server, which is left out of the text; not in a URL, and not before \
-                 another domain or as part of a longer name. A URL counts as 23 \
-                 characters.\n\nA key without the scope `read` gets the `id` alone.",
+                "`in_reply_to_id` makes the post a reply, which mentions the author of that \
+                 post. A follower of the author sees the reply at home only if they also follow \
+                 that user. `@handle` in the text mentions a user. `@handle@domain` does the \
+                 same for the server's own domain, which is removed from the text. A handle in a \
+                 URL, before another domain or within a longer name is not a mention. A URL \
+                 counts as 23 characters.\n\nA key without the scope `read` gets only the `id`.",
             )
             .creates::<PostView>("The new post", "Path of the post")
             .errors(&[
@@ -64,9 +64,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(Own)
             .posting()
             .text(
-                "Changes the given fields, and with the text its mentions; a direct post keeps \
-                 those it has. The post remains a reply to the same post, and visible to the \
-                 same users.\n\nA key without the scope `read` gets the `id` alone.",
+                "Changes the given fields. A new text also replaces the mentions, except in \
+                 direct posts. The parent and the audience of the post do not change.\n\nA key \
+                 without the scope `read` gets only the `id`.",
             )
             .shows::<PostView>("The edited post")
             .errors(&["bad_text", "bad_warning", "bad_language"]),
@@ -82,43 +82,43 @@ pub(crate) fn routes() -> Vec<Route> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewPost {
-    /// 1 to 500 characters after trimming; may be empty with pictures.
+    /// Text of 1 to 500 characters after trimming; may be empty if the post has pictures.
     #[schema(example = "hello")]
     text: String,
-    /// Pictures of the author that no post has, at most 4, in their order.
+    /// Ids of up to 4 pictures, in order. They were uploaded by the author and belong to no post.
     #[serde(default)]
     media_ids: Vec<String>,
-    /// The post replied to.
+    /// Id of the parent, if the post is a reply.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     in_reply_to_id: Option<String>,
-    /// Who may see it, besides the author and the users it mentions; by default everybody.
+    /// Audience of the post (default: public). The author and mentioned users always see it.
     #[serde(default)]
     visibility: VisibilityName,
-    /// At most 500 characters that are shown instead of the text until the reader asks for it.
+    /// Content warning of at most 500 characters, shown instead of the text until the reader opens it.
     #[serde(default)]
     warning: String,
-    /// Whether images should be hidden until the reader asks for them.
+    /// Whether images are hidden until the reader opens them.
     #[serde(default)]
     sensitive: bool,
-    /// The language of the text: a code of 2 or 3 letters. Subtags are cut.
+    /// Language of the text: a code of 2 or 3 letters. Subtags are removed.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
 }
 
-/// Who may see a post, besides the author and the users it mentions.
+/// Audience of a post. The author and mentioned users always see it.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum VisibilityName {
     /// Everybody.
     #[default]
     Public,
-    /// Everybody, but it is not in lists of the newest posts of all users.
+    /// Everybody, but lists of the newest posts of all users omit the post.
     Unlisted,
-    /// The followers of the author.
+    /// Followers of the author.
     Followers,
-    /// Nobody else.
+    /// Mentioned users only.
     Direct,
 }
 
@@ -133,29 +133,29 @@ impl From<VisibilityName> for Visibility {
     }
 }
 
-/// An edit of a post. A missing field stays as it is.
+/// Edit of a post. Absent fields do not change.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PostChange {
-    /// 1 to 500 characters after trimming; may be empty with pictures.
+    /// New text of 1 to 500 characters after trimming; may be empty if the post has pictures.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "hello @bob and @cy")]
     text: Option<String>,
-    /// The new warning; an empty one removes it.
+    /// New content warning; an empty string removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     warning: Option<String>,
-    /// Whether images should be hidden until the reader asks for them.
+    /// Whether images are hidden until the reader opens them.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     sensitive: Option<bool>,
-    /// The new language; an empty one removes it.
+    /// New language; an empty string removes it.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
 }
 
-/// The parts of a new post, of an edit and of a line of a batch that are read alike.
+/// Fields that a new post, an edit and a line of a batch share.
 pub(crate) struct Said<'a> {
     pub(crate) text: Option<&'a str>,
     pub(crate) warning: Option<&'a str>,
@@ -164,7 +164,7 @@ pub(crate) struct Said<'a> {
 }
 
 impl Said<'_> {
-    /// The parts of a new post, which has no language that an empty one could remove.
+    /// Makes a new post. Refuses an empty language, which only an edit may use.
     pub(crate) fn draft(self, author: UserRef, domain: &str) -> Result<Draft, ApiError> {
         if self.language == Some("") {
             return Err(Refusal::BadLanguage.into());
@@ -172,7 +172,7 @@ impl Said<'_> {
         Ok(Draft::saying(author, self.patch(domain)?))
     }
 
-    /// The parts as checked values. An empty text or language is none.
+    /// Checks the fields. An empty text or language becomes `none`.
     pub(crate) fn patch(self, domain: &str) -> Result<Patch, ApiError> {
         let text = |text: &str| match text.trim() {
             "" => Ok(PostText::none()),
@@ -213,18 +213,18 @@ pub(crate) struct Author {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct Picture {
-    /// The path of the picture, which needs no key: whoever has it may read the picture.
+    /// Path of the picture, readable without a key by anyone who knows it.
     #[schema(example = "/media/381482917519855616-00112233445566778899aabbccddeeff/original.jpg")]
     url: String,
-    /// The path of a small one, of at most 230,400 pixels.
+    /// Path of a preview of at most 230,400 pixels.
     preview_url: String,
-    /// Pixels in a row of the picture.
+    /// Width in pixels.
     width: u16,
-    /// Rows of the picture.
+    /// Height in pixels.
     height: u16,
-    /// What it shows; may be empty.
+    /// Description of the picture for people who cannot see it; may be empty.
     description: String,
-    /// A [BlurHash](https://blurha.sh).
+    /// [BlurHash](https://blurha.sh) of the picture.
     blurhash: String,
 }
 
@@ -238,23 +238,24 @@ pub(crate) struct PostView {
     text: String,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// When it was last edited.
+    /// Time of the last edit.
     #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
     edited_at: Option<String>,
-    /// The post replied to; null if there is none, it was deleted, or fewer users may see it than the reply.
+    /// Id of the parent; null if the post is no reply, the parent was deleted, or the reply has a larger audience than
+    /// the parent.
     in_reply_to_id: Option<String>,
-    /// The author of the post replied to.
+    /// Author of the parent.
     reply_to: Option<Mentioned>,
-    /// Mentioned users: the author of the post replied to, then the users in the text.
+    /// Mentioned users: the author of the parent, then the users named in the text.
     mentions: Vec<Mentioned>,
     visibility: VisibilityName,
-    /// Shown instead of the text until the reader asks for it; may be empty.
+    /// Content warning, shown instead of the text until the reader opens it; may be empty.
     warning: String,
     sensitive: bool,
     #[schema(example = "en")]
     language: Option<String>,
     media: Vec<Picture>,
-    /// The boosted post. Of a boost all but `id`, `author` and `created_at` is empty.
+    /// The boosted post. A boost itself has only `id`, `author` and `created_at`.
     #[schema(no_recursion)]
     boost_of: Option<Box<PostView>>,
 }
@@ -275,7 +276,7 @@ pub(crate) async fn create(
     let (media, visibility) = (pictures(&body.media_ids)?, body.visibility.into());
     let draft = Draft { parent, visibility, media, ..said.draft(author, &state.domain)? };
     draft.check()?;
-    // Descriptions of pictures make a new post long.
+    // Descriptions of pictures make the response long.
     let held = match draft.media.is_empty() {
         true => None,
         false => Some(state.unsent.response(client, POST_BYTES_MAX)?),
@@ -299,7 +300,7 @@ pub(crate) async fn create(
     })
 }
 
-/// The pictures that a new post is to have.
+/// Parses the ids of a new post's pictures.
 fn pictures(ids: &[String]) -> Result<Vec<MediaId>, ApiError> {
     if ids.len() > POST_MEDIA_MAX {
         return Err(Refusal::TooManyMedia.into());
@@ -309,7 +310,7 @@ fn pictures(ids: &[String]) -> Result<Vec<MediaId>, ApiError> {
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// A post that was just created or edited, as JSON, unless it was deleted since.
+/// JSON of a post that was just created or edited; `None` if it was deleted since.
 async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut body = Vec::with_capacity(512);
     if state.node.try_post(post, &mut body) {
@@ -318,7 +319,7 @@ async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>
     state.read_done(move |node| node.post(post, &mut body).then_some(body)).await
 }
 
-/// The response if the post has been deleted since; the same for a replay.
+/// Response if the post has been deleted since the change; a replay gets the same.
 fn gone<T>(changed: &Changed<T>) -> Response {
     changed.mark(ApiError::from(Refusal::PostNotFound).into_response())
 }
@@ -373,7 +374,7 @@ async fn check_author(state: &AppState, author: UserRef, post: PostId) -> Result
     state.check_author(author, of, Refusal::PostNotFound).await
 }
 
-/// A post as JSON if a user may see it.
+/// JSON of a post, if the user may see it.
 async fn rendered_for(
     state: &AppState,
     viewer: UserRef,
@@ -387,7 +388,7 @@ async fn rendered_for(
     Ok(state.read(read).await??)
 }
 
-/// A post as JSON, from memory if possible.
+/// JSON of a post, from memory if possible.
 async fn rendered(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut out = Vec::with_capacity(512);
     if state.node.try_post(post, &mut out) {

@@ -33,49 +33,49 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::put("/v1/users/{user}/favourites/{id}", react(Reaction::Favourite, true))
             .named("favourite_post", "Favourite a post")
             .users(Own)
-            .text("Notifies its author. Idempotent.")
-            .answers(204, "It is a favourite"),
+            .text("Notifies the author. Idempotent.")
+            .answers(204, "The post is a favourite of the user"),
         Route::delete("/v1/users/{user}/favourites/{id}", react(Reaction::Favourite, false))
             .named("unfavourite_post", "Remove a favourite")
             .users(Own)
             .text("Idempotent.")
-            .answers(204, "It is no favourite"),
+            .answers(204, "The post is not a favourite of the user"),
         Route::put("/v1/users/{user}/bookmarks/{id}", react(Reaction::Bookmark, true))
             .named("bookmark_post", "Bookmark a post")
             .users(Own)
-            .text("Only the user sees it. Idempotent.")
-            .answers(204, "It is a bookmark"),
+            .text("Only the user sees the bookmark. Idempotent.")
+            .answers(204, "The post is bookmarked"),
         Route::delete("/v1/users/{user}/bookmarks/{id}", react(Reaction::Bookmark, false))
             .named("unbookmark_post", "Remove a bookmark")
             .users(Own)
             .text("Idempotent.")
-            .answers(204, "It is no bookmark"),
+            .answers(204, "The post is not bookmarked"),
         Route::put("/v1/users/{user}/pins/{id}", react(Reaction::Pin, true))
             .named("pin_post", "Pin a post")
             .users(Own)
-            .text("To show one of the user's own posts on their profile. Idempotent.")
-            .answers(204, "It is pinned")
+            .text("Shows a post of the user on their profile. Idempotent.")
+            .answers(204, "The post is pinned")
             .errors(&["pin_not_own", "pin_direct", "too_many_pins"]),
         Route::delete("/v1/users/{user}/pins/{id}", react(Reaction::Pin, false))
             .named("unpin_post", "Unpin a post")
             .users(Own)
             .text("Idempotent.")
-            .answers(204, "It is not pinned"),
+            .answers(204, "The post is not pinned"),
         Route::put("/v1/users/{user}/boosts/{id}", react(Reaction::Boost, true))
             .named("boost_post", "Boost a post")
             .users(Own)
             .posting()
             .text(
-                "Shows it to the followers of the user, as a post of the user with the field \
-                 `boost_of`. Notifies its author. Idempotent.",
+                "Creates a post of the user with the boosted post in `boost_of`, which followers \
+                 of the user see at home. Notifies the author. Idempotent.",
             )
-            .answers(204, "It is boosted")
+            .answers(204, "The post is boosted")
             .errors(&["boost_not_open", "too_many_posts"]),
         Route::delete("/v1/users/{user}/boosts/{id}", react(Reaction::Boost, false))
             .named("unboost_post", "Remove a boost")
             .users(Own)
-            .text("`id` is that of the boosted post. Idempotent.")
-            .answers(204, "It is not boosted"),
+            .text("`id` is the id of the boosted post. Idempotent.")
+            .answers(204, "The post is not boosted"),
     ]
 }
 
@@ -85,29 +85,29 @@ pub(crate) fn lists() -> Vec<Route> {
             .named("list_favourites", "List the favourites of a user")
             .users(Own)
             .text(
-                "The last one first. Cursors are not ids of posts. Without posts that the user \
-                 may not see any more.",
+                "Most recent favourite first. Cursors are not ids of posts. Omits posts that the \
+                 user may no longer see.",
             )
             .lists::<PostPage>("A page of posts"),
         Route::get("/v1/users/{user}/bookmarks", bookmarks)
             .named("list_bookmarks", "List the bookmarks of a user")
             .users(Own)
             .text(
-                "The last one first. Cursors are not ids of posts. Without posts that the user \
-                 may not see any more.",
+                "Most recent bookmark first. Cursors are not ids of posts. Omits posts that the \
+                 user may no longer see.",
             )
             .lists::<PostPage>("A page of posts"),
         Route::get("/v1/users/{user}/pins", pins)
             .named("list_pins", "List the pinned posts of a user")
             .users(See)
-            .text("The last one first. Cursors are not ids of posts.")
+            .text("Most recent pin first. Cursors are not ids of posts.")
             .lists::<PostPage>("A page of posts"),
         Route::get("/v1/users/{user}/reactions", reactions)
             .named("get_reactions", "Show the reactions to posts")
             .users(Own)
             .text(
-                "In the order of the query, without posts that do not exist or that the user \
-                 may not see.",
+                "In the order of the query. Omits posts that do not exist or that the user may \
+                 not see.",
             )
             .shows::<Reactions>("The reactions"),
         Route::get("/v1/posts/{id}/favourites", favourited_by)
@@ -145,7 +145,7 @@ pub(crate) async fn pins(
     posts(&state, user, Reaction::Pin, &asked).await
 }
 
-/// The posts to which a user reacted, on behalf of the viewer of the query, or of the user.
+/// Responds with the posts to which a user reacted. The viewer is that of the query, otherwise the user.
 async fn posts(
     state: &AppState,
     user: UserRef,
@@ -194,7 +194,7 @@ async fn reacted_by(
     Ok(page_of_users(&asked, &found.await??))
 }
 
-/// The posts in a query, in order.
+/// Ids of posts in a query, in order.
 pub(crate) struct Posts(Vec<PostId>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Posts {
@@ -217,22 +217,22 @@ impl Reads for Posts {
     }
 }
 
-/// How a user reacted to a post, and others did.
+/// Reactions of a user and of all users to a post.
 #[derive(Serialize, ToSchema)]
 struct Reacted {
     #[schema(example = "381482917519855616")]
     id: String,
-    /// Number of users who favourited it.
+    /// Number of users who favourited the post.
     favourite_count: u32,
-    /// Whether the user did.
+    /// Whether the user favourited the post.
     favourited: bool,
-    /// Number of users who boosted it.
+    /// Number of users who boosted the post.
     boost_count: u32,
-    /// Whether the user did.
+    /// Whether the user boosted the post.
     boosted: bool,
-    /// Whether the user bookmarked it.
+    /// Whether the user bookmarked the post.
     bookmarked: bool,
-    /// Whether the user pins it.
+    /// Whether the user pinned the post.
     pinned: bool,
 }
 

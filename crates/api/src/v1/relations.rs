@@ -1,4 +1,4 @@
-//! How two users are related, as one of them sees it.
+//! Relation of two users, as one of them sees it.
 
 use std::sync::Arc;
 
@@ -19,22 +19,22 @@ use crate::state::AppState;
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/users/{user}/relations/{other}", relation)
-            .named("get_relation", "Show how two users are related")
+            .named("get_relation", "Show the relation of two users")
             .users(Own)
             .text(
-                "For `user`. Whoever `other` blocks gets 404, as for a user who does not \
-                 exist, unless `user` blocks `other` as well.",
+                "The relation as `user` sees it. 404 if `other` blocks `user`, unless `user` \
+                 also blocks `other`.",
             )
             .shows::<Relation>("The relation"),
     ]
 }
 
-/// How `user` and `other` are related.
+/// Relation of `user` to `other`.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Relation {
     /// Whether `user` follows `other`.
     following: bool,
-    /// Whether `user` asks to follow `other`, who is locked.
+    /// Whether a follow request from `user` to `other` is pending.
     requested: bool,
     followed_by: bool,
     friends: bool,

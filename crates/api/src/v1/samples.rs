@@ -22,7 +22,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/samples", add)
             .named("create_sample", "Add a sample")
-            .text("After the response, drawings are compared with it.")
+            .text("From the response on, drawings are compared with the sample.")
             .creates::<SampleView>("The new sample", "Path of the sample")
             .errors(&[
                 "bad_sample",
@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Vec<Route> {
             ]),
         Route::get("/v1/samples/{id}", show)
             .named("get_sample", "Show a sample")
-            .text("An added or a built-in sample.")
+            .text("Both added and built-in samples.")
             .shows::<SampleView>("The sample"),
         Route::delete("/v1/samples/{id}", delete)
             .named("delete_sample", "Delete a sample")
@@ -48,12 +48,12 @@ pub(crate) fn routes() -> Vec<Route> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewSample {
-    /// The label of the drawing: 1 to 32 bytes.
+    /// Label of the drawing: 1 to 32 bytes.
     #[schema(example = "7")]
     label: String,
     #[schema(value_type = Drawing)]
     sample: Given,
-    /// 1 to 64 of `a-z A-Z 0-9 _ -`, by default `digits`. A set is created with its first sample.
+    /// Name of the set: 1 to 64 of `a-z A-Z 0-9 _ -` (default: `digits`). The first sample creates the set.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "letters")]
     set: Option<String>,
@@ -68,11 +68,11 @@ pub(crate) struct SampleView {
     set: String,
     #[schema(example = "7")]
     label: String,
-    /// 256 hexadecimal digits.
+    /// Drawing as 256 hexadecimal digits.
     sample: String,
 }
 
-/// Converts the request to a sample, if it is valid.
+/// Converts a request to a sample.
 pub(crate) fn checked(
     set: Option<&str>,
     label: &str,

@@ -1,7 +1,7 @@
 //! Stories: create, read, delete, and list viewers.
 //!
-//! The application sees every live story. On behalf of `viewer`, or of the user whose timeline it is, it sees only the
-//! stories that this user may see: their own and those of their friends.
+//! The application sees every live story. A `viewer`, or the user whose timeline is read, sees their own stories and
+//! those of their friends.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(Own)
             .posting()
             .text(
-                "The user's friends see it until it expires or is deleted. A key without the \
-                 scope `read` gets the `id` alone.",
+                "Friends of the user see the story until it expires or is deleted. A key without \
+                 the scope `read` gets only the `id`.",
             )
             .creates::<StoryView>("The new story", "Path of the story")
             .errors(&["bad_text", "story_not_found"])
@@ -42,12 +42,12 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/stories", stories)
             .named("list_stories", "List the live stories of a user")
             .users(See)
-            .text("With `viewer` those that this user may see: none if they are not friends.")
+            .text("A `viewer` who is neither the user nor a friend gets an empty list.")
             .lists::<StoryPage>("A page of stories"),
         Route::get("/v1/users/{user}/stories/{id}/views", views)
             .named("list_story_views", "List the users who have seen a live story")
             .users(Own)
-            .text("For its author only: 404 for other users.")
+            .text("Only the author of the story may read the list: 404 for other users.")
             .lists::<ViewerPage>("A page of users"),
         Route::get("/v1/users/{user}/timeline/stories", home)
             .named("list_home_stories", "Read the home timeline of stories")
@@ -58,14 +58,14 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("view_story", "View a live story")
             .users(Own)
             .text(
-                "Only the first view of each friend counts; views of the author do not count. \
+                "Only the first view by each friend counts; views by the author do not count. \
                  Idempotent.",
             )
-            .answers(204, "The user has seen it"),
+            .answers(204, "The user has seen the story"),
         Route::get("/v1/stories/{id}", show)
             .named("get_story", "Show a live story")
             .users(See)
-            .text("With `viewer` 404 for users other than its author and their friends.")
+            .text("404 if `viewer` is neither the author nor a friend of the author.")
             .shows::<StoryView>("The story"),
         Route::delete("/v1/users/{user}/stories/{id}", delete)
             .named("delete_story", "Delete a live story")
@@ -78,10 +78,10 @@ pub(crate) fn routes() -> Vec<Route> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewStory {
-    /// 1 to 500 characters after trimming.
+    /// Text of 1 to 500 characters after trimming.
     #[schema(example = "back in five minutes")]
     text: String,
-    /// Seconds until it expires: 1 to 604800 (7 days). The default is an option of the server.
+    /// Seconds until the story expires: 1 to 604800 (7 days). The server sets the default.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, minimum = 1, maximum = 604_800, example = 86_400)]
     ttl_s: Option<u64>,
@@ -100,7 +100,7 @@ pub(crate) struct StoryView {
     /// Time of expiry.
     #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: String,
-    /// Whether the user on whose behalf it is read has seen it; null if there is none.
+    /// True if the viewer has seen the story; null without a viewer.
     seen: Option<bool>,
 }
 
@@ -150,7 +150,7 @@ pub(crate) async fn create(
     }
     match state.read_done(move |node| render(node, id, None)).await? {
         Ok(body) => Ok(created(json(body), path, &story)),
-        // It was deleted or has expired since; the same for a replay.
+        // The story was deleted or has expired since; a replay gets the same.
         Err(refusal) => Ok(story.mark(ApiError::from(refusal).into_response())),
     }
 }

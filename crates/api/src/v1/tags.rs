@@ -1,4 +1,4 @@
-//! Hashtags: pages of the public posts that have one.
+//! Hashtags: pages of public posts with a hashtag.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_tagged_posts", "List the posts with a hashtag")
             .users(See)
             .text(
-                "Public posts, with replies. For a viewer without those by users whom a block \
-                 hides or whom the viewer mutes.",
+                "Public posts, including replies. For a viewer, omits posts by users whom a \
+                 block hides or whom the viewer mutes.",
             )
             .lists::<PostPage>("A page of posts"),
     ]

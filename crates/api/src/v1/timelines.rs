@@ -1,4 +1,4 @@
-//! Pages of posts: home, those of a user, mentions.
+//! Pages of posts: home timeline, posts of a user, mentions.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::state::AppState;
 use crate::v1::follows::on_behalf_of;
 use crate::v1::posts::PostView;
 
-/// Size of a post in a response that few exceed, in bytes: a page is written into one buffer of so many for each.
+/// Typical maximum size of a post in a response, in bytes: the buffer of a page has this capacity per post.
 const POST_BYTES: usize = 384;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -26,8 +26,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_home_posts", "Read the home timeline")
             .users(Own)
             .text(
-                "The newest posts of the users that the user follows now and does not mute, \
-                 and their own posts.",
+                "Newest posts of the user and of the users whom the user follows and does not \
+                 mute.",
             )
             .lists::<PostPage>("A page of posts"),
         Route::get("/v1/users/{user}/posts", posts)
@@ -38,8 +38,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_mentions", "List posts that mention a user")
             .users(Own)
             .text(
-                "Without the user's own, and without those by users whom a block hides, or \
-                 whom the user mutes with their mentions.",
+                "Omits the user's own posts, and posts by users whom a block hides or whose \
+                 mentions the user mutes.",
             )
             .lists::<PostPage>("A page of posts"),
     ]
@@ -91,8 +91,8 @@ pub(crate) async fn mentions(
     read_page(&state, &asked, read).await
 }
 
-/// Returns a page of a user's home timeline with `try_read` if all of it is in memory, which is usual for
-/// active users, otherwise with `read`.
+/// Responds with a page of a user's home timeline: from `try_read` if all of it is in memory, as is usual for active
+/// users, otherwise from `read`.
 pub(crate) async fn read_home(
     state: &AppState,
     user: UserRef,
@@ -119,7 +119,7 @@ pub(crate) async fn read_home(
     }
 }
 
-/// Returns the page that `read` appends where blocking is allowed.
+/// Responds with the page that `read` appends; `read` may block.
 pub(crate) async fn read_page(
     state: &AppState,
     asked: &Asked,

@@ -1,5 +1,5 @@
-//! Tokens that an application mints for its users, so that the users' own clients send requests. They are grants, as those
-//! of apps are: see [`feed::accounts`].
+//! Tokens that an application mints for its users, so that the users' own clients can send requests. They are grants,
+//! like those of apps: see [`feed::accounts`].
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("create_token", "Mint a token for a user")
             .scope(Scope::Admin)
             .text(
-                "The user's own clients send it as `Authorization: Bearer TOKEN`. It acts and reads \
-                 for this user alone, on the routes of this API that users may use. This response \
-                 alone has the secret. A user has at most 32.",
+                "The user's own clients send it as `Authorization: Bearer TOKEN`. It acts and \
+                 reads for this user only, on the routes of this API that users may use. Only \
+                 this response contains the secret. A user has at most 32 tokens.",
             )
             .creates::<NewTokenView>("The new token", "Path of the token")
             .errors(&["bad_scope", "account_not_active", "too_many_tokens"])
@@ -40,28 +40,28 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/tokens", list)
             .named("list_tokens", "List the tokens of a user")
             .scope(Scope::Admin)
-            .text("Those that were minted and have not expired, the oldest first.")
-            .shows::<TokenPage>("All of them"),
+            .text("Minted tokens that have not expired, oldest first.")
+            .shows::<TokenPage>("All tokens of the user"),
         Route::delete("/v1/users/{user}/tokens", revoke_all)
             .named("revoke_tokens", "Revoke the tokens of a user")
             .scope(Scope::Admin)
-            .text("Those that were minted; requests with them that are in progress end. Idempotent.")
-            .answers(204, "They permit nothing"),
+            .text("Revokes all minted tokens and ends their requests in progress. Idempotent.")
+            .answers(204, "The tokens are revoked"),
         Route::delete("/v1/users/{user}/tokens/{id}", revoke)
             .named("revoke_token", "Revoke a token")
             .scope(Scope::Admin)
-            .text("Requests with it that are in progress end. Idempotent.")
-            .answers(204, "The token permits nothing"),
+            .text("Also ends its requests in progress. Idempotent.")
+            .answers(204, "The token is revoked"),
     ]
 }
 
-/// What a token permits.
+/// Permission of a token.
 #[derive(Clone, Copy, Deserialize, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TokenScope {
-    /// All that changes nothing.
+    /// Requests that change nothing.
     Read,
-    /// Changes.
+    /// Requests that change something.
     Write,
 }
 
@@ -69,7 +69,7 @@ pub(crate) enum TokenScope {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewToken {
-    /// What it permits.
+    /// Permissions of the token.
     #[schema(example = json!(["read", "write"]))]
     scopes: Vec<TokenScope>,
     /// Seconds until it expires: 1 to 7776000 (90 days).
@@ -94,7 +94,7 @@ pub(crate) struct TokenView {
 pub(crate) struct NewTokenView {
     #[serde(flatten)]
     token: TokenView,
-    /// What its clients send.
+    /// Token that clients send in `Authorization`; returned only here.
     #[schema(example = "mF_9.B5f-4.1JqM")]
     secret: String,
 }
@@ -124,7 +124,7 @@ impl TokenView {
     }
 }
 
-/// The tokens of a user that were minted. May block.
+/// Minted tokens of a user. May block.
 fn minted(node: &Node, user: UserId) -> impl Iterator<Item = (GrantId, Grant)> {
     let grants = node.facts().grants_of_user(user).into_iter();
     grants.filter(|(_, grant)| grant.is_minted())
@@ -150,7 +150,7 @@ pub(crate) async fn mint(
         unreachable!("the outcome of a command is one of its kind");
     };
     let grant = state.read_done(move |node| node.facts().grant(id)).await?;
-    // It may have ended since, with its user.
+    // The grant may have ended since, with its user.
     let grant = grant.ok_or(Refusal::UserNotFound)?;
     let user = grant.user.map_or(0, |user| user.0);
     let token = TokenView::of(id, &grant);
@@ -194,7 +194,7 @@ pub(crate) async fn revoke(
     end(&state, user, move |id| id == grant).await
 }
 
-/// Ends the tokens of a user that were minted and are `meant`.
+/// Ends the minted tokens of a user that `meant` selects.
 async fn end(
     state: &AppState,
     user: UserRef,

@@ -1,4 +1,4 @@
-//! Users: registration, profiles, lists.
+//! Users: registration, profiles, lists of users.
 
 use std::sync::Arc;
 
@@ -33,16 +33,16 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::post("/v1/users", register)
             .named("create_user", "Register a user")
-            .text("A key without the scope `read` gets the `id` alone.")
+            .text("A key without the scope `read` gets only the `id`.")
             .creates::<Profile>("The new user", "Path of the user")
             .errors(&["handle_taken", "bad_handle", "bad_name", "bad_bio", "full"]),
         Route::get("/v1/users", list)
             .named("list_users", "List users")
             .users(See)
             .text(
-                "In order of registration, or the one with a handle, or those whose handles \
-                 begin with something. A page has fewer users than its limit where some were \
-                 deleted or are hidden from the viewer.",
+                "By order of registration, or by `handle` or `search`. A page may have fewer \
+                 users than its limit, because deleted users and users hidden from the viewer \
+                 are skipped.",
             )
             .lists::<ProfilePage>("A page of users"),
         Route::get("/v1/users/{user}", profile)
@@ -52,16 +52,16 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::patch("/v1/users/{user}", edit)
             .named("update_user", "Edit a profile")
             .users(Own)
-            .text("A key without the scope `read` gets the `id` alone.")
+            .text("A key without the scope `read` gets only the `id`.")
             .shows::<Profile>("The edited user")
             .errors(&["bad_name", "bad_bio", "bad_field", "too_many_fields"]),
         Route::delete("/v1/users/{user}", delete)
             .named("delete_user", "Delete a user")
             .scope(Scope::Admin)
             .text(
-                "Also deletes all posts, stories, follows, friendships and views of stories of \
-                 the user. Replies of others remain, and so do their mentions of the user. The \
-                 handle remains taken.",
+                "Also deletes all posts, stories, follows, friendships and story views of the \
+                 user. Replies by others, and their mentions of the user, remain. The handle \
+                 stays reserved.",
             )
             .answers(204, "The user is deleted")
             .errors(&["too_many_deletions"]),
@@ -72,46 +72,46 @@ pub(crate) fn routes() -> Vec<Route> {
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewUser {
-    /// 1 to 30 of `a-z 0-9 _`, unique, in any case.
+    /// Unique handle: 1 to 30 of `a-z 0-9 _`, case-insensitive.
     #[schema(example = "ada")]
     handle: String,
-    /// At most 50 characters on one line.
+    /// Display name: at most 50 characters on one line.
     #[serde(default)]
     name: String,
-    /// At most 500 characters.
+    /// Description: at most 500 characters.
     #[serde(default)]
     bio: String,
 }
 
-/// An edit of a profile: absent fields are not changed.
+/// Edit of a profile. Absent fields do not change.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ProfileChange {
-    /// At most 50 characters on one line.
+    /// New display name: at most 50 characters on one line.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     name: Option<String>,
-    /// At most 500 characters.
+    /// New description: at most 500 characters.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     bio: Option<String>,
-    /// All fields: at most 4, of which those without name and value are left out.
+    /// New list of all fields, at most 4. Fields with neither name nor value are dropped.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     fields: Option<Vec<Field>>,
-    /// Whether a program writes the posts.
+    /// Whether the posts are written by a program.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     bot: Option<bool>,
-    /// Whether lists of users to discover show the user.
+    /// Whether lists of users to discover include the user.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     discoverable: Option<bool>,
-    /// Whether the user agrees to searches of their public posts.
+    /// Whether searches may find the user's public posts.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     indexable: Option<bool>,
-    /// Whether others must ask before they follow. Requests are answered one by one, also after that.
+    /// Whether followers need the user's approval. Pending requests stay pending when this changes.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     locked: Option<bool>,
@@ -121,10 +121,10 @@ pub(crate) struct ProfileChange {
 #[derive(Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Field {
-    /// 1 to 255 characters on one line.
+    /// Label of the field: 1 to 255 characters on one line.
     #[schema(example = "Website")]
     name: String,
-    /// At most 255 characters on one line.
+    /// Content of the field: at most 255 characters on one line.
     #[schema(example = "https://ada.example")]
     value: String,
 }
@@ -142,11 +142,11 @@ pub(crate) struct Profile {
     bot: bool,
     discoverable: bool,
     indexable: bool,
-    /// Whether others must ask before they follow.
+    /// Whether followers need the user's approval.
     locked: bool,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
-    /// Posts that everybody may see.
+    /// Number of public and unlisted posts.
     post_count: u32,
     follower_count: u32,
     following_count: u32,
@@ -213,7 +213,7 @@ pub(crate) async fn register(
     Ok(created(response, format!("/v1/users/{}", user.value.0), &user))
 }
 
-/// Converts a response to 201 with `path` as its location.
+/// Turns a response into 201 with `path` as its location.
 pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed<T>) -> Response {
     *response.status_mut() = StatusCode::CREATED;
     if let Ok(location) = HeaderValue::try_from(path) {
@@ -235,7 +235,7 @@ pub(crate) async fn profile(
     Ok(json(state.read(read).await??.to_json()))
 }
 
-/// The profile of a user who was just registered or edited, if the client may read it; else the id.
+/// Profile of a user who was just registered or edited; only the id if the client may not read.
 async fn profile_of(state: &AppState, id: UserId, may_read: bool) -> Result<Response, ApiError> {
     if !may_read {
         return Ok(only_id(id.0.into()));
@@ -278,7 +278,7 @@ pub(crate) async fn delete(
 pub(crate) enum Listing {
     /// The user with this handle, on behalf of the viewer.
     Handle(Handle, Option<UserRef>),
-    /// At most so many users whose handles begin with this, or almost, on behalf of the viewer.
+    /// At most this many users whose handles begin with this text, possibly with one mistake, on behalf of the viewer.
     Search(Handle, usize, Option<UserRef>),
     /// All users, in order of registration.
     Page(Asked),
@@ -306,12 +306,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
 impl Reads for Listing {
     fn describe(inputs: &mut Inputs) {
-        let handle = "Only the user with this handle. Not with other parameters but `viewer`.";
+        let handle = "Returns only the user with this handle. Can be combined only with `viewer`.";
         inputs.query("handle", handle);
-        let search = "The users whose handles begin with this, in the order of handles (the first 180), and then up to 10 whose \
-            handles begin so but for one mistake: a character, never the first, is missing, added, replaced or swapped with \
-            the next. Mistakes count if this has at least 4 characters. There is no next page. Not with other parameters but \
-            `limit` and `viewer`.";
+        let search = "Beginning of handles. Returns the first 180 users whose handles begin with \
+            this text, in the order of handles, then up to 10 whose handles begin with it except for \
+            one typing mistake: a character (not the first) that is missing, added, replaced or \
+            swapped with the next. Mistakes are allowed if this text has at least 4 characters. There \
+            is no next page. Can be combined only with `limit` and `viewer`.";
         inputs.query("search", search);
         AskedFor::describe(inputs);
     }
@@ -354,13 +355,13 @@ pub(crate) async fn list(
     Ok(page_of_users(&asked, &found.await??))
 }
 
-/// Whether a list of all users shows a user to the viewer. Those whose account waits for approval are shown to nobody.
+/// Whether a list of all users shows a user to the viewer. Nobody sees users whose account awaits approval.
 fn is_shown<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, id: UserId) -> bool {
     let is_pending = |account: Account| account.state == AccountState::Pending;
     viewer.visible_user(id) && !viewer.facts().account(id).is_some_and(is_pending)
 }
 
-/// The ids of a span among `users` users.
+/// Ids of a span among `users` users.
 fn ids(span: &Span, users: u32) -> Vec<UserId> {
     let id = |id: u64| u32::try_from(id).ok().map(UserId);
     let Some(last) = u64::from(users).checked_sub(1) else { return Vec::new() };

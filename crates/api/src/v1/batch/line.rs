@@ -1,4 +1,4 @@
-//! One line of a batch: a flat object whose `op` says which other fields belong to it.
+//! Line of a batch: a flat object whose `op` determines its other fields.
 
 mod field;
 #[cfg(test)]
@@ -18,7 +18,7 @@ use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
 
-/// All fields of all commands: reading `op` before the other fields would need a buffer for every line.
+/// All fields of all commands. Reading `op` first would need a buffer for every line.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
@@ -85,12 +85,12 @@ pub(super) struct Change {
     pub(super) key: Option<Key>,
 }
 
-/// Values that lines leave out.
+/// Values for fields that a line omits.
 #[derive(Clone, Copy)]
 pub(super) struct Defaults<'a> {
-    /// Lifetime of a story.
+    /// Default lifetime of a story.
     pub(super) story_life: Lifetime,
-    /// Domain of the users whom texts name.
+    /// Domain of this server in mentions.
     pub(super) domain: &'a str,
     pub(super) client: Client,
 }
@@ -186,7 +186,7 @@ fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, 
     Ok(draft)
 }
 
-/// The users of a list.
+/// Parses a list of users.
 fn users(list: Vec<Number<'_>>) -> Result<Vec<UserRef>, ApiError> {
     if list.is_empty() || list.len() > FOLLOW_MANY_MAX {
         let why = format!("a line follows 1 to {FOLLOW_MANY_MAX} others");
@@ -196,7 +196,7 @@ fn users(list: Vec<Number<'_>>) -> Result<Vec<UserRef>, ApiError> {
     users.collect::<Result<_, _>>().map_err(|error: ApiError| error.at("others"))
 }
 
-/// Counts the fields that a command uses.
+/// Counter of the fields that a command uses.
 struct Fields {
     used: usize,
 }
@@ -213,7 +213,7 @@ impl Fields {
         Ok(secs.map(Lifetime::from_secs).transpose()?)
     }
 
-    /// The text of a field that may be absent.
+    /// Counts and returns the text of an optional field.
     fn optional<'a>(&mut self, field: Option<&'a Text<'_>>) -> Option<&'a str> {
         self.used += usize::from(field.is_some());
         field.map(|text| &*text.0)

@@ -1,4 +1,4 @@
-//! The schema of a batch, for the description of the API.
+//! OpenAPI schema of a batch.
 
 #![expect(dead_code, reason = "describes what `line` reads and `batch` writes as bytes")]
 
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use crate::v1::posts::VisibilityName;
 use crate::v1::recognitions::Drawing;
 
-/// One line: a change. `op` says which other fields it has; a field that does not belong to it is refused.
+/// Line of a batch: one change. `op` determines its other fields; an unexpected field is an error.
 #[derive(ToSchema)]
 #[schema(example = json!({"op": "follow", "user": "0", "other": "1"}))]
 pub(crate) struct BatchLine {
@@ -18,7 +18,7 @@ pub(crate) struct BatchLine {
     /// The other user: an id or `@handle`.
     #[schema(nullable = false)]
     other: Option<String>,
-    /// With `follow`, instead of `other`: many users, who are all followed, or none of them if one is refused.
+    /// Users to follow together, only with `follow` and instead of `other`. If one is refused, none is followed.
     #[schema(nullable = false, min_items = 1, max_items = 1_000)]
     others: Option<Vec<String>>,
     /// Id of a post, story or sample.
@@ -32,7 +32,7 @@ pub(crate) struct BatchLine {
     bio: Option<String>,
     #[schema(nullable = false)]
     text: Option<String>,
-    /// The post replied to.
+    /// Id of the parent, if the post is a reply.
     #[schema(nullable = false)]
     in_reply_to_id: Option<String>,
     #[schema(nullable = false)]
@@ -75,7 +75,7 @@ pub(crate) enum Op {
     DeleteSample,
 }
 
-/// One line of the response: the result of the request's line at the same position.
+/// Line of the response: the result of the request's line at the same position.
 #[derive(ToSchema)]
 #[schema(example = json!({"ok": true}))]
 pub(crate) struct BatchResult {
@@ -83,14 +83,14 @@ pub(crate) struct BatchResult {
     /// Id of the created user, post, story or sample.
     #[schema(nullable = false)]
     id: Option<String>,
-    /// As in other errors.
+    /// Error code.
     #[schema(nullable = false)]
     error: Option<String>,
     #[schema(nullable = false)]
     message: Option<String>,
     #[schema(nullable = false)]
     field: Option<String>,
-    /// Number of the line, from 1, if the line itself cannot be parsed or is refused.
+    /// Number of the line, from 1, if the line is invalid or refused.
     #[schema(nullable = false)]
     line: Option<u64>,
 }

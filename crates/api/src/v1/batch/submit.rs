@@ -1,4 +1,4 @@
-//! Submits a chunk to the node, and writes its results as lines.
+//! Submission of a chunk to the node, and its result lines.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::page::push_number;
 use crate::state::AppState;
 
-/// The results of a chunk.
+/// Results of a chunk.
 pub(super) struct Submitted {
     pub(super) results: Bytes,
     /// Whether the node accepts no more commands.

@@ -1,4 +1,4 @@
-//! The frames of events, and the positions after them.
+//! Frames of events, and positions as event ids.
 
 use feed::{Stamp, StoryId, UserId};
 use node::news::{Event, EventWriter, Kind, NewsPosition, Source};
@@ -7,10 +7,10 @@ use node::{Change, Node};
 use crate::input::decimal;
 use crate::page::push_number;
 
-/// Makes a client load its pages again.
+/// Frame that makes a client load its pages again.
 pub(super) const RESYNC: &[u8] = b"event: resync\ndata: {}\n\n";
 
-/// Parses an id and `.p`, `.m` or `.s`.
+/// Parses a position: an id and `.p`, `.m` or `.s`.
 pub(super) fn parse(text: &str) -> Option<NewsPosition> {
     let (id, kind) = text.split_once('.')?;
     let kind = match kind {
@@ -23,7 +23,7 @@ pub(super) fn parse(text: &str) -> Option<NewsPosition> {
     Some(NewsPosition { id, kind })
 }
 
-/// Writes a position as it is parsed.
+/// Writes a position in the form that [`parse`] reads.
 pub(super) fn write(position: NewsPosition, out: &mut Vec<u8>) {
     push_number(position.id, out);
     out.extend_from_slice(match position.kind {
@@ -33,7 +33,7 @@ pub(super) fn write(position: NewsPosition, out: &mut Vec<u8>) {
     });
 }
 
-/// Events of a user as server-sent events.
+/// Writer of a user's events as Server-Sent Events.
 pub(super) struct Frames<'a> {
     pub(super) node: &'a Node,
     pub(super) user: UserId,
@@ -72,7 +72,7 @@ impl EventWriter for Frames<'_> {
                     }
                 })?;
             }
-            // These streams have mentions instead.
+            // These streams send mentions instead.
             Event::Notified(_) => {}
         }
         Some(())
@@ -94,7 +94,7 @@ impl Frames<'_> {
             }
             Change::Followed(other) => self.id("follow", other.0.into()),
             Change::Unfollowed(other) => self.id("unfollow", other.0.into()),
-            // These posts are not marked.
+            // These streams do not mark filtered posts.
             Change::Filters => {}
             Change::Missed => self.out.extend_from_slice(RESYNC),
             Change::Edited(post) => {
@@ -115,7 +115,7 @@ impl Frames<'_> {
         Some(())
     }
 
-    /// Whether the user is notified of what an author does. `None` if that is not in memory.
+    /// Whether the user may see events of an author; `None` if the answer is not in memory.
     fn may_see(&self, author: UserId) -> Option<bool> {
         match self.source {
             Source::Memory => self.node.surely_wants(self.user, author).then_some(true),
@@ -123,7 +123,7 @@ impl Frames<'_> {
         }
     }
 
-    /// Writes what is new with its position; nothing if it no longer exists. `None` if it is not in memory.
+    /// Writes a new post or story with its position, or nothing if it no longer exists. `None` if it is not in memory.
     fn item(
         &mut self,
         (name, id, kind): (&[u8], u64, Kind),
@@ -139,8 +139,8 @@ impl Frames<'_> {
         self.end(written, start)
     }
 
-    /// Ends the event that begins at `start`, or removes it if its post or story no longer exists. `None` if that
-    /// is not in memory.
+    /// Ends the event that begins at `start`; removes it if its post or story no longer exists. `None` if that is not
+    /// in memory.
     fn end(&mut self, written: bool, start: usize) -> Option<()> {
         match (written, self.source) {
             (true, _) => self.out.extend_from_slice(b"\n\n"),

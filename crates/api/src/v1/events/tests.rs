@@ -1,4 +1,4 @@
-//! Tests of streams without connections: their effect on other requests, and their memory.
+//! Tests of streams without connections: their effect on other requests and their memory.
 
 use edge::{Access, BlockingReads, RequestMemory, STREAM_READS_MAX, Turn};
 use feed::{Bio, Command, Handle, Name, PostText, UserRef};
@@ -38,14 +38,14 @@ fn times_lie_within_the_range_and_differ() {
     assert!(times.iter().all(|time| *time >= range.start && *time <= range.end));
 }
 
-/// A node, the state of its handlers, and the directory. One blocking read at a time.
+/// Node, handler state and data directory. One blocking read at a time.
 struct Subject {
     state: Arc<AppState>,
     _closing: watch::Sender<bool>,
     _data: tempfile::TempDir,
 }
 
-/// Streams may hold clones of the node for longer than the directory exists.
+/// Waits for the node's clones, which streams may hold longer than the directory exists.
 impl Drop for Subject {
     fn drop(&mut self) {
         self.state.node.close();
@@ -53,7 +53,7 @@ impl Drop for Subject {
 }
 
 impl Subject {
-    /// With users 0 to `users` - 1, who all follow user 0.
+    /// Creates users 0 to `users` - 1, who all follow user 0.
     async fn new(users: u32) -> Self {
         let data = tempfile::tempdir().unwrap();
         let mut options = NodeOptions::new(data.path());
@@ -100,7 +100,7 @@ impl Subject {
     }
 }
 
-/// All turns of streams to read.
+/// Takes all reading turns of streams.
 async fn all_turns(state: &AppState) -> Vec<Turn> {
     let mut turns = Vec::new();
     for _ in 0..STREAM_READS_MAX {
@@ -120,7 +120,7 @@ impl Listener {
         self.0.frame().await.unwrap().unwrap().into_data().unwrap()
     }
 
-    /// Chunks until one contains `text`; returns how many, and their bytes.
+    /// Reads chunks until one contains `text`; returns their number and their bytes.
     async fn until(&mut self, text: &str) -> (usize, Vec<u8>) {
         let (mut chunks, mut bytes) = (0, Vec::new());
         loop {
@@ -134,7 +134,7 @@ impl Listener {
     }
 }
 
-/// Uses all permits of the reads of requests, running and queued, until the returned sender is dropped.
+/// Uses all permits of request reads, running and queued, until the returned sender is dropped.
 async fn hold_reads(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let shared = Arc::clone(state);
@@ -142,7 +142,7 @@ async fn hold_reads(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     loop {
         let state = Arc::clone(state);
         let mut another = tokio::spawn(async move { state.read(|_| ()).await });
-        // Queued reads fill the queue; a refused one means that it is full.
+        // Queued reads fill the queue; a refusal shows that it is full.
         let answer = tokio::time::timeout(Duration::from_millis(20), &mut another).await;
         if let Ok(Ok(Err(refused))) = answer {
             assert_eq!(refused.status, 503);
@@ -173,10 +173,10 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
             assert_eq!(next.ok().flatten(), Some(text), "after {n} listeners");
         }
     };
-    // The first post needs a read of its author's name.
+    // The first post needs a read of its author's name from the store.
     subject.post("nothing yet").await;
     all_get(&mut texts, "nothing yet").await;
-    // After this no stream can read from the store.
+    // No stream can read from the store from here on.
     let turns = all_turns(state).await;
     let release = hold_reads(state).await;
     subject.post("the first").await;

@@ -1,4 +1,4 @@
-//! Extractors of routes of keys: keys as any bytes, lists, TTLs and preconditions.
+//! Extractors of the routes of keys: keys of any bytes, lists, TTLs, preconditions.
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -16,7 +16,7 @@ use crate::query::Query;
 use crate::route::{Inputs, Reads};
 use crate::v1::buckets::OneBucket;
 
-/// Longest time to live, in seconds: 100 years.
+/// Maximum TTL in seconds: 100 years.
 pub(super) const TTL_SECS_MAX: u64 = 100 * 365 * 86_400;
 
 /// The bucket and the key in the path.
@@ -56,7 +56,7 @@ impl Reads for OneKey {
 /// The requested page of keys.
 pub(crate) struct Listing {
     pub(super) prefix: Vec<u8>,
-    /// The cursor: a position in this server's order.
+    /// Cursor: a position in this server's order.
     pub(super) after: u64,
     pub(super) limit: usize,
 }
@@ -82,7 +82,7 @@ impl Reads for Listing {
     }
 }
 
-/// The parameters of a write: the TTL of the key.
+/// TTL parameters of a write.
 pub(crate) struct Ttl(pub(super) Expiry);
 
 impl<S: Send + Sync> FromRequestParts<S> for Ttl {
@@ -109,13 +109,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Ttl {
 
 impl Reads for Ttl {
     fn describe(inputs: &mut Inputs) {
-        inputs.number("ttl_s", "Seconds until it expires; never if absent.", 1..=TTL_SECS_MAX);
-        inputs.boolean("keep_ttl", "`true`: the key keeps its expiry; not with `ttl_s`.");
+        let ttl = "Seconds until the key expires. Default: the key does not expire.";
+        inputs.number("ttl_s", ttl, 1..=TTL_SECS_MAX);
+        inputs.boolean("keep_ttl", "`true` keeps the current expiry; not with `ttl_s`.");
         inputs.error(ApiError::bad_ttl(TTL_SECS_MAX));
     }
 }
 
-/// The conditions of `If-Match` and `If-None-Match` on the current version.
+/// Conditions of `If-Match` and `If-None-Match` on the current version of a key.
 #[derive(Debug)]
 pub(super) struct Precondition {
     matching: Option<Tags>,
@@ -134,19 +135,19 @@ impl Precondition {
         })
     }
 
-    /// `If-Match`: whether the condition holds for this version.
+    /// Whether `If-Match` allows this version.
     pub(super) fn is_matched_by(&self, version: Option<Stamp>) -> bool {
         let Some(tags) = &self.matching else { return true };
         version.is_some_and(|version| tags.matches_strong(version.0.to_string().as_bytes()))
     }
 
-    /// `If-None-Match`: whether this version is one of the listed ones.
+    /// Whether `If-None-Match` lists this version.
     pub(super) fn knows(&self, version: Option<Stamp>) -> bool {
         let Some(tags) = &self.none_matching else { return false };
         version.is_some_and(|version| tags.matches_weak(version.0.to_string().as_bytes()))
     }
 
-    /// The condition as the rules define it, if it does not depend on the current version.
+    /// The equivalent condition of the `kv` rules, if it does not depend on the current version.
     pub(super) fn as_only(&self) -> Option<Only> {
         match (&self.matching, &self.none_matching) {
             (None, None) => Some(Only::Always),
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn preconditions_are_those_of_rfc_9110() {
-        // If-Match, If-None-Match, the current version, whether a change is allowed.
+        // Columns: If-Match, If-None-Match, current version, whether a change is allowed.
         for (matching, none_matching, version, allowed) in [
             ("", "", None, true),
             ("", "", Some(7), true),

@@ -1,7 +1,7 @@
-//! Keys of buckets: writing, reading and deleting values as raw bytes, and listing keys.
+//! Keys of buckets: write, read and delete values as raw bytes, and list keys.
 //!
-//! An `ETag` is the version of a key: it changes with every write, even if the value is the same.
-//! `If-Match` and `If-None-Match` make a request depend on it (RFC 9110).
+//! An `ETag` is the version of a key: every write changes it, even with an equal value. `If-Match` and `If-None-Match`
+//! make a request conditional on it (RFC 9110).
 
 mod given;
 
@@ -32,19 +32,19 @@ use crate::v1::buckets::{OneBucket, operate, resolved};
 use given::{Listing, OneKey, Precondition, Ttl};
 
 const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
-/// When a key expires, as `expires_at` in a list.
+/// Time at which the key expires: `expires_at` in a list.
 const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at");
-/// Maximum number of attempts of a change whose condition is evaluated here, if the key changes meanwhile.
+/// Maximum number of attempts of a conditional change while other requests change the key.
 const ATTEMPTS_MAX: usize = 8;
-/// Number of keys that a page scans before it ends although it is not full: about 10 ms of a read.
+/// Maximum number of keys that a page scans, also if it is not full: about 10 ms of a read.
 const LOOKED_MAX: usize = 10_000;
-/// Bytes of keys and values that a page scans before it ends.
+/// Maximum size of keys and values that a page scans, in bytes.
 const LOOKED_BYTES: usize = 4 << 20;
-/// Bytes of a page and of its source, for each byte of a key: as `%XX` in both.
+/// Memory for each byte of a listed key: `%XX` in the page and in its source.
 const LISTED_TIMES: usize = 6;
-/// Number of keys that are read together, with their values.
+/// Number of keys read together, with their values.
 const LOOK_AT_ONCE: usize = 256;
-/// The bytes to percent-encode in a path: all except letters, digits, `-`, `.`, `_` and `~`.
+/// Bytes to percent-encode in a path: all except letters, digits, `-`, `.`, `_` and `~`.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -52,18 +52,17 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/buckets/{bucket}/keys", list)
             .named("list_keys", "List keys")
             .text(
-                "In no particular order. Each key that exists during the whole iteration is \
-                 listed at least once, as with SCAN of the Redis protocol. A page may have \
-                 fewer keys than requested, or none, although there are more: follow `next` \
-                 until it is null.",
+                "In no particular order. A key that exists during the whole iteration is listed \
+                 at least once, like with Redis SCAN. A page may have fewer keys than requested, \
+                 or no keys, although there are more: follow `next` until it is null.",
             )
             .lists::<KeyPage>("A page of keys")
             .errors(&["bucket_not_found"]),
         Route::put(PATH, put)
             .named("put_key", "Set a key")
             .text(
-                "The body is the raw value. The key expires after `ttl_s` \
-                 seconds, or never.",
+                "The body is the raw value. The key expires after `ttl_s` seconds; without it, \
+                 the key does not expire.",
             )
             .reads_header("If-Match", "ETags or `*`: only if the key has one of these versions")
             .reads_header(
@@ -81,7 +80,10 @@ pub(crate) fn routes() -> Vec<Route> {
             .reads_header("If-None-Match", "ETags: 304 if the key still has one of these versions")
             .answers_with("The value", "application/octet-stream", reference::<Binary>)
             .with_header("ETag", "Its version")
-            .with_header("X-Expires-At", "When it expires; absent if it does not")
+            .with_header(
+                "X-Expires-At",
+                "Time at which the key expires; absent if it does not expire",
+            )
             .answers(304, "Not modified")
             .errors(&["key_not_found", "precondition_failed"]),
         Route::delete(PATH, delete)
@@ -96,15 +98,15 @@ pub(crate) fn routes() -> Vec<Route> {
 /// A key in a list.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct KeyView {
-    /// Percent-encoded: every byte except letters, digits, `-`, `.`, `_` and `~` is `%XX`.
+    /// Percent-encoded key: every byte except letters, digits, `-`, `.`, `_` and `~` is `%XX`.
     #[schema(example = "draft%3A1")]
     key: String,
-    /// Size of the value.
+    /// Size of the value in bytes.
     #[schema(example = 42)]
     size_bytes: usize,
     #[schema(example = "\"381482917519855616\"")]
     etag: String,
-    /// Null if it does not expire.
+    /// Time at which the key expires; null if it does not expire.
     #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: Option<String>,
 }
@@ -116,7 +118,7 @@ pub(crate) struct KeyPage {
     items: Vec<KeyView>,
     /// Path of the next page.
     next: Option<String>,
-    /// Always null: this list is read in one direction.
+    /// Always null: the list has only forward links.
     prev: Option<String>,
 }
 
@@ -141,7 +143,7 @@ pub(super) async fn put(
     let bucket = resolved(&state, &bucket).await?;
     let limits = BodyLimits::new(VALUE_BYTES_MAX);
     let mut body = HeldBody::read(request.into_body(), limits, &state.memory).await?;
-    // A copy is written to the log until the response.
+    // Until the response, a copy is held for the log.
     body.hold_more(&state.memory, body.bytes().len())?;
     for _ in 0..ATTEMPTS_MAX {
         let only = only(&state, bucket, &key, &precondition).await?;
@@ -159,7 +161,7 @@ pub(super) async fn put(
     Err(ApiError::overloaded())
 }
 
-/// The condition of a change: the current version, if it satisfies the request's conditions.
+/// Condition of a change: the current version, if it satisfies the request's conditions.
 async fn only(
     state: &AppState,
     bucket: BucketId,
@@ -201,8 +203,7 @@ pub(super) async fn read(
     let mut response = match precondition.knows(Some(version)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
-            // The value is sent without a copy, and counted until it is sent: the row may not exist anywhere
-            // else any more.
+            // The value is sent without a copy and counted until then, because the store may drop the row meanwhile.
             Bytes::from_owner(Value(row)).into_response()
         }
     };
@@ -217,7 +218,7 @@ pub(super) async fn read(
     Ok(response)
 }
 
-/// The value of a row, sent without a copy.
+/// Value of a row, sent without a copy.
 struct Value(KeyRow);
 
 impl AsRef<[u8]> for Value {
@@ -236,7 +237,7 @@ pub(super) async fn delete(
     let bucket = resolved(&state, &bucket).await?;
     for _ in 0..ATTEMPTS_MAX {
         let only = match only(&state, bucket, &key, &precondition).await? {
-            // With this condition nothing is deleted.
+            // A delete under this condition changes nothing.
             Only::IfAbsent => {
                 let exists = row(&state, bucket, &key).await?.is_some();
                 return Err(if exists {
@@ -269,7 +270,7 @@ pub(super) async fn list(
     let memory = state.memory.clone();
     let walk = move |node: &Node| {
         let found = walk(node, bucket, after, &begin, limit);
-        // Encoded keys, and the page.
+        // Memory of the encoded keys and the page.
         let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
         memory.grow(&mut held, LOOKED_BYTES + bytes)?;
         let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
@@ -300,7 +301,7 @@ fn walk(
         next.filter(|_| found.len() < limit && looked < LOOKED_MAX && bytes < LOOKED_BYTES)
     {
         let (rows, after) = keys.walk(bucket, from, (limit - found.len()).min(LOOK_AT_ONCE));
-        // A scan that finds nothing has read many rows of other buckets.
+        // An empty scan has read many rows of other buckets.
         looked += if rows.is_empty() { LOOK_AT_ONCE } else { rows.len() };
         bytes += rows.iter().map(|row| row.key().len() + row.value().len()).sum::<usize>();
         found.extend(rows.into_iter().filter(|row| row.key().starts_with(prefix)));

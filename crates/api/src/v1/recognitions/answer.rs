@@ -18,7 +18,7 @@ pub(super) fn bytes_max(asked: &Asked, k: K) -> usize {
     LONGEST * (ANSWER_BYTES + NEIGHBOR_BYTES * k.count()) * asked.all().len()
 }
 
-/// The response: an object for one sample and `{"recognitions":[...]}` for a list.
+/// Writes the response: an object for one sample, `{"recognitions":[...]}` for a list.
 pub(super) fn answer(samples: &Samples, asked: &Asked, k: K) -> Vec<u8> {
     let one = ANSWER_BYTES + NEIGHBOR_BYTES * k.count();
     let mut out = Vec::with_capacity(one * asked.all().len());
@@ -42,7 +42,7 @@ fn write_all(samples: &Samples, queries: &[Bits], k: K, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Appends the result of one sample, with the bits of a drawing that the client does not have.
+/// Appends the result of one sample. `drawn` is the drawing of an image, which the client does not have.
 fn write_one(samples: &Samples, nearest: &[Neighbor], drawn: Option<&Bits>, out: &mut Vec<u8>) {
     let votes = samples.vote(nearest);
     let Some(winner) = votes.first() else {
@@ -87,7 +87,7 @@ fn write_list<T>(items: &[T], out: &mut Vec<u8>, mut write: impl FnMut(&T, &mut 
     out.push(b']');
 }
 
-/// A label in quotes. Labels contain no control characters.
+/// Appends a label in quotes. Labels contain no control characters.
 fn push_text(label: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in label.bytes() {
@@ -99,7 +99,7 @@ fn push_text(label: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// A share of a whole with four decimals.
+/// Appends `part / whole` with four decimals.
 fn push_share(part: usize, whole: usize, out: &mut Vec<u8>) {
     let share = (part * 10_000 + whole / 2) / whole;
     push_number((share / 10_000) as u64, out);

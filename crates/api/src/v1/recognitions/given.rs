@@ -31,7 +31,7 @@ pub(super) enum Asked {
     Many(Vec<Bits>),
 }
 
-/// The JSON body of a request.
+/// Format of a request body.
 #[derive(Clone, Copy)]
 pub(super) enum Kind {
     Json,
@@ -48,7 +48,7 @@ struct Body {
     samples: Option<List>,
 }
 
-/// At most the allowed number of samples, or the reason why they are refused.
+/// Samples of a request, or the reason why they are refused.
 struct List(Result<Vec<Bits>, Cow<'static, str>>);
 
 impl Asked {
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// The drawings in the body. May take long for an image or a large body.
+    /// Parses the drawings in the body. May take long for an image or a large body.
     pub(super) fn parse(self, body: &[u8], memory: &RequestMemory) -> Result<Asked, ApiError> {
         match self {
             Self::Json => json(body),
@@ -99,7 +99,7 @@ fn json(body: &[u8]) -> Result<Asked, ApiError> {
     }
 }
 
-/// Samples with empty lines between them; a single one is not a list.
+/// Parses samples with empty lines between them; a single one is not a list.
 fn text(body: &[u8]) -> Result<Asked, ApiError> {
     let body = str::from_utf8(body).map_err(|_| ApiError::bad_request("the text is not UTF-8"))?;
     let mut samples = Vec::new();
@@ -122,7 +122,7 @@ fn text(body: &[u8]) -> Result<Asked, ApiError> {
     })
 }
 
-/// Splits at the first line that is empty.
+/// Splits at the first empty line.
 fn paragraph(text: &str) -> (&str, &str) {
     let ends = text.match_indices('\n').find(|(at, _)| {
         let after = text.get(at + 1..).unwrap_or_default();
@@ -140,7 +140,7 @@ fn image(body: &[u8], memory: &RequestMemory) -> Result<Bits, ApiError> {
     image.normalize().map_err(|error| ApiError::bad_image(error.to_string()))
 }
 
-/// A sample as text: 1,024 digits 0 and 1, 256 hexadecimal digits, or 128 bytes in base64.
+/// Parses a sample: 1,024 digits 0 and 1, 256 hexadecimal digits, or 128 bytes in base64.
 fn parse(text: &str) -> Result<Bits, Cow<'static, str>> {
     let spaced = text.bytes().any(|byte| byte.is_ascii_whitespace());
     let text = match spaced {
@@ -237,7 +237,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-/// Reads to the end and discards everything; returns whether there was anything.
+/// Reads and discards the rest of a list. Returns whether there was anything.
 fn rest_of<'de, A: SeqAccess<'de>>(mut list: A) -> Result<bool, A::Error> {
     let mut any = false;
     while list.next_element::<IgnoredAny>()?.is_some() {

@@ -1,4 +1,4 @@
-//! Classifying a drawing by its nearest neighbors among the samples.
+//! Recognizer: classifies a drawing by its nearest neighbors among the samples.
 
 mod answer;
 mod given;
@@ -28,11 +28,11 @@ use given::{Asked, Kind};
 
 /// Maximum size of a body, in bytes: 1,000 samples as arrays with spaces take 3 MB.
 const LARGE_BODY_BYTES_MAX: usize = 4 << 20;
-/// Bodies of up to this many bytes are parsed on the async worker, which takes microseconds.
+/// Maximum size of a body that the async worker parses, in bytes: takes microseconds.
 const INLINE_BYTES: usize = 4 << 10;
-/// Bytes of a label in the overview while it is created: raw and as JSON.
+/// Memory of a label in the overview while it is created, raw and as JSON, in bytes.
 const LABEL_BYTES: usize = 256;
-/// Up to this many comparisons also run on the async worker: about 0.1 ms with vector instructions.
+/// Maximum number of comparisons on the async worker: about 0.1 ms with vector instructions.
 const INLINE_COMPARISONS: usize = 32_768;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -41,10 +41,10 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("recognize", "Recognize drawings")
             .scope(Scope::Read)
             .text(
-                "Compares each with all samples of a set; the K nearest vote. The body is \
-                 JSON; or text with one sample, or several with empty lines between them; or a \
-                 PNG or JPEG image of at most 4,096 x 4,096 pixels with one drawing, dark on \
-                 light or light on dark, of any size.",
+                "Compares each drawing with all samples of a set; the K nearest vote. The body \
+                 is JSON, text, or a PNG or JPEG image. Text has one sample, or several with \
+                 empty lines between them. An image has at most 4,096 x 4,096 pixels and one \
+                 drawing of any size, dark on light or light on dark.",
             )
             .body(
                 Some(LARGE_BODY_BYTES_MAX),
@@ -59,12 +59,12 @@ pub(crate) fn routes() -> Vec<Route> {
             .errors(&["bad_json", "bad_sample", "bad_image"]),
         Route::get("/v1/recognitions", overview)
             .named("get_recognizer", "Show the recognizer")
-            .text("Its sets of samples, and its parameters.")
+            .text("Parameters of the recognizer, and its sets of samples.")
             .shows::<Overview>("The recognizer"),
     ]
 }
 
-/// The drawings to recognize: `sample` or `samples`, 1 to 1,000 of them.
+/// Drawings to recognize: `sample` or `samples`, 1 to 1,000.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the body, which `given` reads")]
 pub(crate) struct Drawings {
@@ -74,9 +74,8 @@ pub(crate) struct Drawings {
     samples: Option<Vec<Drawing>>,
 }
 
-/// 32 rows of 32 pixels, 1 for ink: 1,024 digits 0 and 1, 256 hexadecimal digits or 128 bytes in base64,
-/// all with the first pixel in the highest bit; or an array of 1,024 numbers. White space in strings
-/// is ignored.
+/// Drawing of 32 rows of 32 pixels, 1 for ink: 1,024 digits 0 and 1, 256 hexadecimal digits or 128 bytes in base64, all
+/// with the first pixel in the highest bit; or an array of 1,024 numbers. White space in strings is ignored.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(
@@ -88,29 +87,29 @@ pub(crate) enum Drawing {
     Numbers(Vec<u8>),
 }
 
-/// The classification of a drawing.
+/// Classification of a drawing.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Recognized {
     #[schema(example = "7")]
     label: String,
-    /// The share of the neighbors that have this label, 0 to 1.
+    /// Share of the neighbors that have this label, 0 to 1.
     #[schema(example = 0.9333)]
     confidence: f64,
-    /// The votes for each label, the winner first.
+    /// Votes for each label, the winner first.
     votes: Vec<Votes>,
-    /// The K nearest samples, the nearest first; fewer if the set has fewer.
+    /// The K nearest samples, nearest first; fewer if the set has fewer.
     neighbors: Vec<NearSample>,
-    /// The drawing of an image, as 256 hexadecimal digits; null if the request is not an image.
+    /// Drawing found in an image, as 256 hexadecimal digits; null for other requests.
     sample: Option<String>,
 }
 
-/// The classifications of several drawings, in their order.
+/// Classifications of several drawings, in the order of the request.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecognizedList {
     recognitions: Vec<Recognized>,
 }
 
-/// The response for one drawing, or for several.
+/// Response for one drawing or for several.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "describes the answer, which is written as bytes")]
@@ -119,8 +118,8 @@ pub(crate) enum Recognition {
     Several(RecognizedList),
 }
 
-/// The number of neighbors with a label. Of labels with equally many votes the one with the nearest sample
-/// comes first, then the one with the smaller sum of distances, then the smaller label.
+/// Number of neighbors with a label. Labels with equally many votes are ordered by their nearest sample, then by the
+/// sum of distances, then by name.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Votes {
     label: String,
@@ -133,7 +132,7 @@ pub(crate) struct NearSample {
     #[schema(example = "1234")]
     id: String,
     label: String,
-    /// Number of different pixels, of 1,024.
+    /// Number of different pixels, 0 to 1,024.
     distance: u32,
 }
 
@@ -146,13 +145,13 @@ pub(crate) struct Overview {
     /// Maximum number of neighbors that can be requested.
     #[schema(example = 100)]
     k_max: usize,
-    /// The processor's instruction set that computes distances.
+    /// Instruction set of the processor that computes distances.
     #[schema(example = "avx512")]
     instruction_set: String,
     sets: Vec<SetOverview>,
 }
 
-/// A set of samples.
+/// Set of samples.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SetOverview {
     #[schema(example = "digits")]
@@ -161,7 +160,7 @@ pub(crate) struct SetOverview {
     labels: Vec<LabelOverview>,
 }
 
-/// A label of a set.
+/// Label of a set.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LabelOverview {
     #[schema(example = "7")]
@@ -169,7 +168,7 @@ pub(crate) struct LabelOverview {
     sample_count: usize,
 }
 
-/// The parameters of a comparison.
+/// Parameters of a comparison.
 #[derive(Debug)]
 pub(crate) struct Question {
     set: SetName,
@@ -187,7 +186,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Question {
 impl Reads for Question {
     fn describe(inputs: &mut Inputs) {
         inputs.number("k", "Number of neighbors that vote.", 1..=K::MAX.count() as u64);
-        inputs.query("set", "A set of samples, by default `digits`.");
+        inputs.query("set", "Name of the set of samples (default: `digits`).");
         inputs.error(ApiError::bad_k(K::MAX.count()));
         inputs.errors(&["bad_set", "set_not_found"]);
     }
