@@ -1,7 +1,7 @@
 //! `roost account`: creates, lists and changes accounts of a data directory, also while its server runs.
 //!
-//! A running server takes the requests on a socket in its data directory, which only its user can enter. If no server
-//! runs, this process opens the directory itself.
+//! A running server accepts the requests on a socket in its data directory, which only the server's user can enter. If
+//! no server runs, this process opens the directory itself.
 
 mod action;
 mod socket;
@@ -26,7 +26,7 @@ use crate::settings::whole_seconds;
 pub(crate) use socket::Socket;
 pub(crate) use test_users::test_tokens;
 
-/// Random characters of a password that is made here.
+/// Number of random characters of a generated password.
 const PASSWORD_CHARS: usize = 20;
 
 /// Longest time until an invite expires.
@@ -35,7 +35,7 @@ const INVITE_SECS_MAX: u64 = 365 * 86_400;
 /// Create, list and change accounts.
 ///
 /// Works on a data directory, also while its server runs. An account belongs to a user; `create` registers the user if
-/// nobody has the handle yet. Passwords are generated and printed, or read from standard input with --password-stdin.
+/// the handle is free. Passwords are generated and printed, or read from standard input with --password-stdin.
 #[derive(Args)]
 pub(crate) struct Account {
     #[command(subcommand)]
@@ -64,22 +64,22 @@ enum Command {
     List,
     /// Create an invite and print its code
     Invite {
-        /// Number of sign-ups with it
+        /// Number of sign-ups that the invite allows
         #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10_000))]
         uses: u32,
-        /// Time until it expires, at most 365d
+        /// Time until the invite expires, at most 365d
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = invite_secs)]
         life: u32,
     },
     /// Create accounts for a load test and print an access token for each, one per line
     ///
-    /// The users are those of `roost simulate` with the same --seed: its --tokens reads what is printed. None of them may
-    /// have an account yet. Whoever has a token can read and write as its user, so do this on servers for tests.
+    /// The users are those of `roost simulate` with the same --seed, whose --tokens reads the output. None of them may
+    /// have an account yet. A token gives full access to its user's account: use this on test servers only.
     TestTokens {
         /// Number of accounts
         #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(test_users::ACCOUNTS_MAX)))]
         count: u32,
-        /// Seed of the handles, as of `roost simulate`
+        /// Seed of the handles, equal to --seed of `roost simulate`
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
@@ -91,12 +91,12 @@ enum Command {
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Disable an account: nobody can log in, apps and browsers are logged out, and it is hidden from others
+    /// Disable an account: logs out all its apps and browsers, refuses log-ins, and hides the user from others
     Disable {
         /// Handle of the user
         handle: String,
     },
-    /// Enable an account that was disabled
+    /// Enable a disabled account
     Enable {
         /// Handle of the user
         handle: String,
@@ -110,21 +110,21 @@ enum Command {
     Role {
         /// Handle of the user
         handle: String,
-        /// The new role
+        /// New role
         #[arg(value_parser = roles())]
         role: Role,
     },
-    /// Delete the user of an account with everything the user made. The handle stays taken
+    /// Delete the user of an account and everything the user made. The handle stays reserved
     Delete {
         /// Handle of the user
         handle: String,
-        /// Do it without asking
+        /// Confirm the deletion (required)
         #[arg(long, required = true)]
         yes: bool,
     },
 }
 
-/// The time until an invite expires, in seconds.
+/// Parses the time until an invite expires, in seconds.
 fn invite_secs(text: &str) -> anyhow::Result<u32> {
     let secs = whole_seconds(text)?;
     anyhow::ensure!(secs <= INVITE_SECS_MAX, "an invite expires after 365d at most");
@@ -154,7 +154,7 @@ impl Account {
     }
 }
 
-/// Prints the secret of a change, and makes the change.
+/// Prints the secret of a change, then makes the change.
 async fn change(server: &Server, action: &Action, secret: Option<String>) -> anyhow::Result<()> {
     if let Some(secret) = &secret {
         output::secret(secret)?;
@@ -162,7 +162,7 @@ async fn change(server: &Server, action: &Action, secret: Option<String>) -> any
     server.ask(action).await.map(|_| ()).map_err(|error| explained(error, secret.is_some()))
 }
 
-/// An error of a change that says what is known about the change, and about the secret that was printed before.
+/// Adds to a failed change whether it may still have been made, and whether the printed secret is valid.
 fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
     match (socket::may_be_made(&error), has_secret) {
         (false, false) => error,
@@ -177,10 +177,10 @@ fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
     }
 }
 
-/// Lets the server of a directory, if one runs, accept the application keys that are stored now.
+/// Makes the running server of a directory, if any, accept the stored application keys.
 ///
 /// # Errors
-/// If it does not answer.
+/// If the server does not answer.
 pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
     if !socket::is_served(data).await {
         return Ok(());
@@ -190,7 +190,7 @@ pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
 }
 
 impl Command {
-    /// The request, and the secret that it makes, which is printed before.
+    /// Converts the command to a request and the secret that it generates, which is printed first.
     fn action(self) -> anyhow::Result<(Action, Option<String>)> {
         Ok(match self {
             Self::Create { handle, email, role, password_stdin } => {
@@ -228,7 +228,7 @@ impl Command {
     }
 }
 
-/// The hash of a password, and the password if it was made here.
+/// Returns the hash of the password read from standard input or generated, and the generated one.
 fn password(from_stdin: bool) -> anyhow::Result<(String, Option<String>)> {
     let (password, is_new) = match from_stdin {
         true => {
@@ -249,7 +249,7 @@ fn hex(bytes: [u8; 32]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Who carries requests out: the server that runs, or this process.
+/// Executor of requests: the running server, or this process.
 enum Server {
     Running(PathBuf),
     Opened(Node),
@@ -260,7 +260,7 @@ impl Server {
         if socket::is_served(&data).await {
             return Ok(Self::Running(data));
         }
-        // The server may be set to hold more samples than by default.
+        // The server may be configured for more samples than the default.
         let options = NodeOptions::new(data).with_any_samples();
         crate::permissions::keep_new_files_private();
         let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
@@ -282,7 +282,7 @@ impl Server {
     }
 }
 
-/// Prints all accounts, some at a time.
+/// Prints all accounts, fetched in pages.
 async fn list(server: &mut Server) -> anyhow::Result<()> {
     out!("{:30}  {:9}  {:8}  {:10}  E-MAIL", "HANDLE", "ROLE", "STATE", "CREATED");
     let mut after = None;
@@ -298,5 +298,5 @@ async fn list(server: &mut Server) -> anyhow::Result<()> {
     }
 }
 
-/// Time that a request may take.
+/// Timeout of a request.
 const PATIENCE: Duration = Duration::from_secs(30);

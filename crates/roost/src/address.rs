@@ -4,11 +4,10 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 
 use anyhow::Context as _;
 
-/// The address of `HOST:PORT`. Of a name with several addresses the first of IPv4 is taken, or else the
-/// first. May block: names are looked up.
+/// Resolves `HOST:PORT`, preferring the first IPv4 address of a name. May block on the name look-up.
 ///
 /// # Errors
-/// If it is no address, or the name has none.
+/// If the text is not an address, or the name has none.
 pub(crate) fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     let is_host_and_port = text.rsplit_once(':').is_some_and(|(host, port)| {
         !host.is_empty()
@@ -22,10 +21,10 @@ pub(crate) fn resolve(text: &str) -> anyhow::Result<SocketAddr> {
     first.copied().with_context(|| format!("{text} has no address"))
 }
 
-/// The URL of the server as its users see it: scheme and host, with or without a port.
+/// Checks a server's public URL: scheme and host, optionally a port.
 ///
 /// # Errors
-/// If it is anything else.
+/// If the text has another form.
 pub(crate) fn public_url(text: &str) -> anyhow::Result<String> {
     let text = text.trim_end_matches('/');
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
@@ -35,8 +34,8 @@ pub(crate) fn public_url(text: &str) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// Whether browsers can be told to use https alone for a public URL: not for addresses and names of this machine, where
-/// other programs have ports without it.
+/// Whether a public URL may require https of browsers (HSTS): not for IP addresses and localhost, where other
+/// programs serve plain http on other ports.
 pub(crate) fn is_https_only(public_url: &str) -> bool {
     let Some(host) = public_url.strip_prefix("https://") else { return false };
     let name = host.split(':').next().unwrap_or_default();

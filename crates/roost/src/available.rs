@@ -1,10 +1,10 @@
-//! The memory that the process can have: that of the machine, or less if a control group of Linux limits it, as those of
-//! containers and of systemd units do. With more the process would be killed.
+//! Memory available to the process: that of the machine, or less under a Linux control group (containers, systemd
+//! units). The kernel kills a process that exceeds it.
 
 use std::fs;
 use std::path::Path;
 
-/// Bytes of memory; `None` if the operating system does not say.
+/// Available memory in bytes; `None` if the operating system does not report it.
 pub(crate) fn memory() -> Option<u64> {
     memory_under(Path::new("/"), of_machine())
 }
@@ -12,7 +12,7 @@ pub(crate) fn memory() -> Option<u64> {
 fn memory_under(root: &Path, of_machine: Option<u64>) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| {
-        // Number, controllers and path. Version 2 has one line, without controllers.
+        // A line has number, controllers and path. Version 2 has one line, without controllers.
         let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
         let (mounted, file) = match controllers {
             "" => ("sys/fs/cgroup", "memory.max"),
@@ -24,18 +24,18 @@ fn memory_under(root: &Path, of_machine: Option<u64>) -> Option<u64> {
     limits.chain(of_machine).min()
 }
 
-/// The least limit of a group and those above it. A container may see its own group as the one that is mounted, and not
-/// have the path.
+/// Smallest limit of a group and its ancestors. In a container the group itself may be mounted as the root, and the
+/// path missing.
 fn group_limit(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     let group = Path::new(path.trim_start_matches('/'));
     let limits = group.ancestors().filter_map(|group| {
-        // "max" of version 2 is none.
+        // Version 2 writes "max" for no limit.
         fs::read_to_string(mounted.join(group).join(file)).ok()?.trim().parse().ok()
     });
     limits.min()
 }
 
-/// By a system call: a unit of systemd can hide the file that says it.
+/// Memory of the machine. A system call, because systemd units may hide `/proc/meminfo`.
 #[cfg(target_os = "linux")]
 fn of_machine() -> Option<u64> {
     let info = rustix::system::sysinfo();
@@ -53,7 +53,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    /// What a machine of 4 GiB with these files has.
+    /// Available memory of a machine of 4 GiB with these files.
     fn memory_with(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();
         for (path, text) in files {

@@ -1,4 +1,4 @@
-//! `roost cluster`: makes a cluster, adds a node to one, and takes a node out of it.
+//! `roost cluster`: creates a cluster, adds a node, and removes a node.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ use crate::settings::{DATA_DIRECTORY, Nats};
 use crate::simulate::target;
 use crate::{key, permissions};
 
-/// Make a cluster of several servers, join one, or leave it.
+/// Create a cluster of several servers, join one, or leave it.
 ///
-/// The servers of a cluster, called nodes, share one log on NATS JetStream; each has all data in a directory of its
-/// own. docs/cluster.md describes it.
+/// The servers of a cluster, called nodes, share one log on NATS JetStream. Each has all data in its own directory. See
+/// docs/cluster.md.
 #[derive(Args)]
 pub(crate) struct Cluster {
     #[command(subcommand)]
@@ -33,14 +33,14 @@ enum Command {
     Leave(Leave),
 }
 
-/// Make a new cluster, with the data of a stopped server or with none.
+/// Create a cluster, empty or from the data of a stopped server.
 ///
-/// Makes the stream `roost` on the NATS servers, with three replicas. Then the data directory belongs to the first
+/// Creates the stream `roost` on the NATS servers, with three replicas. The data directory then belongs to the first
 /// node: start it with `roost serve --nats`.
 #[derive(Args)]
 #[command(mut_arg("servers", required))]
 struct Init {
-    /// Required: several nodes are not ready for data that matters. docs/cluster.md lists what is known to go wrong
+    /// Required, because clusters are not ready for important data. docs/cluster.md lists known faults
     #[arg(long, required = true)]
     experimental: bool,
     /// Data directory of the first node, created if it does not exist
@@ -50,10 +50,10 @@ struct Init {
     nats: Nats,
 }
 
-/// Add a node to a cluster: create its data directory with the data of a running node.
+/// Add a node to a cluster: create its data directory from a running node's data.
 ///
-/// Set the environment variable ROOST_SERVER_KEY to an application key of that node with the scope `admin`. The new
-/// node gets its application keys, too.
+/// Set the environment variable ROOST_SERVER_KEY to an application key of the running node with the scope `admin`. The
+/// new node gets the same application keys.
 #[derive(Args)]
 #[command(mut_arg("servers", required))]
 struct Join {
@@ -70,7 +70,7 @@ struct Join {
     nats: Nats,
 }
 
-/// Make the data directory of a stopped node that of a server of its own, with all data.
+/// Turn a stopped node into a standalone server that keeps all data.
 ///
 /// The other nodes do not change.
 #[derive(Args)]
@@ -78,20 +78,20 @@ struct Leave {
     /// Data directory of the node
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
-    /// Leave although the node was not stopped in order, lacks files of pictures, or has other data than most other nodes.
-    /// Changes after its last checkpoint are lost
+    /// Leave even if the node was not stopped cleanly, lacks picture files, or differs from most other nodes. Changes
+    /// after its last checkpoint are lost
     #[arg(long)]
     accept_loss: bool,
 }
 
-/// A setting of the server that is required here.
+/// Makes an optional setting of the server required.
 fn required(servers: Arg) -> Arg {
     let help = servers.get_help().map(ToString::to_string).unwrap_or_default();
     let help = help.split(" [default:").next().unwrap_or_default().to_owned();
     servers.required(true).help(help)
 }
 
-/// The log on the NATS servers.
+/// Options of the log on the NATS servers.
 fn options(nats: &Nats) -> anyhow::Result<JetLogOptions> {
     let options = nats.options().map_err(Exit::setting)?;
     options.ok_or_else(|| Exit::usage("name the NATS servers with --nats or ROOST_NATS"))
@@ -158,7 +158,7 @@ impl Join {
     }
 }
 
-/// The command that starts a node. A password is not shown, and is on no command line.
+/// Command that starts a node. A password is left out, because command lines are public.
 fn start(data: &str, servers: &str) -> String {
     if servers.contains('@') {
         format!("roost serve --data {data} and the same ROOST_NATS")
@@ -167,7 +167,7 @@ fn start(data: &str, servers: &str) -> String {
     }
 }
 
-/// The cluster of a running node.
+/// Cluster of a running node.
 async fn cluster_of(target: &Target) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct Answer {

@@ -1,4 +1,4 @@
-//! The log of a cluster: which one the settings ask for, and opening it.
+//! Log of a cluster: its options from the settings, and opening it.
 
 use std::fs::File;
 
@@ -9,7 +9,7 @@ use node::{Applied, ClusterId, Log, LogError, NodeId};
 use crate::settings::{Nats, Policy, Settings};
 
 impl Nats {
-    /// The log on the NATS servers, if there are any.
+    /// Options of the log on the NATS servers, if any are set.
     ///
     /// # Errors
     /// If an address is wrong.
@@ -22,7 +22,7 @@ impl Nats {
     }
 }
 
-/// Opens the log for a node. Blocks.
+/// Opens the log for a node. May block.
 pub(crate) fn open_log(
     options: &JetLogOptions,
     cluster: ClusterId,
@@ -33,10 +33,10 @@ pub(crate) fn open_log(
 }
 
 impl Settings {
-    /// The log of the cluster, if the server is a node of one.
+    /// Options of the cluster's log; `None` for a standalone server.
     ///
     /// # Errors
-    /// If there are settings that do not go together, an address is wrong, or a file cannot be read.
+    /// If settings contradict each other, an address is wrong, or a file cannot be read.
     pub(crate) fn cluster_log(&self) -> anyhow::Result<Option<JetLogOptions>> {
         let Nats { creds, tls_ca, .. } = &self.nats;
         let Some(options) = self.nats.options()? else {

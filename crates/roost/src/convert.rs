@@ -1,5 +1,5 @@
-//! `roost convert-picture`: the process in which a server lets an uploaded picture be converted. Decoders read what
-//! strangers send, so the operating system bounds what they take.
+//! `roost convert-picture`: the process in which a server converts an uploaded picture. Decoders read untrusted input,
+//! so the operating system limits their memory and processor time.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -9,17 +9,17 @@ use media::{FILE_BYTES_MAX, Shape};
 use node::CONVERTER_MEMORY;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
-/// Most addresses that the program itself takes, in bytes: its code, libraries and stacks. It takes about 40 MB.
+/// Largest address space of the program itself, in bytes: code, libraries and stacks. It uses about 40 MB.
 const PROGRAM_ADDRESSES_MAX: u64 = 128 << 20;
-/// Most processor time, in seconds: several times what the worst picture takes.
+/// Processor time limit in seconds: several times the cost of the worst picture.
 const SECONDS: u64 = 10;
-/// Requests have about ten times its share of a processor.
+/// `nice` value. Requests get about ten times the processor share of this process.
 const NICE: i32 = 10;
 
 /// Convert the picture at standard input.
 #[derive(Args)]
 pub(crate) struct Convert {
-    /// What it is for: attachment, avatar or header.
+    /// Purpose of the picture: attachment, avatar or header.
     shape: String,
 }
 
@@ -37,11 +37,11 @@ impl Convert {
     }
 }
 
-/// Bounds this process, before it has read anything.
+/// Limits this process before it reads any input.
 fn limit() -> io::Result<()> {
     let most = |value| Rlimit { current: Some(value), maximum: Some(value) };
-    // The system limits addresses, not memory. So only those count that are taken from here on, and the allocator must
-    // not have taken any ahead, from which it could serve a decoder.
+    // The system limits addresses, not memory. So the limit counts from what is mapped now, and the allocator must not
+    // have mapped any ahead, from which it could serve a decoder.
     let taken = addresses()?;
     if taken > PROGRAM_ADDRESSES_MAX {
         return Err(io::Error::other(
@@ -55,13 +55,13 @@ fn limit() -> io::Result<()> {
     {
         use rustix::process::{Signal, nice, set_parent_process_death_signal};
         nice(NICE)?;
-        // Nobody reads the result any longer.
+        // The parent that would read the result has died.
         set_parent_process_death_signal(Some(Signal::KILL))?;
     }
     Ok(())
 }
 
-/// The address space that this process takes now, in bytes.
+/// Current size of this process's address space, in bytes.
 #[cfg(target_os = "linux")]
 fn addresses() -> io::Result<u64> {
     let sizes = std::fs::read_to_string("/proc/self/statm")?;
@@ -70,7 +70,7 @@ fn addresses() -> io::Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// Other systems do not say it in a simple way: the most that is allowed.
+/// Assumes the maximum: other systems have no simple way to read the size.
 #[cfg(not(target_os = "linux"))]
 fn addresses() -> io::Result<u64> {
     Ok(PROGRAM_ADDRESSES_MAX)

@@ -1,8 +1,7 @@
-//! Shows a run on the terminal: rates, latencies, errors and the resource usage of the server.
+//! Terminal display of a run: rates, latencies, errors and resource usage of the server.
 //!
-//! The screen is a pure function of a [`Model`]. It is drawn at the end of each window of the run, when a
-//! key is pressed and when the size of the terminal changes. The terminal is restored at the end of the run,
-//! after an error and after a panic.
+//! The screen is a pure function of a [`Model`]. It is drawn at the end of each window of the run, at key presses and
+//! when the terminal is resized. The terminal is restored at the end of the run, after an error and after a panic.
 
 mod charts;
 mod draw;
@@ -18,16 +17,16 @@ use tokio::sync::watch;
 use model::Model;
 use screen::Screen;
 
-/// Shows a run on the terminal at standard output.
+/// Watcher that shows a run on the terminal at standard output.
 pub(crate) struct Dashboard {
-    /// Set to true when the user stops the run.
+    /// Becomes true when the user stops the run.
     stop: watch::Sender<bool>,
-    /// From the beginning of a run to its end.
+    /// `Some` during a run.
     screen: Option<Screen>,
 }
 
 impl Dashboard {
-    /// A dashboard that stops the run through `stop`.
+    /// Creates a dashboard that stops the run through `stop`.
     pub(crate) fn new(stop: watch::Sender<bool>) -> Self {
         Self { stop, screen: None }
     }
@@ -35,7 +34,7 @@ impl Dashboard {
 
 impl Watcher for Dashboard {
     fn begin(&mut self, plan: &Plan) -> io::Result<()> {
-        // The screen of an earlier run restores the terminal first.
+        // Drops the screen of an earlier run first, which restores the terminal.
         self.screen = None;
         self.screen = Some(Screen::open(Model::new(plan), self.stop.clone())?);
         Ok(())

@@ -39,17 +39,17 @@ pub(crate) struct Demo {
     /// Length of the run
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
     duration: Duration,
-    /// Start three nodes and three NATS servers behind one address instead, and kill one after the other while clients
-    /// post. Requires nats-server
+    /// Start three nodes and three NATS servers with one common address instead, and kill one after the other while
+    /// clients post. Requires nats-server
     #[arg(long, conflicts_with_all = ["redis_listen", "users"])]
     cluster: bool,
-    /// The program nats-server [default: that in PATH]
+    /// Path of nats-server [default: the one in PATH]
     #[arg(long, value_name = "FILE", requires = "cluster")]
     nats_server: Option<PathBuf>,
 }
 
 const SEED: u64 = 1;
-/// A short TTL, so that users see stories appear and expire.
+/// Story load with a short TTL, so that users see stories appear and expire.
 const STORIES: StoryLoad = StoryLoad { friends: 8, stories: 1, life_s: 20, homes_per_second: 2 };
 
 impl Demo {
@@ -84,13 +84,13 @@ impl Demo {
     }
 }
 
-/// The address, or one with a free port if it is in use.
+/// Returns the address, with a free port if its own is in use.
 fn free_unless_it_is(address: SocketAddr) -> SocketAddr {
     let in_use = std::net::TcpListener::bind(address).is_err();
     if in_use { SocketAddr::new(address.ip(), 0) } else { address }
 }
 
-/// A user with a busy timeline: the first one who follows a tenth of all users.
+/// Returns a user with a busy timeline: the first who follows a tenth of all users.
 fn reader(population: &Population) -> u32 {
     let lively = population.people() / 10;
     (0..population.people())

@@ -1,17 +1,17 @@
 //! File descriptors: each connection takes one, and some are reserved for the log, the store and TLS handshakes.
 //!
-//! **Invariant:** connections take at most the limit of the operating system minus the reserve, so the log
-//! can always open a segment and the store a table.
+//! **Invariant:** connections take at most the limit of the operating system minus the reserve, so the log can always
+//! open a segment and the store a table.
 
 use anyhow::Context as _;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Descriptors for the log, the tables of the store, the runtime and the listeners.
 const RESERVED: u64 = 256;
-/// A server refuses to start with fewer connections than this.
+/// Smallest number of connections with which a server starts.
 const CONNECTIONS_MIN: u64 = 16;
 
-/// Raises the limit of this process as far as it is allowed; returns it.
+/// Raises this process's soft limit to the hard limit; returns the result.
 pub(crate) fn raise_limit() -> u64 {
     let mut limit = getrlimit(Resource::Nofile);
     let before = limit.current;
@@ -25,8 +25,8 @@ pub(crate) fn raise_limit() -> u64 {
     }
 }
 
-/// The number of connections for each of `listeners` under a limit of open files, of which `handshakes` are for
-/// connections in a TLS handshake: `asked`, or else `default`, lowered to the limit.
+/// Number of connections for each of `listeners` under a limit of open files, `handshakes` of which are reserved for
+/// TLS handshakes: `asked`, or `default` lowered to the limit.
 ///
 /// # Errors
 /// If the limit is too low for a server, or for `asked`.

@@ -7,16 +7,16 @@ use std::process::ExitCode;
 
 use crate::output::note;
 
-/// The command could not be carried out.
+/// The command failed.
 const ERROR: u8 = 1;
 /// The command line or a setting is wrong.
 const USAGE: u8 = 2;
-/// A simulation has finished, and the server has failed an objective.
+/// A simulation finished, and the server failed an objective.
 const FAILED: u8 = 3;
-/// A simulation has finished and is inconclusive.
+/// A simulation finished and is inconclusive.
 const INCONCLUSIVE: u8 = 4;
 
-/// For `--help`.
+/// Exit codes of `roost simulate` for `--help`.
 pub(crate) const HELP: &str = "Exit codes:
   0  success; the objectives are met
   1  error: the command could not be carried out
@@ -24,7 +24,7 @@ pub(crate) const HELP: &str = "Exit codes:
   3  the server missed an objective, returned wrong results or refused requests
   4  inconclusive: the generator was late, or the results vary too much";
 
-/// An error with a special exit code.
+/// Error with its own exit code.
 #[derive(Debug)]
 pub(crate) struct Exit {
     code: u8,
@@ -32,23 +32,23 @@ pub(crate) struct Exit {
 }
 
 impl Exit {
-    /// The command line is wrong in a way that its parser cannot detect.
+    /// Returns an error of the command line that its parser cannot detect.
     pub(crate) fn usage(message: &str) -> anyhow::Error {
         Self { code: USAGE, message: message.to_owned() }.into()
     }
 
-    /// A value of the command line, the environment or a configuration file is wrong, or a file that one names. Another
-    /// attempt would not help, so a supervisor makes none.
+    /// Returns an error of a setting (command line, environment or configuration file), or of a file that a setting
+    /// names. A retry would fail again, so supervisors must not restart the server.
     pub(crate) fn setting(error: impl Into<anyhow::Error>) -> anyhow::Error {
         Self::usage(&message(&error.into()))
     }
 
-    /// The server has failed.
+    /// Returns the error for a failed objective.
     pub(crate) fn failed(message: String) -> anyhow::Error {
         Self { code: FAILED, message }.into()
     }
 
-    /// The simulation is inconclusive.
+    /// Returns the error for an inconclusive simulation.
     pub(crate) fn inconclusive(why: &str) -> anyhow::Error {
         Self { code: INCONCLUSIVE, message: format!("inconclusive: {why}") }.into()
     }
@@ -62,13 +62,13 @@ impl fmt::Display for Exit {
 
 impl std::error::Error for Exit {}
 
-/// Prints the error in one line, and returns the exit code.
+/// Prints the error on one line, and returns the exit code.
 pub(crate) fn report(error: &anyhow::Error) -> ExitCode {
     note!("error: {}", message(error));
     ExitCode::from(error.downcast_ref::<Exit>().map_or(ERROR, |exit| exit.code))
 }
 
-/// The error and its causes. Many errors of libraries contain the text of their cause already.
+/// Joins an error and its causes. Skips a cause whose text the error already contains.
 pub(crate) fn message(error: &anyhow::Error) -> String {
     let mut message = String::new();
     for cause in error.chain().map(ToString::to_string) {

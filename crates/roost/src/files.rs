@@ -1,4 +1,4 @@
-//! Files that are replaced in one step: outputs of commands, and small files, whose changes a running server notices.
+//! Files that are replaced atomically: outputs of commands, and small files that a running server watches for changes.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use tempfile::NamedTempFile;
 
-/// Most symbolic links that lead to an output, as for the operating system.
+/// Longest chain of symbolic links to an output; the limit of Linux.
 const LINKS_MAX: usize = 40;
 
-/// A file that a command writes. A regular file gets its name when it is complete, so no reader sees a part of it; a
-/// symbolic link to one stays. A device or a pipe is written to as it is.
+/// Output file of a command. A regular file gets its name when it is complete, so readers never see a part of it; a
+/// symbolic link to it is kept. Devices and pipes are written directly.
 pub(crate) struct OutputFile {
     path: PathBuf,
     file: Output,
@@ -24,8 +24,8 @@ enum Output {
 }
 
 impl OutputFile {
-    /// Opens it. To be called before the work whose result it takes. Only this user may read a new file, unless it
-    /// `is_public`: then the mask of the process decides.
+    /// Opens the file, to be called before the work that produces its content. A new file is readable by this user
+    /// only, unless `is_public`: then the umask decides.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -49,7 +49,7 @@ impl OutputFile {
         matches!(self.file, Output::Replaced(_))
     }
 
-    /// To write to.
+    /// Handle for writing.
     pub(crate) fn file(&self) -> &File {
         match &self.file {
             Output::Replaced(file) => file.as_file(),
@@ -57,7 +57,7 @@ impl OutputFile {
         }
     }
 
-    /// Gives the file its name. A regular file is on disk afterwards.
+    /// Gives the file its name. A regular file is synced to disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -74,12 +74,12 @@ impl OutputFile {
     }
 }
 
-/// Checks that an output can be written, before the work whose result it takes.
+/// Checks that an output can be written, before the work that produces its content.
 ///
 /// # Errors
-/// If it cannot.
+/// If it cannot be written.
 pub(crate) fn check_output(path: &Path) -> anyhow::Result<()> {
-    // The open of a pipe would wait for its reader.
+    // Opening a pipe would wait for its reader.
     if path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         let writable = rustix::fs::access(path, rustix::fs::Access::WRITE_OK);
         return writable.with_context(|| format!("cannot write {}", path.display()));
@@ -87,7 +87,7 @@ pub(crate) fn check_output(path: &Path) -> anyhow::Result<()> {
     OutputFile::open(path, false).map(drop)
 }
 
-/// The file that symbolic links lead to, which need not exist.
+/// Resolves symbolic links. The target need not exist.
 fn linked(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {
@@ -104,14 +104,14 @@ fn folder(path: &Path) -> &Path {
     folder.unwrap_or(Path::new("."))
 }
 
-/// Replaces a file in one step; only this user may read it. It is on disk afterwards.
+/// Replaces a file atomically and syncs it to disk. The new file is readable by this user only.
 ///
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let folder = folder(path);
     let write = || -> anyhow::Result<()> {
-        // The operating system gives temporary files to this user alone (0600).
+        // Temporary files are private to this user (0600).
         let mut file = NamedTempFile::new_in(folder)?;
         file.write_all(bytes)?;
         file.write_all(b"\n")?;
@@ -124,8 +124,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     write().with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The identity of a version of a file: device, inode, length, and the times of the last change of its contents and of
-/// its permissions.
+/// Identity of a version of a file: device, inode, length, and the times of the last changes of contents and
+/// permissions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity(u64, u64, u64, [i64; 4]);
 

@@ -1,4 +1,4 @@
-//! `roost generate`: man pages and completions of shells, made from the same descriptions as `--help`.
+//! `roost generate`: man pages and shell completions, generated from the same declarations as `--help`.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 use clap_complete::Shell;
 
-/// The shells, each with the name of the file that its packages use for the completions of `roost`.
+/// Supported shells, each with the file name that its packages use for the completions of `roost`.
 const SHELLS: [(Shell, &str); 3] =
     [(Shell::Bash, "roost.bash"), (Shell::Zsh, "_roost"), (Shell::Fish, "roost.fish")];
 

@@ -1,8 +1,8 @@
 //! Application keys: `roost key`, the key of the first start, and the keys that a running server accepts.
 //!
-//! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it
-//! also works in a container and for a user who may not signal the server; it costs one `stat` per
-//! second. `roost key` also asks the server to look, and ends when it has.
+//! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it also works in
+//! a container and for users who may not signal the server; it costs one `stat` per second. `roost key` also makes the
+//! server reload the keys before it ends.
 
 mod command;
 mod file;
@@ -21,33 +21,33 @@ use crate::files::{Identity, replace};
 pub(crate) use command::{Directory, Key, check_owner};
 pub(crate) use file::{check, path, restore};
 
-/// Name of the key that the first start makes.
+/// Name of the key created by the first start.
 const FIRST_NAME: &str = "default";
-/// The file with that key, for the operator to read and delete.
+/// File with the first key, for the operator to read and delete.
 const FIRST_FILE: &str = "first-key";
 const PREFIX: &str = "roost_";
-/// Random bytes of a key.
+/// Number of random bytes of a key.
 const KEY_BYTES: usize = 32;
-/// Shortest key that is taken from the environment.
+/// Smallest length of a key from the environment.
 const CHARS_MIN: usize = 16;
 /// Interval at which a running server checks for changed keys.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The keys that a server accepts: those of its data directory, and the one of its environment.
+/// Keys that a server accepts: those of its data directory, and the one of its environment.
 pub(crate) struct ServerKeys {
     data: PathBuf,
     given: Option<KeyHash>,
     set: Arc<KeySet>,
     /// Whether the data directory never had a key and the environment gives none.
     needs_first: bool,
-    /// The file that was read last.
+    /// Version of `keys.json` that was read last.
     seen: Mutex<Seen>,
 }
 
-/// The key of `ROOST_KEY`, which has all scopes.
+/// Hash of the key in `ROOST_KEY`, which has all scopes.
 ///
 /// # Errors
-/// If it is too short or has other characters than keys have.
+/// If it is too short or has characters that keys cannot have.
 pub(crate) fn given(key: &OsStr) -> anyhow::Result<KeyHash> {
     let key = key.as_encoded_bytes();
     anyhow::ensure!(
@@ -57,19 +57,19 @@ pub(crate) fn given(key: &OsStr) -> anyhow::Result<KeyHash> {
     Ok(KeyHash::new(key, Scopes::ALL).named("ROOST_KEY"))
 }
 
-/// The file that was read last.
+/// Version of `keys.json` that was read last.
 #[derive(Default)]
 struct Seen {
     file: Option<Identity>,
-    /// Whether its keys are accepted.
+    /// Whether the keys of this version are accepted.
     is_loaded: bool,
 }
 
 impl ServerKeys {
-    /// Reads the keys of `data`. `given` is accepted in addition to them and never written.
+    /// Reads the keys of `data`. `given` is accepted in addition and never written.
     ///
     /// # Errors
-    /// If the files cannot be read, understood or written.
+    /// If the files cannot be read, parsed or written.
     pub(crate) fn open(data: &Path, given: Option<KeyHash>) -> anyhow::Result<Self> {
         let stored = file::change(data, |keys| Ok(keys.clone()))?;
         let needs_first = stored.is_none() && given.is_none();
@@ -82,13 +82,13 @@ impl ServerKeys {
         Ok(Self { data: data.to_owned(), given, set, needs_first, seen: Mutex::default() })
     }
 
-    /// The keys that are accepted now, for the servers.
+    /// Keys that are accepted now, shared with the servers.
     pub(crate) fn set(&self) -> Arc<KeySet> {
         Arc::clone(&self.set)
     }
 
-    /// Makes the first key if there is none yet, and returns the file that holds it. To be called once
-    /// everything else has started: a start that fails makes no key.
+    /// Creates the first key if there is none yet, and returns the file that holds it. To be called after everything
+    /// else has started: a failed start creates no key.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -101,8 +101,7 @@ impl ServerKeys {
             // `roost key create` may have been faster.
             if keys.is_none() {
                 let key = make()?;
-                // Before its hash is stored: in the other order a crash could leave a key that no
-                // user can read.
+                // Before its hash is stored: in the other order a crash could leave a key that nobody can read.
                 replace(&path, key.as_bytes())?;
                 *keys = Some(vec![StoredKey::new(FIRST_NAME, Scopes::ALL, &key)?]);
             }
@@ -112,22 +111,21 @@ impl ServerKeys {
         Ok(path.exists().then_some(path))
     }
 
-    /// Follows changes of the stored keys for as long as the server runs. A file that cannot be read
-    /// changes nothing and is logged.
+    /// Reloads changed keys for as long as the server runs. An unreadable file changes nothing and is logged.
     pub(crate) async fn follow(self: Arc<Self>) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         loop {
             ticks.tick().await;
             let looking = Arc::clone(&self);
-            // What is wrong is logged.
+            // `look` has logged the error.
             drop(tokio::task::spawn_blocking(move || looking.look().is_ok()).await);
         }
     }
 
-    /// Reads the file if it is not the one that was read last. May block.
+    /// Reads the file if it has changed since the last read. May block.
     ///
     /// # Errors
-    /// If it cannot be read: then it is read again at the next look, and the error is logged only once.
+    /// If it cannot be read. The next call reads it again; the same error is logged only once.
     pub(crate) fn look(&self) -> anyhow::Result<()> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Identity::of(&path(&self.data));
@@ -157,7 +155,7 @@ fn accepted(stored: Option<&[StoredKey]>, given: Option<KeyHash>) -> Vec<KeyHash
     stored.unwrap_or_default().iter().map(StoredKey::hash).chain(given).collect()
 }
 
-/// A new key.
+/// Generates a random key.
 fn make() -> anyhow::Result<String> {
     let mut bytes = [0; KEY_BYTES];
     getrandom::fill(&mut bytes).context("the operating system gives no random bytes")?;
@@ -237,7 +235,7 @@ mod tests {
         .unwrap();
         server.look().ok();
         assert!(!accepts(&server, "the-old-key") && accepts(&server, "the-new-key"));
-        // What cannot be read changes nothing.
+        // An unreadable file changes nothing.
         std::fs::write(path(data.path()), "nonsense").unwrap();
         server.look().ok();
         std::fs::remove_file(path(data.path())).unwrap();

@@ -1,4 +1,4 @@
-//! `roost lab`: experiments with concurrency designs, in processes of their own.
+//! `roost lab`: experiments with concurrency designs, each trial in its own process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,11 +17,11 @@ use crate::files::check_output;
 use crate::output::{note, out};
 use crate::simulate::cancelled_by_signal;
 
-/// Measure which concurrency design scales, by the experiments of earlier systems.
+/// Measure which concurrency design scales, with the experiments of earlier systems.
 ///
-/// The same workload drives several designs of the same system: actors, locks, and roost itself. Every trial has a
-/// process of its own, designs take turns in random order, and the answers of all designs are compared with a plain
-/// model before their times are.
+/// One workload drives several designs of the same system: actors, locks, and roost itself. Every trial runs in its own
+/// process, designs take turns in random order, and the answers of all designs are compared with a plain model before
+/// their times are.
 #[derive(Args)]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -32,9 +32,9 @@ pub(crate) struct Lab {
 enum Command {
     /// List experiments, designs and parameters
     List,
-    // Described at its arguments.
+    // Described at `Run`.
     Run(Run),
-    /// Print what follows from the raw data of a run
+    /// Print the results of a run's raw data
     Report {
         /// Directory with the raw data
         #[arg(value_name = "DIR")]
@@ -43,12 +43,12 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
     },
-    /// Compare two runs: of two machines, or of two versions
+    /// Compare two runs, for example of two machines or versions
     Compare {
         /// Directory with the raw data of the first run
         #[arg(value_name = "FIRST")]
         first: PathBuf,
-        /// Directory with the raw data of the second run, which is faster or slower than the first
+        /// Directory with the raw data of the second run
         #[arg(value_name = "SECOND")]
         second: PathBuf,
     },
@@ -60,8 +60,8 @@ enum Command {
 
 /// Run experiments and write raw data.
 ///
-/// The first trials of each design are a pilot, which decides how many more there are. Ctrl-C ends the run and keeps what
-/// was measured; --resume continues it.
+/// The first trials of each design are a pilot, which decides how many more there are. Ctrl-C ends the run and keeps
+/// the measurements; --resume continues it.
 #[derive(Args)]
 struct Run {
     /// Names of experiments, or all
@@ -70,22 +70,22 @@ struct Run {
     /// Few values of each parameter and few trials: at most 10 minutes on two cores (the default)
     #[arg(long, help_heading = TRIALS, conflicts_with = "full")]
     quick: bool,
-    /// The values of the reports, and as many trials as the pilot asks for
+    /// All parameter values of the reports, and as many trials as the pilot asks for
     #[arg(long, help_heading = TRIALS)]
     full: bool,
-    /// Names of the designs that take part, with commas between [default: all that can run on this machine]
+    /// Names of the designs to compare, separated by commas [default: all that can run on this machine]
     #[arg(long, help_heading = TRIALS, value_name = "NAME,...", value_delimiter = ',')]
     designs: Option<Vec<String>>,
-    /// Numbers of threads, with commas between [default: 1, 2, 4 and so on up to the number of cores]
+    /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of cores]
     #[arg(long, help_heading = TRIALS, value_name = "N,...", value_delimiter = ',')]
     threads: Option<Vec<u64>>,
-    /// Values of a parameter, with commas between, instead of the usual ones; `roost lab list` has the names
+    /// Values of a parameter, separated by commas, instead of the default ones; `roost lab list` has the names
     #[arg(long = "set", help_heading = TRIALS, value_name = "NAME=N,...", value_parser = values)]
     values: Vec<(String, Vec<u64>)>,
-    /// Number of trials of each design with the same parameters [default: as the pilot says]
+    /// Number of trials of each design with the same parameters [default: decided by the pilot]
     #[arg(long, help_heading = TRIALS, value_name = "N")]
     trials: Option<u64>,
-    /// Prove the method: compare each design with itself, in N repetitions of --trials trials (A/A)
+    /// Validate the method: compare each design with itself, in N repetitions of --trials trials (A/A)
     #[arg(long, help_heading = TRIALS, value_name = "N", requires = "trials", conflicts_with = "html")]
     against_itself: Option<u64>,
     /// Seed of the order of trials and of all workloads
@@ -97,7 +97,7 @@ struct Run {
     /// Write the report as a page with plots to this file
     #[arg(long, help_heading = RESULTS, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Continue the run in the directory, which must have been begun with the same settings
+    /// Continue the run in the directory, which must have the same settings
     #[arg(long, help_heading = RESULTS)]
     resume: bool,
 }
@@ -106,12 +106,12 @@ const TRIALS: &str = "Trials";
 const RESULTS: &str = "Results";
 
 impl Lab {
-    /// Whether this process is a trial, or a part of one: it must run without the runtime of the program.
+    /// Whether this process is a trial or a part of one, which must run without the program's async runtime.
     pub(crate) fn is_trial(&self) -> bool {
         matches!(self.command, Command::Trial | Command::Port)
     }
 
-    /// Is the trial, or its part. Blocks.
+    /// Runs a trial or its part. Blocks.
     pub(crate) fn trial(&self) -> anyhow::Result<()> {
         let (input, output) = (io::stdin().lock(), io::stdout().lock());
         match self.command {
@@ -141,13 +141,13 @@ impl Lab {
 impl Run {
     async fn run(&self) -> anyhow::Result<()> {
         let settings = self.settings();
-        // Before anything is made.
+        // Validates before creating anything.
         settings.cells().map_err(|why| Exit::usage(&why))?;
         for Skipped { experiment, design, reason } in settings.skipped().unwrap_or_default() {
             note!("skipped: {design} in {experiment}: {reason}");
         }
         if let Some(path) = &self.html {
-            // Later, after hours, would be too late to say that it cannot be written.
+            // The run may take hours: fail now if the page cannot be written.
             check_output(path)?;
         }
         let program = std::env::current_exe().context("cannot find this program")?;
@@ -188,7 +188,7 @@ impl Run {
     }
 }
 
-/// Prints the report of a run, and writes it as a page.
+/// Prints the report of a run, and writes it as a page if `html` is set.
 fn report(data: &Path, html: Option<&Path>) -> anyhow::Result<()> {
     let data = RawData::read(data)?;
     if data.run.settings.repeats.is_some() {
@@ -206,7 +206,7 @@ fn report(data: &Path, html: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints progress on standard error: a line that is written over on a terminal, else a line every 3 s.
+/// Progress display on standard error: one line that is overwritten on a terminal, otherwise a line every 3 s.
 #[derive(Default)]
 struct Shown {
     last: Option<Instant>,
@@ -227,7 +227,7 @@ impl Shown {
             "{done} of {total} trials, about {left} min left: {} {}, {}",
             record.experiment, record.design, record.parameters
         );
-        // Nobody may be reading.
+        // Standard error may be closed.
         let _unread = match is_terminal {
             true if is_last => writeln!(io::stderr(), "\r\x1b[K{line}"),
             true => write!(io::stderr(), "\r\x1b[K{line}"),
@@ -236,7 +236,7 @@ impl Shown {
     }
 }
 
-/// Reads `NAME=N,...`.
+/// Parses `NAME=N,...`.
 fn values(text: &str) -> Result<(String, Vec<u64>), String> {
     let (name, values) = text.split_once('=').ok_or("write NAME=N,...")?;
     let number = |value: &str| value.trim().parse().map_err(|_| format!("{value:?} is no number"));

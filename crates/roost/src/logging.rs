@@ -1,6 +1,6 @@
 //! Structured logs on standard error: text on a terminal, JSON for programs.
 //!
-//! A line that cannot be written is dropped: see [`crate::output`].
+//! Lines that cannot be written are dropped: see [`crate::output`].
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal as _};
@@ -20,7 +20,7 @@ pub(crate) const LEVEL: &str = "info";
 /// Replaces the filter of the running log.
 static RELOAD: OnceLock<Box<dyn Fn(EnvFilter) + Send + Sync>> = OnceLock::new();
 
-/// Standard error as the log writes to it: never an error, and never a wait without an end.
+/// Standard error as a writer of the log: it never fails, and waits a bounded time.
 struct Lines;
 
 impl io::Write for Lines {
@@ -34,20 +34,20 @@ impl io::Write for Lines {
     }
 }
 
-/// Starts the log of a program that is not the server, with the level of the environment.
+/// Starts the log of a program other than the server, with the level in the environment.
 ///
 /// # Errors
-/// If that is no level.
+/// If the level is not valid.
 pub(crate) fn start_by_environment() -> anyhow::Result<()> {
     let level = std::env::var("ROOST_LOG").unwrap_or_else(|_| LEVEL.to_owned());
     check_level(&level).context("ROOST_LOG is wrong").map_err(Exit::setting)?;
     start(LogFormat::Auto, &level)
 }
 
-/// Starts logging what `level` chooses. Panics are logged as well, but for those that the writer catches and reports.
+/// Starts logging at `level`. Panics are logged too, except those that the log writer catches and reports.
 ///
 /// # Errors
-/// If it is no level.
+/// If the level is not valid.
 pub(crate) fn start(format: LogFormat, level: &str) -> anyhow::Result<()> {
     let terminal = io::stderr().is_terminal();
     let log = tracing_subscriber::fmt()
@@ -79,10 +79,10 @@ fn keep<S: 'static>(handle: Handle<EnvFilter, S>) {
     let _once = RELOAD.set(Box::new(move |filter| drop(handle.reload(filter))));
 }
 
-/// Logs from now on what `level` chooses.
+/// Changes the level of the running log.
 ///
 /// # Errors
-/// If it is no level.
+/// If the level is not valid.
 pub(crate) fn set_level(level: &str) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(level)?;
     if let Some(reload) = RELOAD.get() {

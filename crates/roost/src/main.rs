@@ -1,8 +1,8 @@
 //! The binary: the command line and its subcommands.
 //!
-//! It only composes the crates: no rule and no limit of the feed is here. Each subcommand is a module of its name;
-//! `operate` has those for data directories. Read `settings`, `serve`, `starting`, then `key` and `memory`; `dashboard`
-//! shows a run on the terminal.
+//! It only composes the crates and has no rules or limits of the feed. Each subcommand is a module of its name;
+//! `operate` has the commands for data directories. Read `settings`, `serve`, `starting`, then `key` and `memory`;
+//! `dashboard` shows a run on the terminal.
 
 mod account;
 mod address;
@@ -55,7 +55,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // Each is described at its arguments.
+    // Each variant is described at its arguments.
     Serve(Box<serve::Serve>),
     Key(key::Key),
     Account(account::Account),
@@ -66,7 +66,7 @@ enum Command {
     Export(operate::Export),
     Import(operate::Import),
     Cluster(cluster::Cluster),
-    // From here on tools.
+    // Tools follow.
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Population(population::Population),
@@ -78,14 +78,13 @@ enum Command {
     ConvertPicture(convert::Convert),
 }
 
-/// The first command under the heading Tools.
+/// First command of the heading Tools.
 const FIRST_TOOL: &str = "demo";
-/// The option `--nats`, of every command that has it.
+/// Id of the option `--nats` in every command that has it.
 const NATS_SERVERS: &str = "servers";
 
-/// Number of tasks that a thread runs before it checks for requests that have arrived. tokio's default of 61
-/// made other clients wait for 5 ms while one pipelined recognitions, each of which is a turn of 50
-/// microseconds.
+/// Number of tasks that a thread runs between checks for new requests. With tokio's default of 61, one client's
+/// pipelined recognitions, each a task of 50 microseconds, made other clients wait for 5 ms.
 const TURNS_PER_POLL: u32 = 16;
 
 fn main() -> ExitCode {
@@ -95,7 +94,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line: what is declared at the arguments, with the list of commands in two parts.
+/// Builds the command line from the declared arguments, and splits the list of commands into two parts.
 fn command_line() -> clap::Command {
     let command = Arguments::command();
     let shown: Vec<_> =

@@ -1,41 +1,40 @@
-//! `--memory` divided among the parts of the server.
+//! Division of `--memory` among the parts of the server.
 //!
-//! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` exceed
-//! it.
-//! **Invariant:** without settings it is at most three quarters of the memory that the process can have, or the least
-//! that a server needs.
+//! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` exceed it.
+//! **Invariant:** without settings the whole is at most three quarters of the memory available to the process, or the
+//! minimum for a server.
 
 use bytesize::ByteSize;
 use edge::{CONNECTION_BYTES, HANDSHAKE_MEMORY, TLS_BYTES};
 use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
-/// The whole if it is not set, on a machine that is large enough: the sum of the defaults of the parts.
+/// Default of the whole on a machine that is large enough: the sum of the defaults of the parts.
 const DEFAULT: u64 = 2_840 * MIB;
-/// Memory that cannot be set: changes being processed by the writer with their effects, log-ins and tokens, and 32 MiB for the program
-/// itself.
+/// Memory without a setting: changes that the writer processes with their effects, log-ins and tokens, and 32 MiB for
+/// the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + ACCOUNTS + 32 * MIB;
-/// Memory for hashing passwords, for bodies, responses and streams of the Mastodon API, and for tokens that are cached.
+/// Memory for hashing passwords, for bodies, responses and streams of the Mastodon API, and for cached tokens.
 const ACCOUNTS: u64 = 80 * MIB;
 const _: () = assert!(mastodon::MEMORY as u64 <= ACCOUNTS);
-/// Memory that cannot be set either, with `--archive`: the longest group of the log on its way into the archive.
+/// Additional fixed memory with `--archive`: the longest group of the log on its way into the archive.
 const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
-/// Memory that cannot be set either, with TLS: connections in a handshake.
+/// Additional fixed memory with TLS: connections in a handshake.
 const TLS: u64 = HANDSHAKE_MEMORY as u64;
-/// Memory that cannot be set either, with pictures: those that arrive, those that wait, and the one that is converted.
+/// Additional fixed memory with pictures: incoming uploads, the waiting ones, and the one that is converted.
 const PICTURES: u64 = node::UPLOAD_MEMORY + mastodon::UPLOAD_MEMORY as u64;
-/// Memory that cannot be set either, in a cluster: the files that nodes give each other.
+/// Additional fixed memory in a cluster: files exchanged between nodes.
 const CLUSTER: u64 = node::EXCHANGE_MEMORY;
-/// The overlay takes up to this many times its setting while checkpoints run.
+/// Factor by which the overlay may exceed its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
-/// With less for samples not even the built-in ones are served.
+/// Minimum memory for samples: those of the built-in samples.
 const SAMPLE_MIN: u64 = node::SAMPLE_MEMORY_MIN as u64;
-/// The smallest unit: with less, the longest value fits neither a request nor the overlay.
+/// Smallest unit in bytes: with less, the longest value fits neither a request nor the overlay.
 const UNIT_MIN: u64 = 6 * MIB;
 
 const _: () = assert!(SAMPLE_MIN <= 4 * UNIT_MIN);
 
-/// Sizes that are set one by one.
+/// Sizes that have their own setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) timeline: Option<ByteSize>,
@@ -58,37 +57,36 @@ pub(crate) struct Given {
     pub(crate) cluster: bool,
 }
 
-/// Bytes of every part.
+/// Bytes of each part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Memory {
     pub(crate) timeline: u64,
     pub(crate) post: u64,
-    /// Of the Mastodon API.
+    /// Cache of the Mastodon API.
     pub(crate) entity: u64,
     pub(crate) bucket: u64,
     pub(crate) sample: u64,
     pub(crate) store_cache: u64,
-    /// As it is set; up to four times as much while checkpoints are under way.
+    /// Setting of the overlay; checkpoints may use up to [`OVERLAY_TIMES`] times as much.
     pub(crate) overlay: u64,
     pub(crate) request: u64,
     pub(crate) redis: u64,
     /// Memory of HTTP connections, in addition to that of their requests.
     pub(crate) connections: u64,
-    /// As much of it as one connection takes.
+    /// Bytes of `connections` per connection.
     connection: u64,
-    /// Memory that cannot be set.
+    /// Memory without a setting.
     pub(crate) fixed: u64,
     /// Memory of the process that converts pictures, in addition to all parts.
     converter: u64,
 }
 
 impl Memory {
-    /// Divides the whole: parts that are not given get units of the rest, 16 for timelines, 12 for posts and so
-    /// on. Without a whole, parts that are not given get their defaults, or less if the process can have only
-    /// `available` bytes.
+    /// Divides the whole: parts without a setting get units of the rest (16 for timelines, 12 for posts and so on).
+    /// Without a whole, they get their defaults, or less if only `available` bytes are available to the process.
     ///
     /// # Errors
-    /// If too little is left, or too little is given to samples.
+    /// If too little is left, or too little is set for samples.
     pub(crate) fn divide(
         whole: Option<ByteSize>,
         given: &Given,
@@ -126,7 +124,7 @@ impl Memory {
             Some(whole) => unit((whole.as_u64(), fixed), &parts)?,
             None => {
                 let default = unit((DEFAULT, FIXED), &parts.map(|(units, _)| (units, None)))?;
-                // A quarter is for the buffers of the kernel, its cache of files, and other processes.
+                // A quarter is left to kernel buffers, the page cache and other processes.
                 let fitting = available.map(|bytes| unit((bytes / 4 * 3, fixed), &parts));
                 fitting.map_or(default, |fitting| fitting.unwrap_or(UNIT_MIN).min(default))
             }
@@ -160,7 +158,7 @@ impl Memory {
         })
     }
 
-    /// The settings of memory with what is in effect.
+    /// Settings of memory with their effective values.
     pub(crate) fn settings(&self) -> [(&'static str, String); 10] {
         let sizes = [
             ("memory", self.total()),
@@ -177,7 +175,7 @@ impl Memory {
         sizes.map(|(name, bytes)| (name, shown(bytes)))
     }
 
-    /// The most memory of all parts together.
+    /// Maximum memory of all parts together.
     pub(crate) fn total(&self) -> u64 {
         let overlay = self.overlay.saturating_mul(OVERLAY_TIMES);
         [
@@ -195,7 +193,7 @@ impl Memory {
         .fold(overlay.saturating_add(self.fixed), u64::saturating_add)
     }
 
-    /// Largest number of connections.
+    /// Maximum number of connections.
     pub(crate) fn connections(&self) -> u32 {
         u32::try_from(self.connections / self.connection).unwrap_or(u32::MAX)
     }
@@ -210,7 +208,7 @@ impl Memory {
         options.overlay_memory = size(self.overlay);
     }
 
-    /// Bytes for HTTP requests and answers.
+    /// Bytes for HTTP requests and responses.
     pub(crate) fn request(&self) -> usize {
         size(self.request)
     }
@@ -220,7 +218,7 @@ impl Memory {
         size(self.redis)
     }
 
-    /// Logs how the memory is divided, and warns if the process can have only `available` bytes, which are less.
+    /// Logs how the memory is divided, and warns if it exceeds the `available` bytes.
     pub(crate) fn log(&self, available: Option<u64>) {
         let mib = |bytes: u64| bytes / MIB;
         if let Some(available) =
@@ -255,8 +253,8 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes of a unit when the parts that are not given share what is left of `whole` without `fixed`. The overlay, which is
-/// the sixth, counts four times.
+/// Bytes of a unit when the parts without a setting share the rest of `whole`. The overlay, the sixth part, counts
+/// [`OVERLAY_TIMES`] times.
 fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow::Result<u64> {
     let (mut taken, mut units) = (fixed, 0);
     for (place, (share, given)) in parts.iter().enumerate() {
@@ -277,7 +275,7 @@ fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow:
     })
 }
 
-/// A size as it may be set.
+/// Formats a size like a setting.
 fn shown(bytes: u64) -> String {
     match bytes % MIB {
         0 => format!("{}MiB", bytes / MIB),
@@ -337,7 +335,7 @@ mod tests {
                 assert!(given.timeline.is_none() || memory.timeline == 100 * MIB);
             }
         }
-        // Set one by one, without `--memory`, they have no upper bound.
+        // Single settings, without `--memory`, have no upper bound.
         let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() }, None);
         assert_eq!(large.unwrap().post, 384 * MIB);
     }
@@ -350,12 +348,12 @@ mod tests {
             let total = memory.total() / MIB;
             assert!(total <= most && total + 2 > most, "{has}: {total}");
         }
-        // A server needs some, whatever there is.
+        // A server needs a minimum, even on the smallest machine.
         for has in [0, 1, 512, 1_024] {
             let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
             assert_eq!(memory.total().div_ceil(MIB), 864);
         }
-        // What is set is set.
+        // Explicit settings are kept.
         let large = Given { timeline: mib(9_000), ..Given::default() };
         let memory = Memory::divide(None, &large, available(1_024)).unwrap();
         assert_eq!((memory.timeline, memory.post), (9_000 * MIB, 12 * UNIT_MIN));
@@ -388,7 +386,7 @@ mod tests {
         check(1_000, &large, "2816MiB");
         // Archiving takes 132 MiB more.
         check(995, &Given { archive: true, ..Given::default() }, "996MiB");
-        // So many as the help of --media-max says.
+        // As many MiB as the help of --media-max says.
         let pictures = Given { pictures: true, ..Given::default() };
         check(992, &pictures, "993MiB");
         assert_eq!(PICTURES.div_ceil(MIB), 129);

@@ -22,8 +22,8 @@ pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
 pub(crate) use verify::Verify;
 
-/// The data directory of a command that has other sources as well. One that an option or argument names, `other`,
-/// contradicts `--data`, and overrides `ROOST_DATA`.
+/// Data directory of a command that has other sources as well. Another source, `other`, conflicts with `--data` and
+/// overrides `ROOST_DATA`.
 fn data_unless(data: Option<PathBuf>, other: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
     let variable = std::env::var_os("ROOST_DATA").map(PathBuf::from);
     match (data, other) {
@@ -33,7 +33,7 @@ fn data_unless(data: Option<PathBuf>, other: Option<&str>) -> anyhow::Result<Opt
     }
 }
 
-/// A time in milliseconds since 1970 as text, in UTC.
+/// Formats a time in milliseconds since 1970, in UTC.
 fn time(ms: u64) -> String {
     let time = i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     time.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string())

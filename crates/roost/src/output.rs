@@ -1,9 +1,9 @@
 //! Standard output and standard error: lines of commands, banners of the server, and lines of its log.
 //!
-//! A command writes its result to standard output and goes on if nobody reads it any longer: the exit code is that of
-//! what it did. A result that cannot be written for another reason, such as a full disk, is an error at the end. A
-//! server writes banners and its log as well as it can: **Invariant:** neither a full disk nor a closed pipe nor a
-//! reader that has stopped ends the server, and a reader delays it by at most [`PATIENCE`] each time it stops.
+//! A command writes its result to standard output and continues if the reader has closed it: the exit code reports the
+//! command's work. Any other failure to write, such as a full disk, is an error at the end. A server writes banners and
+//! its log as best effort. **Invariant:** neither a full disk nor a closed pipe nor a reader that has stopped ends the
+//! server, and a reader delays it by at most [`PATIENCE`] each time it stops.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -18,22 +18,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 macro_rules! out {
     ($($line:tt)*) => { $crate::output::line(format_args!($($line)*)) };
 }
-/// Writes a line about the work of a command to standard error, if it can be written.
+/// Writes a line about the work of a command to standard error; ignores failures.
 macro_rules! note {
     ($($line:tt)*) => { $crate::output::note_line(format_args!($($line)*)) };
 }
-/// Writes a line of the server to standard output, if it can be written.
+/// Writes a line of the server to standard output; ignores failures.
 macro_rules! banner {
     ($($line:tt)*) => { $crate::output::banner_line(format_args!($($line)*)) };
 }
 pub(crate) use {banner, note, out};
 
-/// Longest wait for a reader of banners or of the log. Lines are dropped from then on until it reads again.
+/// Longest wait for a reader of banners or of the log. Then lines are dropped until it reads again.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// Bytes that a pipe takes without blocking once it is writable (`PIPE_BUF` of Linux).
 const PIECE_BYTES: usize = 4 << 10;
 
-/// Why standard output did not take a result.
+/// First failure to write a result to standard output.
 static FAILED: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Standard output for the result of a command, as a [`Write`] that never fails: see [`finish`].
@@ -58,17 +58,17 @@ fn keep_failure(write: impl FnOnce(&mut io::StdoutLock<'_>) -> io::Result<()>) {
     }
 }
 
-/// See [`out!`].
+/// Implementation of [`out!`].
 pub(crate) fn line(line: fmt::Arguments<'_>) {
     let _infallible = writeln!(Stdout, "{line}");
 }
 
-/// See [`note!`].
+/// Implementation of [`note!`].
 pub(crate) fn note_line(line: fmt::Arguments<'_>) {
     let _unread = writeln!(io::stderr(), "{line}");
 }
 
-/// Whether writing more of a result is in vain.
+/// Whether writing more of a result is useless.
 pub(crate) fn is_closed() -> bool {
     lock(&FAILED).is_some()
 }
@@ -76,7 +76,7 @@ pub(crate) fn is_closed() -> bool {
 /// Ends the result of a command.
 ///
 /// # Errors
-/// If standard output did not take all of it, unless its reader has closed the pipe.
+/// If a part of it could not be written, unless the reader has closed the pipe.
 pub(crate) fn finish() -> anyhow::Result<()> {
     let _infallible = Stdout.flush();
     match lock(&FAILED).take() {
@@ -87,14 +87,14 @@ pub(crate) fn finish() -> anyhow::Result<()> {
     }
 }
 
-/// Writes a secret that cannot be shown again to standard output. It is written before it takes effect, so that no
-/// secret is in effect that nobody has.
+/// Writes a secret that cannot be shown again to standard output. To be called before the secret takes effect, so that
+/// no active secret is unknown to the user.
 ///
 /// # Errors
-/// If standard output does not take it, or drops what it takes.
+/// If standard output cannot be written or is `/dev/null`.
 pub(crate) fn secret(secret: &str) -> anyhow::Result<()> {
     let write = || -> io::Result<()> {
-        // A closed descriptor is opened as this device before `main`.
+        // The runtime opens a closed descriptor as this device before `main`.
         if is_null(&io::stdout())? {
             return Err(io::Error::other("it is closed or /dev/null"));
         }
@@ -113,7 +113,7 @@ fn is_null(out: &impl AsFd) -> io::Result<bool> {
     Ok(is_device && null.is_ok_and(|null| null.rdev() == out.st_rdev))
 }
 
-/// A stream that a server writes to as well as it can.
+/// Stream that drops lines instead of blocking or failing.
 pub(crate) struct BestEffort {
     state: Mutex<State>,
     is_log: bool,
@@ -121,11 +121,11 @@ pub(crate) struct BestEffort {
 
 #[derive(Default)]
 struct State {
-    /// The reader did not read for [`PATIENCE`].
+    /// Whether the reader did not read for [`PATIENCE`].
     is_stuck: bool,
-    /// A part of the last line was dropped.
+    /// Whether a part of the last line was dropped.
     is_cut: bool,
-    /// Lines that were dropped since the last one that was written.
+    /// Number of lines dropped since the last one that was written.
     dropped: u64,
 }
 
@@ -133,7 +133,7 @@ static BANNERS: BestEffort = BestEffort::new(false);
 /// Standard error, for the lines of the log.
 pub(crate) static LOG: BestEffort = BestEffort::new(true);
 
-/// See [`banner!`].
+/// Implementation of [`banner!`].
 pub(crate) fn banner_line(line: fmt::Arguments<'_>) {
     BANNERS.write(format!("{line}\n").as_bytes());
 }
@@ -161,7 +161,7 @@ impl BestEffort {
 }
 
 impl State {
-    /// Returns whether all of the line was written.
+    /// Writes a line; returns whether all of it was written.
     fn write(&mut self, to: &impl AsFd, line: &[u8]) -> bool {
         let mut rest = line;
         if self.is_cut {
@@ -183,14 +183,14 @@ impl State {
         true
     }
 
-    /// Writes at most [`PIECE_BYTES`]; none on any error.
+    /// Writes at most [`PIECE_BYTES`]; `None` on any error.
     fn write_some(&mut self, to: &impl AsFd, piece: &[u8]) -> Option<usize> {
         let patience = if self.is_stuck { Duration::ZERO } else { PATIENCE };
         let patience = Timespec::try_from(patience).ok()?;
         let mut ready = [PollFd::new(to, PollFlags::OUT)];
         let is_ready = match poll(&mut ready, Some(&patience)) {
             Ok(count) => count > 0,
-            // A signal: it is tried with the next line.
+            // Interrupted by a signal: the next line tries again.
             Err(_) => return None,
         };
         self.is_stuck = !is_ready;
@@ -201,7 +201,7 @@ impl State {
     }
 }
 
-/// The line about lines that are missing in the log.
+/// Formats the line about dropped lines of the log.
 fn about_dropped(dropped: u64, is_text: bool) -> String {
     let what = format!("{dropped} lines of the log were dropped: they could not be written");
     if is_text {
@@ -227,7 +227,7 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut state = State::default();
         assert!(state.write(&writer, b"first\n"));
-        // Longer than any pipe.
+        // Longer than the buffer of any pipe.
         let long = vec![b'x'; 2 << 20];
         assert!(!state.write(&writer, &long), "nobody reads it");
         assert!(state.is_stuck && state.is_cut);

@@ -1,4 +1,4 @@
-//! The options of a population, for every command that generates one.
+//! Options of a population, for every command that generates one.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use sim::population::{Making, PEOPLE_MAX};
 
 use crate::exit::Exit;
 
-/// The settings of a population.
+/// Settings of a population.
 #[derive(Args)]
 #[command(next_help_heading = "Users")]
 pub(crate) struct People {
@@ -24,16 +24,16 @@ pub(crate) struct People {
     /// [default: 0.12]
     #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
     clustering: Option<f64>,
-    /// Take users and follows (or friendships) from an edge list: two numbers per line, mutual
+    /// Read users and follows (or friendships) from an edge list: two numbers per line, mutual
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub(crate) graph: Option<PathBuf>,
 }
 
 impl People {
-    /// The parameters of the population.
+    /// Parameters of the population.
     ///
     /// # Errors
-    /// If no population has them.
+    /// If no population can have them.
     pub(crate) fn making(&self) -> anyhow::Result<Making> {
         let usual = Making::of(self.users, self.seed);
         let making = Making {

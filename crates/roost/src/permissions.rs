@@ -7,17 +7,17 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::umask;
 
-/// Permissions that others than the owner must not have.
+/// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// From now on this process makes files that only their owner may use, whatever library makes them.
+/// Makes files of this process private to their owner from now on, including those created by libraries.
 pub(crate) fn keep_new_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Warns if others may enter the data directory.
+/// Warns if other users may enter the data directory.
 pub(crate) fn warn_of_readable_files(data: &Path) {
-    // Nothing below a private directory can be reached.
+    // A private directory protects everything below it.
     match fs::metadata(data) {
         Ok(metadata) if metadata.permissions().mode() & OTHERS == 0 => {}
         Ok(_) => tracing::warn!(

@@ -15,14 +15,14 @@ use crate::people::People;
 
 /// Generate a population and write it as NDJSON: the users, each with the users they follow.
 ///
-/// It is the population of `roost simulate` with the same --users and --seed, with the same handles and
-/// names. The distributions of followers and of followed users come from measured statistics of a large
-/// network; the deviation from them is printed to standard error. Every line is a JSON object:
+/// It is the population of `roost simulate` with the same --users and --seed, with the same handles and names. The
+/// distributions of followers and of followed users come from measured statistics of a large network; the deviation
+/// from them is printed to standard error. Every line is a JSON object:
 ///
 /// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
 ///
-/// Ids start at 0 and ascend, as do those in "following". The same options give the same bytes. A
-/// million users take about a minute, 1.1 GB of memory and 1.0 GB of output.
+/// Ids start at 0 and ascend, as do those in "following". The same options give the same bytes. A million users take
+/// about a minute, 1.1 GB of memory and 1.0 GB of output.
 #[derive(Args)]
 pub(crate) struct Population {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(crate) struct Population {
 /// Interval at which progress is printed.
 const PROGRESS_EVERY: Duration = Duration::from_secs(3);
 
-/// One line of the output.
+/// Line of the output.
 #[derive(Serialize)]
 struct User<'a> {
     id: u32,
@@ -50,7 +50,7 @@ struct User<'a> {
     following: &'a [u32],
 }
 
-/// One line for an import: see docs/import.md.
+/// Line for `roost import`: see docs/import.md.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ImportLine<'a> {
@@ -72,7 +72,7 @@ impl Population {
         }
     }
 
-    /// Makes or reads the population, and prints a summary of it.
+    /// Generates or reads the population, and prints a summary.
     fn make(&self) -> anyhow::Result<sim::Population> {
         let making = self.people.making()?;
         let start = Instant::now();
@@ -91,7 +91,7 @@ impl Population {
         Ok(population)
     }
 
-    /// A file that cannot be written is reported before the users are made.
+    /// Opens the file first, so that an unwritable one is reported before the work.
     fn write_file(&self, path: &Path) -> anyhow::Result<()> {
         let out = OutputFile::open(path, true)?;
         let written = self.write(&self.make()?, out.file());

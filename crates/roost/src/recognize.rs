@@ -11,13 +11,12 @@ use knn::{Bits, K, Samples};
 
 /// Recognize drawings in files with the built-in samples of digits.
 ///
-/// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024
-/// digits 0 and 1 (32 rows of 32 pixels, 1 for ink), or of 256 hexadecimal digits. Prints the label,
-/// the number of nearest samples that have it, and the normalized drawing. A file that cannot be read
-/// is reported, and the others are recognized.
+/// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024 digits 0 and 1 (32
+/// rows of 32 pixels, 1 for ink), or of 256 hexadecimal digits. Prints the label, the number of nearest samples with
+/// that label, and the normalized drawing. An unreadable file is reported, and the others are recognized.
 #[derive(Args)]
 pub(crate) struct Recognize {
-    /// Images or texts
+    /// Images or text files
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Number of nearest samples that vote

@@ -1,7 +1,8 @@
-//! What a running server reads again without a restart: at SIGHUP its application keys, its certificate and the level
-//! of its log, and its keys also when `roost key` has changed them.
+//! Reloading of a running server: SIGHUP reloads its application keys, its certificate and the log level; `roost key`
+//! reloads the keys.
 //!
-//! **Invariant:** what cannot be read or used changes nothing, and no signal but SIGTERM and SIGINT ends the server.
+//! **Invariant:** unreadable or unusable input changes nothing, and no signal except SIGTERM and SIGINT ends the
+//! server.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,30 +14,30 @@ use crate::key::ServerKeys;
 use crate::logging;
 use crate::settings::Settings;
 
-/// Takes the signals that would end the process by default, but are none to stop. SIGUSR1 and SIGUSR2 have no effect
-/// then. The returned one is SIGHUP.
+/// Handles the signals that end a process by default but must not stop the server. SIGUSR1 and SIGUSR2 have no effect.
+/// Returns SIGHUP.
 ///
 /// # Errors
-/// The operating system reports one.
+/// That of the operating system.
 pub(crate) fn take_signals() -> std::io::Result<Signal> {
-    // The process keeps a handler although nobody waits for it.
+    // The process keeps the handler after the stream is dropped.
     drop(signal(SignalKind::user_defined1())?);
     drop(signal(SignalKind::user_defined2())?);
     signal(SignalKind::hangup())
 }
 
-/// The sources of what is read again.
+/// Sources of the reloaded state.
 pub(crate) struct Reload {
-    /// None in open mode.
+    /// `None` in open mode.
     pub(crate) keys: Option<Arc<ServerKeys>>,
-    /// Wakes who follows the certificate.
+    /// Wakes the task that follows the certificate.
     pub(crate) certificate: Arc<Notify>,
-    /// The configuration file if it can have the level of the log: a flag and a variable come before it.
+    /// Configuration file, if it decides the log level: an option and a variable override it.
     pub(crate) config: Option<PathBuf>,
 }
 
 impl Reload {
-    /// Reads everything again at each SIGHUP, for as long as the server runs.
+    /// Reloads everything at each SIGHUP, for as long as the server runs.
     pub(crate) async fn follow(self: Arc<Self>, mut hang_up: Signal) {
         while hang_up.recv().await.is_some() {
             tracing::info!(
@@ -52,7 +53,7 @@ impl Reload {
         }
     }
 
-    /// Accepts the keys that are stored now.
+    /// Reloads the stored keys.
     pub(crate) async fn keys(&self) {
         if let Some(keys) = self.keys.clone() {
             drop(tokio::task::spawn_blocking(move || keys.look().is_ok()).await);

@@ -1,4 +1,4 @@
-//! A server in a separate process, for simulations: the measured binary is the one that users run.
+//! Server in a separate process, for simulations: the measured binary is the one that users run.
 
 use std::fs::Permissions;
 use std::net::SocketAddr;
@@ -10,50 +10,50 @@ use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-/// Why a server is started.
+/// Reason why a server is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// For users of the demo.
+    /// Demo for its users.
     Demo,
-    /// To be driven and measured by this process.
+    /// Server that this process loads and measures.
     Simulation {
-        /// Whether a dashboard is on the terminal, so that nothing else may be written to it.
+        /// Whether a dashboard owns the terminal, to which nothing else may be written.
         drawn: bool,
     },
 }
 
-/// The `nice` value of a server that is driven. The load generator represents other machines: without
-/// idle processor time it would otherwise be late, and its delay would count as the server's.
+/// `nice` value of a measured server. The load generator represents other machines: without idle processor time it
+/// would otherwise be late, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
-/// A `roost serve` in open mode on a temporary directory. Ends when dropped.
+/// A `roost serve` in open mode on a temporary directory. Ends on drop.
 pub(crate) struct RunningServer {
-    /// The address of HTTP.
+    /// Address for HTTP.
     pub(crate) address: SocketAddr,
-    /// The address for Redis clients, if any.
+    /// Address for Redis clients, if any.
     pub(crate) redis: Option<SocketAddr>,
     _child: Child,
-    /// Its data directory, removed on drop.
+    /// Data directory, removed on drop.
     data: tempfile::TempDir,
 }
 
 impl RunningServer {
-    /// Its data directory.
+    /// Data directory of the server.
     pub(crate) fn data(&self) -> &Path {
         self.data.path()
     }
 
-    /// Starts one on `listen`, and for Redis clients on `redis`, and waits until it serves. Unless
-    /// `ROOST_LOG` says otherwise it logs warnings to our standard error output.
+    /// Starts a server on `listen`, and for Redis clients on `redis`, and waits until it serves. Unless `ROOST_LOG` is
+    /// set, it logs warnings to this process's standard error.
     ///
     /// # Errors
-    /// If it cannot be started or does not say where it listens.
+    /// If it cannot be started or does not print its addresses.
     pub(crate) async fn start(
         listen: SocketAddr,
         redis: Option<SocketAddr>,
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
-        // Closed to other users of the machine, as the server asks for.
+        // Private permissions: otherwise the server warns.
         let data = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
         let data = data.context("no temporary directory")?;
         let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
@@ -87,7 +87,7 @@ impl RunningServer {
     }
 }
 
-/// This program, at a lower priority if it is driven and the system has `nice`.
+/// Command for this program, at a lower priority if it is measured and the system has `nice`.
 fn command(purpose: Purpose) -> anyhow::Result<Command> {
     let program = std::env::current_exe()?;
     let paths = std::env::var_os("PATH").unwrap_or_default();

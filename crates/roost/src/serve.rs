@@ -38,14 +38,14 @@ use crate::{
     unencrypted,
 };
 
-/// The heading of options that are no settings.
+/// Heading of options that are not settings.
 const START: &str = "Start";
 
-/// Largest number of concurrent reads, of all protocols, that may wait for a disk. 16 times as many may be
-/// queued; beyond that requests get a temporary error.
+/// Maximum number of concurrent blocking reads, of all protocols. 16 times as many may be queued; further requests get
+/// a temporary error.
 const READS_MAX: usize = 64;
 
-/// Shortest time until an erasure ends, in intervals of the archive: it begins after half of the time, and the log is
+/// Minimum of the erasure time, in intervals of the archive: an erasure begins after half of the time, and the log is
 /// cut when the archive has it.
 const ERASE_INTERVALS: u32 = 4;
 
@@ -53,14 +53,14 @@ const ERASE_INTERVALS: u32 = 4;
 ///
 /// By default it serves http://127.0.0.1:8998 from ./roost-data, and https if it has a certificate. The first start
 /// creates an application key and prints the path of the file that contains it; `roost key` creates and revokes keys.
-/// Every request needs `Authorization: Bearer KEY`. A key in the environment variable ROOST_KEY is accepted as well, with
-/// all scopes, and is not stored.
+/// Every request needs `Authorization: Bearer KEY`. The server also accepts a key in the environment variable
+/// ROOST_KEY, with all scopes, without storing it.
 ///
-/// An option overrides its environment variable, which overrides the configuration file (the same names, for
-/// example `fsync-interval = "1s"`), which overrides the default. `--check` prints what is in effect.
+/// An option overrides its environment variable, which overrides the configuration file (the same names, for example
+/// `fsync-interval = "1s"`), which overrides the default. `--check` prints the effective settings.
 ///
-/// SIGTERM and SIGINT stop the server. SIGHUP makes it read application keys, its certificate, and `log-level` of the
-/// configuration file again. SIGUSR1 and SIGUSR2 have no effect.
+/// SIGTERM and SIGINT stop the server. SIGHUP reloads application keys, the certificate, and `log-level` of the
+/// configuration file. SIGUSR1 and SIGUSR2 have no effect.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Configuration file in TOML [default: none]
@@ -68,7 +68,7 @@ pub(crate) struct Serve {
     config: Option<PathBuf>,
     /// Check the settings, print each with its source, and exit
     ///
-    /// Starts nothing and makes no file. The exit code is 2 if a setting, or a file that one names, is wrong. Only a
+    /// Starts nothing and creates no file. The exit code is 2 if a setting, or a file that one names, is wrong. Only a
     /// start shows whether the data directory and the archive can be opened, the addresses are free, and the NATS
     /// servers answer.
     #[arg(long, help_heading = START)]
@@ -81,7 +81,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Runs it; `line` has where its options are from.
+    /// Runs the server until it is stopped. `line` has the sources of its options.
     ///
     /// # Errors
     /// If a setting is wrong, or the server cannot be started.
@@ -100,7 +100,7 @@ impl Serve {
         let Checked { open, log, memory, connections_max, https, about, key } = checked;
         memory.log(available);
         permissions::keep_new_files_private();
-        // From here on a signal to stop takes effect at once.
+        // From here on a stop signal takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
         let (listener, redis) = listeners(settings.listen(), settings.redis_listen).await?;
         let mut listener = Listener::new(listener, https.as_ref().map(Https::tls));
@@ -127,7 +127,7 @@ impl Serve {
             https.store()?;
             tokio::spawn(https.follow(Arc::clone(&reload.certificate)));
         }
-        // Nothing can fail after this point, so a failed start leaves no unread key.
+        // Nothing can fail after this point, so a failed start creates no key.
         reload.keys.as_ref().map_or(Ok(()), follow_keys)?;
         let accounts = serve_accounts(&options.data, &node, reload.keys.clone());
         tokio::spawn(reload.follow(hang_up));
@@ -152,20 +152,20 @@ impl Serve {
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");
-        // Dropping the store would wait for a compaction under way, which the next start does
-        // without: everything is durable already.
+        // Dropping the store would wait for a running compaction, which the next start does not need: everything is
+        // durable already.
         std::process::exit(0)
     }
 }
 
-/// Starts logging. Takes the signals that are none to stop, and returns SIGHUP.
+/// Starts logging. Handles the signals that must not stop the server, and returns SIGHUP.
 fn start_logging(settings: &Settings) -> anyhow::Result<Signal> {
     let level = settings.log_level.as_deref().unwrap_or(logging::LEVEL);
     logging::start(settings.log_format.unwrap_or_default(), level).map_err(Exit::setting)?;
     Ok(reload::take_signals()?)
 }
 
-/// Prints where the first key is, if there was none, and follows the stored keys from now on.
+/// Prints the path of the first key if it is new, and follows the stored keys from now on.
 fn follow_keys(keys: &Arc<ServerKeys>) -> anyhow::Result<()> {
     if let Some(path) = keys.make_first()? {
         let path = path.display();
@@ -179,18 +179,18 @@ fn follow_keys(keys: &Arc<ServerKeys>) -> anyhow::Result<()> {
 struct Checked {
     /// Whether no key is required.
     open: bool,
-    /// The log of the cluster.
+    /// Log of the cluster, if any.
     log: Option<JetLogOptions>,
     memory: Memory,
     connections_max: u32,
     https: Option<Https>,
     about: About,
-    /// The key of the environment.
+    /// Key of the environment, if any.
     key: Option<KeyHash>,
 }
 
 impl Checked {
-    /// Checks the settings, and the files that they name. Makes nothing.
+    /// Checks the settings and the files that they name. Creates nothing.
     fn of(settings: &Settings, available: Option<u64>) -> anyhow::Result<Self> {
         let memory = settings.memory(available)?;
         check_erasure(&settings.node_options(&memory))?;
@@ -235,7 +235,7 @@ fn register(registry: &mut Registry, accounts: &mastodon::Metrics, https: Option
     );
 }
 
-/// Takes requests of `roost account`.
+/// Accepts requests of `roost account` in a background task.
 fn serve_accounts(
     data: &Path,
     node: &Node,
@@ -251,7 +251,7 @@ fn serve_accounts(
     }
 }
 
-/// Ends a task, with what it owns.
+/// Aborts a task and waits until everything that it owns is dropped.
 async fn end(task: Option<JoinHandle<()>>) {
     if let Some(task) = task {
         task.abort();
@@ -277,10 +277,10 @@ fn is_open(settings: &Settings) -> anyhow::Result<bool> {
     Ok(open)
 }
 
-/// Checks that erased texts can leave the log in time: what an archive lacks stays in it.
+/// Checks that erased texts leave the log in time, which keeps all changes that the archive lacks.
 ///
 /// # Errors
-/// If they cannot.
+/// If `--erase-within` is too short for the interval of the archive.
 fn check_erasure(options: &NodeOptions) -> anyhow::Result<()> {
     let interval = options.archive.as_ref().map_or(Duration::ZERO, |archive| archive.interval);
     anyhow::ensure!(
@@ -292,7 +292,7 @@ fn check_erasure(options: &NodeOptions) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The certificate, if https is served.
+/// Certificate, if https is served.
 fn https(settings: &Settings) -> anyhow::Result<Option<Https>> {
     let source = Source::of(settings)?;
     if source.is_some()
@@ -305,7 +305,7 @@ fn https(settings: &Settings) -> anyhow::Result<Option<Https>> {
     source.map(|source| Https::open(source, Timestamp::now())).transpose()
 }
 
-/// Number of connections that memory and descriptors allow, or the number that is set.
+/// Number of connections that is set, or that memory and descriptors allow.
 fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> {
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
@@ -318,7 +318,7 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     )
 }
 
-/// Options of both servers. They share one pool of reads.
+/// Options common to both servers, which share one pool of reads.
 fn server_options(
     settings: &Settings,
     memory: &Memory,
@@ -351,14 +351,14 @@ fn server_options(
     (api, redis)
 }
 
-/// Serves the Mastodon API beside roost's own, which knows its sessions and its domain.
+/// Adds the Mastodon API to roost's own, which learns its sessions and its domain.
 fn add_mastodon(api: &mut ApiOptions, node: &Node, mastodon: MastodonOptions) {
     mastodon.domain().clone_into(&mut api.domain);
     let (beside, sessions) = mastodon::router(node.clone(), mastodon);
     (api.beside, api.sessions) = (Some(beside), Some(sessions));
 }
 
-/// Opens the node; `log` is that of its cluster, if it is one of a cluster.
+/// Opens the node. `log` is the log of its cluster, if any.
 async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::Result<Node> {
     let data = options.data.display().to_string();
     let is_member = log.is_some();
@@ -385,7 +385,7 @@ async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::
     })
 }
 
-/// Ends a start after a signal to stop. Log and store are as after a crash; the next start recovers them.
+/// Ends the process during a start, after a stop signal. The next start recovers log and store as after a crash.
 fn end_start() -> ! {
     tracing::info!("stopped during the start");
     std::process::exit(0)
@@ -426,8 +426,8 @@ async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     if may_not { listener.map_err(Exit::setting) } else { listener }
 }
 
-/// A channel that changes with each SIGTERM, SIGINT and SIGHUP, which do not end the process: for a program that must
-/// end its children first.
+/// Returns a channel that changes with each SIGTERM, SIGINT and SIGHUP, which no longer end the process: for a program
+/// that must end its children first.
 pub(crate) fn stop_signals() -> anyhow::Result<watch::Receiver<bool>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -70,7 +70,7 @@ impl Simulate {
         self.verdict(&summary)
     }
 
-    /// An error if the run has faults, missed objectives or failed requests.
+    /// Returns an error if the run has faults, missed objectives or failed requests.
     fn verdict(&self, summary: &Summary) -> anyhow::Result<()> {
         let faults = summary.correctness.as_ref().map_or(0, Correctness::faults);
         if faults > 0 {
@@ -99,7 +99,7 @@ impl Simulate {
         !self.plain && !self.find_capacity && io::stdout().is_terminal()
     }
 
-    /// The progress display.
+    /// Creates the progress display.
     fn shown(&self, stop: watch::Sender<bool>) -> Box<dyn Watcher> {
         if self.has_dashboard() {
             Box::new(Dashboard::new(stop))
@@ -126,14 +126,14 @@ impl Simulate {
     }
 }
 
-/// The command as it would be typed.
+/// Command line as a user would type it.
 fn command_line() -> String {
     let arguments = std::env::args_os().skip(1);
     let quoted = arguments.map(|argument| quoted(&argument.to_string_lossy()));
     std::iter::once("roost".to_owned()).chain(quoted).collect::<Vec<_>>().join(" ")
 }
 
-/// An argument, quoted for a shell.
+/// Quotes an argument for a shell.
 fn quoted(argument: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_=./:,%@+".contains(letter);
     if !argument.is_empty() && argument.chars().all(is_plain) {
@@ -142,7 +142,7 @@ fn quoted(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
-/// Turns true at the first SIGINT or SIGTERM, and when it is sent.
+/// Returns a channel that becomes true at the first SIGINT or SIGTERM, or when the sender sets it.
 pub(crate) fn cancelled_by_signal() -> anyhow::Result<(watch::Sender<bool>, watch::Receiver<bool>)>
 {
     let (cancel, cancelled) = watch::channel(false);

@@ -1,8 +1,8 @@
 //! Replies to clients while the node opens: that the process is alive, and the progress of the start.
 //!
-//! Only the first line of a request is used, so there are no routes and no keys. A connection gets one reply
-//! and is closed. **Invariant:** there are at most [`CONNECTIONS_MAX`] connections, the newest ones, each for
-//! at most [`PATIENCE`] and with [`HEAD_BYTES_MAX`] bytes; the start itself waits for none of them.
+//! Only the first line of a request is used, so there are no routes and no keys. A connection gets one reply and is
+//! closed. **Invariant:** there are at most [`CONNECTIONS_MAX`] connections, the newest ones, each for at most
+//! [`PATIENCE`] and with [`HEAD_BYTES_MAX`] bytes; the start never waits for them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,23 +17,23 @@ use tokio::time::timeout;
 
 use crate::service;
 
-/// Most connections at a time; a new one replaces the oldest.
+/// Maximum number of connections; a new one replaces the oldest.
 const CONNECTIONS_MAX: usize = 64;
-/// Longest time for one of them.
+/// Longest time of a connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest head of a request that is read before it is answered.
+/// Largest part of a request's head that is read before the reply, in bytes.
 const HEAD_BYTES_MAX: usize = 8 << 10;
-/// Time between lines of the log about the progress.
+/// Interval between log lines about the progress.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
-/// The protocol of a connection.
+/// Protocol of a connection.
 #[derive(Clone, Copy, PartialEq)]
 enum Protocol {
     Http,
     Redis,
 }
 
-/// Replies to the clients of both listeners, and logs the progress, until it is dropped.
+/// Replies to the clients of both listeners, and logs the progress, until the future is dropped.
 pub(crate) async fn answer(
     http: &mut Listener,
     redis: Option<&TcpListener>,
@@ -72,7 +72,7 @@ async fn accept_redis(redis: Option<&TcpListener>) -> TcpStream {
     }
 }
 
-/// A client that is gone or too slow gets no reply.
+/// Replies within [`PATIENCE`]; a client that is gone or too slow gets no reply.
 async fn reply_in_time<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     protocol: Protocol,
@@ -102,13 +102,13 @@ async fn reply<S: AsyncRead + AsyncWrite + Unpin>(
     };
     socket.write_all(response.as_bytes()).await?;
     socket.shutdown().await?;
-    // With bytes unread the operating system would reset the connection, and the answer could be lost.
+    // With unread bytes the operating system would reset the connection, and the reply could be lost.
     let mut rest = [0; 1 << 10];
     while socket.read(&mut rest).await? > 0 {}
     Ok(())
 }
 
-/// The response to a request with this head: only `/healthz` succeeds.
+/// Response to a request with this head: only `/healthz` succeeds.
 fn http_response(head: &[u8], progress: &OpenProgress) -> String {
     let path = head.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
     let (status, more, body) = if path == b"/healthz" {

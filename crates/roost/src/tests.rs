@@ -6,7 +6,7 @@ use clap::{Arg, Command};
 
 use super::command_line;
 
-/// All commands that are shown, each with its name as it is typed.
+/// All visible commands, each with its name as it is typed.
 fn commands() -> Vec<(String, Command)> {
     fn add(name: &str, command: &Command, all: &mut Vec<(String, Command)>) {
         all.push((name.to_owned(), command.clone()));
@@ -60,7 +60,7 @@ fn every_command_and_every_option_has_a_help_text_and_a_name_for_its_value() {
         let help = option.get_help().map(ToString::to_string);
         assert!(is_help(help.clone()), "{command} --{name}: {help:?}");
         if let Some(value) = value_name(option) {
-            // clap's own name of a value is the option's.
+            // clap's default name of a value is the option's name.
             let is_own = option.get_possible_values().is_empty();
             let usual = name.replace('-', "_").to_uppercase();
             assert!(!value.is_empty() && (!is_own || value != usual), "{command} --{name} {value}");
@@ -78,7 +78,7 @@ fn a_command_with_many_options_has_them_under_headings() {
         let without = options.iter().filter(|option| option.get_help_heading().is_none());
         let without: Vec<_> = without.map(|option| option.get_long()).collect();
         assert!(options.len() <= 10 || without.is_empty(), "{name}: {without:?}");
-        // Options of one heading follow each other.
+        // Options under one heading are contiguous.
         let mut headings: Vec<_> = options.iter().map(|option| option.get_help_heading()).collect();
         headings.dedup();
         let different: BTreeSet<_> = headings.iter().collect();
@@ -121,7 +121,7 @@ fn what_is_the_same_has_the_same_name_in_every_command() {
         if is_data {
             assert_eq!(option.get_env().unwrap(), "ROOST_DATA", "{command}");
             let default = option.get_default_values().first().map(|value| value.to_string_lossy());
-            // A running server is the usual source of these two.
+            // The usual source of these two is a running server.
             let is_given = default.as_deref() == Some("./roost-data")
                 || help.ends_with("[default: ./roost-data]")
                 || ["roost backup", "roost export"].contains(&command);
@@ -132,7 +132,7 @@ fn what_is_the_same_has_the_same_name_in_every_command() {
             || help.starts_with("Data directory to") && command == "roost repair";
         assert_eq!(is_output, name == "out", "{command} --{name}: {help}");
         assert!(!["target", "from", "log", "to-file"].contains(&name), "{command} --{name}");
-        // The unit of a time is a part of its value.
+        // A time's value includes its unit.
         let is_time = ["SECS", "SECONDS", "DAYS", "MS", "MINUTES", "HOURS"].contains(&&*value);
         assert!(!is_time && !help.contains("in seconds"), "{command} --{name} {value}");
     });

@@ -1,7 +1,7 @@
-//! The certificate of `roost serve`: of two files, or made by the server itself.
+//! Certificate of `roost serve`: read from two files, or self-signed.
 //!
-//! A running server checks once per second whether its certificate must be replaced, as it does for application keys.
-//! **Invariant:** a certificate that cannot be served changes nothing: the one before it stays.
+//! A running server checks once per second whether its certificate must be replaced, like its application keys.
+//! **Invariant:** a new certificate that cannot be served is ignored: the old one stays.
 
 mod self_signed;
 
@@ -25,52 +25,52 @@ use crate::settings::Settings;
 
 /// Interval at which a running server checks its certificate.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Longest PEM file.
+/// Longest PEM file, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// A certificate of files that is valid for less than this, or for less than a third of its lifetime, is logged: its
+/// Remaining validity at which a certificate from files is logged, or a third of its lifetime if that is less: its
 /// renewal has failed.
 const WARN_BEFORE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Interval at which the log repeats that the certificate has expired.
 const EXPIRED_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// Interval at which a certificate that could not be served is tried again: its cause may lie outside of its files.
+/// Interval at which a failed replacement is retried: its cause may lie outside of the files.
 const RETRY_EVERY: SignedDuration = SignedDuration::from_secs(60);
-/// Interval at which the log repeats why.
+/// Interval at which the log repeats the cause.
 const FAILED_EVERY: SignedDuration = SignedDuration::from_hours(24);
 
-/// Where the certificate is from.
+/// Source of the certificate.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Source {
     /// PEM files that an operator replaces.
     Files {
-        /// The chain of certificates.
+        /// Chain of certificates.
         cert: PathBuf,
-        /// The private key of the first one.
+        /// Private key of the first certificate.
         key: PathBuf,
-        /// The host that clients expect.
+        /// Host that clients expect.
         host: Option<String>,
     },
-    /// Made by the server.
+    /// Certificate made by the server.
     SelfSigned(SelfSigned),
 }
 
-/// The versions of both files.
+/// Versions of both files.
 type Versions = [Option<Identity>; 2];
 
-/// The certificate that a server uses.
+/// Certificate that a server uses.
 pub(crate) struct Https {
     source: Source,
     tls: Arc<Tls>,
     expiry: Gauge,
     current: Certificate,
-    /// A certificate that this server has made and not stored.
+    /// Certificate made by this server and not stored yet.
     unstored: Option<Made>,
-    /// The versions of the files that were read last.
+    /// Versions of the files that were read last.
     read: Versions,
-    /// Those that the last look found.
+    /// Versions that the last check found.
     seen: Versions,
-    /// The last attempt to replace the certificate, if it failed.
+    /// Last attempt to replace the certificate, if it failed.
     failure: Option<Failure>,
-    /// What the log says of the end of the certificate, and since when.
+    /// Last logged stage of the certificate's expiry, and the time of the log line.
     end: (End, Timestamp),
 }
 
@@ -81,7 +81,7 @@ struct Failure {
     logged: Timestamp,
 }
 
-/// How far the end of a certificate is.
+/// Stage of a certificate's expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     Far,
@@ -100,10 +100,10 @@ impl End {
 }
 
 impl Https {
-    /// Reads the certificate, or makes one, which is not stored before [`Https::store`]. May block.
+    /// Reads the certificate, or makes one that [`Https::store`] stores later. May block.
     ///
     /// # Errors
-    /// If the files cannot be read or served, with what to do.
+    /// If the files cannot be read or served, with advice.
     pub(crate) fn open(source: Source, now: Timestamp) -> anyhow::Result<Self> {
         let seen = source.versions();
         let (current, unstored) = match &source {
@@ -118,17 +118,17 @@ impl Https {
         Ok(Self { source, tls, expiry, current, unstored, read: seen, seen, failure: None, end })
     }
 
-    /// When the certificate expires, in seconds since 1970.
+    /// Metric of the certificate's expiry, in seconds since 1970.
     pub(crate) fn expiry(&self) -> Gauge {
         self.expiry.clone()
     }
 
-    /// For the listener.
+    /// TLS configuration for the listener.
     pub(crate) fn tls(&self) -> Arc<Tls> {
         Arc::clone(&self.tls)
     }
 
-    /// Stores a certificate that this server has made: once the data directory is its own. May block.
+    /// Stores a newly made certificate. The server must own the data directory. May block.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -139,8 +139,8 @@ impl Https {
         }
     }
 
-    /// Replaces the certificate when it must be, for as long as the server runs, and reads its files again when
-    /// `asked` is notified.
+    /// Replaces the certificate when necessary, for as long as the server runs, and reads its files again when `asked`
+    /// is notified.
     pub(crate) async fn follow(self, asked: Arc<Notify>) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         let mut https = self;
@@ -164,8 +164,8 @@ impl Https {
 
     fn look(&mut self, now: Timestamp, is_asked: bool) {
         let seen = self.source.versions();
-        // One file is replaced after the other: both are read when neither has changed between two looks, or when the
-        // operator says that both are there.
+        // Operators replace one file after the other. Both are read when neither has changed between two checks, or
+        // when the operator has asked.
         let is_stable = std::mem::replace(&mut self.seen, seen) == seen || is_asked;
         let is_changed = is_stable && seen != self.read;
         if is_changed {
@@ -194,7 +194,7 @@ impl Https {
                 });
                 self.replace(made, now);
                 if let Err(error) = self.store() {
-                    // The next start makes another one.
+                    // The next start makes a new one.
                     tracing::error!("{error:#}; the new TLS certificate is not stored");
                 }
             }
@@ -242,13 +242,13 @@ impl Https {
     }
 }
 
-/// Whether this time is over; also if the clock was set back.
+/// Whether this time has passed since `since`, or the clock was set back by as much.
 fn is_over(time: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() >= time
 }
 
 impl Source {
-    /// Where the certificate is from, if https is served.
+    /// Source of the certificate, if https is served.
     ///
     /// # Errors
     /// If the settings contradict each other.
@@ -303,7 +303,7 @@ impl Source {
     }
 }
 
-/// The certificate of two files.
+/// Reads the certificate from two files.
 fn read(cert: &Path, key: &Path, now: Timestamp) -> anyhow::Result<Certificate> {
     let chain = contents(cert).with_context(|| {
         format!("cannot read the certificate file {} (--tls-cert)", cert.display())
@@ -380,7 +380,7 @@ mod tests {
         store(start);
         let (cert, key) = (data.join("tls-cert.pem"), data.join("tls-key.pem"));
         let mut https = Https::open(Source::Files { cert, key, host: None }, start).unwrap();
-        // It is valid from a day before it was made.
+        // A certificate is valid from a day before it was made.
         let hours = SignedDuration::from_hours;
         let next = store(start + hours(48));
         let secs = SignedDuration::from_secs;

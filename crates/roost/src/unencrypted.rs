@@ -8,10 +8,10 @@ use sim::client::Target;
 use crate::output::note;
 use crate::settings::Settings;
 
-/// Warnings of what is sent unencrypted to and by a server with these settings, a sentence for each.
+/// Warnings about unencrypted traffic to and from a server with these settings, one sentence each.
 ///
-/// A `--public-url` of https without a certificate says that a proxy terminates TLS, and so does a list of
-/// `--trusted-proxies` that is set.
+/// A `--public-url` of https without a certificate means that a proxy terminates TLS, and so does an explicit list of
+/// `--trusted-proxies`.
 pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_proxied = settings.public_url.as_ref().is_some_and(|url| url.starts_with("https://"))
@@ -29,7 +29,7 @@ pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
         ));
     }
     let servers = settings.nats.servers.as_deref().unwrap_or_default();
-    // With certificate authorities the connections need TLS, whatever the addresses begin with.
+    // With certificate authorities the connections use TLS, whatever the scheme of the addresses.
     let is_tls = settings.nats.tls_ca.is_some();
     if !is_tls && servers.contains('@') && servers.split(',').any(is_plain_and_far) {
         warnings.push(
@@ -40,7 +40,7 @@ pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// Whether a NATS server is beyond loopback, and without TLS.
+/// Whether a NATS server is outside of loopback and without TLS.
 fn is_plain_and_far(server: &str) -> bool {
     let server = server.trim();
     let host = server.rsplit('@').next().unwrap_or_default();
@@ -52,7 +52,7 @@ fn is_plain_and_far(server: &str) -> bool {
     !server.starts_with("tls://") && !is_near
 }
 
-/// Warns once on standard error if what this process sends to `target` can be read on the way.
+/// Warns once on standard error if traffic from this process to `target` can be read in transit.
 pub(crate) fn warn_of(target: &Target, what: &str) {
     static ONCE: Once = Once::new();
     if !target.is_confidential() {

@@ -1,4 +1,4 @@
-//! What `roost account` asks for, and how a node carries it out.
+//! Requests of `roost account`, and their execution by a node.
 
 use anyhow::{Context as _, bail, ensure};
 use feed::accounts::{AccountCommand, AccountState, Email, PasswordHash, Role, SecretHash};
@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::test_users;
 
-/// Users that one request for a list looks at.
+/// Largest number of users examined by one list request.
 const LOOKED_AT_MAX: u32 = 10_000;
 
-/// A request.
+/// Request to the server.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum Action {
@@ -20,27 +20,27 @@ pub(super) enum Action {
         handle: String,
         email: Option<String>,
         role: String,
-        /// A PHC string.
+        /// PHC string.
         password: String,
     },
-    /// The users after this one.
+    /// Lists the accounts of the users after this one.
     List {
         after: Option<u32>,
     },
     Invite {
-        /// The hash, 64 hexadecimal digits.
+        /// SHA-256 of the code: 64 hexadecimal digits.
         code: String,
         uses: u32,
         life_secs: u32,
     },
     SetPassword {
         handle: String,
-        /// A PHC string.
+        /// PHC string.
         password: String,
     },
     SetState {
         handle: String,
-        /// The state that the account must have; none for any.
+        /// State that the account must have; `None` for any.
         from: Option<String>,
         state: String,
     },
@@ -51,28 +51,28 @@ pub(super) enum Action {
     Delete {
         handle: String,
     },
-    /// Accepts the application keys that are stored now.
+    /// Reloads the stored application keys.
     ReloadKeys,
     /// Registers the app of a load test.
     RegisterTestApp,
-    /// Makes accounts with tokens for a load test.
+    /// Creates accounts with tokens for a load test.
     TestUsers {
         app: u64,
-        /// A PHC string.
+        /// PHC string.
         password: String,
-        /// Handles, and hashes of tokens: 64 hexadecimal digits.
+        /// Handles and hashes of tokens (64 hexadecimal digits).
         users: Vec<(String, String)>,
     },
 }
 
-/// The answer to a request that was carried out.
+/// Response to a successful request.
 #[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Answer {
     #[serde(default)]
     pub(super) lines: Vec<String>,
-    /// The user after whom a list goes on.
+    /// Last user of this page; `None` on the last page.
     pub(super) next: Option<u32>,
-    /// The app that was registered.
+    /// App that was registered.
     #[serde(default)]
     pub(super) app: Option<u64>,
 }
@@ -83,7 +83,7 @@ impl Action {
         Self::SetState { handle, from, state: to.name().to_owned() }
     }
 
-    /// Carries it out.
+    /// Executes the request.
     ///
     /// # Errors
     /// If it is malformed or refused.
@@ -142,7 +142,7 @@ fn user(handle: &str) -> anyhow::Result<UserRef> {
     Ok(UserRef::Handle(Handle::parse(handle)?))
 }
 
-/// The command that makes an account: with its user, if nobody has the handle. May block.
+/// Returns the command that creates an account, with its user if the handle is free. May block.
 pub(super) fn creation(
     node: &Node,
     (handle, email, role, password): &(String, Option<String>, String, String),
@@ -173,7 +173,7 @@ pub(super) fn secret(hex: &str) -> anyhow::Result<SecretHash> {
     Ok(SecretHash(bytes))
 }
 
-/// Lines of the accounts of the next users. May block.
+/// Lists the accounts of the next users, one line each. May block.
 fn list(node: &Node, after: Option<u32>) -> Answer {
     let facts = node.facts();
     let users = facts.totals().users;

@@ -1,7 +1,7 @@
-//! The socket on which a running server takes requests of `roost account` and `roost key`: one line of JSON each way.
+//! Socket on which a running server accepts requests of `roost account` and `roost key`: one line of JSON each way.
 //!
-//! It is a file in the data directory that only the user of the server may use, as its other files. Connections are
-//! served one after the other, each for a bounded time.
+//! The socket is a file in the data directory, with the same private permissions as the others. Connections are served
+//! one after the other, each for a bounded time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio::net::{UnixListener, UnixStream};
 use super::PATIENCE;
 use super::action::{Action, Answer};
 
-/// Its name in the data directory.
+/// Name of the socket in the data directory.
 const NAME: &str = "account.sock";
 /// Longest request, in bytes.
 const REQUEST_BYTES_MAX: u64 = 16 << 10;
@@ -28,11 +28,11 @@ const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 enum Response {
     Done(Answer),
     Error(String),
-    /// An error after which the change may still be made.
+    /// Error after which the change may still be made.
     Unconfirmed(String),
 }
 
-/// The change of a failed request may have been made.
+/// Error of a request whose change may have been made.
 #[derive(Debug)]
 pub(super) struct Unconfirmed;
 
@@ -42,30 +42,30 @@ impl fmt::Display for Unconfirmed {
     }
 }
 
-/// Whether a change may be made although it failed with this error.
+/// Whether a change that failed with this error may still have been made.
 pub(super) fn may_be_made(error: &anyhow::Error) -> bool {
     let is_unconfirmed =
         |error: &SubmitError| matches!(error, SubmitError::Unconfirmed | SubmitError::Stopped);
     error.is::<Unconfirmed>() || error.downcast_ref().is_some_and(is_unconfirmed)
 }
 
-/// Accepts the application keys that are stored now. May block.
+/// Reloads the stored application keys. May block.
 pub(crate) type LookAtKeys = Arc<dyn Fn() -> anyhow::Result<()> + Send + Sync>;
 
-/// The socket of a running server, which is removed when it is dropped.
+/// Socket of a running server; removed on drop.
 pub(crate) struct Socket {
     path: PathBuf,
     listener: UnixListener,
 }
 
 impl Socket {
-    /// Makes it in the directory of a server, which holds its lock.
+    /// Creates the socket. The caller must hold the lock of the data directory.
     ///
     /// # Errors
-    /// If it cannot be made, for example because the path is too long.
+    /// If it cannot be created, for example because the path is too long.
     pub(crate) fn bind(data: &Path) -> io::Result<Self> {
         let path = data.join(NAME);
-        // One that a process left which was killed.
+        // The socket of a killed process.
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -74,7 +74,7 @@ impl Socket {
         Ok(Self { path, listener })
     }
 
-    /// Carries out requests for as long as the server runs.
+    /// Executes requests until the server stops.
     pub(crate) async fn serve(self, node: Node, look_at_keys: LookAtKeys) {
         loop {
             match self.listener.accept().await {
@@ -126,7 +126,7 @@ async fn answer(
     Ok(stream.shutdown().await?)
 }
 
-/// Whether a server takes requests for this directory.
+/// Whether a server accepts requests for this directory.
 pub(super) async fn is_served(data: &Path) -> bool {
     UnixStream::connect(data.join(NAME)).await.is_ok()
 }
@@ -134,7 +134,7 @@ pub(super) async fn is_served(data: &Path) -> bool {
 /// Sends a request to the server of a directory.
 ///
 /// # Errors
-/// If there is no answer. [`Unconfirmed`] is in the chain if the request may have been carried out all the same.
+/// If there is no answer. The chain contains [`Unconfirmed`] if the request may still have been executed.
 pub(super) async fn ask(data: &Path, action: &Action) -> anyhow::Result<Answer> {
     let connected = UnixStream::connect(data.join(NAME)).await;
     let mut stream = connected.context("the server does not answer")?;
@@ -147,7 +147,7 @@ pub(super) async fn ask(data: &Path, action: &Action) -> anyhow::Result<Answer> 
         anyhow::Ok(serde_json::from_slice(&line)?)
     };
     let answered = tokio::time::timeout(PATIENCE, asked).await;
-    // From here on it may have read the request.
+    // From here on the server may have read the request.
     let answered = answered.map_err(anyhow::Error::from).flatten();
     match answered.context("the server does not answer").context(Unconfirmed)? {
         Response::Done(answer) => Ok(answer),

@@ -1,7 +1,7 @@
 //! `roost account test-tokens`: accounts with access tokens for a load test.
 //!
-//! The accounts are new ones: nobody gets a token of an account that exists. Their password is of nobody: it is made
-//! here, hashed once for all and forgotten.
+//! All accounts are new: existing accounts get no tokens. They share one random password, which is hashed once and then
+//! discarded.
 
 use std::path::Path;
 
@@ -17,15 +17,15 @@ use node::{Node, Request};
 use super::action::{Action, Answer, creation, secret};
 use super::{Server, hex, password};
 
-/// Most accounts of one command. A million takes about two minutes.
+/// Maximum number of accounts per command. A million takes about two minutes.
 pub(super) const ACCOUNTS_MAX: u32 = 1_000_000;
-/// Accounts of one request: as many as fit in one, with handles of the greatest length.
+/// Accounts per request: as many as fit with handles of the greatest length.
 const AT_ONCE: u32 = 64;
-/// What the tokens permit.
+/// Scopes of the tokens.
 const SCOPES: &str = "read write follow";
 
-/// Makes this many accounts in a data directory, for the users of a simulation with this seed; returns their tokens in the
-/// order of the users.
+/// Creates `count` accounts in a data directory for the users of a simulation with this seed. Returns their tokens in
+/// the order of the users.
 ///
 /// # Errors
 /// If one of the users has an account already, or the directory cannot be used.
@@ -60,7 +60,7 @@ pub(super) async fn register_app(node: &Node) -> anyhow::Result<Answer> {
         website: None,
         redirects: vec![RedirectUri::parse(RedirectUri::OUT_OF_BAND)?],
         scopes: AccessScopes::parse(SCOPES)?,
-        // Nobody knows it.
+        // The secret is discarded: the app needs none.
         secret: Secret::random().context("no random bytes")?.hash(),
     };
     let command = Command::Account(AccountCommand::RegisterApp(Box::new(request)));
@@ -72,7 +72,7 @@ pub(super) async fn register_app(node: &Node) -> anyhow::Result<Answer> {
     }
 }
 
-/// Makes an account for each handle, and a token whose hash is beside it.
+/// Creates an account for each handle, and a token with the paired hash.
 pub(super) async fn open_accounts(
     node: &Node,
     app: u64,

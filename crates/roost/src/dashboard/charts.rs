@@ -1,4 +1,4 @@
-//! The two charts over time, and the small ones below.
+//! The two charts over time, and the four small ones below.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -10,9 +10,9 @@ use sim::units;
 
 use super::model::{Model, Moment};
 
-/// A chart of latencies below this width has a shorter title.
+/// Width in columns below which the latency chart has a shorter title.
 const TITLE_WIDTH: u16 = 38;
-/// The widest title of a small chart.
+/// Width of the longest title of a small chart.
 const SMALL_TITLE_WIDTH: u16 = 28;
 
 /// Whether the four small charts need two rows on a screen of this width.
@@ -20,10 +20,10 @@ pub(super) const fn small_in_two_rows(width: u16) -> bool {
     width < 4 * (SMALL_TITLE_WIDTH + 2)
 }
 
-/// A line of a chart: name, color, points.
+/// Line of a chart: name, color, points.
 type Drawn<'a> = (&'a str, Color, Vec<(f64, f64)>);
 
-/// Requests per second, and errors if there are any.
+/// Draws requests per second, and errors if there are any.
 pub(super) fn rates(model: &Model, frame: &mut Frame, area: Rect) {
     let line = |of: fn(&Moment) -> f64| -> Vec<(f64, f64)> {
         model.moments.iter().map(|moment| (moment.end_s, of(moment))).collect()
@@ -40,7 +40,7 @@ pub(super) fn rates(model: &Model, frame: &mut Frame, area: Rect) {
     chart(model, frame, area, title, &lines, [0.0, top], labels.to_vec());
 }
 
-/// Median and 99th percentile of all requests, on a logarithmic scale.
+/// Draws median and 99th percentile of all requests, on a logarithmic scale.
 pub(super) fn latencies(model: &Model, frame: &mut Frame, area: Rect) {
     let line = |of: fn((f64, f64)) -> f64| -> Vec<(f64, f64)> {
         let measured = model.moments.iter().filter_map(|moment| {
@@ -54,7 +54,7 @@ pub(super) fn latencies(model: &Model, frame: &mut Frame, area: Rect) {
     let (low, high) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), power| {
         (low.min(power), high.max(power))
     });
-    // Whole powers of ten, and at least one of them between the ends.
+    // Whole powers of ten, with at least one between the ends.
     let (low, high) =
         if low > high { (0.0, 1.0) } else { (low.floor(), high.ceil().max(low.floor() + 1.0)) };
     let mut labels: Vec<String> = (low as i32..=high as i32)
@@ -109,7 +109,7 @@ fn chart(
     frame.render_widget(chart, area);
 }
 
-/// Delivery lag, the server's memory and processor, and the generator's scheduling delay.
+/// Draws delivery lag, the server's memory and processor, and the generator's scheduling delay.
 pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
     let thousandths = |value: f64| (value * 1e3) as u64;
     let delivery = |moment: &Moment| moment.delivery.map(|delivery| delivery.p99_ms);
@@ -163,7 +163,7 @@ pub(super) fn small(model: &Model, frame: &mut Frame, area: Rect) {
     }
 }
 
-/// The least of 1, 2 and 5 times a power of ten of at least `value`.
+/// Smallest number of at least `value` that is 1, 2 or 5 times a power of ten.
 fn round_above(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;

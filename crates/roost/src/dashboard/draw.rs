@@ -10,7 +10,7 @@ use sim::units;
 use super::charts;
 use super::model::{Kind, Model};
 
-/// The smallest size in columns and rows.
+/// Smallest supported screen, in columns and rows.
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 16;
 
@@ -21,7 +21,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame) {
         return too_small(frame, area);
     }
     let rows = model.kinds.len() as u16 + 2;
-    // On a high screen the small charts may be higher too; the large ones take what is left.
+    // On a high screen the small charts get more rows; the large ones take the rest.
     let each = if area.height >= 40 { 6 } else { 3 };
     let small = if charts::small_in_two_rows(area.width) { each / 2 * 4 } else { each };
     let [head, progress, large, table, below, keys] = Layout::vertical([
@@ -79,11 +79,11 @@ fn foot(model: &Model) -> Line<'static> {
     Line::from(vec!["q".bold(), " or ".into(), "Ctrl-C".bold(), " stop and sum up".into()])
 }
 
-/// Every kind with what it did in the last window and since the start.
+/// Draws the table of request kinds: figures of the last window and since the start.
 fn kinds(model: &Model, frame: &mut Frame, area: Rect) {
     const NUMBERS: [&str; 7] = ["per s", "p50", "p99", "max", "done", "errors", "p99 of all"];
     const WIDTHS: [u16; 8] = [13, 8, 8, 8, 8, 10, 7, 10];
-    // With a blank between columns; on a narrow screen two columns are left out.
+    // One blank between columns; a narrow screen omits two columns.
     let fits = area.width >= WIDTHS.iter().sum::<u16>() + WIDTHS.len() as u16 - 1;
     let is_shown = |column: usize| fits || !matches!(column, 4 | 7);
     let right = |text: String| Cell::new(Text::from(text).right_aligned());

@@ -1,4 +1,4 @@
-//! The data on the screen: the run so far. Bounded, however long the run.
+//! Data on the screen: the run so far. Its size is bounded for runs of any length.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use sim::watch::{Delivery, Plan, ServerLoad, Window, WindowKind};
 
-/// Number of windows that are kept for charts; older ones are dropped.
+/// Number of windows kept for charts; older ones are dropped.
 const WINDOWS_MAX: usize = 1_200;
 
-/// A run so far.
+/// State of a run.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) title: String,
@@ -18,32 +18,32 @@ pub(super) struct Model {
     /// Seconds from the start to the end of the last window.
     pub(super) elapsed_s: f64,
     pub(super) kinds: Vec<Kind>,
-    /// The figures of each window, the newest last.
+    /// Figures of each window, oldest first.
     pub(super) moments: VecDeque<Moment>,
     /// Whether the user has stopped the run.
     pub(super) is_stopping: bool,
 }
 
-/// One kind of request.
+/// Figures of one kind of request.
 #[derive(Debug)]
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// In the last window, and how long that was in seconds.
+    /// Counts of the last window, whose length is `seconds`.
     pub(super) now: WindowKind,
     pub(super) seconds: f64,
-    /// Since the start.
+    /// Totals since the start.
     pub(super) count: u64,
     pub(super) errors: u64,
     pub(super) latencies_us: Option<Histogram<u64>>,
 }
 
-/// A window, all kinds together.
+/// Figures of one window over all kinds.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Moment {
     pub(super) end_s: f64,
     pub(super) per_second: f64,
     pub(super) errors_per_second: f64,
-    /// Median and 99th percentile, if anything was measured.
+    /// Median and 99th percentile; `None` without measurements.
     pub(super) p50_p99_ms: Option<(f64, f64)>,
     pub(super) delivery: Option<Delivery>,
     pub(super) server: Option<ServerLoad>,
@@ -51,7 +51,7 @@ pub(super) struct Moment {
 }
 
 impl Kind {
-    /// The 99th percentile since the start, in milliseconds; 0 if nothing was measured.
+    /// 99th percentile since the start, in milliseconds; 0 without measurements.
     pub(super) fn p99_ms(&self) -> f64 {
         self.latencies_us.as_ref().map_or(0.0, |all| all.value_at_quantile(0.99) as f64 / 1e3)
     }
@@ -62,7 +62,7 @@ impl Kind {
 }
 
 impl Model {
-    /// A run that has not begun.
+    /// Creates the state of a run that has not begun.
     pub(super) fn new(plan: &Plan) -> Self {
         let kind = |&name| Kind {
             name,
@@ -83,7 +83,7 @@ impl Model {
         }
     }
 
-    /// A window is over.
+    /// Adds a finished window.
     pub(super) fn add(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) {
         self.elapsed_s = window.end_s;
         let mut all: Option<Histogram<u64>> = None;
@@ -113,12 +113,12 @@ impl Model {
         }
     }
 
-    /// The last measurements.
+    /// Figures of the last window.
     pub(super) fn last(&self) -> Moment {
         self.moments.back().cloned().unwrap_or_default()
     }
 
-    /// The last that `of` finds something in.
+    /// Result of `of` for the latest window for which it has one.
     pub(super) fn latest<T>(&self, of: impl Fn(&Moment) -> Option<T>) -> Option<T> {
         self.moments.iter().rev().find_map(of)
     }

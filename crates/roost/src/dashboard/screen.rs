@@ -1,4 +1,4 @@
-//! The terminal itself, and its keys. Owns both from [`Screen::open`] until it is dropped.
+//! Owner of the terminal and its keys, from [`Screen::open`] until it is dropped.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::model::Model;
 /// Longest wait for a key before checking whether the run has ended.
 const KEYS_EVERY: Duration = Duration::from_millis(100);
 
-/// A terminal that shows a model.
+/// Terminal that shows a model.
 pub(super) struct Screen {
     shown: Arc<Mutex<Shown>>,
     over: Arc<AtomicBool>,
@@ -36,12 +36,12 @@ impl Shown {
 }
 
 impl Screen {
-    /// Takes the terminal and draws. When a key says so, `stop` becomes true.
+    /// Takes over the terminal and draws. The stop keys set `stop` to true.
     ///
     /// # Errors
     /// If there is no terminal. Nothing is changed then.
     pub(super) fn open(model: Model, stop: watch::Sender<bool>) -> io::Result<Self> {
-        // Restores the terminal if anything panics.
+        // This also restores the terminal if anything panics.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
         let shown = Arc::new(Mutex::new(Shown { model, terminal }));
         let over = Arc::new(AtomicBool::new(false));
@@ -66,8 +66,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Relaxed: it publishes nothing else. The thread that draws has to end before the terminal is
-        // restored.
+        // Relaxed: it publishes no other data. The drawing thread must end before the terminal is restored.
         self.over.store(true, Ordering::Relaxed);
         if let Some(keys) = self.keys.take() {
             drop(keys.join());
@@ -77,7 +76,7 @@ impl Drop for Screen {
     }
 }
 
-/// Reads the keys until the run is over or the input fails.
+/// Handles keys until the run is over or the input fails.
 fn listen(shown: &Mutex<Shown>, over: &AtomicBool, stop: &watch::Sender<bool>) {
     while !over.load(Ordering::Relaxed) {
         let event = match event::poll(KEYS_EVERY) {
@@ -101,7 +100,7 @@ fn listen(shown: &Mutex<Shown>, over: &AtomicBool, stop: &watch::Sender<bool>) {
     }
 }
 
-/// In the terminal's raw mode Ctrl-C is a key like any other.
+/// Whether a key stops the run. In the terminal's raw mode Ctrl-C is a key like any other.
 fn is_stop(key: &KeyEvent) -> bool {
     let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL);
     let is_one = match key.code {
@@ -112,7 +111,7 @@ fn is_stop(key: &KeyEvent) -> bool {
     is_one && key.kind == KeyEventKind::Press
 }
 
-/// A model is consistent between any two windows, so a panic elsewhere leaves it valid.
+/// Locks the state, also after a panic: the model is consistent between any two windows.
 fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! One address for several nodes: connections go to nodes that are ready, by turns.
+//! TCP load balancer: one address for several nodes. Connections go to ready nodes in turn.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-/// Connections at a time; others wait to be accepted.
+/// Maximum number of connections; further ones wait to be accepted.
 const CONNECTIONS_MAX: usize = 512;
-/// Interval at which a node is asked whether it is ready.
+/// Interval between readiness checks of a node.
 const CHECK_EVERY: Duration = Duration::from_millis(100);
-/// A node that has not answered for this long is not ready.
+/// Timeout of a readiness check.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 
-/// A node behind the address.
+/// Node that gets connections.
 pub(super) struct Backend {
     pub(super) address: SocketAddr,
-    /// Whether it was ready when it was asked last. A hint: a connection that fails goes to another node.
+    /// Result of the last readiness check. A hint: a failed connection goes to another node.
     is_ready: AtomicBool,
 }
 
@@ -33,7 +33,7 @@ impl Backend {
         self.is_ready.load(Ordering::Relaxed)
     }
 
-    /// Asks the node again and again; never ends.
+    /// Checks the node periodically; never ends.
     async fn check(&self) {
         loop {
             let answer = timeout(ANSWERS_WITHIN, asks_ready(self.address)).await;
@@ -43,7 +43,7 @@ impl Backend {
     }
 }
 
-/// Whether a node says that it is ready.
+/// Whether a node reports that it is ready.
 pub(super) async fn asks_ready(address: SocketAddr) -> bool {
     let Ok(mut connection) = Connection::connect(address).await else { return false };
     let mut request = Vec::new();
@@ -51,7 +51,7 @@ pub(super) async fn asks_ready(address: SocketAddr) -> bool {
     connection.send(&request).await.is_ok_and(|response| response.is_success())
 }
 
-/// Serves connections of `listener` with these nodes; ends when the runtime does.
+/// Distributes the connections of `listener` among these nodes, in background tasks.
 pub(super) fn start(listener: TcpListener, backends: Arc<Vec<Backend>>) {
     for at in 0..backends.len() {
         let backends = Arc::clone(&backends);
@@ -65,14 +65,14 @@ pub(super) fn start(listener: TcpListener, backends: Arc<Vec<Backend>>) {
         let (permits, turn) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), AtomicUsize::new(0));
         while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
             let Ok((mut client, _)) = listener.accept().await else {
-                // Too many open files: some are closed soon.
+                // Too many open files: wait until some are closed.
                 sleep(CHECK_EVERY).await;
                 continue;
             };
             let (backends, first) = (Arc::clone(&backends), turn.fetch_add(1, Ordering::Relaxed));
             tokio::spawn(async move {
                 if let Some(mut node) = connect(&backends, first).await {
-                    // Either side may end it, and clients try again.
+                    // Either side may close the connection, and clients retry.
                     tokio::io::copy_bidirectional(&mut client, &mut node).await.ok();
                 }
                 drop(permit);
@@ -81,7 +81,7 @@ pub(super) fn start(listener: TcpListener, backends: Arc<Vec<Backend>>) {
     });
 }
 
-/// A connection with the first node from `first` on that is ready and accepts one.
+/// Connects to the first ready node from `first` on that accepts.
 async fn connect(backends: &[Backend], first: usize) -> Option<TcpStream> {
     for at in 0..backends.len() {
         let backend = backends.get((first + at) % backends.len())?;

@@ -1,5 +1,5 @@
-//! `roost demo --cluster`: three NATS servers and three nodes behind one address, clients that post there, and a process
-//! that is killed every few seconds.
+//! `roost demo --cluster`: three NATS servers, three nodes with one common address, clients that post there, and a
+//! process that is killed every few seconds.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -17,16 +17,16 @@ use super::processes::{Part, Processes};
 use super::writers::{self, Seen, Writers};
 use crate::output::out;
 
-/// Interval of the lines about the clients.
+/// Interval between lines about the clients.
 const LINE_EVERY: Duration = Duration::from_secs(2);
-/// Time before a process is killed, and before it is started again: a leader of JetStream takes up to 9 s to be replaced.
+/// Time before a process is killed, and before it is restarted: JetStream takes up to 9 s to replace a leader.
 const UP: Duration = Duration::from_secs(6);
 const DOWN: Duration = Duration::from_secs(10);
 
 /// Finds nats-server.
 ///
 /// # Errors
-/// If there is none; says how to get it.
+/// If there is none, with advice on how to get it.
 pub(super) fn nats_server(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(file) = given {
         anyhow::ensure!(file.is_file(), "{} is no program", file.display());
@@ -48,7 +48,7 @@ pub(super) fn nats_server(given: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// Runs for `duration`, or until `cancel` changes.
 ///
 /// # Errors
-/// If a process cannot be started, or an acknowledged post is not on every node once.
+/// If a process cannot be started, or a node does not have each acknowledged post exactly once.
 pub(super) async fn run(
     listen: SocketAddr,
     nats_server: &Path,
@@ -85,7 +85,7 @@ pub(super) async fn run(
 }
 
 async fn compare(writers: Writers, nodes: &[SocketAddr]) -> anyhow::Result<()> {
-    // A server that was killed may have to be replaced before the last posts are acknowledged.
+    // A killed server may have to be replaced before the last posts are acknowledged.
     let written = timeout(Duration::from_secs(60), writers.stop()).await;
     let written = written.context("the last posts are not acknowledged")??;
     for node in nodes {
@@ -96,12 +96,12 @@ async fn compare(writers: Writers, nodes: &[SocketAddr]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Kills one process after the other, and starts it again; never ends.
+/// Kills and restarts one process after the other; never ends.
 async fn kill(parts: &mut [Part], begin: Instant) -> anyhow::Result<()> {
     let (count, mut turn) = (parts.len(), 0);
     loop {
         sleep(UP).await;
-        // Nodes and NATS servers by turns.
+        // Nodes and NATS servers alternate.
         let at = (turn % 2) * (count / 2) + (turn / 2) % (count / 2);
         turn += 1;
         let Some(part) = parts.get_mut(at) else { continue };
@@ -113,7 +113,7 @@ async fn kill(parts: &mut [Part], begin: Instant) -> anyhow::Result<()> {
     }
 }
 
-/// Prints what the clients see; never ends.
+/// Prints the clients' figures periodically; never ends.
 async fn report(seen: &Seen, backends: &[Backend], begin: Instant) {
     loop {
         sleep(LINE_EVERY).await;

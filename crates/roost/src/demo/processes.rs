@@ -1,5 +1,5 @@
-//! The processes of a demo of a cluster: three NATS servers and three nodes, each of which can be killed and started
-//! again. All end when this is dropped.
+//! Processes of a cluster demo: three NATS servers and three nodes, each of which can be killed and restarted. All end
+//! on drop.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -15,11 +15,11 @@ use super::balancer::asks_ready;
 
 /// Number of NATS servers, and of nodes.
 pub(super) const COUNT: usize = 3;
-/// How long servers may take to start.
+/// Longest time for servers to start.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// A process that may be down.
+/// Process that may be down.
 pub(super) struct Part {
     pub(super) name: String,
     program: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Ends it with `kill -9`.
+    /// Kills the process with SIGKILL.
     pub(super) async fn kill(&mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.child.take() {
             child.kill().await?;
@@ -36,7 +36,7 @@ impl Part {
         Ok(())
     }
 
-    /// Starts it, unless it runs.
+    /// Starts the process unless it runs.
     pub(super) fn start(&mut self) -> anyhow::Result<()> {
         if self.child.is_none() {
             let mut command = quiet(&self.program);
@@ -47,26 +47,26 @@ impl Part {
     }
 }
 
-/// A command without output but warnings and errors, and without settings of this shell.
+/// Returns a command that prints only warnings and errors and ignores this shell's settings.
 fn quiet(program: &Path) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
         .envs(std::env::vars_os().filter(|(name, _)| !name.to_string_lossy().starts_with("ROOST_")))
-        // Errors of connections are what the demo is about, and would fill the screen.
+        // The demo causes connection errors on purpose; they would fill the screen.
         .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| "off".into()))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
-        // Ctrl-C is for the demo, which then ends them.
+        // Ctrl-C is for the demo, which then ends its processes.
         .process_group(0);
     command
 }
 
 /// All processes and their data.
 pub(super) struct Processes {
-    /// The nodes first, then the NATS servers.
+    /// Nodes first, then NATS servers.
     pub(super) parts: Vec<Part>,
     /// Addresses of the nodes.
     pub(super) nodes: Vec<SocketAddr>,
@@ -76,10 +76,10 @@ pub(super) struct Processes {
 }
 
 impl Processes {
-    /// Starts NATS servers, makes a cluster, and starts its nodes.
+    /// Starts NATS servers, creates a cluster, and starts its nodes.
     ///
     /// # Errors
-    /// If one of them does not start in time.
+    /// If a process does not start in time.
     pub(super) async fn start(nats_server: &Path) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir().context("no temporary directory")?;
         let (clients, routes, nodes) = (free_ports()?, free_ports()?, free_ports()?);
@@ -108,7 +108,7 @@ impl Processes {
         Ok(made)
     }
 
-    /// Makes the cluster as an operator does: `init`, and `join` for each further node.
+    /// Creates the cluster like an operator: `init`, then `join` for each further node.
     async fn make_cluster(&mut self) -> anyhow::Result<()> {
         let first = self.nodes.first().context("there are nodes")?;
         let from = format!("http://{first}");
@@ -132,7 +132,7 @@ impl Processes {
         Ok(())
     }
 
-    /// The NATS servers have to elect a leader first, which takes some seconds.
+    /// Repeats a command until it succeeds: electing a NATS leader takes some seconds.
     async fn run_until_it_succeeds(&self, arguments: &[&str]) -> anyhow::Result<()> {
         let start = Instant::now();
         loop {
@@ -152,7 +152,7 @@ impl Processes {
     }
 }
 
-/// The configuration of a NATS server, as `docs/cluster.md` advises it, without a password: only this machine has access.
+/// Configuration of a NATS server as in `docs/cluster.md`, without a password, because only this machine has access.
 fn configuration(folder: &Path, at: usize, port: u16, routes: [u16; COUNT]) -> String {
     let data = folder.join(format!("nats-{at}")).display().to_string();
     let urls = routes.map(|port| format!("nats://127.0.0.1:{port}")).join(", ");
@@ -167,7 +167,7 @@ cluster {{ name: roost, listen: 127.0.0.1:{route}, routes: [{urls}] }}
     )
 }
 
-/// Ports of this machine that are free now.
+/// Finds free ports of this machine.
 fn free_ports() -> anyhow::Result<[u16; COUNT]> {
     let listeners = [(); COUNT].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)));
     let mut ports = [0; COUNT];

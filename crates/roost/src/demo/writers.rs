@@ -1,5 +1,5 @@
-//! The clients of a demo of a cluster: each posts as a user of its own, through the common address, and tries again
-//! with the same idempotency key until the post is acknowledged.
+//! Clients of a cluster demo. Each posts as its own user through the common address, and retries with the same
+//! idempotency key until the post is acknowledged.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use tokio::time::{sleep, timeout};
 
 /// Number of clients.
 const WRITERS: usize = 4;
-/// Pause of a client after a post, and before it tries again.
+/// Pause after each post and before each retry.
 const PAUSE: Duration = Duration::from_millis(20);
-/// A request without an answer is tried again after this time.
+/// Timeout of a request, after which it is retried.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(4);
-/// How long nodes may take to apply what was acknowledged.
+/// Longest time for nodes to apply acknowledged changes.
 const CATCHES_UP_WITHIN: Duration = Duration::from_secs(60);
 
-/// What the clients have seen.
+/// Figures that the clients have collected.
 #[derive(Default)]
 pub(super) struct Seen {
     pub(super) acknowledged: AtomicU64,
     pub(super) retried: AtomicU64,
-    /// The longest time from the first attempt to the acknowledgement since it was read last, in milliseconds.
+    /// Longest time from a first attempt to its acknowledgement since the last report, in milliseconds.
     longest_ms: AtomicU64,
 }
 
@@ -37,14 +37,14 @@ impl Seen {
     }
 }
 
-/// What a client has written.
+/// Acknowledged changes of a client.
 pub(super) struct Written {
     user: String,
     /// Number of acknowledged posts.
     pub(super) posts: u64,
 }
 
-/// Clients that write.
+/// Running clients.
 pub(super) struct Writers {
     pub(super) seen: Arc<Seen>,
     tasks: JoinSet<anyhow::Result<Written>>,
@@ -59,7 +59,7 @@ struct User {
 }
 
 impl Writers {
-    /// Begins to post at `address`.
+    /// Starts clients that post at `address`.
     pub(super) fn start(address: SocketAddr) -> Self {
         let (seen, mut tasks, stop) =
             (Arc::new(Seen::default()), JoinSet::new(), watch::Sender::new(false));
@@ -69,7 +69,7 @@ impl Writers {
         Self { seen, tasks, stop }
     }
 
-    /// Waits until one of them fails.
+    /// Waits until a client fails.
     pub(super) async fn failed(&mut self) -> anyhow::Error {
         match self.tasks.join_next().await {
             Some(Ok(Err(error))) => error,
@@ -77,7 +77,7 @@ impl Writers {
         }
     }
 
-    /// Stops them after their current posts; returns what they have written.
+    /// Stops the clients after their current posts; returns their acknowledged changes.
     ///
     /// # Errors
     /// If an answer was wrong.
@@ -91,7 +91,7 @@ impl Writers {
     }
 }
 
-/// Registers a user and posts until it is stopped.
+/// Registers a user and posts until stopped.
 async fn write(
     address: SocketAddr,
     writer: usize,
@@ -140,12 +140,12 @@ impl Client {
             {
                 match status {
                     200 | 201 => return Ok(body),
-                    // 404: made on another node a moment ago.
+                    // 404: the user was registered on another node a moment ago.
                     404 | 503 => {}
                     _ => anyhow::bail!("{status} {}", String::from_utf8_lossy(&body)),
                 }
             }
-            // Perhaps another node does better.
+            // Reconnect: the next connection may reach another node.
             self.connection = None;
             seen.retried.fetch_add(1, Ordering::Relaxed);
             sleep(PAUSE).await;
@@ -164,10 +164,10 @@ impl Client {
     }
 }
 
-/// Checks that a node has each acknowledged post once.
+/// Checks that a node has each acknowledged post exactly once.
 ///
 /// # Errors
-/// If it has another number of posts, after some time.
+/// If the number of posts is still wrong after [`CATCHES_UP_WITHIN`].
 pub(super) async fn check(node: SocketAddr, written: &[Written]) -> anyhow::Result<()> {
     for Written { user, posts: expected } in written {
         let (mut request, start) = (Vec::new(), Instant::now());

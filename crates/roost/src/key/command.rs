@@ -53,22 +53,22 @@ enum Action {
     },
 }
 
-/// The data directory of a server that may be running.
+/// Data directory of a server, which may be running.
 #[derive(Args)]
 pub(crate) struct Directory {
     /// Data directory of the server [default: ./roost-data]
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", global = true)]
     data: Option<PathBuf>,
-    /// Configuration file of the server, for its data directory
+    /// Configuration file of the server, read for its data directory
     #[arg(long, env = "ROOST_CONFIG", value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 }
 
 impl Directory {
-    /// The directory, which exists.
+    /// Returns the existing directory.
     ///
     /// # Errors
-    /// If it does not, belongs to another user's server, or the file is wrong.
+    /// If it does not exist, belongs to another user's server, or the configuration file is wrong.
     pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
         let settings = self.config.as_deref().map(Settings::of_file).transpose();
         let settings = settings.map_err(Exit::setting)?.unwrap_or_default();
@@ -83,11 +83,11 @@ impl Directory {
     }
 }
 
-/// Refuses to work as root on the data of a server that runs as another user and could not read root's files.
+/// Refuses root on the data of a server of another user, which could not read files created by root.
 pub(crate) fn check_owner(data: &Path) -> anyhow::Result<()> {
-    // A server has made this file; a directory alone may have been made for it.
+    // A server created this file; somebody else may have created the directory for it.
     let made = data.join("lock").symlink_metadata().or_else(|_| data.metadata());
-    // Whoever uses the directory says that it is missing.
+    // The caller reports a missing directory.
     let Ok(owner) = made.map(|made| made.uid()) else { return Ok(()) };
     let is_root = rustix::process::geteuid().is_root();
     may_change(is_root, owner).with_context(|| format!("cannot use {}", data.display()))
@@ -108,10 +108,10 @@ fn scopes() -> impl TypedValueParser<Value = Scope> {
 }
 
 impl Key {
-    /// Carries the command out; returns the directory whose keys have changed, if any have.
+    /// Runs the command; returns the directory whose keys have changed, if any.
     ///
     /// # Errors
-    /// If it cannot be carried out.
+    /// If the command fails.
     pub(crate) fn run(&self) -> anyhow::Result<Option<PathBuf>> {
         match &self.action {
             Action::Create { name, scopes } => {

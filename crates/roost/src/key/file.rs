@@ -1,8 +1,7 @@
-//! The application keys of a data directory: names, scopes and hashes in `keys.json`.
+//! Application keys of a data directory: names, scopes and hashes in `keys.json`.
 //!
-//! `roost key` and the start of a server change the file, one at a time (`keys.lock`), and always replace
-//! it as a whole, so that a running server may read it at any time. **Invariant:** it contains no keys, only
-//! SHA-256 hashes.
+//! `roost key` and the start of a server change the file, one at a time (`keys.lock`), and always replace it as a
+//! whole, so a running server may read it at any time. **Invariant:** it contains no keys, only SHA-256 hashes.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -18,14 +17,14 @@ use crate::files::replace;
 const FILE: &str = "keys.json";
 const LOCK: &str = "keys.lock";
 const VERSION: u32 = 1;
-/// Most keys of a data directory. Every request is compared with all of them.
+/// Maximum number of keys of a data directory. Every request is compared with all of them.
 pub(super) const KEYS_MAX: usize = 64;
-/// Longest file: more than twice what [`KEYS_MAX`] keys take.
+/// Maximum file size in bytes: more than twice that of [`KEYS_MAX`] keys.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Longest name of a key.
 const NAME_CHARS_MAX: usize = 64;
 
-/// A key as the file has it.
+/// Entry of the file.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StoredKey {
@@ -34,7 +33,7 @@ pub(crate) struct StoredKey {
     pub(super) scopes: Scopes,
     #[serde(with = "hex")]
     sha256: [u8; 32],
-    /// RFC 3339.
+    /// Time of creation (RFC 3339).
     pub(super) created_at: String,
 }
 
@@ -46,10 +45,10 @@ struct KeysFile {
 }
 
 impl StoredKey {
-    /// A key made now.
+    /// Creates the entry of a new key.
     ///
     /// # Errors
-    /// If it cannot have this name.
+    /// If the name is not valid.
     pub(super) fn new(name: &str, scopes: Scopes, key: &str) -> anyhow::Result<Self> {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
         anyhow::ensure!(
@@ -66,12 +65,12 @@ impl StoredKey {
     }
 }
 
-/// The file of the keys of `data`.
+/// Path of the key file of `data`.
 pub(crate) fn path(data: &Path) -> PathBuf {
     data.join(FILE)
 }
 
-/// Writes the file of a backup into a restored directory.
+/// Writes the key file of a backup into a restored directory.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -79,18 +78,18 @@ pub(crate) fn restore(data: &Path, file: &[u8]) -> std::io::Result<()> {
     replace(&path(data), file.trim_ascii_end()).map_err(std::io::Error::other)
 }
 
-/// Whether the data directory has a file of keys, and that it can be read and understood.
+/// Checks the key file; returns whether there is one.
 ///
 /// # Errors
-/// If it cannot.
+/// If it cannot be read or parsed.
 pub(crate) fn check(data: &Path) -> anyhow::Result<bool> {
     Ok(load(data)?.is_some())
 }
 
-/// The keys of the data directory; `None` if none was ever made.
+/// Reads the keys of the data directory; `None` if no key was ever created.
 ///
 /// # Errors
-/// If the file cannot be read or understood.
+/// If the file cannot be read or parsed.
 pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
     let path = path(data);
     let read = || -> anyhow::Result<Option<Vec<StoredKey>>> {
@@ -112,11 +111,10 @@ pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
     })
 }
 
-/// Changes the keys under the lock. `change` gets `None` if no key was ever made, and nothing is
-/// written if it fails.
+/// Changes the keys under the lock. `change` gets `None` if no key was ever created. Nothing is written if it fails.
 ///
 /// # Errors
-/// Those of `change`, or if files cannot be read, understood or written.
+/// Those of `change`, or if files cannot be read, parsed or written.
 pub(super) fn change<T>(
     data: &Path,
     change: impl FnOnce(&mut Option<Vec<StoredKey>>) -> anyhow::Result<T>,
@@ -136,7 +134,7 @@ pub(super) fn change<T>(
     Ok(done)
 }
 
-/// A SHA-256 as 64 hexadecimal digits.
+/// Serialization of a SHA-256 as 64 hexadecimal digits.
 mod hex {
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 
@@ -161,7 +159,7 @@ mod hex {
     }
 }
 
-/// Scopes as a list of their names.
+/// Serialization of scopes as a list of names.
 mod scope_names {
     use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
 

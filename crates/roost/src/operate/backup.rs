@@ -19,11 +19,11 @@ use crate::output::{note, out};
 use crate::permissions;
 use crate::simulate::target::{self, SERVER_KEY};
 
-/// Bytes of a backup that are written before they are synced.
+/// Bytes of a backup that are written between two syncs.
 const SYNC_BYTES: usize = 1 << 20;
 /// The `nice` value of the command while it backs up a running server.
 const NICE: i32 = 10;
-/// Highest rate per second if none is set.
+/// Default of the highest rate, per second.
 const RATE: ByteSize = ByteSize::mib(16);
 /// Number of received pieces that may wait to be checked and written.
 const PIECES_MAX: usize = 64;
@@ -52,8 +52,8 @@ pub(crate) struct Backup {
     /// Data directory of a stopped server. --server overrides the variable
     #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Highest rate at which the backup of a running server is made, per second; 0 for no limit. A higher rate
-    /// slows down other clients of the server [default: 16MiB]
+    /// Highest rate at which the backup of a running server is made, per second; 0 for no limit. A higher rate slows
+    /// down other clients of the server [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     rate: Option<ByteSize>,
     /// File to write, or - for standard output. An existing file is replaced
@@ -90,7 +90,7 @@ impl Backup {
             if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
         // Standard output may be the backup.
         note!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
-        // What could be read is in it; whoever runs this by a timer must notice the rest.
+        // The backup contains all readable files; a scheduled job must notice that some are missing.
         anyhow::ensure!(
             summary.lost_files == 0,
             "the backup lacks {} files of pictures, which are missing or damaged in the data directory: see roost verify",
@@ -118,7 +118,7 @@ impl Backup {
         out: W,
         synced: Option<File>,
     ) -> anyhow::Result<(Header, Summary)> {
-        // The server may run on this machine, and comes first.
+        // The server may run on this machine, and has priority.
         let _ = rustix::process::nice(NICE);
         let target = target::parse(server(self.server.as_deref()), self.ca.as_deref())?;
         let pace = Pace::new(self.rate.unwrap_or(RATE).as_u64(), synced);
@@ -136,7 +136,7 @@ impl Backup {
     }
 }
 
-/// The URL of a running server, if none is named.
+/// URL of the running server: the named one or the default.
 pub(super) fn server(named: Option<&str>) -> &str {
     named.unwrap_or("http://127.0.0.1:8998")
 }
@@ -149,7 +149,7 @@ fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Gives a backup of the server to `read`, which runs on a thread for blocking work.
+/// Passes a backup of the server to `read`, which runs on a thread for blocking work.
 ///
 /// # Errors
 /// That of the server or the connection, or that of `read` if it ended before the backup did.
@@ -174,7 +174,7 @@ pub(crate) async fn fetched<T: Send + 'static>(
     }
 }
 
-/// Gives the bytes of a backup of the server to `each`.
+/// Passes the bytes of a backup of the server to `each`.
 async fn fetch(
     target: &Target,
     each: &mut (dyn FnMut(&[u8]) -> io::Result<()> + Send),
@@ -196,7 +196,7 @@ async fn fetch(
     }
 }
 
-/// The message of an error of the API.
+/// Message of an error response of the API.
 fn message(body: &[u8]) -> String {
     let body: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = body.as_ref().and_then(|body| body.get("message")?.as_str());
@@ -221,7 +221,7 @@ fn of_directory<W: Write>(data: &Path, out: W) -> anyhow::Result<(Header, Summar
     Ok(written)
 }
 
-/// The received pieces, as a stream.
+/// Received pieces as a stream.
 pub(crate) struct Pieces {
     receiver: Receiver<Vec<u8>>,
     piece: Vec<u8>,
@@ -243,12 +243,12 @@ impl Read for Pieces {
         let mut rest = self.piece.get(self.at..).unwrap_or_default();
         let read = rest.read(into)?;
         self.at += read;
-        // An empty piece is not the end.
+        // An empty piece does not end the stream.
         if read == 0 && !into.is_empty() { self.read(into) } else { Ok(read) }
     }
 }
 
-/// Writes what is read through it.
+/// Reader that also writes what it reads.
 struct Tee<W> {
     pieces: Pieces,
     out: W,
@@ -267,8 +267,8 @@ impl<W: Write> Read for Tee<W> {
     }
 }
 
-/// Keeps the rate of a backup, and syncs its file in small parts: otherwise the syncs of the server's log wait
-/// while the system writes much of it at once.
+/// Limits the rate of a backup, and syncs its file in small parts: otherwise syncs of the server's log wait while the
+/// system writes much of the backup at once.
 struct Pace {
     start: Instant,
     per_second: u64,

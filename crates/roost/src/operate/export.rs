@@ -18,15 +18,15 @@ use crate::simulate::target;
 
 /// Export all data as lines of JSON, for `roost import` and other programs.
 ///
-/// Exports the data directory of a stopped server, a backup, or a running server, of which it first makes a backup. A
-/// backup is restored into a temporary directory next to the output file (or in the system's directory for temporary
-/// files), which needs as much disk as the data and is removed afterwards.
+/// Exports the data directory of a stopped server, a backup, or a running server, which is backed up first. A backup is
+/// restored into a temporary directory next to the output file (or in the system's directory for temporary files),
+/// which needs as much disk as the data and is removed afterwards.
 ///
 /// To export a running server, set the environment variable ROOST_SERVER_KEY to an application key with the scope
 /// `admin`.
 ///
-/// All data that users can see is exported, with exact ids, times and expiry. Application keys and idempotency keys
-/// are not exported. docs/import.md describes the lines.
+/// All data that users can see is exported, with exact ids, times and expiry. Application keys and idempotency keys are
+/// not exported. docs/import.md describes the lines.
 #[derive(Args)]
 pub(crate) struct Export {
     /// URL of the running server [default: http://127.0.0.1:8998, unless there is --data or --backup]
@@ -60,7 +60,7 @@ impl Export {
             true => None,
             false => Some(OutputFile::open(&self.out, false)?),
         };
-        // Of a device or a pipe, which has no folder for files.
+        // Devices and pipes have no folder for temporary files.
         let folder = match &out {
             Some(out) if !out.is_regular() => std::env::temp_dir(),
             _ => folder,

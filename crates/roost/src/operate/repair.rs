@@ -12,7 +12,7 @@ use crate::output::out;
 use crate::settings::DATA_DIRECTORY;
 use crate::{key, permissions};
 
-/// For `--help`.
+/// Exit codes for `--help`.
 const HELP: &str = "Exit codes:
   0  nothing is lost
   1  error: no usable directory was created. Remove what is there, and try again
@@ -21,8 +21,8 @@ const HELP: &str = "Exit codes:
 
 /// Create a data directory from the readable data of a damaged one.
 ///
-/// The server of the damaged directory must be stopped; the directory is not changed. If the log still has the changes
-/// of the damaged part of the store, nothing is lost. Otherwise all readable rows are kept, rows that can be computed
+/// The server of the damaged directory must be stopped; the directory is not changed. Nothing is lost if the log still
+/// has the changes of the damaged part of the store. Otherwise all readable rows are kept, rows that can be computed
 /// from others (indexes, counts, the other direction of a follow) are rebuilt, and lost data is printed.
 #[derive(Args)]
 #[command(after_help = HELP)]
@@ -33,11 +33,11 @@ pub(crate) struct Repair {
     /// Data directory to create; it must be empty or missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// End the log after this group. Without this option, a directory whose log cannot be read to its end is not
+    /// Discard the log after this group. Without this option, a directory whose log cannot be read to its end is not
     /// repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
-    /// Apply the log of another build by the rules of this one, even if changes have other outcomes than those that were
+    /// Apply the log of another build with the rules of this one, even if some changes then have other outcomes than
     /// acknowledged
     #[arg(long)]
     accept_other_outcomes: bool,
@@ -101,11 +101,11 @@ impl Repair {
     }
 }
 
-/// The file of application keys of the damaged directory.
+/// State of the damaged directory's file of application keys.
 enum Keys {
     Copied,
     Missing,
-    /// It cannot be read, for this reason.
+    /// Unreadable, for this reason.
     Lost(String),
 }
 

@@ -16,12 +16,12 @@ use crate::{key, permissions};
 
 /// Restore a backup into a new data directory.
 ///
-/// The directory must be empty or missing. The backup is checked while it is read. A restore that did not finish
-/// leaves a directory on which no server starts.
+/// The directory must be empty or missing. The backup is checked while it is read. An unfinished restore leaves a
+/// directory that no server opens.
 ///
-/// With --archive, all changes that the archive has after the backup are added. With --to, changes after that time are
-/// left out. A backup has the changes between its checkpoint and the time when it was made, an archive the later ones;
-/// any other time is refused.
+/// With --archive, all later changes in the archive are added. With --to, changes after that time are left out. A
+/// backup covers the time between its checkpoint and its end, an archive the time after that; any other time is
+/// refused.
 #[derive(Args)]
 pub(crate) struct Restore {
     /// Backup to restore, or - for standard input
@@ -36,7 +36,7 @@ pub(crate) struct Restore {
     /// Time to restore, for example 2026-11-22T12:30:00Z: later changes are left out
     #[arg(long = "to", value_name = "TIME")]
     until: Option<Timestamp>,
-    /// Apply the log of another build by the rules of this one, even if changes have other outcomes than those that were
+    /// Apply the log of another build with the rules of this one, even if some changes then have other outcomes than
     /// acknowledged. Better: restore with the build that made the backup
     #[arg(long)]
     accept_other_outcomes: bool,

@@ -15,7 +15,7 @@ use crate::key;
 use crate::output::out;
 use crate::settings::DATA_DIRECTORY;
 
-/// For `--help`.
+/// Exit codes for `--help`.
 const HELP: &str = "Exit codes:
   0  no damage was found
   1  error: the check could not be made
@@ -31,10 +31,10 @@ const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other
 
 /// Check a backup, an archive, or the data directory of a stopped server.
 ///
-/// Of a backup, it checks checksums, positions, counts, and that the backup is complete; of a data directory, every
-/// table file, every group of the log, the file of keys, the time when a server last ran, and that they belong together;
-/// of an archive, every group of every file, and
-/// that no group is missing between files. A server may write to the archive meanwhile. Changes no data.
+/// Checks of a backup: checksums, positions, counts, and completeness. Checks of a data directory: every table file,
+/// every group of the log, the file of keys, the time when a server last ran, and that they belong together. Checks of
+/// an archive: every group of every file, and that no group is missing between files; a server may write to the archive
+/// meanwhile. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Verify {
@@ -46,7 +46,7 @@ pub(crate) struct Verify {
     data: Option<PathBuf>,
 }
 
-/// The checks of one path.
+/// Checks of one path.
 struct Check {
     path: PathBuf,
 }
@@ -170,7 +170,7 @@ impl Check {
     }
 }
 
-/// An error with its causes.
+/// Formats the causes of an error.
 fn causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

@@ -1,4 +1,4 @@
-//! The settings of the Mastodon API, and the file of `--about`.
+//! Settings of the Mastodon API, and the file of `--about`.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use super::{Settings, SignUp};
 /// Longest file of `--about`, in bytes.
 const ABOUT_BYTES_MAX: u64 = 256 << 10;
 
-/// The keys of the file.
+/// Keys of the file of `--about`.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 struct Keys {
@@ -29,12 +29,12 @@ struct Keys {
     contact: Option<String>,
     contact_email: Option<String>,
     languages: Option<Vec<String>>,
-    /// A path, from the folder of the file.
+    /// Path relative to the folder of the file.
     picture: Option<PathBuf>,
 }
 
 impl Settings {
-    /// The operator's description of the server.
+    /// Operator's description of the server.
     ///
     /// # Errors
     /// If the file of `--about` cannot be read or is wrong.
@@ -46,13 +46,13 @@ impl Settings {
         Ok(about.transpose()?.unwrap_or_default())
     }
 
-    /// The URL of the server at an address, as its users see it.
+    /// Public URL of the server when it listens on `listen`.
     pub(crate) fn url(&self, listen: SocketAddr) -> String {
         let scheme = if self.is_https() { "https" } else { "http" };
         self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{listen}"))
     }
 
-    /// Options of the Mastodon API. `listen` is the address that is bound.
+    /// Options of the Mastodon API. `listen` is the bound address.
     pub(crate) fn mastodon(
         &self,
         about: About,
@@ -81,7 +81,7 @@ impl Settings {
     }
 }
 
-/// The description of the server in a file.
+/// Reads the description of the server from a file.
 fn about(file: &Path) -> anyhow::Result<About> {
     let text = String::from_utf8(read(file, ABOUT_BYTES_MAX)?).context("it is no UTF-8")?;
     let keys: Keys = toml::from_str(&text).map_err(|error| syntax(&error, &text))?;
@@ -127,7 +127,7 @@ fn read(file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// When a file was changed, in milliseconds since 1970.
+/// Time of the last change of a file, in milliseconds since 1970.
 fn changed_ms(file: &Path) -> anyhow::Result<u64> {
     let since = std::fs::metadata(file)?.modified()?.duration_since(UNIX_EPOCH)?;
     Ok(u64::try_from(since.as_millis())?)

@@ -1,6 +1,6 @@
-//! Where settings are from: an option overrides an environment variable, which overrides the configuration file, which
-//! overrides the default. The keys of the file are the options, and their values are parsed as those of the command
-//! line are.
+//! Sources of settings: an option overrides an environment variable, which overrides the configuration file, which
+//! overrides the default. The keys of the file have the names of the options, and their values are parsed in the same
+//! way.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,18 +14,18 @@ use toml::Value;
 
 use super::{Settings, without_password};
 
-/// The values of all sources.
+/// Values of all sources.
 pub(crate) struct Sources {
-    /// Options and the environment.
+    /// Values of options and the environment.
     line: ArgMatches,
     file: Option<(PathBuf, ArgMatches)>,
 }
 
-/// A value that depends on other settings: its name, the value, and where it is from.
+/// Setting whose value depends on others: name, value, source.
 type Computed = (&'static str, String, &'static str);
 
 impl Sources {
-    /// The options and variables of a command that has all settings, and a configuration file.
+    /// Reads the options and variables of a command that has all settings, and a configuration file.
     ///
     /// # Errors
     /// If the file cannot be read or is wrong.
@@ -34,10 +34,10 @@ impl Sources {
         Ok(Self { line: line.clone(), file })
     }
 
-    /// The settings.
+    /// Effective settings.
     ///
     /// # Errors
-    /// None that the parser of the command line has not found before.
+    /// Only those that the parser of the command line has reported before.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = Settings::default();
         if let Some((_, file)) = &self.file {
@@ -47,7 +47,7 @@ impl Sources {
         Ok(settings)
     }
 
-    /// Every setting with its value and its source, in lines. Passwords are left out.
+    /// Lists every setting with its value and its source, one per line, without passwords.
     pub(crate) fn table(&self, computed: &[Computed]) -> String {
         let command = options();
         let rows = command.get_arguments().filter_map(|option| {
@@ -101,7 +101,7 @@ impl Sources {
 }
 
 impl Settings {
-    /// The settings of a configuration file.
+    /// Reads the settings of a configuration file.
     ///
     /// # Errors
     /// If the file cannot be read or is wrong.
@@ -110,12 +110,12 @@ impl Settings {
     }
 }
 
-/// The options of all settings.
+/// Options of all settings.
 fn options() -> Command {
     Settings::augment_args(Command::new("roost").no_binary_name(true).disable_help_flag(true))
 }
 
-/// The default of a setting, as its help says.
+/// Default of a setting according to its help text.
 pub(super) fn default(option: &Arg) -> String {
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
     let default = help.split_once("[default: ").and_then(|(_, rest)| rest.strip_suffix(']'));
@@ -138,7 +138,7 @@ fn parse(text: &str) -> anyhow::Result<ArgMatches> {
             Value::Boolean(truth) => truth.to_string(),
             _ => anyhow::bail!("{key} must be a text, a number, true or false"),
         };
-        // What follows the sign may be a password.
+        // The part after the sign may be a password.
         let name = key.split('=').next().unwrap_or_default();
         anyhow::ensure!(name == key, "unknown setting {name:?}");
         words.push(format!("--{key}={value}"));
@@ -149,7 +149,7 @@ fn parse(text: &str) -> anyhow::Result<ArgMatches> {
         .map_err(|error| said(&error))
 }
 
-/// The line of an error of a file and the reason, without the text of the file: it may be a password.
+/// Line and reason of a syntax error of a file, without its text, which may be a password.
 pub(super) fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
     let before = error.span().and_then(|span| text.as_bytes().get(..span.start));
     let line = 1 + before.unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
@@ -157,7 +157,7 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
     anyhow::anyhow!("line {line}: {message}")
 }
 
-/// The message of the parser, in one line and without advice about a command line.
+/// Message of the parser on one line, without advice about a command line.
 fn said(error: &clap::Error) -> anyhow::Error {
     let name = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.trim_start_matches('-').to_owned()),

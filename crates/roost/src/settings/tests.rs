@@ -14,13 +14,13 @@ struct Line {
     settings: Settings,
 }
 
-/// The sources of a command line without variables, and a file.
+/// Sources: a command line, no variables, and a file.
 fn sources(arguments: &[&str], file: Option<&Path>) -> anyhow::Result<Sources> {
     let line = Line::command().mut_args(|option| option.env(None::<&str>));
     Sources::read(&line.get_matches_from([&["roost"], arguments].concat()), file)
 }
 
-/// The settings of a configuration file with this text.
+/// Settings of a configuration file with this text.
 fn of_text(text: &str) -> anyhow::Result<Settings> {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("roost.toml");
@@ -55,7 +55,7 @@ fn defaults_are_those_that_the_help_names() {
     let mut arguments = vec!["roost".to_owned()];
     for option in command.get_arguments() {
         let (Some(name), default) = (option.get_long(), sources::default(option)) else { continue };
-        // Others are no values: "none", "half of the processors".
+        // Other defaults are descriptions, not values: "none", "half of the processors".
         if name != "help" && !default.contains(' ') && default != "none" {
             arguments.push(format!("--{name}={default}"));
         }

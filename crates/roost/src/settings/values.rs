@@ -1,4 +1,4 @@
-//! Values of settings: names of choices, times, and networks.
+//! Values of settings: choices, times and levels.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,26 +9,25 @@ use clap::ValueEnum;
 use jiff::{Span, SpanRelativeTo};
 use tracing_subscriber::EnvFilter;
 
-/// Shortest time within which expired stories can be erased. Half of it passes before an erasure
-/// begins.
+/// Shortest configurable erasure time. Half of it passes before an erasure begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
 
 /// Levels of the log.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The format of log lines.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// A line of text per event.
+    /// One line of text per event.
     Text,
-    /// A JSON object per event.
+    /// One JSON object per event.
     Json,
 }
 
-/// See [`node::Durability`].
+/// Sync policy: see [`node::Durability`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
     /// A change is on disk before it is acknowledged.
@@ -39,20 +38,20 @@ pub(crate) enum Policy {
     Never,
 }
 
-/// See [`mastodon::Registrations`].
+/// Sign-up policy: see [`mastodon::Registrations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SignUp {
     /// Nobody may sign up.
     Closed,
-    /// Whoever has an invite.
+    /// Users with an invite.
     Invite,
-    /// Everybody, with approval.
+    /// Everybody, with approval by an operator.
     Approval,
     /// Everybody.
     Open,
 }
 
-/// A time with its unit, such as `1s`, `500ms`, `2m` or `7d`.
+/// Parses a time with its unit, such as `1s`, `500ms`, `2m` or `7d`.
 pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     let example = "a time has a unit: 500ms, 1s, 2m, 12h or 7d";
     let span: Span = text.parse().map_err(|_| anyhow::anyhow!(example))?;
@@ -63,38 +62,38 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     Ok(duration)
 }
 
-/// A time within which an erasure can finish: each rewrites the texts of all stories.
+/// Parses an erasure time, which must be long enough for rewriting the texts of all stories.
 pub(super) fn erase_within(text: &str) -> anyhow::Result<Duration> {
     let time = duration(text)?;
     anyhow::ensure!(time >= ERASE_WITHIN_MIN, "it must be at least 10s: an erasure rewrites files");
     Ok(time)
 }
 
-/// The TTL of a story.
+/// Parses the TTL of a story.
 pub(crate) fn life(text: &str) -> anyhow::Result<Lifetime> {
     Ok(Lifetime::from_secs(whole_seconds(text)?)?)
 }
 
-/// A time without parts of a second, in seconds.
+/// Parses a time in whole seconds.
 pub(crate) fn whole_seconds(text: &str) -> anyhow::Result<u64> {
     let time = duration(text)?;
     anyhow::ensure!(time.subsec_nanos() == 0, "it must be a number of seconds, such as 90s");
     Ok(time.as_secs())
 }
 
-/// A number of things, of which there is at least one.
+/// Parses a number of at least 1.
 pub(super) fn count(text: &str) -> anyhow::Result<NonZeroU32> {
     text.parse().with_context(|| format!("it must be a number from 1 to {}", u32::MAX))
 }
 
-/// A level of the log.
+/// Parses a level of the log.
 pub(super) fn log_level(text: &str) -> anyhow::Result<String> {
     check_level(text)?;
     Ok(text.to_owned())
 }
 
-/// Checks a level of the log. The library takes a word that is no level for the name of a part whose lines are all
-/// logged, so `verbose` would say nothing and be no error.
+/// Checks a level of the log. The library would take an unknown word such as `verbose` for the name of a module, and
+/// log nothing else.
 pub(crate) fn check_level(text: &str) -> anyhow::Result<()> {
     let example = "a level looks like debug or info,node=debug";
     EnvFilter::try_new(text).context(example)?;

@@ -1,4 +1,4 @@
-//! The arguments of `roost simulate`.
+//! Arguments of `roost simulate`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,24 +13,22 @@ use crate::settings::{duration, life};
 
 /// Simulate users: load a population into a server, send requests and measure.
 ///
-/// With --profile feed, the numbers of follows and the rates of posts and reads come from measured
-/// statistics of a large network. The same --seed gives the same run. Requests are due at random times,
-/// also while the server is slow, and latency is measured from the time when a request was due, so a stall
-/// is fully visible. The time until a post is in a follower's home timeline is measured for some posts,
-/// and some timelines are compared with their expected content. A run is inconclusive if the load
-/// generator was late.
+/// With --profile feed, the numbers of follows and the rates of posts and reads come from measured statistics of a
+/// large network. The same --seed gives the same run. Requests are due at random times, also while the server is slow,
+/// and latency is measured from the time when a request was due, so a stall is fully visible. The time until a post is
+/// in a follower's home timeline is measured for some posts, and some timelines are compared with their expected
+/// content. A run is inconclusive if the load generator was late.
 ///
-/// Without --server a server is started on a free port with a temporary data directory and default
-/// settings, at a lower priority than the generator. After loading, the run begins when the server is
-/// idle. On a terminal a dashboard shows progress (q ends the run and prints the summary); otherwise a
-/// line is printed every 3 s.
+/// Without --server a server is started on a free port with a temporary data directory and default settings, at a lower
+/// priority than the generator. After loading, the run begins when the server is idle. On a terminal a dashboard shows
+/// progress (q ends the run and prints the summary); otherwise a line is printed every 3 s.
 #[derive(Args)]
 #[command(after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub(crate) struct Simulate {
-    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998, or several nodes of
-    /// a cluster with commas between: what one node cannot answer is then sent to the next. It must have no users yet,
-    /// except with --loaded. Its application key, with the scopes read and write, is read from the environment
-    /// variable ROOST_SERVER_KEY [default: start a server]
+    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998, or several nodes
+    /// of a cluster separated by commas: a request that fails on one node is sent to the next. The server must not have
+    /// any users yet, except with --loaded. Its application key, with the scopes read and write, is read from the
+    /// environment variable ROOST_SERVER_KEY [default: start a server]
     #[arg(long, value_name = "URL", help_heading = SERVER)]
     pub(super) server: Option<String>,
     /// Trusted certificate authorities for an https server, in a PEM file
@@ -40,12 +38,11 @@ pub(crate) struct Simulate {
     /// API of the server
     #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = SERVER)]
     pub(super) api: Api,
-    /// File with what acts for the users of --api mastodon, in their order: in each line an access token, or a name and a
-    /// password with a space between for a server that lets apps ask for passwords [default: sign the users up]
+    /// File with the credentials of the users of --api mastodon, in their order, one per line: an access token, or name
+    /// and password separated by a space for a server that lets apps ask for passwords [default: sign the users up]
     #[arg(long, value_name = "FILE", requires = "server", help_heading = SERVER)]
     pub(super) tokens: Option<PathBuf>,
-    /// Skip loading: the server already has the users of a simulation with the same profile, users,
-    /// graph and seed
+    /// Skip loading: the server already has the users of a simulation with the same profile, users, graph and seed
     #[arg(long, requires = "server", help_heading = SERVER)]
     pub(super) loaded: bool,
     /// Actions of the users
@@ -68,8 +65,8 @@ pub(crate) struct Simulate {
     /// TTL of a story [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = life_secs, help_heading = STORIES)]
     pub(super) life: Option<u32>,
-    /// Total reads of story homes per second. Half as many are reads of one friend's stories
-    /// [default: one for every 20 users]
+    /// Total reads of story homes per second. Reads of one friend's stories are half as many [default: one for every 20
+    /// users]
     #[arg(long, value_name = "N", help_heading = STORIES)]
     pub(super) home_reads: Option<u32>,
     /// Core workload of YCSB [default: a]
@@ -88,8 +85,8 @@ pub(crate) struct Simulate {
     /// recognize: 100; buckets and deathstar: 1000]
     #[arg(long, value_name = "N", help_heading = RUN)]
     pub(super) rate: Option<f64>,
-    /// Whether requests are sent at their due times (open), or each after the response to the previous one
-    /// on the same connection (closed)
+    /// Arrival of requests: at their due times (open), or each after the response to the previous one on the same
+    /// connection (closed)
     #[arg(
         long = "loop",
         value_enum,
@@ -98,8 +95,8 @@ pub(crate) struct Simulate {
         help_heading = RUN
     )]
     pub(super) kind_of_loop: Loop,
-    /// Length of a simulated day, in which activity varies by the hour, or `off` for a constant rate
-    /// [default: feed: the length of the run; others: off]
+    /// Length of a simulated day, in which activity varies by the hour, or `off` for a constant rate [default: feed:
+    /// the length of the run; others: off]
     #[arg(long, value_name = "TIME|off", value_parser = day, help_heading = RUN)]
     pub(super) day: Option<Duration>,
     /// Number of connections
@@ -160,7 +157,7 @@ const EXAMPLES: &str = "Examples:
   A key-value load against another server:
     ROOST_SERVER_KEY=... roost simulate --server https://feeds.example --profile buckets --ycsb b";
 
-/// The two loads of the old report.
+/// The two loads of the 2014 report.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Busy {
     /// The most active 5 % post every 10 s.
@@ -169,30 +166,30 @@ pub(super) enum Busy {
     Heavy,
 }
 
-/// When the next request is sent.
+/// Arrival process of requests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Loop {
-    /// At its due time. Latency is measured from then, so it includes waiting.
+    /// Each request at its due time. Latency is measured from then, so it includes waiting.
     Open,
-    /// After the response to the previous request. Latency does not include waiting.
+    /// Each request after the response to the previous one. Latency does not include waiting.
     Closed,
 }
 
-/// The supported APIs of servers.
+/// Supported APIs of servers.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Api {
     /// roost's own API.
     Roost,
-    /// Mastodon's client API, of roost or another server: profiles feed and deathstar. Each user acts with a token
+    /// Mastodon's client API, of roost or another server: profiles feed and deathstar. Each user has an access token
     Mastodon,
 }
 
-/// The TTL of a story in seconds.
+/// Parses the TTL of a story in seconds.
 fn life_secs(text: &str) -> anyhow::Result<u32> {
     Ok(u32::try_from(life(text)?.ms() / 1_000)?)
 }
 
-/// The length of a day; zero for `off`.
+/// Parses the length of a day; zero for `off`.
 fn day(text: &str) -> Result<Duration, String> {
     if text == "off" {
         Ok(Duration::ZERO)

@@ -9,7 +9,7 @@ use crate::output::{Stdout, out};
 
 use super::{Simulate, cancelled_by_signal, command_line};
 
-/// The default objectives, for a feed without noticeable delay.
+/// Default objectives, for a feed without noticeable delay.
 const OBJECTIVE: &str = "p99<50ms,errors<0.1%,lag_p99<1s";
 
 pub(super) async fn find(

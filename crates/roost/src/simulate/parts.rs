@@ -1,4 +1,4 @@
-//! The profiles of a simulation, and the options that belong to each.
+//! Profiles of a simulation, and the options that belong to each.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(super) enum Profile {
     Deathstar,
 }
 
-/// The core workloads of YCSB.
+/// Core workloads of YCSB.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Letter {
     /// Half reads, half updates.
@@ -44,7 +44,7 @@ pub(super) enum Letter {
     F,
 }
 
-/// The parts of a simulation.
+/// Components of a simulation.
 #[derive(Default)]
 pub(super) struct Parts {
     pub(super) feed: Option<Load>,
@@ -54,7 +54,7 @@ pub(super) struct Parts {
 }
 
 impl Simulate {
-    /// Every setting belongs to a profile.
+    /// Checks that every option belongs to the profile.
     fn check(&self) -> anyhow::Result<()> {
         self.check_api()?;
         let belongs = |profile: Profile, is_set: bool, what: &str| {
@@ -79,7 +79,7 @@ impl Simulate {
         )
     }
 
-    /// Mastodon's API has what some profiles need.
+    /// Checks that the API supports the profile.
     fn check_api(&self) -> anyhow::Result<()> {
         let is_mastodon = self.api == Api::Mastodon;
         if self.tokens.is_some() && !is_mastodon {
@@ -94,7 +94,7 @@ impl Simulate {
         Ok(())
     }
 
-    /// The parts that the profile and its settings select.
+    /// Selects the components for the profile and its options.
     pub(super) fn parts(&self) -> anyhow::Result<Parts> {
         self.check()?;
         let mut parts = Parts::default();

@@ -1,4 +1,4 @@
-//! What acts for the users of `--api mastodon`.
+//! Credentials of the users of `--api mastodon`.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -15,11 +15,12 @@ use crate::running::RunningServer;
 
 /// Longest file of `--tokens`, in bytes: that of 4 million tokens of roost.
 const FILE_BYTES_MAX: u64 = 256 << 20;
-/// Characters of the password of users who are signed up.
+/// Number of characters of the password of a signed-up user.
 const PASSWORD_CHARS: usize = 32;
 
 impl Simulate {
-    /// How the server is used. `server` is the one that was started, and `has_key` whether there is a key of another.
+    /// Selects how users authenticate. `server` is the started server, if any; `has_key` says whether there is a key
+    /// for another one.
     pub(super) async fn api(
         &self,
         server: Option<&RunningServer>,
@@ -55,7 +56,7 @@ impl Simulate {
     }
 }
 
-/// The lines of a file.
+/// Reads the lines of a file of credentials.
 fn credentials(file: &Path) -> anyhow::Result<Arc<[Credential]>> {
     let mut text = String::new();
     File::open(file)?.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)?;
@@ -69,7 +70,7 @@ fn credentials(file: &Path) -> anyhow::Result<Arc<[Credential]>> {
     found.collect()
 }
 
-/// What a line says. Controls and letters beyond ASCII are in no token, and would change the request.
+/// Parses a line. Controls and letters beyond ASCII are in no token, and would change the request.
 fn credential(line: &str) -> Option<Credential> {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
     match line.split_once(' ') {

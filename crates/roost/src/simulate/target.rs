@@ -1,4 +1,4 @@
-//! The URL of `--server`, and the application key for it.
+//! URL of `--server`, and the application key for it.
 
 use std::path::Path;
 
@@ -9,22 +9,22 @@ use crate::address::resolve;
 use crate::exit::Exit;
 use crate::unencrypted;
 
-/// The environment variable with the application key of a server that this process calls. It is not `ROOST_KEY`, so that a
-/// user who runs both in one shell does not send the key of one server to another.
+/// Environment variable with the application key of a server that this process calls. It differs from `ROOST_KEY`, so
+/// that a user who runs both in one shell does not send one server's key to another.
 pub(crate) const SERVER_KEY: &str = "ROOST_SERVER_KEY";
 
-/// The application key for a server, if the environment has one. Warns if others can read it on the way.
+/// Application key for a server from the environment. Warns if the connection would expose it.
 pub(crate) fn key(target: &Target) -> Option<String> {
     let key = std::env::var(SERVER_KEY).ok()?;
     unencrypted::warn_of(target, "the application key");
     Some(key)
 }
 
-/// The server at `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several with commas between, which are nodes
-/// of a cluster. `ca` is a PEM file of the authorities that may sign the certificate of one over `https`.
+/// Parses a server's URL `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several for the nodes of a
+/// cluster, separated by commas. `ca` is a PEM file of the trusted authorities for `https`.
 ///
 /// # Errors
-/// If one is no such URL, its host has no address, or the authorities cannot be read.
+/// If a URL has another form, its host has no address, or the authorities cannot be read.
 pub(crate) fn parse(urls: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
     let nodes = urls.split(',').map(|url| parse_one(url.trim(), ca));
     let nodes = nodes.collect::<anyhow::Result<Vec<_>>>().map_err(Exit::setting)?;

@@ -1,7 +1,7 @@
-//! A certificate that the server makes and signs itself, in the data directory.
+//! Self-signed certificate in the data directory.
 //!
-//! **Invariant:** a stored certificate is used only if it is for all names and valid for a while. Any other is made
-//! again, with a new key, so two files that do not belong together do no harm.
+//! **Invariant:** a stored certificate is used only if it covers all names and is valid for a while. Otherwise it is
+//! made again with a new key, so two files that do not belong together do no harm.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -16,32 +16,32 @@ use rcgen::{
 
 use crate::files::replace;
 
-/// The file of the certificate, which clients may get.
+/// File of the certificate, which may be public.
 const CERT: &str = "tls-cert.pem";
-/// The file of its private key.
+/// File of its private key.
 const KEY: &str = "tls-key.pem";
-/// The time for which a certificate is valid: no client accepts more than 398 days.
+/// Validity of a certificate: clients refuse more than 398 days.
 const VALID: Duration = Duration::from_secs(397 * 86_400);
-/// It is made again when it is valid for less than this.
+/// Remaining validity at which the certificate is replaced.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// How long before it is made it is valid: clocks of clients differ.
+/// Start of the validity, as a time before its creation: clocks of clients differ.
 const VALID_BEFORE: Duration = Duration::from_secs(86_400);
 
-/// A certificate of the server for these names.
+/// Certificate of the server for these names.
 #[derive(Debug, PartialEq)]
 pub(crate) struct SelfSigned {
     data: PathBuf,
     names: Vec<String>,
 }
 
-/// The contents of the files of a new certificate.
+/// Contents of the files of a new certificate.
 pub(super) struct Made {
     cert: String,
     key: String,
 }
 
 impl SelfSigned {
-    /// For the host of the public URL, this machine, and the address that is listened on, if it is one.
+    /// Certificate for the host of the public URL, this machine, and the address to listen on unless it is a wildcard.
     pub(crate) fn new(data: PathBuf, public_url: Option<&str>, listen: IpAddr) -> Self {
         let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
         let listen = Some(listen).filter(|listen| !listen.is_unspecified());
@@ -54,10 +54,10 @@ impl SelfSigned {
         Self { data, names }
     }
 
-    /// The stored certificate, or else a new one, which must be stored.
+    /// Returns the stored certificate, or a new one, which must be stored.
     ///
     /// # Errors
-    /// If a name cannot be in a certificate.
+    /// If a name is not valid in a certificate.
     pub(super) fn load_or_make(
         &self,
         now: Timestamp,
@@ -73,10 +73,10 @@ impl SelfSigned {
         self.make(now).map(|(certificate, made)| (certificate, Some(made)))
     }
 
-    /// A new certificate with a new key.
+    /// Makes a certificate with a new key.
     ///
     /// # Errors
-    /// If a name cannot be in a certificate.
+    /// If a name is not valid in a certificate.
     pub(super) fn make(&self, now: Timestamp) -> anyhow::Result<(Certificate, Made)> {
         let names = self.names.join(", ");
         let cannot = || format!("cannot make a certificate for {names}; see --public-url");
@@ -88,7 +88,7 @@ impl SelfSigned {
         Ok((certificate, made))
     }
 
-    /// Writes a new certificate, which its owner alone may read.
+    /// Writes the files of a new certificate, readable by their owner only.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -98,7 +98,7 @@ impl SelfSigned {
     }
 }
 
-/// Whether a certificate must be made again.
+/// Whether a certificate must be replaced.
 pub(super) fn is_due(certificate: &Certificate, now: Timestamp) -> bool {
     certificate.expires().duration_since(now) < RENEW_BEFORE
 }
@@ -117,7 +117,7 @@ fn make(names: &[String], now: Timestamp) -> Result<Made, rcgen::Error> {
     Ok(Made { cert: cert.pem(), key: key.serialize_pem() })
 }
 
-/// The host of a URL without a path.
+/// Host of a URL without a path.
 pub(super) fn host(url: &str) -> String {
     let authority = url.split_once("://").map_or(url, |(_, authority)| authority);
     let host = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {

@@ -20,7 +20,7 @@ const KINDS: [&str; 7] = [
     "recognitions",
 ];
 
-/// A run of some kinds, so many of its sixty windows in; posts fail in the fifth.
+/// A run with this many kinds, after `windows` of its sixty windows; posts fail in the fifth.
 fn model(kinds: usize, windows: u32) -> Model {
     let plan = Plan {
         title: "20,000 users with 2,400,000 follows".to_owned(),
