@@ -29,30 +29,30 @@ use crate::settings::UserEdit;
 use crate::tag::Tag;
 use crate::text::{Bio, Handle, Label, Name, Note, PostText, SetName};
 
-/// A request to change something.
+/// A request to change stored facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Command {
     /// Register a user.
     Register {
-        /// Unique among all users.
+        /// Handle of the user, unique among all users.
         handle: Handle,
-        /// Shown beside posts.
+        /// Display name.
         name: Name,
-        /// Shown on the profile.
+        /// Text of the profile.
         bio: Bio,
     },
-    /// Follow a user, or ask to if the user is locked.
+    /// Follow a user; if the user is locked, send a follow request instead.
     Follow {
         /// The follower.
         user: UserRef,
-        /// The followed.
+        /// The user to follow.
         other: UserRef,
     },
-    /// Unfollow a user, or take a request to follow back.
+    /// Unfollow a user, or withdraw a follow request.
     Unfollow {
         /// The follower.
         user: UserRef,
-        /// The followed.
+        /// The user to unfollow.
         other: UserRef,
     },
     /// Delete a post.
@@ -74,13 +74,13 @@ pub enum Command {
         /// The other user.
         other: UserRef,
     },
-    /// Post a story, which friends can see until it expires.
+    /// Post a story, visible to friends until it expires.
     PostStory {
         /// The author.
         author: UserRef,
-        /// Its text.
+        /// Text of the story.
         text: PostText,
-        /// Time until it expires.
+        /// Time until the story expires.
         life: Lifetime,
     },
     /// Delete a live story.
@@ -95,13 +95,13 @@ pub enum Command {
         /// The user who viewed it.
         viewer: UserRef,
     },
-    /// Do some of what is due. Sent by the node, never by a user.
+    /// Process some due work. Sent by the node, never by a user.
     DoDue(Due),
-    /// Add a labelled drawing to those that others are compared with.
+    /// Add a labelled drawing to the samples of the recognizer.
     AddSample {
-        /// The set that it is added to; the first sample creates it.
+        /// Set of samples to add to; the first sample creates the set.
         set: SetName,
-        /// The name of what is drawn.
+        /// Name of the drawn thing.
         label: Label,
         /// The drawing.
         bits: Box<SampleBits>,
@@ -111,31 +111,31 @@ pub enum Command {
         /// The sample.
         sample: SampleId,
     },
-    /// Delete a user. What they made is hidden from every read at once, and removed by [`Command::EraseUser`].
+    /// Delete a user. Reads hide the user's data at once; [`Command::EraseUser`] removes it.
     DeleteUser {
         /// The user.
         user: UserRef,
     },
-    /// Remove some of what is left of a deleted user. Sent by the node, never by a user.
+    /// Remove some of the rows of a deleted user. Sent by the node, never by a user.
     EraseUser {
         /// The deleted user.
         user: UserId,
-        /// The rows to remove.
+        /// Kind of the rows to remove.
         remains: Remains,
-        /// No such row has a smaller item: so that applying the command does not walk over all rows removed
-        /// before.
+        /// Lower bound of the items of the rows to remove, so that the scan skips rows that earlier commands
+        /// removed.
         from: u64,
     },
-    /// Follow many users, or ask those to who are locked: all of them, or none if one is refused.
+    /// Follow many users, with follow requests for locked ones. If one follow is refused, none is made.
     FollowMany {
         /// The follower.
         user: UserRef,
-        /// The followed: at most [`limits::FOLLOW_MANY_MAX`](crate::limits::FOLLOW_MANY_MAX).
+        /// The users to follow: at most [`limits::FOLLOW_MANY_MAX`](crate::limits::FOLLOW_MANY_MAX).
         others: Vec<UserRef>,
     },
-    /// Change accounts, or what they grant.
+    /// Change accounts or grants.
     Account(AccountCommand),
-    /// Block a user: ends follows and friendship between the two, and forbids new ones.
+    /// Block a user. Ends follows and friendship between the two users, and forbids new ones.
     Block {
         /// The user who blocks.
         user: UserRef,
@@ -155,9 +155,9 @@ pub enum Command {
         user: UserRef,
         /// The muted user.
         other: UserRef,
-        /// Whether mentions by the muted user are hidden too.
+        /// Whether to hide notifications by the muted user too.
         mentions: bool,
-        /// How long it lasts; `None` until it is ended.
+        /// Duration of the mute; `None` for a mute without end.
         time: Option<MuteTime>,
     },
     /// Unmute a user.
@@ -173,18 +173,18 @@ pub enum Command {
     Edit {
         /// The post.
         post: PostId,
-        /// What changes.
+        /// The changes.
         patch: Box<Patch>,
     },
-    /// Favourite, bookmark or pin a post, or end that.
+    /// Add or remove a favourite, bookmark or pin of a post.
     React {
         /// The user.
         user: UserRef,
         /// The post.
         post: PostId,
-        /// The kind of the reaction.
+        /// Kind of the reaction.
         reaction: Reaction,
-        /// Whether the user reacts to it from now on.
+        /// Whether to add the reaction; `false` removes it.
         on: bool,
     },
     /// Clear all notifications of a user.
@@ -196,53 +196,53 @@ pub enum Command {
     DismissNotification {
         /// The user.
         user: UserRef,
-        /// Its id.
+        /// Id of the notification.
         notification: NotificationId,
     },
-    /// Change a profile and settings.
+    /// Change the profile and settings of a user.
     EditUser(Box<UserEdit>),
-    /// Set markers.
+    /// Set the read positions of timelines.
     SetMarkers(Box<MarkersUpdate>),
-    /// Set the note of a user about another one, or about themselves.
+    /// Set a user's note about another user or about themselves.
     SetNote {
         /// The author.
         user: UserRef,
-        /// The user whom it is about.
+        /// The user described by the note.
         other: UserRef,
-        /// The new note; an empty one removes it.
+        /// New text of the note; an empty text removes the note.
         note: Note,
     },
-    /// Accept or reject the request of a user to follow.
+    /// Accept or reject a follow request.
     AnswerRequest {
-        /// The user who is asked.
+        /// The user who received the request.
         user: UserRef,
-        /// The user who asks.
+        /// The user who sent the request.
         other: UserRef,
-        /// Whether `other` follows `user` from now on.
+        /// Whether to accept the request; `false` rejects it.
         accept: bool,
     },
-    /// Show a hashtag on a profile, or end that.
+    /// Add or remove a hashtag that a profile shows.
     FeatureTag {
         /// The user.
         user: UserRef,
         /// The hashtag.
         tag: Tag,
-        /// Whether the profile shows it from now on.
+        /// Whether to add the hashtag; `false` removes it.
         on: bool,
     },
     /// Change the lists of a user.
     List(Box<ListCommand>),
-    /// Change pictures.
+    /// Add, change or remove pictures.
     Media(MediaCommand),
     /// Change the filters of a user.
     Filter(Box<FilterCommand>),
-    /// Follow a hashtag, or end that.
+    /// Follow or unfollow a hashtag.
     FollowTag {
         /// The user.
         user: UserRef,
         /// The hashtag.
         tag: Tag,
-        /// Whether public posts with it are at home of the user from now on.
+        /// Whether to follow it; home then shows public posts with it.
         on: bool,
     },
     /// Vote in a poll.
@@ -256,51 +256,51 @@ pub enum Command {
     },
     /// Change scheduled posts.
     Schedule(ScheduleCommand),
-    /// Record that a conversation was read, or remove it.
+    /// Mark a conversation as read, or hide it until it has a new post.
     Conversation(Box<ConversationUpdate>),
-    /// Follow a user, or ask to if the user is locked, and choose options of the follow.
+    /// Follow a user as [`Command::Follow`] does, and set options of the follow.
     FollowWith(Box<FollowWith>),
-    /// Mute the thread of a post, or end that.
+    /// Mute or unmute the thread of a post.
     MuteThread {
-        /// The user who is not notified of the thread.
+        /// The user, who gets no notifications from a muted thread.
         user: UserRef,
         /// A post of the thread.
         post: PostId,
-        /// Whether the thread is muted from now on.
+        /// Whether to mute the thread; `false` unmutes it.
         on: bool,
     },
     /// Mark a conversation as unread.
     UnreadConversation {
         /// The user.
         user: UserRef,
-        /// The first post of the conversation.
+        /// First post of the conversation.
         first: PostId,
-        /// The newest post of it that the user saw then.
+        /// Newest post of the conversation that the user can see.
         last: PostId,
     },
 }
 
-/// A key under which a command is applied at most once: a retry with it returns the first result.
+/// A key under which a command is applied at most once: a retry with the same key returns the first result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Idempotency {
-    /// Digest of the caller's key and of its purpose.
+    /// Digest of the caller's key and its purpose.
     pub key: [u8; 16],
-    /// Digest of the request's content: the same key with another content is refused.
+    /// Digest of the request's content. The same key with different content is refused.
     pub content: [u8; 8],
 }
 
-/// A command as the log keeps it.
+/// A command as stored in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// The idempotency key, if the caller sent one.
+    /// Idempotency key, if the caller sent one.
     pub idempotency: Option<Idempotency>,
     /// The command.
     pub command: Command,
 }
 
 impl Command {
-    /// Publishes a public, text-only post by the rule of the 2014 report: a text that begins with a mention is a reply to that
-    /// user.
+    /// Publishes a public, text-only post. As in the 2014 report, a text that begins with a mention is a reply to
+    /// that user.
     #[must_use]
     pub fn post(author: UserRef, text: PostText) -> Self {
         Self::Publish(Box::new(Draft { opens_reply: true, ..Draft::new(author, text) }))
@@ -312,7 +312,7 @@ impl Command {
         Self::Edit { post, patch: Box::new(patch) }
     }
 
-    /// Whether it only removes something.
+    /// Whether the command only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
         match self {
@@ -347,7 +347,7 @@ impl Command {
 }
 
 impl Request {
-    /// With the stamp it is applied at.
+    /// Adds the stamp at which the command is applied.
     #[must_use]
     pub fn stamped(self, stamp: Stamp) -> StampedCommand {
         StampedCommand { stamp, idempotency: self.idempotency, command: self.command }
@@ -363,9 +363,9 @@ impl From<Command> for Request {
 /// A command with its stamp, ready to be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StampedCommand {
-    /// The time of the command, and its position in the order of commands.
+    /// Time of the command, and its position in the order of commands.
     pub stamp: Stamp,
-    /// The idempotency key, if the caller sent one.
+    /// Idempotency key, if the caller sent one.
     pub idempotency: Option<Idempotency>,
     /// The command.
     pub command: Command,

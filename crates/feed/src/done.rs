@@ -1,4 +1,4 @@
-//! The results of commands. Variants of [`Done`] are stored as those of [`Command`](crate::Command) are.
+//! Results of commands. Variants of [`Done`] are stored by their position, as in [`Command`](crate::Command).
 
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +18,11 @@ pub type Outcome = Result<Done, Refusal>;
 pub struct Reply {
     /// The result.
     pub outcome: Outcome,
-    /// Whether an earlier command with the same idempotency key gave this outcome.
+    /// Whether the outcome is that of an earlier command with the same idempotency key.
     pub replayed: bool,
 }
 
-/// The result of an applied command.
+/// The result of a successful command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
     /// A user was registered.
@@ -45,16 +45,16 @@ pub enum Done {
     StoryPosted {
         /// The story.
         story: StoryId,
-        /// When it expires, in milliseconds since 1970: from then on no user can see it.
+        /// Time of expiry, in milliseconds since 1970. No user can see the story from then on.
         expires_ms: u64,
     },
     /// A story was deleted.
     StoryDeleted,
     /// The story was viewed; the user may have viewed it before.
     StoryViewed,
-    /// Some of what was due was done.
+    /// Some due work was done.
     DueDone,
-    /// It is not due, or nothing of it is left.
+    /// The work is not due, or already done.
     NotDue,
     /// A sample was added.
     SampleAdded {
@@ -69,52 +69,52 @@ pub enum Done {
     UserDeleted,
     /// The result of a command about accounts.
     Account(AccountDone),
-    /// The user blocks the other; they may have done so before.
+    /// The user blocks the other; the block may have existed before.
     Blocked,
-    /// The user does not block the other; they may never have done so.
+    /// The user does not block the other; the block may never have existed.
     Unblocked,
     /// The user mutes the other.
     Muted,
-    /// The user does not mute the other; they may never have done so.
+    /// The user does not mute the other; the mute may never have existed.
     Unmuted,
-    /// The user reacts to the post, or does not any more; that may have been so before.
+    /// The reaction was added or removed, or already in the wanted state.
     Reacted,
     /// All notifications of the user were cleared.
     NotificationsCleared,
     /// The notification was dismissed.
     NotificationDismissed,
-    /// The markers are set.
+    /// The markers were set.
     MarkersSet,
-    /// The note is what it shall be.
+    /// The note was set or removed.
     NoteSet,
-    /// The user asks to follow the other, who is locked; they may have asked before.
+    /// The user asks the other, who is locked, for a follow; the request may have existed before.
     FollowRequested,
-    /// The request is answered, and does not exist any more.
+    /// The follow request was accepted or rejected.
     RequestAnswered,
-    /// The profile shows the hashtag, or not, as asked; that may have been so before.
+    /// The hashtag was added to or removed from the profile, or already in the wanted state.
     TagFeatured,
-    /// The list was created, or is what it shall be.
+    /// The list was created or changed.
     ListSaved(ListId),
     /// The list was deleted.
     ListDeleted,
-    /// The users are members of the list, or not, as asked.
+    /// The members were added to or removed from the list.
     ListMembersChanged,
     /// The result of a command about pictures.
     Media(MediaDone),
-    /// The filter was created, or is what it shall be.
+    /// The filter was created or changed.
     FilterSaved(FilterId),
     /// The filter was deleted.
     FilterDeleted,
-    /// The filter has the keyword, or the post.
+    /// The filter has the keyword or post.
     FilterPartSaved(FilterPartId),
-    /// The user follows the hashtag, or not, as asked; that may have been so before.
+    /// The hashtag was followed or unfollowed, or already in the wanted state.
     TagFollowed,
-    /// The vote is counted.
+    /// The vote was counted.
     Voted,
     /// The result of a command about scheduled posts.
     Schedule(ScheduleDone),
-    /// The conversation was read, or removed, as asked; or later posts of it had been before.
+    /// The conversation was marked as read or unread, or removed; the marks may be unchanged.
     ConversationUpdated,
-    /// The thread is muted, or not, as asked; that may have been so before.
+    /// The thread was muted or unmuted, or already in the wanted state.
     ThreadMuted,
 }

@@ -1,6 +1,7 @@
-//! What a user says: a draft, which is published at once or later, and a patch, which edits what was published.
+//! Content of posts from users: a draft, which is published now or later, and a patch, which edits a published post.
 //!
-//! Each part is checked when its type is made. What parts must be together, [`check_together`] says for all three.
+//! The type of each part checks the part alone. [`check_together`] checks the combination for drafts, patches and
+//! posts.
 
 use crate::ids::{PostId, UserRef};
 use crate::media::{MediaChange, MediaId};
@@ -11,64 +12,63 @@ use crate::refusal::Refusal;
 use crate::text::{Language, PostText, Warning};
 
 parts! {
-    /// A post to be published.
+    /// A post to publish.
     pub struct Draft {
-        /// The author.
+        /// Author of the post.
         pub author: UserRef,
     }
     parts {
-        /// Its text, which only one with pictures lacks.
+        /// Text of the post; may be empty only with pictures.
         pub text: PostText = 0,
-        /// The post replied to.
+        /// Parent post, for a reply.
         pub parent: Option<PostId> = 1,
-        /// Whether it replies to the user whose mention begins the text, as by the rule of the 2014 report, if it has no
-        /// parent.
+        /// Whether a post without a parent replies to the user whose mention begins the text, as in the 2014 report.
         pub opens_reply: bool = 2,
-        /// Who may see it.
+        /// Audience of the post.
         pub visibility: Visibility = 3,
-        /// Shown instead of the text until the reader asks for it; may be empty.
+        /// Content warning, shown instead of the text until the reader opens the post; may be empty.
         pub warning: Warning = 4,
-        /// Whether its images should be hidden until the reader asks for them.
+        /// Whether pictures are hidden until the reader asks for them.
         pub sensitive: bool = 5,
-        /// The language of the text.
+        /// Language of the text.
         pub language: Option<Language> = 6,
-        /// Unattached pictures of its author, in their order.
+        /// Unattached pictures of the author, in their order.
         pub media: Vec<MediaId> = 7,
-        /// Its poll, whose time begins when it is published.
+        /// Poll, whose time begins at publication.
         pub poll: Option<NewPoll> = 8,
     }
 }
 
 parts! {
-    /// A change of a post. A part that it lacks stays as it is.
+    /// A change of a post. Missing parts are left unchanged.
     #[derive(Default)]
     pub struct Patch {}
     parts {
         /// The new text.
         pub text: Option<PostText> = 0,
-        /// The new warning; an empty one removes it.
+        /// The new content warning; an empty one removes it.
         pub warning: Option<Warning> = 4,
-        /// Whether it is sensitive from now on.
+        /// Whether pictures are hidden until the reader asks for them.
         pub sensitive: Option<bool> = 5,
-        /// The new language, or that there is none.
+        /// The new language; `Some(None)` removes it.
         pub language: Option<Option<Language>> = 6,
-        /// All its pictures from now on: those that it has, or unattached ones of its author. Others are removed.
+        /// The new pictures: current ones, or unattached ones of the author. Other current pictures are removed.
         pub media: Option<Vec<MediaId>> = 7,
-        /// The poll from now on, or that there is none.
+        /// The new poll; `Some(None)` removes it.
         pub poll: Option<Option<NewPoll>> = 8,
-        /// Changes of its pictures.
+        /// Changes of the metadata of pictures.
         pub described: Vec<MediaChange> = 9,
     }
 }
 
 impl Draft {
-    /// A public post of a text alone.
+    /// Creates a public, text-only post.
     #[must_use]
     pub fn new(author: UserRef, text: PostText) -> Self {
         Self { text, ..Self::of(author) }
     }
 
-    /// A public post of what an edit would say. There are no pictures yet that it could describe.
+    /// Creates a public post from the parts of a patch, except changes of pictures: a new post has none.
     #[must_use]
     pub fn saying(author: UserRef, patch: Patch) -> Self {
         let Patch { text, warning, sensitive, language, media, poll, described: _ } = patch;
@@ -83,24 +83,24 @@ impl Draft {
         }
     }
 
-    /// Refuses parts that no post has together.
+    /// Refuses an invalid combination of parts.
     ///
     /// # Errors
-    /// See [`check_together`].
+    /// The errors of [`check_together`].
     pub fn check(&self) -> Result<(), Refusal> {
         check_together(&self.text, &self.media, self.poll.is_some())
     }
 }
 
 impl Patch {
-    /// A change of the text alone.
+    /// Creates a change of the text only.
     #[must_use]
     pub fn of_text(text: PostText) -> Self {
         Self { text: Some(text), ..Self::default() }
     }
 }
 
-/// Refuses parts that no post has together.
+/// Refuses an invalid combination of parts.
 ///
 /// # Errors
 /// [`Refusal::PollWithMedia`], and [`Refusal::BadText`] if a post has neither text nor pictures.
@@ -128,7 +128,7 @@ mod tests {
     use crate::poll::{Poll, PollId, PollOptions, PollTime};
     use crate::records::Post;
 
-    /// Each with one part more than the one before.
+    /// Drafts, each with one part more than the one before.
     fn drafts() -> Vec<Draft> {
         let mut draft = Draft::of(UserRef::Id(UserId(1)));
         let poll = NewPoll {
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// If this fails, stored bytes have changed, and with them digests of commands.
+    /// A failure means that stored bytes and digests of commands have changed.
     #[test]
     fn bytes_with_all_parts_stay() {
         let draft = drafts().pop().unwrap();
@@ -256,7 +256,7 @@ mod tests {
         check("01 01", &post);
     }
 
-    /// Checks the bytes of a record, in hexadecimal digits.
+    /// Checks the bytes of a record against hexadecimal digits.
     fn check<T: Serialize + DeserializeOwned + PartialEq + Debug>(expect: &str, record: &T) {
         let bytes = rows::encode(record);
         let shown: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();

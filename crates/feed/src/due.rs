@@ -1,13 +1,13 @@
-//! Everything that happens because time passes. All of it is in one table, in the order of time, and [`Command::DoDue`] does it: the
-//! node reads the first rows and sends a command for each, until no row is left.
+//! Work that happens because time passes. One table holds all of it in the order of time. The node reads the first rows
+//! and sends a [`Command::DoDue`] for each, until no row is left.
 //!
-//! A command does a bounded part of the work, and its row says how far it is. So a command that several nodes send, or one
-//! sends twice, does nothing once the work is done.
+//! A command does a bounded part of the work and stores its progress in the row. So a command that is sent twice, or by
+//! several nodes, does nothing once the work is done.
 //!
-//! **Invariant:** a command writes no row with a time before that of its own stamp. So whoever has read the rows up to the last
-//! stamp finds later ones after it.
+//! **Invariant:** a command writes no row with a time before its own stamp. A reader of the rows up to the last stamp
+//! finds all later rows after it.
 //!
-//! **Invariant:** a row exists as long as there is work, and the records that it is about say its time.
+//! **Invariant:** a row exists as long as there is work, and its time follows from the record that the work is about.
 //!
 //! [`Command::DoDue`]: crate::Command::DoDue
 
@@ -22,16 +22,16 @@ use crate::poll::{Poll, PollId};
 /// Work that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Due {
-    /// When it is due, in milliseconds since 1970.
+    /// Due time, in milliseconds since 1970.
     pub at_ms: u64,
     /// The work.
     pub work: DueWork,
 }
 
-/// The work to be done. Stored as the position in the enum.
+/// Kind and object of due work. Stored as the position in the enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum DueWork {
-    /// Remove a story that expires then, or was deleted then.
+    /// Remove a story at its expiry or deletion.
     RemoveStory {
         /// The story.
         story: StoryId,
@@ -40,57 +40,57 @@ pub enum DueWork {
     EndMute {
         /// The user who mutes.
         user: UserId,
-        /// The user who is muted.
+        /// The muted user.
         other: UserId,
     },
-    /// Notify the author and the voters of the end of the poll of a post. The row has the first user who may be a voter that
-    /// is not notified, and 0 if not even the author is.
+    /// Notify the author and the voters of the end of a poll. The row stores the first user who may be a voter to
+    /// notify, or 0 while the author is not notified.
     EndPoll {
         /// The post with the poll.
         post: PostId,
     },
     /// Publish a scheduled post.
     Publish {
-        /// Its author.
+        /// Author of the scheduled post.
         user: UserId,
         /// The scheduled post.
         id: ScheduledId,
     },
-    /// Remove a picture that is not attached.
+    /// Remove an unattached picture.
     RemoveMedia {
         /// The picture.
         media: MediaId,
     },
-    /// Notify those who boosted a post of its last edit. The row has the first user who may be one that is not notified.
+    /// Notify the boosters of a post of its last edit. The row stores the first user who may be a booster to notify.
     NotifyOfEdit {
         /// The post.
         post: PostId,
     },
-    /// Remove the reactions to a deleted post. The row has the first item that may be left.
+    /// Remove the reactions to a deleted post. The row stores the first item that may be left.
     SweepReactions {
         /// The post.
         post: PostId,
     },
-    /// Remove the votes of a poll that no post has any more. The row has the first user of whom one may be left.
+    /// Remove the votes of a poll that no post has any more. The row stores the first user whose vote may be left.
     SweepVotes {
         /// The poll.
         poll: PollId,
     },
-    /// Remove the posts of a user from lists with posts of many users, or add them again: what the state of the account
-    /// demands. The row has the first post that may be left.
+    /// Remove the posts of a user from lists shared by many authors, or add them again, as the state of the account
+    /// requires. The row stores the first post that may be left.
     Relist {
         /// The user.
         user: UserId,
     },
-    /// Remove the rows of a deleted user. The row has their kind, and the first that may be left; nothing if all are. Done by
-    /// [`Command::EraseUser`].
+    /// Remove the rows of a deleted user with [`Command::EraseUser`]. The row stores the kind and the first of the rows
+    /// that may be left, or nothing if all are.
     ///
     /// [`Command::EraseUser`]: crate::Command::EraseUser
     Erase {
         /// The user.
         user: UserId,
     },
-    /// Remove a grant, or the used code of one, that expires then.
+    /// Remove an expired grant, or its expired code.
     ExpireGrant {
         /// The grant.
         grant: GrantId,
@@ -98,7 +98,7 @@ pub enum DueWork {
 }
 
 impl DueWork {
-    /// Whether it only removes something.
+    /// Whether the work only removes something.
     #[must_use]
     pub const fn removes(self) -> bool {
         match self {
@@ -108,20 +108,20 @@ impl DueWork {
             | Self::RemoveMedia { .. }
             | Self::SweepReactions { .. }
             | Self::SweepVotes { .. }
-            // Adds again what there was before.
+            // Restores rows that existed before.
             | Self::Relist { .. }
             | Self::Erase { .. }
             | Self::ExpireGrant { .. } => true,
         }
     }
 
-    /// This work at a time in milliseconds since 1970.
+    /// Makes the work due at a time in milliseconds since 1970.
     #[must_use]
     pub const fn at(self, at_ms: u64) -> Due {
         Due { at_ms, work: self }
     }
 
-    /// This work at the time of a stamp.
+    /// Makes the work due at the time of a stamp.
     #[must_use]
     pub const fn since(self, stamp: Stamp) -> Due {
         self.at(stamp.unix_ms())
@@ -129,14 +129,14 @@ impl DueWork {
 }
 
 impl Due {
-    /// The name of its row.
+    /// Encodes the name of its row.
     pub(crate) fn name(&self) -> Value {
         let mut name = Value::from_slice(&self.at_ms.to_be_bytes());
         name.extend_from_slice(&encode(&self.work));
         name
     }
 
-    /// Reverses [`Due::name`]; none if the bytes are no such name.
+    /// Reverses [`Due::name`]; `None` if the bytes are not such a name.
     pub(crate) fn of_name(name: &[u8]) -> Option<Self> {
         let (at_ms, work) = name.split_first_chunk()?;
         let due = try_decode::<DueWork>(work)?.at(u64::from_be_bytes(*at_ms));
@@ -145,7 +145,7 @@ impl Due {
 }
 
 impl Poll {
-    /// Its end as the poll of a post.
+    /// Due work at the end of the poll, as the poll of `post`.
     #[must_use]
     pub const fn end_of(&self, post: PostId) -> Due {
         DueWork::EndPoll { post }.at(self.ends_ms)

@@ -1,6 +1,6 @@
-//! The changes that an applied command made, as input for the views and for whatever else follows them. Never stored.
+//! Changes made by an applied command: input for the views and other consumers. Never stored.
 //!
-//! There are few kinds, so that a consumer looks at those that it needs and a new feature needs no new one.
+//! The kinds are few and general: a new feature needs no new kind, and a consumer matches those it needs.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::post::{HomeUsers, Listed};
@@ -12,27 +12,27 @@ pub enum Effect {
     Post {
         /// The post.
         post: PostId,
-        /// Its author.
+        /// Author of the post.
         author: UserId,
         /// Entry of the post in list rows.
         listed: Listed,
-        /// The users on whom it depends in whose home it is, if it does. Known when it is published or shown.
+        /// Users that decide whose home shows the post, if any. Set when the post is published or shown.
         users: Option<HomeUsers>,
         /// The change.
         change: PostChange,
     },
-    /// A post changed that mentions `user`, or did before.
+    /// A post changed that mentions `user`, or mentioned them before.
     Mention {
         /// The post.
         post: PostId,
-        /// Its author.
+        /// Author of the post.
         author: UserId,
         /// The user who is or was mentioned.
         user: UserId,
-        /// The change as far as the user sees it: a post that they see no more is deleted.
+        /// The change from this user's view: a post that they can no longer see is deleted.
         change: PostChange,
     },
-    /// `user` has a new notification that is not of a new post that mentions them.
+    /// `user` has a new notification other than a mention by a new post.
     Notified {
         /// The user.
         user: UserId,
@@ -46,32 +46,32 @@ pub enum Effect {
         /// Whether `user` follows `other` now.
         follows: bool,
     },
-    /// Something changed on which the reads of `user` depend. It has one effect however much of it changed.
+    /// Facts that the reads of `user` depend on changed. Sent once per command and input.
     Input {
         /// The user.
         user: UserId,
-        /// The part that changed.
+        /// The input that changed.
         input: Input,
     },
     /// A story changed.
     Story {
         /// The story.
         story: StoryId,
-        /// Its author.
+        /// Author of the story.
         author: UserId,
         /// The change.
         change: StoryChange,
     },
     /// A sample was added or deleted.
     Sample {
-        /// The set that it was added to or deleted from.
+        /// Set of the sample.
         set: SampleSetId,
         /// The sample.
         sample: SampleId,
-        /// Whether it was added.
+        /// Whether the sample was added; `false` if deleted.
         is_added: bool,
     },
-    /// A user, and all that they made, is visible to others or not. What they made gets no other effect at once.
+    /// A user and their data became hidden or visible. The data itself has no other effects at once.
     User {
         /// The user.
         user: UserId,
@@ -83,53 +83,53 @@ pub enum Effect {
 /// A change of a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PostChange {
-    /// It was published.
+    /// The post was published.
     Published,
-    /// It is a boost that is at home of more users: an earlier one by somebody else has ended.
+    /// The boost is now shown in more home timelines, because an earlier boost by another user ended.
     Shown,
-    /// It was edited.
+    /// The post was edited.
     Edited,
-    /// It was deleted.
+    /// The post was deleted.
     Deleted,
 }
 
-/// Facts on which the reads of a user depend, beside the posts and stories of others.
+/// Facts that a user's reads depend on, in addition to the posts and stories of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// The users and hashtags that they follow. A single follow is [`Effect::Follow`].
+    /// Followed users and hashtags. A single follow is [`Effect::Follow`].
     Follows,
-    /// The users whom they mute or block, and those whose boosts they hide. A mute may also end by itself.
+    /// Muted and blocked users, and followed users whose boosts are hidden. Mutes also expire without this effect.
     Hidden,
-    /// Their friends.
+    /// Friends of the user.
     Friends,
-    /// Their filters.
+    /// Filters of the user.
     Filters,
 }
 
 /// A change of a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoryChange {
-    /// It was posted.
+    /// The story was posted.
     Posted {
-        /// When it expires, in milliseconds since 1970.
+        /// Time of its expiry, in milliseconds since 1970.
         expires_ms: u64,
     },
-    /// A friend viewed it for the first time.
+    /// A friend viewed the story for the first time.
     Viewed {
         /// The friend.
         viewer: UserId,
     },
-    /// It was deleted, or swept after its expiry; sent once for each story.
+    /// The story was deleted, or swept after its expiry. Sent once for each story.
     Gone,
 }
 
 /// A change of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UserChange {
-    /// They were deleted.
+    /// The user was deleted.
     Deleted,
-    /// Their account was disabled.
+    /// The account of the user was disabled.
     Hidden,
-    /// Their account was enabled.
+    /// The account of the user was enabled.
     Shown,
 }

@@ -1,4 +1,4 @@
-//! The facts as typed records: reads over any implementation of [`Rows`], and the writer's changes.
+//! Typed records over rows: reads of any implementation of [`Rows`], and changes by the writer.
 
 mod accounts;
 mod conversations;
@@ -39,7 +39,7 @@ use crate::write;
 pub(crate) use media::{media_id, space_of};
 pub use tags::{Tagged, UserTag};
 
-/// Typed reads. Any thread may use one.
+/// Typed reads of the facts. Usable from any thread.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
     rows: &'a R,
 }
@@ -53,44 +53,44 @@ impl<R: Rows + ?Sized> Clone for Facts<'_, R> {
 impl<R: Rows + ?Sized> Copy for Facts<'_, R> {}
 
 impl<'a, R: Rows + ?Sized> Facts<'a, R> {
-    /// Facts as `rows` hold them.
+    /// Creates typed reads of `rows`.
     pub fn new(rows: &'a R) -> Self {
         Self { rows }
     }
 
-    /// Counts of all that is stored, and the last stamp.
+    /// Server-wide counts, and the last stamp.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.rows.totals()
     }
 
-    /// Whether this user is registered and not deleted. Reads no row, because ids are dense, but that of a
-    /// deleted user.
+    /// Whether the user is registered and not deleted. User ids are dense, so this reads a row only if users were
+    /// deleted.
     #[must_use]
     pub fn exists(&self, user: UserId) -> bool {
         user.0 < self.rows.totals().users && !self.is_deleted(user)
     }
 
-    /// A user's profile.
+    /// Profile of a user.
     #[must_use]
     pub fn user(&self, user: UserId) -> Option<User> {
         self.stored_user(user).filter(|_| !self.is_deleted(user))
     }
 
-    /// The profile of a user who may be deleted: then it has only the handle and the time.
+    /// Profile of a user who may be deleted, in which case only the handle and the time of registration are left.
     #[must_use]
     pub fn stored_user(&self, user: UserId) -> Option<User> {
         self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode::<User>(&row))
     }
 
-    /// Calls `each` with every user, deleted ones included, in the order of ids. Reads all of them in one scan.
+    /// Calls `each` with every user, including deleted ones, in the order of ids. Reads all of them in one scan.
     pub fn each_stored_user(&self, mut each: impl FnMut(UserId, User)) {
         self.rows.each_point(PointTable::User, &mut |id, row| {
             user_id(id).into_iter().for_each(|id| each(id, decode::<User>(row)));
         });
     }
 
-    /// The users before `before`, deleted ones included, greatest id first: at most `limit`.
+    /// Users with ids smaller than `before`, including deleted ones, greatest id first: at most `limit`.
     #[must_use]
     pub fn users_before(&self, before: UserId, limit: usize) -> Vec<(UserId, User)> {
         let mut users = Vec::new();
@@ -100,27 +100,27 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
         users
     }
 
-    /// A user's counts as they are stored; zero if the user does not exist. They include deleted users whose
-    /// rows are not removed yet: see [`Facts::counts`].
+    /// Stored counts of a user; zero if the user does not exist. They include deleted users whose rows are not removed
+    /// yet: see [`Facts::counts`].
     #[must_use]
     pub fn stored_counts(&self, user: UserId) -> Counts {
         let row = self.rows.point(PointTable::Counts, u64::from(user.0));
         row.map_or_else(Counts::default, |row| Counts::decode(&row))
     }
 
-    /// The user who has this handle.
+    /// User with this handle.
     #[must_use]
     pub fn by_handle(&self, handle: &Handle) -> Option<UserId> {
         self.first_by_handle(handle).filter(|user| !self.is_deleted(*user))
     }
 
-    /// The user who registered this handle, who may be deleted: a handle never gets another owner.
+    /// User who registered this handle, possibly deleted: a handle never gets another owner.
     #[must_use]
     pub fn first_by_handle(&self, handle: &Handle) -> Option<UserId> {
         self.rows.name(NameTable::Handle, handle.as_str().as_bytes()).map(|row| decode(&row))
     }
 
-    /// The id of a user, if the user is registered.
+    /// Id of a user, if registered and not deleted.
     #[must_use]
     pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
         match user {
@@ -130,46 +130,46 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
     }
 }
 
-/// The writer's access to the facts: the reads of [`Facts`], and changes.
+/// The writer's transaction on the facts: the reads of [`Facts`], and changes.
 pub struct Txn<'a> {
     rows: &'a mut dyn RowsMut,
     work: usize,
 }
 
 impl<'a> Txn<'a> {
-    /// Changes to `rows`.
+    /// Creates a transaction on `rows`.
     pub fn new(rows: &'a mut dyn RowsMut) -> Self {
         Self { rows, work: 0 }
     }
 
-    /// Work done so far, in the unit of [`Cost::work`](rows::Cost::work): only the work added by `add_work`.
+    /// Work added with `add_work` so far, in units of [`Cost::work`](rows::Cost::work).
     #[must_use]
     pub fn work(&self) -> usize {
         self.work
     }
 
-    /// Adds work other than changes of rows.
+    /// Adds work in addition to changed rows.
     pub(crate) fn add_work(&mut self, work: usize) {
         self.work += work;
     }
 
-    /// The facts as they are now, earlier changes of this transaction included.
+    /// Current facts, including earlier changes of this transaction.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, dyn RowsMut + 'a> {
         Facts::new(&*self.rows)
     }
 
-    /// Records that a stamp is used.
+    /// Records the use of a stamp.
     pub(crate) fn advance(&mut self, stamp: Stamp) {
         rows::advance(self.rows, stamp, 1);
     }
 
-    /// Sets a user's profile.
+    /// Writes a user's profile.
     pub fn put_user(&mut self, id: UserId, user: &User) {
         write::user(self.rows, id, user);
     }
 
-    /// Gives a handle to a user.
+    /// Assigns a handle to a user.
     pub fn put_handle(&mut self, handle: &Handle, id: UserId) {
         write::handle(self.rows, handle, id);
     }
@@ -181,7 +181,7 @@ impl<'a> Txn<'a> {
         write::counts(self.rows, user, counts);
     }
 
-    /// Counts a post of an author, or counts it no longer.
+    /// Counts or uncounts a post of an author.
     pub(crate) fn count_post(&mut self, author: UserId, visibility: Visibility, up: bool) {
         let is_closed = !visibility.is_open();
         self.count(author, |counts| {
@@ -205,7 +205,7 @@ impl<'a> Txn<'a> {
         self.rows.put_totals(totals);
     }
 
-    /// Stores that `user` follows all of `others`, whom they do not follow yet, with the counts of all.
+    /// Stores and counts new follows of `others` by `user`.
     pub fn put_follows(&mut self, user: UserId, others: &[UserId]) {
         let owners: Vec<u64> = others.iter().map(|other| u64::from(other.0)).collect();
         for owner in &owners {
@@ -228,17 +228,17 @@ fn user_id(number: u64) -> Option<UserId> {
     u32::try_from(number).ok().map(UserId)
 }
 
-/// Adds one to a count of a user's rows, or subtracts one.
+/// Adds one to a count of rows, or subtracts one.
 ///
 /// # Panics
-/// If the count and the rows differ: limits keep every count below its largest value.
+/// If the count would overflow. Limits keep it below the maximum, so count and rows differ then.
 pub(crate) fn step(count: &mut u32, up: bool) {
     let next = if up { count.checked_add(1) } else { count.checked_sub(1) };
     let Some(next) = next else { unreachable!("a count of {count} is the number of rows") };
     *count = next;
 }
 
-/// As [`step`], for all users together.
+/// Adds one to a server-wide count of rows, or subtracts one: see [`step`].
 pub(crate) fn step_total(total: &mut u64, up: bool) {
     let next = if up { total.checked_add(1) } else { total.checked_sub(1) };
     let Some(next) = next else { unreachable!("a total of {total} is the number of rows") };

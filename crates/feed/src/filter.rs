@@ -1,4 +1,4 @@
-//! Filters: which posts a user wants marked, by keywords or one by one. Rules never hide a filtered post: apps do.
+//! Filters of a user, which mark posts by keywords or one by one. The server never hides a filtered post; apps do.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,15 +7,15 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::fits;
 
-/// A filter: the [`Stamp`](rows::Stamp) of the command that created it.
+/// Id of a filter: the [`Stamp`](rows::Stamp) of the command that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FilterId(pub u64);
 
-/// A keyword or a post of a filter: unique among those of the same user.
+/// Id of a keyword or post of a filter, unique for the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct FilterPartId(pub u64);
 
-/// A title or a keyword: 1 to 100 user-perceived characters on one line, trimmed.
+/// Title or keyword of a filter: 1 to 100 user-perceived characters on one line, trimmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterText(Box<str>);
 
@@ -38,7 +38,7 @@ impl FilterText {
     }
 }
 
-/// After how many seconds a filter expires: at once to 10 years.
+/// Time until a filter expires: 0 seconds to 10 years.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterTime(u64);
 
@@ -51,14 +51,14 @@ impl FilterTime {
         if secs <= limits::FILTER_SECS_MAX { Ok(Self(secs)) } else { Err(Refusal::BadFilterTime) }
     }
 
-    /// In milliseconds.
+    /// Time in milliseconds.
     #[must_use]
     pub const fn ms(self) -> u64 {
         self.0 * 1_000
     }
 }
 
-/// Where apps apply a filter.
+/// Place where apps apply a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterContext {
     /// The home timeline and lists.
@@ -67,18 +67,18 @@ pub enum FilterContext {
     Notifications,
     /// Timelines of all users and of hashtags.
     Public,
-    /// A post with what it replies to, and its replies.
+    /// A post with its ancestors and replies.
     Thread,
     /// Profiles.
     Account,
 }
 
 impl FilterContext {
-    /// All of them, in the order of their bits.
+    /// All contexts, in the order of their bits.
     pub const ALL: [Self; 5] =
         [Self::Home, Self::Notifications, Self::Public, Self::Thread, Self::Account];
 
-    /// Its name in interfaces.
+    /// Name of the context in APIs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -97,12 +97,12 @@ impl FilterContext {
     }
 }
 
-/// A set of contexts, at least one: bits in the order of [`FilterContext::ALL`].
+/// A non-empty set of contexts: bits in the order of [`FilterContext::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterContexts(u8);
 
 impl FilterContexts {
-    /// The set of `contexts`.
+    /// Creates the set of `contexts`.
     ///
     /// # Errors
     /// [`Refusal::NoFilterContext`] if there are none.
@@ -111,29 +111,29 @@ impl FilterContexts {
         if bits == 0 { Err(Refusal::NoFilterContext) } else { Ok(Self(bits)) }
     }
 
-    /// The contexts, in the order of [`FilterContext::ALL`].
+    /// Contexts of the set, in the order of [`FilterContext::ALL`].
     pub fn iter(self) -> impl Iterator<Item = FilterContext> {
         FilterContext::ALL.into_iter().filter(move |context| self.0 & (1 << *context as u8) != 0)
     }
 }
 
-/// What apps do with a filtered post. Stored as the position in the enum.
+/// Treatment of a filtered post by apps. Stored as the position in the enum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FilterAction {
     /// Show a warning with the title of the filter.
     #[default]
     Warn,
-    /// Do not show it.
+    /// Hide the post.
     Hide,
-    /// Hide its pictures.
+    /// Hide the pictures of the post.
     Blur,
 }
 
 impl FilterAction {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 3] = [Self::Warn, Self::Hide, Self::Blur];
 
-    /// Its name in interfaces.
+    /// Name of the action in APIs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -150,28 +150,28 @@ impl FilterAction {
     }
 }
 
-/// A keyword without its id.
+/// A keyword, without its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keyword {
-    /// The text that posts are searched for.
+    /// Text to find in posts.
     pub text: FilterText,
-    /// Whether it begins and ends where words do.
+    /// Whether the keyword matches whole words only.
     pub whole_word: bool,
 }
 
-/// A keyword of a filter.
+/// A keyword of a filter, with its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterKeyword {
-    /// Its id.
+    /// Id of the keyword.
     pub id: FilterPartId,
-    /// What it is.
+    /// Text of the keyword and kind of match.
     pub keyword: Keyword,
 }
 
-/// A post of a filter, which may be deleted.
+/// A post of a filter; may be deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilteredPost {
-    /// Its id in the filter.
+    /// Id of the post within the filter.
     pub id: FilterPartId,
     /// The post.
     pub post: PostId,
@@ -180,38 +180,38 @@ pub struct FilteredPost {
 /// A filter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Filter {
-    /// Its id.
+    /// Id of the filter.
     pub id: FilterId,
-    /// Its title.
+    /// Title of the filter.
     pub title: FilterText,
-    /// Where apps apply it.
+    /// Places where apps apply the filter.
     pub contexts: FilterContexts,
-    /// What apps do.
+    /// Treatment of matching posts by apps.
     pub action: FilterAction,
-    /// When it expires, in milliseconds since 1970. An expired filter matches nothing until it is changed or deleted.
+    /// Time of expiry, in milliseconds since 1970. An expired filter matches nothing until it is changed or deleted.
     pub expires_ms: Option<u64>,
-    /// Its keywords, in the order of their ids.
+    /// Keywords, in the order of their ids.
     pub keywords: Vec<FilterKeyword>,
-    /// Its posts, in the order of their ids.
+    /// Posts, in the order of their ids.
     pub posts: Vec<FilteredPost>,
 }
 
-/// A filter to be created.
+/// A filter to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewFilter {
-    /// Its title.
+    /// Title of the filter.
     pub title: FilterText,
-    /// Where apps apply it.
+    /// Places where apps apply the filter.
     pub contexts: FilterContexts,
-    /// What apps do.
+    /// Treatment of matching posts by apps.
     pub action: FilterAction,
-    /// After which time it expires.
+    /// Time until the filter expires; `None` for never.
     pub expires: Option<FilterTime>,
-    /// Its keywords.
+    /// Keywords of the filter.
     pub keywords: Vec<Keyword>,
 }
 
-/// A change of a filter; `None` leaves a field as it is.
+/// A change of a filter. `None` leaves a field unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FilterEdit {
     /// The filter.
@@ -222,14 +222,14 @@ pub struct FilterEdit {
     pub contexts: Option<FilterContexts>,
     /// The new action.
     pub action: Option<FilterAction>,
-    /// After which time it expires; `Some(None)` is never.
+    /// The new time until expiry; `Some(None)` for never.
     pub expires: Option<Option<FilterTime>>,
-    /// Changes of its keywords, in this order.
+    /// Changes of the keywords, applied in order.
     pub keywords: Vec<KeywordChange>,
 }
 
 impl FilterEdit {
-    /// A change of nothing yet.
+    /// Creates an empty change.
     #[must_use]
     pub const fn new(filter: FilterId) -> Self {
         let keywords = Vec::new();
@@ -237,18 +237,18 @@ impl FilterEdit {
     }
 }
 
-/// See [`FilterEdit`]. Stored as the position in the enum.
+/// A change of one keyword in a [`FilterEdit`]. Stored as the position in the enum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeywordChange {
     /// Add a keyword.
     Add(Keyword),
-    /// Change a keyword; `None` leaves a field as it is.
+    /// Change a keyword. `None` leaves a field unchanged.
     Edit {
         /// The keyword.
         keyword: FilterPartId,
         /// The new text.
         text: Option<FilterText>,
-        /// Whether it begins and ends where words do.
+        /// Whether the keyword matches whole words only.
         whole_word: Option<bool>,
     },
     /// Remove a keyword.
@@ -263,16 +263,16 @@ pub enum KeywordChange {
 pub struct FilterCommand {
     /// The owner of the filters.
     pub user: UserRef,
-    /// What is changed.
+    /// The change.
     pub change: FilterChange,
 }
 
-/// See [`FilterCommand`]. Stored as the position in the enum.
+/// A change in a [`FilterCommand`]. Stored as the position in the enum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FilterChange {
     /// Create a filter.
     Create(NewFilter),
-    /// Change a filter and its keywords: as a whole, or not at all.
+    /// Change a filter and its keywords, all or nothing.
     Edit(FilterEdit),
     /// Delete a filter.
     Delete {
@@ -286,7 +286,8 @@ pub enum FilterChange {
         /// The keyword.
         keyword: Keyword,
     },
-    /// Add a post that the user may see; of a boost, what it boosts. One that the filter has already stays as it is.
+    /// Add a post that the user may see; for a boost, the boosted post. A post that the filter already has is left
+    /// unchanged.
     AddPost {
         /// The filter.
         filter: FilterId,
@@ -297,13 +298,13 @@ pub enum FilterChange {
     RemovePost {
         /// The filter.
         filter: FilterId,
-        /// The id of the post in it.
+        /// Id of the post within the filter.
         part: FilterPartId,
     },
 }
 
 impl FilterCommand {
-    /// Whether it only removes something.
+    /// Whether the command only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
         match &self.change {

@@ -1,8 +1,8 @@
-//! Rows of indexes: which rows of other tables a record has is said here and nowhere else. Writing a record, replacing it,
-//! removing it, and the check that its rows are there and no others, follow from it; `facts/tables.rs` says of each
-//! table which record a row of it is of.
+//! Rows of indexes. This module alone decides which index rows a record has. Writing, replacing, removing and checking
+//! the index rows of a record follow from it; `facts/tables.rs` declares, for each table, the record that owns a row.
 //!
-//! **Invariant:** readers see one row after the other, so what a record has before and after a change is there all the time.
+//! **Invariant:** rows become visible one after the other, so the index rows that a record has both before and after a
+//! change exist during the change.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,24 +28,24 @@ use crate::tag::Tag;
 pub(crate) enum IndexRow {
     /// Table, owner, item and number.
     Member(SetTable, u64, u64, u64),
-    /// Table, name and value. What is due has no value here: its row says how far it is.
+    /// Table, name and value. Due work has an empty value here; its stored row holds the progress.
     Name(NameTable, Value, Value),
 }
 
-/// A list of posts for everybody.
+/// A server-wide list of public posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PublicList {
-    /// Posts of the public timeline: public, neither a boost nor a reply to another user.
+    /// Posts of the public timeline: public posts other than boosts and replies to other users.
     Posts,
-    /// Those of them with pictures.
+    /// Posts of the public timeline with pictures.
     Pictures,
 }
 
 impl PublicList {
-    /// All of them.
+    /// All public lists.
     pub(crate) const ALL: [Self; 2] = [Self::Posts, Self::Pictures];
 
-    /// The owner of its rows.
+    /// Owner of the rows of this list.
     pub(crate) const fn owner(self) -> u64 {
         match self {
             Self::Posts => 0,
@@ -59,10 +59,10 @@ pub(crate) fn pictures_of(author: UserId) -> u64 {
     1 << 32 | u64::from(author.0)
 }
 
-/// The item of `LockedUsers` of a user whose account is disabled.
+/// Item of `LockedUsers` for a user whose account is disabled.
 pub(crate) const DISABLED: u64 = 1;
 
-/// Rows of a post.
+/// Index rows of a post.
 pub(crate) fn of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow> {
     let author = u64::from(post.author.0);
     let member = move |table, owner, number| IndexRow::Member(table, owner, id.0, number);
@@ -98,8 +98,8 @@ pub(crate) fn of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow>
         .chain(tags)
 }
 
-/// The rows of a post in lists that have posts of many users. A post of a disabled account has none of them, so it neither
-/// delays a page nor displaces another post from it. Its rows in hashtags stay.
+/// Rows of a post in lists shared by many authors. A post of a disabled account has none of them, so it neither delays
+/// a page nor displaces another post. Its hashtag rows stay.
 pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow> {
     let row = move |table, owner| IndexRow::Member(table, owner, id.0, post.author.0.into());
     let is_post = post.boost.is_none();
@@ -114,8 +114,8 @@ pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = In
     reply.chain(list(is_public, PublicList::Posts)).chain(list(has_pictures, PublicList::Pictures))
 }
 
-/// The rows that a post has even long after it was published: not those of users who are `gone`, nor the row of the end of a
-/// poll that is over at `now_ms`.
+/// Rows of a post long after its publication: without rows of users for whom `is_gone`, and without the end of a poll
+/// that is over at `now_ms`.
 pub(crate) fn left_of_post(
     id: PostId,
     post: &Post,
@@ -129,7 +129,7 @@ pub(crate) fn left_of_post(
     })
 }
 
-/// Rows of a direct post for its author, or for a user whom it mentions, in the conversation that begins with `first`.
+/// Rows of a direct post for its author or a mentioned user, in the conversation that begins with `first`.
 pub(crate) fn of_direct(user: UserId, (id, first): (PostId, PostId)) -> [IndexRow; DIRECT_ROWS] {
     let key = [&user.0.to_be_bytes()[..], &first.0.to_be_bytes(), &(!id.0).to_be_bytes()].concat();
     [
@@ -138,7 +138,7 @@ pub(crate) fn of_direct(user: UserId, (id, first): (PostId, PostId)) -> [IndexRo
     ]
 }
 
-/// Rows of a hashtag of a post: that of the hashtag, and that of the author.
+/// Rows of a hashtag of a post: one by hashtag, one by author.
 pub(crate) fn of_tag(tag: &Tag, (post, author): (PostId, UserId)) -> [IndexRow; TAG_ROWS] {
     let (tag, post) = (tag.as_str().as_bytes(), (!post.0).to_be_bytes());
     let author = author.0.to_be_bytes();
@@ -150,7 +150,7 @@ pub(crate) fn of_tag(tag: &Tag, (post, author): (PostId, UserId)) -> [IndexRow; 
     ]
 }
 
-/// Rows of a story; none if it is only left to be removed.
+/// Rows of a story; empty if the story is deleted and only its removal is pending.
 pub(crate) fn of_story(id: StoryId, story: &Story) -> Vec<IndexRow> {
     let (author, expires_ms) = (story.author.0.into(), story.expires_ms);
     if expires_ms == 0 {
@@ -160,7 +160,7 @@ pub(crate) fn of_story(id: StoryId, story: &Story) -> Vec<IndexRow> {
     vec![by_author, IndexRow::due(DueWork::RemoveStory { story: id }.at(expires_ms))]
 }
 
-/// Rows of a picture: its owner's, those of its files, and its removal if nothing shows it.
+/// Rows of a picture: one of the owner, one of each file, and the removal of an unattached picture.
 pub(crate) fn of_media(id: MediaId, media: &Media) -> Vec<IndexRow> {
     let name = |table, start: &[u8]| {
         IndexRow::Name(table, [start, &id.0.to_be_bytes()].concat().into(), Value::new())
@@ -184,7 +184,7 @@ pub(crate) fn of_scheduled(
     [IndexRow::due(DueWork::Publish { user, id }.at(post.due_ms))]
 }
 
-/// Rows of a mute beside those of the two users.
+/// Row of the end of a mute, in addition to the rows of the relation.
 pub(crate) fn of_mute(user: UserId, other: UserId, mute: Mute) -> Option<IndexRow> {
     mute.end_of(user, other).map(IndexRow::due)
 }
@@ -211,11 +211,11 @@ pub(crate) fn of_grant(id: GrantId, grant: &Grant) -> impl Iterator<Item = Index
     secrets.chain(expiry.map(IndexRow::due)).chain([of_owner])
 }
 
-/// In front of the number of a user, or of an app, in keys of `GrantOf`.
+/// First byte of keys of `GrantOf`: the owner is a user, or an app.
 pub(crate) const OF_USER: u8 = 0;
 pub(crate) const OF_APP: u8 = 1;
 
-/// The key of a grant in the list of its owner.
+/// Key of a grant in the list of its owner.
 fn owner_key(id: GrantId, grant: &Grant) -> Vec<u8> {
     let prefix = match (grant.user, grant.app) {
         (Some(user), _) => owner_prefix(OF_USER, user.0.into()),
@@ -228,13 +228,13 @@ pub(crate) fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {
     [&[kind][..], &owner.to_be_bytes()].concat()
 }
 
-/// Rows of an app by which so many grants act for users.
+/// Row of an app in the list of unused apps, if it has no uses.
 pub(crate) fn of_app(id: AppId, uses: u32) -> Option<IndexRow> {
     let key = Value::from_slice(&id.0.to_be_bytes());
     (uses == 0).then(|| IndexRow::Name(NameTable::UnusedApp, key, Value::new()))
 }
 
-/// The rows of a reaction that is no boost: that of the post, and that of the user. A boost has those of a post.
+/// Rows of a reaction other than a boost: one of the post, one of the user. A boost has the rows of a post.
 pub(crate) fn of_reaction(
     (user, post): (UserId, PostId),
     reaction: Reaction,
@@ -245,7 +245,7 @@ pub(crate) fn of_reaction(
     (IndexRow::Member(SetTable::Reactions, post.0, reaction.item(user), stamp), of_user)
 }
 
-/// The rows of a vote: that of the poll, and that of the user.
+/// Rows of a vote: one of the poll, one of the user.
 pub(crate) fn of_vote(poll: PollId, user: u64, number: u64) -> [IndexRow; VOTE_ROWS] {
     [
         IndexRow::Member(SetTable::PollVotes, poll.0, user, number),
@@ -253,7 +253,7 @@ pub(crate) fn of_vote(poll: PollId, user: u64, number: u64) -> [IndexRow; VOTE_R
     ]
 }
 
-/// The rows of a view: that of the story, and that of the viewer.
+/// Rows of a view: one of the story, one of the viewer.
 pub(crate) fn of_view(story: StoryId, viewer: UserId, at_ms: u64) -> [IndexRow; VIEW_ROWS] {
     let viewer = viewer.0.into();
     [
@@ -262,7 +262,7 @@ pub(crate) fn of_view(story: StoryId, viewer: UserId, at_ms: u64) -> [IndexRow; 
     ]
 }
 
-/// The rows of a member of a list: that of the list, and that of the pair of the owner and the member.
+/// Rows of a list member: one of the list, one of the pair of owner and member.
 pub(crate) fn of_list_member(user: UserId, list: ListId, other: UserId) -> [IndexRow; LIST_ROWS] {
     let (user, list, other) = (user.0.to_be_bytes(), list.0.to_be_bytes(), other.0.to_be_bytes());
     let name =
@@ -273,12 +273,12 @@ pub(crate) fn of_list_member(user: UserId, list: ListId, other: UserId) -> [Inde
     ]
 }
 
-/// A record that rows of indexes are of.
+/// Record that owns index rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Source {
     Account(UserId),
     App(AppId),
-    /// A deleted user whose rows are not all removed.
+    /// A deleted user some of whose rows are left.
     Erasing(UserId),
     Grant(GrantId),
     Media(MediaId),
@@ -290,7 +290,7 @@ pub(crate) enum Source {
 }
 
 impl DueWork {
-    /// The record that says when it is due; none if only its row does.
+    /// Record that determines the due time; `None` if only the row does.
     pub(crate) const fn source(self) -> Option<Source> {
         Some(match self {
             Self::RemoveStory { story } => Source::Story(story),
@@ -309,12 +309,12 @@ impl DueWork {
 }
 
 impl IndexRow {
-    /// The row of something that is due.
+    /// Row of due work.
     pub(crate) fn due(due: Due) -> Self {
         Self::Name(NameTable::Due, due.name(), Value::new())
     }
 
-    /// The name of its table, for operators.
+    /// Name of the table, for operators.
     pub(crate) fn table_name(&self) -> String {
         match self {
             Self::Member(table, ..) => format!("{table:?}"),
@@ -329,7 +329,7 @@ impl IndexRow {
         }
     }
 
-    /// Whether this row may be stored as `stored` is: that of a mention may say which edit added it.
+    /// Whether the stored row may differ from this one: a mention row may have the stamp of the edit that added it.
     pub(crate) fn allows(&self, stored: &Self) -> bool {
         let is_added = |number| added_at(number).is_some();
         match stored {
@@ -340,7 +340,7 @@ impl IndexRow {
         }
     }
 
-    /// Whether it is stored.
+    /// Whether exactly this row is stored.
     pub(crate) fn is_in<R: Rows + ?Sized>(&self, rows: &R) -> bool {
         match self {
             Self::Member(table, owner, item, number) => {
@@ -352,7 +352,7 @@ impl IndexRow {
         }
     }
 
-    /// Whether such a row is stored, whatever it holds.
+    /// Whether a row is stored at this place, with any value.
     pub(crate) fn is_at<R: Rows + ?Sized>(&self, rows: &R) -> bool {
         match self {
             Self::Member(table, owner, item, _) => rows.member(*table, *owner, *item).is_some(),
@@ -376,7 +376,7 @@ impl IndexRow {
         }
     }
 
-    /// The user who has it, if it is removed with the user while the record stays.
+    /// Owner of the row if it is removed with the user while the record stays.
     pub(crate) fn user(&self) -> Option<UserId> {
         match self {
             Self::Member(SetTable::Mentions | SetTable::DirectPosts, user, ..) => user_id(*user),
@@ -387,7 +387,7 @@ impl IndexRow {
         }
     }
 
-    /// The author of a post whose row in a list with posts of many users it is: see [`shared_of_post`].
+    /// Author of the post if this is a row in a list shared by many authors: see [`shared_of_post`].
     pub(crate) fn shared_by(&self) -> Option<UserId> {
         let Self::Member(table, owner, _, number) = self else { return None };
         let is_shared = match table {
@@ -398,7 +398,7 @@ impl IndexRow {
         user_id(*number).filter(|_| is_shared)
     }
 
-    /// The item of a member.
+    /// Item of a set row.
     pub(crate) fn item(&self) -> Option<u64> {
         match self {
             Self::Member(_, _, item, _) => Some(*item),
@@ -406,14 +406,14 @@ impl IndexRow {
         }
     }
 
-    /// The id at the end of a name, before some more bytes.
+    /// Id in a name, before the last `bytes` bytes.
     pub(crate) fn id_before(&self, bytes: usize) -> Option<u64> {
         let Self::Name(_, name, _) = self else { return None };
         let end = name.len().checked_sub(bytes)?;
         name.get(..end)?.last_chunk().map(|id| u64::from_be_bytes(*id))
     }
 
-    /// The value of a name, which is a record.
+    /// Decoded value of a name row.
     pub(crate) fn value<T: serde::de::DeserializeOwned>(&self) -> Option<T> {
         match self {
             Self::Member(..) => None,
@@ -422,7 +422,7 @@ impl IndexRow {
     }
 }
 
-/// Writes or removes rows.
+/// Writes the rows, or removes them.
 pub(crate) fn set(
     rows: &mut (impl PutRows + ?Sized),
     all: impl IntoIterator<Item = IndexRow>,
@@ -433,9 +433,9 @@ pub(crate) fn set(
     }
 }
 
-/// Writes the rows of a record, and removes those that only the record before had.
+/// Writes the rows of a new record, and removes the rows that only the old record had.
 pub(crate) fn replace(rows: &mut (impl PutRows + ?Sized), old: &[IndexRow], new: &[IndexRow]) {
-    // The common cases: a new record, and one that is removed.
+    // The common cases: the record is new or removed.
     if old.is_empty() || new.is_empty() {
         new.iter().for_each(|row| row.put(rows));
         old.iter().for_each(|row| row.remove(rows));

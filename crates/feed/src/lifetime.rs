@@ -1,11 +1,11 @@
-//! How long a story is live, and how long a mute lasts. A value is within the limits by construction.
+//! Durations of stories and mutes. A value is within the limits by construction.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 use crate::refusal::Refusal;
 
-/// A duration from one second to seven days, stored in milliseconds.
+/// Lifetime of a story: one second to seven days, stored in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lifetime(u64);
 
@@ -22,14 +22,14 @@ impl Lifetime {
         }
     }
 
-    /// In milliseconds.
+    /// Lifetime in milliseconds.
     #[must_use]
     pub const fn ms(self) -> u64 {
         self.0
     }
 }
 
-/// How long a mute lasts that ends by itself, stored in seconds.
+/// Duration of a mute that expires: one second to ten years, stored in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MuteTime(u64);
 
@@ -46,7 +46,7 @@ impl MuteTime {
         }
     }
 
-    /// In milliseconds.
+    /// Duration in milliseconds.
     #[must_use]
     pub const fn ms(self) -> u64 {
         self.0 * 1_000

@@ -1,4 +1,4 @@
-//! Lists: users whom a user follows, chosen by name, whose posts are a timeline of their own.
+//! Lists: chosen followed users whose posts form a separate timeline.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::fits;
 
-/// A list: the [`Stamp`](rows::Stamp) of the command that created it.
+/// Id of a list: the [`Stamp`](rows::Stamp) of the command that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ListId(pub u64);
 
@@ -34,24 +34,24 @@ impl ListTitle {
     }
 }
 
-/// Which replies to other users are in the timeline of a list. Those to the owner always are. Stored as the position in
-/// the enum.
+/// Replies to other users that the timeline of a list shows, in addition to replies to the owner. Stored as the
+/// position in the enum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListReplies {
-    /// Those to members of the list.
+    /// Replies to members of the list.
     #[default]
     List,
-    /// Those to users whom the owner follows and does not mute.
+    /// Replies to users whom the owner follows and does not mute.
     Followed,
-    /// None.
+    /// No replies to other users.
     None,
 }
 
 impl ListReplies {
-    /// All of them.
+    /// All choices.
     pub const ALL: [Self; 3] = [Self::List, Self::Followed, Self::None];
 
-    /// Its name in interfaces.
+    /// Name of the choice in APIs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -71,9 +71,9 @@ impl ListReplies {
 /// A list without its members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct List {
-    /// Its name.
+    /// Title of the list.
     pub title: ListTitle,
-    /// Which replies are in its timeline.
+    /// Replies shown in the timeline.
     pub replies: ListReplies,
 }
 
@@ -82,16 +82,16 @@ pub struct List {
 pub struct ListCommand {
     /// The owner of the list.
     pub user: UserRef,
-    /// What is changed.
+    /// The change.
     pub change: ListChange,
 }
 
-/// See [`ListCommand`]. Stored as the position in the enum.
+/// A change in a [`ListCommand`]. Stored as the position in the enum.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListChange {
     /// Create a list.
     Create(List),
-    /// Change a list; `None` leaves a field as it is.
+    /// Change a list. `None` leaves a field unchanged.
     Edit {
         /// The list.
         list: ListId,
@@ -105,24 +105,24 @@ pub enum ListChange {
         /// The list.
         list: ListId,
     },
-    /// Add users whom the owner follows: all of them, or none if one is refused.
+    /// Add users whom the owner follows. If one is refused, none is added.
     Add {
         /// The list.
         list: ListId,
-        /// At most [`limits::LIST_CHANGED_MAX`].
+        /// The users to add, at most [`limits::LIST_CHANGED_MAX`].
         users: Vec<UserId>,
     },
     /// Remove members.
     Remove {
         /// The list.
         list: ListId,
-        /// At most [`limits::LIST_CHANGED_MAX`]; who is no member stays none.
+        /// The users to remove, at most [`limits::LIST_CHANGED_MAX`]. Users who are not members are ignored.
         users: Vec<UserId>,
     },
 }
 
 impl ListChange {
-    /// Whether it only removes something.
+    /// Whether the change only removes something.
     #[must_use]
     pub const fn removes(&self) -> bool {
         matches!(self, Self::Delete { .. } | Self::Remove { .. })

@@ -1,13 +1,13 @@
-//! Pictures of posts and profiles: what the facts know of them, and the commands that change it. The files themselves are
-//! beside the store, named after the SHA-256 of their bytes.
+//! Pictures of posts and profiles: their records and commands. The files are stored outside the store, named after the
+//! SHA-256 of their bytes.
 //!
-//! A picture is uploaded first, **unattached**, and then attached to a post or to a profile. If its author deletes the post
-//! to write it anew, it is unattached again. One that is unattached for a day is removed.
+//! An uploaded picture is **unattached** until it is attached to a post or a profile. It becomes unattached again when
+//! its author deletes and redrafts the post. Pictures that are unattached for a day are removed.
 //!
-//! **Invariant:** each file that a picture names has a row that leads from its hash to the picture, so a file without such
-//! a row is used by nobody.
-//! **Invariant:** the key of a picture is 128 random bits of the caller, and its address contains it. Whoever has the
-//! address can see the picture, as in Mastodon; nobody else can guess it, also not from the file itself.
+//! **Invariant:** each file of a picture has a row that leads from its hash to the picture, so a file without such a
+//! row is unused.
+//! **Invariant:** the address of a picture contains its key, 128 random bits from the caller. As in Mastodon, anybody
+//! with the address can see the picture. Nobody can guess it, not even from the file.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -18,12 +18,12 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::{fits, is_prose};
 
-/// A picture: the [`Stamp`] of the command that added it.
+/// Id of a picture: the [`Stamp`] of the command that added it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MediaId(pub u64);
 
 impl MediaId {
-    /// Milliseconds since 1970 at which it was added.
+    /// Time of the upload, in milliseconds since 1970.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
@@ -41,20 +41,19 @@ pub struct FileHash(pub [u8; 32]);
 /// A stored file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaFile {
-    /// Names the file.
+    /// Hash of the bytes, and name of the file.
     pub hash: FileHash,
-    /// Its length.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Whether it is a PNG; else it is a JPEG.
+    /// Whether the file is a PNG; otherwise a JPEG.
     pub is_png: bool,
-    /// Pixels in a row.
+    /// Width in pixels.
     pub width: u16,
-    /// Rows.
+    /// Height in pixels.
     pub height: u16,
 }
 
-/// What a picture shows, in words, for those who do not see it: at most 1,500 user-perceived characters, trimmed. May be
-/// empty.
+/// Alternative text of a picture: at most 1,500 user-perceived characters, trimmed, possibly empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description(Box<str>);
 
@@ -84,7 +83,7 @@ impl Description {
 pub struct BlurHash(Box<str>);
 
 impl BlurHash {
-    /// Checks `text`; `None` if it can be none.
+    /// Checks `text`; `None` if it is not a BlurHash.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let fits = text.len() <= 64 && text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -98,8 +97,8 @@ impl BlurHash {
     }
 }
 
-/// The point of a picture that stays visible where it is cut: in ten-thousandths of half its width and height, right and
-/// up of the middle.
+/// Focal point of a picture, which stays visible when the picture is cropped. In ten-thousandths of half the width and
+/// height, right and up from the center.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Focus {
     x: i16,
@@ -119,7 +118,7 @@ impl Focus {
         Ok(Self { x, y })
     }
 
-    /// Between -1 and 1: right, and up.
+    /// Coordinates between -1 and 1: right and up from the center.
     #[must_use]
     pub fn coordinates(self) -> (f32, f32) {
         (f32::from(self.x) / Self::SCALE, f32::from(self.y) / Self::SCALE)
@@ -129,36 +128,36 @@ impl Focus {
 /// A picture of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ProfilePicture {
-    /// Beside everything that the user writes.
+    /// Picture shown next to the user's posts.
     Avatar,
-    /// On the profile.
+    /// Header of the profile.
     Header,
 }
 
-/// What shows a picture.
+/// Current use of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MediaUse {
-    /// Nothing.
+    /// Unused.
     Unattached {
-        /// The command after which nothing did.
+        /// Stamp of the command since which the picture is unused.
         since: Stamp,
     },
-    /// A post.
+    /// Shown by a post.
     Post(PostId),
-    /// The profile of its owner.
+    /// Shown on the profile of its owner.
     Profile(ProfilePicture),
-    /// Nothing yet: a scheduled post will.
+    /// Reserved for a scheduled post.
     Scheduled(ScheduledId),
 }
 
 impl MediaUse {
-    /// Whether nothing shows the picture.
+    /// Whether the picture is unattached.
     #[must_use]
     pub const fn is_unattached(self) -> bool {
         matches!(self, Self::Unattached { .. })
     }
 
-    /// When the picture is removed because nothing shows it, in milliseconds since 1970.
+    /// Time of removal of an unattached picture, in milliseconds since 1970.
     #[must_use]
     pub const fn expires_ms(self) -> Option<u64> {
         match self {
@@ -171,31 +170,31 @@ impl MediaUse {
 /// A picture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Media {
-    /// The user who uploaded it.
+    /// User who uploaded the picture.
     pub owner: UserId,
-    /// Part of its address.
+    /// Secret part of the address.
     pub key: MediaKey,
-    /// The picture.
+    /// File of the picture.
     pub original: MediaFile,
-    /// A small one, if there is one.
+    /// File of a smaller version, if any.
     pub preview: Option<MediaFile>,
-    /// A blurred one.
+    /// BlurHash, a blurred placeholder.
     pub blurhash: BlurHash,
-    /// What it shows.
+    /// Alternative text.
     pub description: Description,
-    /// Its most important point, if the user named one.
+    /// Focal point, if set.
     pub focus: Option<Focus>,
-    /// What shows it.
+    /// Current use.
     pub used: MediaUse,
 }
 
 impl Media {
-    /// Its files.
+    /// Files of the picture: the original and the preview.
     pub fn files(&self) -> impl Iterator<Item = &MediaFile> {
         std::iter::once(&self.original).chain(&self.preview)
     }
 
-    /// Bytes of its files, in whole blocks of a disk.
+    /// Disk space of the picture's files, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.files().map(MediaFile::disk_bytes).sum()
@@ -203,77 +202,77 @@ impl Media {
 }
 
 impl MediaFile {
-    /// See [`disk_bytes`].
+    /// Disk space of the file, in bytes: see [`disk_bytes`].
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         disk_bytes(self.bytes.into())
     }
 }
 
-/// The bytes of a file in whole blocks of a disk, so that many small files count as what they take.
+/// Disk space of a file of this length: a multiple of 4,096 bytes, so that small files count as what they occupy.
 #[must_use]
 pub const fn disk_bytes(bytes: u64) -> u64 {
     bytes.next_multiple_of(4_096)
 }
 
-/// What pictures take: those of a user, or all.
+/// Space used by the pictures of one user or of all users.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaSpace {
     /// Number of pictures.
     pub pictures: u32,
-    /// Number of those that are not attached.
+    /// Number of unattached pictures.
     pub unattached: u32,
-    /// Bytes of their files.
+    /// Disk space of their files, in bytes.
     pub bytes: u64,
 }
 
-/// A picture to be added, whose files are durable.
+/// A picture to add. Its files are already durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewMedia {
-    /// The user who uploads it.
+    /// User who uploads the picture.
     pub owner: UserRef,
-    /// 128 random bits.
+    /// Secret part of the address: 128 random bits.
     pub key: MediaKey,
-    /// The picture.
+    /// File of the picture.
     pub original: MediaFile,
-    /// A small one.
+    /// File of a smaller version, if any.
     pub preview: Option<MediaFile>,
-    /// A blurred one.
+    /// BlurHash, a blurred placeholder.
     pub blurhash: BlurHash,
-    /// What it shows.
+    /// Alternative text.
     pub description: Description,
-    /// Its most important point.
+    /// Focal point, if set.
     pub focus: Option<Focus>,
-    /// The picture of the profile that it replaces, if it does.
+    /// Profile picture to replace with this one, if any.
     pub profile: Option<ProfilePicture>,
 }
 
-/// A change of what is said about a picture. `None` leaves a field as it is.
+/// A change of a picture's metadata. `None` leaves a field unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediaChange {
     /// The picture.
     pub media: MediaId,
-    /// What it shows.
+    /// New alternative text.
     pub description: Option<Description>,
-    /// Its most important point.
+    /// New focal point.
     pub focus: Option<Focus>,
 }
 
-/// A command about pictures. Variants are stored as those of [`Command`](crate::Command) are.
+/// A command about pictures. Variants are stored by their position, as in [`Command`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MediaCommand {
     /// Add a picture.
     Add(Box<NewMedia>),
-    /// Change what is said about a picture that is unattached, or of a profile.
+    /// Change the metadata of an unattached picture or a profile picture.
     Change {
-        /// Its owner.
+        /// Owner of the picture.
         user: UserRef,
         /// The change.
         change: Box<MediaChange>,
     },
     /// Delete an unattached picture.
     Delete {
-        /// Its owner.
+        /// Owner of the picture.
         user: UserRef,
         /// The picture.
         media: MediaId,
@@ -282,10 +281,10 @@ pub enum MediaCommand {
     ClearProfile {
         /// The user.
         user: UserRef,
-        /// Which one.
+        /// The picture to remove.
         picture: ProfilePicture,
     },
-    /// Delete a post whose author writes it anew. Its pictures are unattached from then on, as many as the author may have.
+    /// Delete a post so that its author can write it again. Its pictures become unattached, up to the author's limit.
     Redraft {
         /// The post.
         post: PostId,
@@ -293,7 +292,7 @@ pub enum MediaCommand {
 }
 
 impl MediaCommand {
-    /// Whether it only removes something.
+    /// Whether the command only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
         match self {
@@ -308,7 +307,7 @@ impl MediaCommand {
 pub enum MediaDone {
     /// A picture was added.
     Added(MediaId),
-    /// A picture was changed, or removed.
+    /// A picture was changed or removed.
     Changed,
 }
 

@@ -1,9 +1,9 @@
-//! Notifications of a user.
+//! Notifications of users.
 //!
-//! A notification has the stamp of its cause. Mentions, and posts by users of whose posts the user is notified, have a row
-//! anyway and are not stored again; favourites, boosts, follows, requests to follow, ends of polls, edits of what the
-//! user boosted and mentions that an edit added are stored, and so is that another one was dismissed. A notification is shown only as long as its cause
-//! exists and the user may see it, and only if the user has not muted the thread of its post.
+//! A notification has the stamp of its cause. Mentions by new posts, and new posts of users with notifications on, have
+//! rows anyway and are not stored again. Stored are favourites, boosts, follows, follow requests, ends of polls, edits
+//! of boosted posts, mentions added by edits, and dismissals. A notification is shown while its cause exists, the user
+//! may see it, and the user has not muted its thread.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, UserId};
 use crate::page::Item;
 
-/// A notification: the [`Stamp`] of the command that caused it; of a mention that is the id of the post, unless an edit of it
-/// added the mention.
+/// Id of a notification: the [`Stamp`] of the command that caused it. For a mention this is the id of the post, unless
+/// an edit added the mention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct NotificationId(pub u64);
 
 impl NotificationId {
-    /// Milliseconds since 1970 at which its cause was accepted.
+    /// Time of the cause, in milliseconds since 1970.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
     }
 }
 
-/// What a user is notified of.
+/// Event that a user is notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A post mentions the user.
@@ -33,19 +33,19 @@ pub enum Notice {
     Favourite(PostId),
     /// A post of the user was boosted.
     Boost(PostId),
-    /// The user is followed.
+    /// Another user follows the user.
     Follow,
-    /// Somebody asks to follow the user.
+    /// Another user asks to follow the user.
     FollowRequest,
     /// A poll in a post of the user, or in which the user voted, has ended.
     Poll(PostId),
-    /// A user of whose posts the user is notified has published a post.
+    /// A user whose posts notify this user has published a post.
     Post(PostId),
     /// A post that the user boosted was edited.
     Edit(PostId),
 }
 
-/// Kinds of notifications.
+/// Kind of a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoticeKind {
     /// See [`Notice::Mention`].
@@ -67,7 +67,7 @@ pub enum NoticeKind {
 }
 
 impl Notice {
-    /// Its kind.
+    /// Kind of the event.
     #[must_use]
     pub const fn kind(self) -> NoticeKind {
         match self {
@@ -82,7 +82,7 @@ impl Notice {
         }
     }
 
-    /// The post that it is about.
+    /// Post of the event, if any.
     #[must_use]
     pub const fn post(self) -> Option<PostId> {
         match self {
@@ -109,26 +109,26 @@ impl Item for Notification {
     }
 }
 
-/// A notification that is shown.
+/// A notification as shown to its user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notification {
-    /// Its id.
+    /// Id of the notification.
     pub id: NotificationId,
-    /// The user who caused it.
+    /// User who caused the notification.
     pub actor: UserId,
-    /// What it is about.
+    /// Event of the notification.
     pub notice: Notice,
 }
 
-/// The row of a notification has its id. That of a mention that an edit added, and the one that says that a mention, or the
-/// notification of a post, is dismissed, have the id plus this: they are beside the others, whose number is limited.
+/// Bit of the ids of rows that do not count towards the limit of stored notifications: mentions added by edits, and
+/// dismissals of mentions and of new posts. Other rows have the id of the notification.
 pub(crate) const BESIDE: u64 = 1 << 63;
 
-/// In the number of the row of a mention that an edit added, beside the stamp of the edit. Numbers of other mentions are at
-/// most the id of an author plus 1.
+/// Bit of the number of a mention row that an edit added; the other bits are the stamp of the edit. Numbers of other
+/// mention rows are at most the id of an author plus 1.
 pub(crate) const MENTION_ADDED: u64 = 1 << 63;
 
-/// The stamp of the edit that added a mention whose row has this number; none if the post had it before.
+/// Stamp of the edit that added the mention whose row has this number; `None` for a mention of the original post.
 pub(crate) const fn added_at(number: u64) -> Option<u64> {
     match number & MENTION_ADDED {
         0 => None,
@@ -136,48 +136,49 @@ pub(crate) const fn added_at(number: u64) -> Option<u64> {
     }
 }
 
-/// In the number of the row of the end of a poll, beside the post.
+/// Bit of the number of the row of an ended poll or an edit, added to the id of the post.
 const POLL: u64 = 1 << 63;
-/// In the number of the row of an edit, beside the post and [`POLL`]. Ids of posts are below it until 2058: see
-/// [`Stored::has_number`].
+/// Bit of the number of the row of an edit or a mention, added to the id of the post. Ids of posts are smaller until
+/// 2058: see [`Stored::has_number`].
 const EDIT: u64 = 1 << 62;
 
-/// What is stored of a notification; its row has the kind times 2^32, plus the user who caused it. That of the end of a poll
-/// has the post, plus [`POLL`], that of an edit also plus [`EDIT`], and that of a mention only plus [`EDIT`].
+/// Content of the row of a notification. The number of the row is the kind times 2^32 plus the user who caused it; for
+/// the end of a poll [`POLL`] plus the post, for an edit [`POLL`] and [`EDIT`] plus the post, and for a mention
+/// [`EDIT`] plus the post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
-    /// The notification of the post with this id, or of its edit, is dismissed. Its row is [`BESIDE`] others.
+    /// Dismissal of the notification of the post or edit with this id. The id of the row has the bit [`BESIDE`].
     Dismissed,
-    /// By this user.
+    /// A favourite by this user.
     Favourite(UserId),
-    /// By this user.
+    /// A follow by this user.
     Follow(UserId),
-    /// By this user.
+    /// A follow request by this user.
     FollowRequest(UserId),
-    /// By this user.
+    /// A boost by this user.
     Boost(UserId),
-    /// In this post.
+    /// The end of the poll of this post.
     Poll(PostId),
-    /// Of this post.
+    /// An edit of this post.
     Edit(PostId),
-    /// A mention in this post, since its edit with the stamp that is the id of the notification. The row of the mention has that stamp,
-    /// too: see [`MENTION_ADDED`]. Its row is [`BESIDE`] others.
+    /// A mention added to this post by the edit whose stamp is the id of the notification and part of the number of the
+    /// mention row: see [`MENTION_ADDED`]. The id of the row has the bit [`BESIDE`].
     Mention(PostId),
 }
 
-/// A row from which a notification follows.
+/// A row that causes a notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeRow {
-    /// A mention that the post has since it was published.
+    /// A mention in the original post.
     Mention,
-    /// A post by a user of whose posts the viewer is notified.
+    /// A new post of a user whose posts notify the viewer.
     Post,
-    /// What is stored.
+    /// A stored notification.
     Stored(Stored),
 }
 
 impl NoticeRow {
-    /// The kind of its notification, unless that was dismissed.
+    /// Kind of the notification; `None` for a dismissal.
     pub(crate) const fn kind(self) -> Option<NoticeKind> {
         let stored = match self {
             Self::Mention => return Some(NoticeKind::Mention),
@@ -198,7 +199,7 @@ impl NoticeRow {
 }
 
 impl Stored {
-    /// Whether its row is [`BESIDE`] others.
+    /// Whether the id of its row has the bit [`BESIDE`].
     pub(crate) const fn is_beside(self) -> bool {
         matches!(self, Self::Dismissed | Self::Mention(_))
     }
@@ -216,7 +217,8 @@ impl Stored {
         }
     }
 
-    /// Whether a number says it: an id of a post from 2058 on leaves no room for the kind, and nobody is notified then.
+    /// Whether the id of the post fits into the number of the row. Ids from 2058 on do not; their notifications are not
+    /// stored.
     pub(crate) const fn has_number(self) -> bool {
         match self {
             Self::Poll(post) | Self::Edit(post) | Self::Mention(post) => post.0 & EDIT == 0,
@@ -243,12 +245,12 @@ impl Stored {
     }
 }
 
-/// Which notifications of a user are stored and shown.
+/// State of a user's stored notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
-    /// Number of rows, with those that are not shown any more, without those `BESIDE` them.
+    /// Number of counted rows, including notifications that are not shown any more, without rows with the bit `BESIDE`.
     pub stored: u32,
-    /// No row has a smaller stamp: so that the oldest is found without walking over those that were removed.
+    /// Lower bound of the stamps of the rows, to find the oldest without a scan of removed rows.
     pub from: u64,
     /// Notifications up to this stamp are not shown.
     pub cleared: u64,

@@ -1,12 +1,12 @@
-//! Pages of lists in the order of ids: which part of a list is wanted, and what is on it. [`crate::scan`] reads them.
+//! Pages of lists ordered by ids: the requested part of a list, and the items on it. [`crate::scan`] reads them.
 
 use rows::{Order, Span};
 
 use crate::ids::{PostId, ScheduledId, StoryId, UserId};
 
-/// Something in a list, with the id by which the list is ordered. A list has an id once.
+/// An item of a list ordered by ids. An id occurs in a list once.
 pub trait Item {
-    /// The id.
+    /// Id that orders the list.
     fn id(&self) -> u64;
 }
 
@@ -22,7 +22,7 @@ impl Item for UserId {
     }
 }
 
-/// Implements it for ids that are stamps.
+/// Implements [`Item`] for ids that are stamps.
 macro_rules! stamps {
     ($($id:ty)*) => {$(
         impl Item for $id {
@@ -34,39 +34,39 @@ macro_rules! stamps {
 }
 stamps! { PostId StoryId ScheduledId }
 
-/// By the first.
+/// Ordered by the first element.
 impl<A: Item, B> Item for (A, B) {
     fn id(&self) -> u64 {
         self.0.id()
     }
 }
 
-/// The start of a page of posts (or of what has other ids).
+/// Start of a page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cursor<I = PostId> {
-    /// The newest.
+    /// The newest items.
     Newest,
-    /// The newest that are older than this one, which need not exist any more.
+    /// The newest items older than this one, which may be deleted.
     Before(I),
-    /// The oldest that are newer than this one: the adjacent page, so that paging up skips none.
+    /// The oldest items newer than this one: the adjacent page, so that paging up skips nothing.
     After(I),
 }
 
-/// The requested part of a list. Its items are newest first, in whichever direction it is read.
+/// Requested part of a list. Items are returned newest first, regardless of the direction of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Items have smaller ids.
+    /// Exclusive upper bound of the ids.
     pub below: Option<u64>,
-    /// Items have greater ids.
+    /// Exclusive lower bound of the ids.
     pub above: Option<u64>,
-    /// Whether it begins with the smallest ids.
+    /// Whether to read upwards from the smallest ids.
     pub is_up: bool,
-    /// Most items on the page; at least 1.
+    /// Most items on the page, at least 1.
     pub limit: usize,
 }
 
 impl Page {
-    /// The page that begins at a cursor.
+    /// Creates the page at a cursor.
     #[must_use]
     pub fn at<I: Item>(cursor: Cursor<I>, limit: usize) -> Self {
         let (below, above) = match cursor {
@@ -77,20 +77,20 @@ impl Page {
         Self { below, above, is_up: above.is_some(), limit }
     }
 
-    /// The newest items.
+    /// Creates the page of the newest items.
     #[must_use]
     pub const fn newest(limit: usize) -> Self {
         Self { below: None, above: None, is_up: false, limit }
     }
 
-    /// The page with the first items of a span.
+    /// Creates the page of the first items of a span.
     #[must_use]
     pub fn of(Span { low, high, limit, order }: Span) -> Self {
         let (below, above) = (high.checked_add(1), low.checked_sub(1));
         Self { below, above, is_up: order == Order::Ascending, limit }
     }
 
-    /// The ids a read of `limit` items of this page must cover; `None` if there can be none.
+    /// Span of ids for a read of `limit` items of this page; `None` if it is empty.
     #[must_use]
     pub fn span(&self, limit: usize) -> Option<Span> {
         let low = self.above.map_or(Some(0), |above| above.checked_add(1))?;
@@ -99,20 +99,20 @@ impl Page {
         (low <= high).then_some(Span { low, high, limit, order })
     }
 
-    /// Number of items that are looked for: one more than fit, to know whether there are more.
+    /// Number of items to look for: one more than fit, to see whether more follow.
     #[must_use]
     pub fn wanted(&self) -> usize {
         self.limit.saturating_add(1)
     }
 }
 
-/// Items of a page.
+/// A page of items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageOf<T> {
-    /// Newest first.
+    /// Items, newest first.
     pub items: Vec<T>,
-    /// If there is more in the direction of reading, the id up to which this page is all that is shown, and after which the
-    /// next page begins: that of its last item in that direction, or one beyond it, after many that are not shown.
+    /// Cursor of the next page in the direction of reading, if there is more: the last item of this page in that
+    /// direction, or an id after it if many hidden items follow.
     pub next: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl<T> Default for PageOf<T> {
 }
 
 impl<T> PageOf<T> {
-    /// Makes a page from up to `limit + 1` items in scan order, each of which has the id that `id` says.
+    /// Creates a page from up to `limit + 1` items in the order of reading. `id` returns the id of an item.
     #[must_use]
     pub fn from_scan(mut items: Vec<T>, page: &Page, id: impl Fn(&T) -> u64) -> Self {
         let is_full = items.len() > page.limit;
@@ -135,7 +135,7 @@ impl<T> PageOf<T> {
         Self { items, next }
     }
 
-    /// The same page of what `map` makes of the items, without those of which it makes nothing.
+    /// Maps the items, and drops those mapped to `None`.
     #[must_use]
     pub fn filter_map<U>(self, map: impl FnMut(T) -> Option<U>) -> PageOf<U> {
         PageOf { items: self.items.into_iter().filter_map(map).collect(), next: self.next }
@@ -143,7 +143,7 @@ impl<T> PageOf<T> {
 }
 
 impl<T: Item> PageOf<T> {
-    /// These items, newest first, and whether there are more.
+    /// Creates a page of items that are sorted newest first. `more` is whether others follow.
     #[must_use]
     pub fn newest_first(items: Vec<T>, more: bool, page: &Page) -> Self {
         let last = if page.is_up { items.first() } else { items.last() };
@@ -151,7 +151,7 @@ impl<T: Item> PageOf<T> {
         Self { items, next }
     }
 
-    /// Its first and last item.
+    /// First and last id of the page.
     #[must_use]
     pub fn ends(&self, page: &Page) -> PageEnds {
         let [first, last] = [self.items.first(), self.items.last()].map(|item| item.map(Item::id));
@@ -162,8 +162,8 @@ impl<T: Item> PageOf<T> {
         }
     }
 
-    /// The page without items after `newest`. If it had any, a page upwards reaches up to `newest`, and there are more: who
-    /// waits for items must hear of these.
+    /// Drops items after `newest`. If there are any, a page upwards then ends at `newest` with more to read, so that a
+    /// waiting reader receives them later.
     #[must_use]
     pub fn up_to(mut self, newest: u64, page: &Page) -> Self {
         if page.is_up && self.items.first().map(Item::id).max(self.next) > Some(newest) {
@@ -174,13 +174,13 @@ impl<T: Item> PageOf<T> {
     }
 }
 
-/// First and last item of a page, or where the pages beside it begin.
+/// First and last item of a page, or the cursors of the adjacent pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageEnds {
-    /// The newest item on it.
+    /// Newest item on the page.
     pub first: Option<u64>,
-    /// The oldest item on it.
+    /// Oldest item on the page.
     pub last: Option<u64>,
-    /// Whether there are more in the direction of reading.
+    /// Whether more items follow in the direction of reading.
     pub more: bool,
 }

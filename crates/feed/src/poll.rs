@@ -1,10 +1,10 @@
-//! Polls of posts: what is asked, and what is counted.
+//! Polls of posts: options, votes and counts.
 //!
-//! A poll ends at a time that its post says. Votes are compared with it by their stamps, so all nodes agree. Its author
-//! and those who voted are notified by commands that the node sends afterwards, a bounded number of users by each.
+//! A poll ends at a time stored in its post. Votes are compared with it by their stamps, so all nodes agree. After the
+//! end, commands sent by the node notify the author and the voters, a bounded number of users each.
 //!
-//! **Invariant:** votes belong to a [`PollId`], and a poll with other options has another one. So nobody is counted for an
-//! option that they did not choose, and what is left of the votes before is removed later.
+//! **Invariant:** votes belong to a [`PollId`], and a poll with changed options gets a new id. So no vote counts for an
+//! option that the voter did not choose. The old votes are removed later.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +12,12 @@ use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::fits;
 
-/// A poll: the [`Stamp`](rows::Stamp) of the command that gave a post these options. Apps use the id of the post.
+/// Id of a poll: the [`Stamp`](rows::Stamp) of the command that gave the post these options. Apps use the id of the
+/// post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PollId(pub u64);
 
-/// An option: 1 to 50 user-perceived characters on one line, trimmed.
+/// Text of a poll option: 1 to 50 user-perceived characters on one line, trimmed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollOption(Box<str>);
 
@@ -39,7 +40,7 @@ impl PollOption {
     }
 }
 
-/// The options of a poll: 2 to 4 different ones.
+/// Options of a poll: 2 to 4 distinct texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollOptions(Vec<PollOption>);
 
@@ -63,14 +64,14 @@ impl PollOptions {
         }
     }
 
-    /// The options, in their order.
+    /// Options in their order.
     #[must_use]
     pub fn as_slice(&self) -> &[PollOption] {
         &self.0
     }
 }
 
-/// After how many seconds a poll ends: 5 minutes to a month.
+/// Duration of a poll: 5 minutes to a month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollTime(u64);
 
@@ -86,50 +87,50 @@ impl PollTime {
         }
     }
 
-    /// In seconds.
+    /// Duration in seconds.
     #[must_use]
     pub const fn secs(self) -> u64 {
         self.0
     }
 
-    /// In milliseconds.
+    /// Duration in milliseconds.
     #[must_use]
     pub const fn ms(self) -> u64 {
         self.0 * 1_000
     }
 }
 
-/// A poll of a new or edited post.
+/// Poll of a new or edited post.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewPoll {
-    /// The options.
+    /// Options of the poll.
     pub options: PollOptions,
-    /// Whether one user may choose several options.
+    /// Whether a user may choose several options.
     pub multiple: bool,
-    /// Whether the votes for each option are hidden until it ends.
+    /// Whether the counts of the options are hidden until the end.
     pub hide_totals: bool,
-    /// After which time it ends.
+    /// Duration of the poll.
     pub time: PollTime,
 }
 
-/// The poll of a post.
+/// Poll of a post.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
-    /// To which its votes belong.
+    /// Id of the votes.
     pub id: PollId,
-    /// The options.
+    /// Options of the poll.
     pub options: PollOptions,
-    /// Whether one user may choose several options.
+    /// Whether a user may choose several options.
     pub multiple: bool,
-    /// Whether the votes for each option are hidden until it ends.
+    /// Whether the counts of the options are hidden until the end.
     pub hide_totals: bool,
-    /// When it ends, in milliseconds since 1970.
+    /// End of the poll, in milliseconds since 1970.
     pub ends_ms: u64,
 }
 
 impl Poll {
-    /// The poll that a post has from `now_ms` on, in milliseconds since 1970, in the place of `old`. With the same options the
-    /// votes stay, and one that has ended does not begin again: so each voter is notified once.
+    /// Creates the poll of a post at `now_ms`, in milliseconds since 1970, in place of `old`. If the options are the
+    /// same, the votes stay, and a poll that has ended does not begin again, so that each voter is notified once.
     #[must_use]
     pub fn new(id: PollId, new: &NewPoll, now_ms: u64, old: Option<&Self>) -> Self {
         let NewPoll { options, multiple, hide_totals, time } = new.clone();
@@ -142,19 +143,19 @@ impl Poll {
         }
     }
 
-    /// Whether it has ended at `now_ms`, in milliseconds since 1970.
+    /// Whether the poll has ended at `now_ms`, in milliseconds since 1970.
     #[must_use]
     pub fn is_over(&self, now_ms: u64) -> bool {
         now_ms >= self.ends_ms + 1_000 * u64::from(rows::has_bug("vote-after-end"))
     }
 }
 
-/// The options that a user chooses, at least one: bits in their order.
+/// Chosen options of a user, at least one: bits in the order of the options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollChoices(u8);
 
 impl PollChoices {
-    /// The choice of these options, counted from 0.
+    /// Creates a choice of these options, counted from 0.
     ///
     /// # Errors
     /// [`Refusal::BadChoice`] if there are none, or no poll has so many options.
@@ -169,7 +170,7 @@ impl PollChoices {
         if bits == 0 { Err(Refusal::BadChoice) } else { Ok(Self(bits)) }
     }
 
-    /// Refuses what a poll cannot be answered with.
+    /// Checks that the choice fits `poll`.
     ///
     /// # Errors
     /// [`Refusal::BadChoice`] if it lacks an option, [`Refusal::OneChoice`] if it allows only one.
@@ -183,36 +184,36 @@ impl PollChoices {
         }
     }
 
-    /// Whether one of the options of `other` is chosen.
+    /// Whether the two choices share an option.
     #[must_use]
     pub const fn has_any_of(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The options of both.
+    /// Union of the two choices.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether the option at this place is chosen.
+    /// Whether the option with this index is chosen.
     #[must_use]
     pub fn has(self, option: usize) -> bool {
         option < limits::POLL_OPTIONS_MAX && self.0 & 1 << option != 0
     }
 
-    /// The chosen options, counted from 0.
+    /// Indexes of the chosen options.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         (0..limits::POLL_OPTIONS_MAX).filter(move |option| self.has(*option))
     }
 
-    /// The number of its row.
+    /// Number of the vote's rows.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0 as u64
     }
 
-    /// Reverses [`PollChoices::number`]; none if it is no choice of options.
+    /// Reverses [`PollChoices::number`]; `None` if the number is invalid.
     #[must_use]
     pub fn of_number(number: u64) -> Option<Self> {
         let bits = u8::try_from(number).ok()?;
@@ -220,27 +221,27 @@ impl PollChoices {
     }
 }
 
-/// Votes of a poll.
+/// Counts of the votes of a poll.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PollCounts {
     /// Number of users who voted.
     pub voters: u32,
-    /// Number of those who chose each option.
+    /// Number of voters who chose each option.
     pub votes: [u32; limits::POLL_OPTIONS_MAX],
 }
 
 impl PollCounts {
-    /// Counts the choice of a user, who has not voted before if `is_first`.
+    /// Counts a vote; `is_first` if it is the user's first in this poll.
     pub(crate) fn add(&mut self, choices: PollChoices, is_first: bool) {
-        // Overflows are checked.
+        // Overflows panic, also in release builds.
         self.voters += u32::from(is_first);
         self.chosen(choices).for_each(|votes| *votes += 1);
     }
 
-    /// Counts all choices of a user no longer.
+    /// Uncounts all votes of a user.
     ///
     /// # Panics
-    /// If fewer are counted than there are.
+    /// If the votes were not counted.
     pub(crate) fn remove(&mut self, choices: PollChoices) {
         self.voters -= 1;
         self.chosen(choices).for_each(|votes| *votes -= 1);

@@ -1,4 +1,4 @@
-//! Who may see a post, and what lists know about it.
+//! Audience of posts, and the entries of posts in lists.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use serde::{Deserialize, Serialize};
 use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId};
 
-/// Who may see a post, besides its author and the users it mentions. A block hides it in any case. Stored as the
-/// position in the enum.
+/// Audience of a post. The author and mentioned users always see it, except across a block. Stored as the position in
+/// the enum.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum Visibility {
-    /// Everybody, also in lists of the newest posts of all users.
+    /// Everybody, and listed on public timelines.
     #[default]
     Public,
-    /// Everybody, but not in those lists.
+    /// Everybody, but not listed on public timelines.
     Unlisted,
     /// The followers of the author.
     Followers,
-    /// Nobody else.
+    /// Only the author and mentioned users.
     Direct,
 }
 
 impl Visibility {
-    /// All of them, in the order of the enum.
+    /// All visibilities, in the order of the enum.
     pub const ALL: [Self; 4] = [Self::Public, Self::Unlisted, Self::Followers, Self::Direct];
 
-    /// Its name in interfaces.
+    /// Name of the visibility in APIs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -45,21 +45,21 @@ impl Visibility {
         Self::ALL.into_iter().find(|visibility| visibility.name() == name)
     }
 
-    /// Whether a post of this visibility may be named to all who see a reply to it of the other one: it is for everybody,
-    /// or the reply is for fewer.
+    /// Whether a post of this visibility may be shown to everybody who sees a reply of visibility `reply`: the post is
+    /// for everybody, or the reply has no larger audience.
     #[must_use]
     pub const fn shows_to_all_of(self, reply: Self) -> bool {
         self.is_open() || self as u8 <= reply as u8
     }
 
-    /// Whether a user who sees a post of this visibility may boost it: it is for everybody, or it is the user's own for
-    /// their followers, for whom the boost is too.
+    /// Whether a user who sees a post of this visibility may boost it: anybody may if it is for everybody; the author
+    /// may boost their own post to followers, and the boost then also goes to followers.
     #[must_use]
     pub const fn allows_boost(self, is_author: bool) -> bool {
         self.is_open() || is_author && matches!(self, Self::Followers)
     }
 
-    /// Of its position in the enum.
+    /// Finds the visibility at this position in the enum.
     pub(crate) const fn of_number(number: u64) -> Self {
         match number {
             0 => Self::Public,
@@ -69,28 +69,28 @@ impl Visibility {
         }
     }
 
-    /// Whether everybody may see it who is not separated from the author by a block.
+    /// Whether everybody may see the post, except across a block.
     #[must_use]
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Public | Self::Unlisted)
     }
 }
 
-/// What a list knows about a post, so that most lists are read without reading posts: the number of its row.
+/// Entry of a post in a list, stored as the number of the row. Most lists can be read without reading posts.
 ///
-/// Of a post, the user replied to plus 1, or 0, in 33 bits; of a boost, the author of the boosted post in the same way.
-/// Then who may see it in 2 bits, and whether it is a boost, recent, and has earlier ones (see [`ListedBoost`]).
+/// The low 33 bits are 0, or the user replied to plus 1; for a boost, the author of the boosted post plus 1. Then
+/// follow the visibility in 2 bits, and flags of a boost: boost, recent, has earlier ones (see [`ListedBoost`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listed(u64);
 
-/// What a list knows about a boost.
+/// Entry of a boost in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedBoost {
-    /// The author of the boosted post.
+    /// Author of the boosted post.
     pub author: UserId,
-    /// See [`Boost::is_recent`](crate::Boost::is_recent).
+    /// Whether the boosted post was recent: see [`Boost::is_recent`](crate::Boost::is_recent).
     pub is_recent: bool,
-    /// Whether others boosted it shortly before: see [`Boost::earlier`](crate::Boost::earlier).
+    /// Whether others boosted the post shortly before: see [`Boost::earlier`](crate::Boost::earlier).
     pub has_earlier: bool,
 }
 
@@ -100,14 +100,14 @@ impl Listed {
     const RECENT: u64 = 1 << 36;
     const EARLIER: u64 = 1 << 37;
 
-    /// A post that replies to this user, or to nobody.
+    /// Creates the entry of a post that replies to this user, or to nobody.
     #[must_use]
     pub fn new(reply_to: Option<UserId>, visibility: Visibility) -> Self {
         let reply = reply_to.map_or(0, |user| u64::from(user.0) + 1);
         Self(reply | (visibility as u64) << Self::VISIBILITY_SHIFT)
     }
 
-    /// A boost.
+    /// Creates the entry of a boost.
     #[must_use]
     pub fn boost(boost: ListedBoost, visibility: Visibility) -> Self {
         let recent = if boost.is_recent { Self::RECENT } else { 0 };
@@ -115,31 +115,31 @@ impl Listed {
         Self(Self::new(Some(boost.author), visibility).0 | Self::BOOST | recent | earlier)
     }
 
-    /// The user it replies to, if it is a reply.
+    /// User replied to, if the post is a reply.
     #[must_use]
     pub fn reply_to(self) -> Option<UserId> {
         if self.is_boost() { None } else { self.user() }
     }
 
-    /// Whether it is a reply to another user than `author`, who wrote it.
+    /// Whether the post replies to a user other than its `author`.
     #[must_use]
     pub fn is_reply_to_other(self, author: UserId) -> bool {
         self.reply_to().is_some_and(|to| to != author)
     }
 
-    /// Who may see it.
+    /// Audience of the post.
     #[must_use]
     pub const fn visibility(self) -> Visibility {
         Visibility::of_number(self.0 >> Self::VISIBILITY_SHIFT & 3)
     }
 
-    /// Whether it is a boost.
+    /// Whether the post is a boost.
     #[must_use]
     pub const fn is_boost(self) -> bool {
         self.0 & Self::BOOST != 0
     }
 
-    /// What is known of it if it is a boost.
+    /// Entry of the boost; `None` for other posts.
     #[must_use]
     pub fn boosted(self) -> Option<ListedBoost> {
         let author = self.user().filter(|_| self.is_boost())?;
@@ -147,8 +147,8 @@ impl Listed {
         Some(ListedBoost { author, is_recent, has_earlier })
     }
 
-    /// Whether a post with these [`HomeUsers`] is in the home timeline of `reader`, as far as they decide it: a direct post
-    /// mentions the reader; a post was boosted by nobody before whose boosts the reader has at `home`, or who is the reader.
+    /// Whether these [`HomeUsers`] permit the post in the home timeline of `reader`. A direct post must mention the
+    /// reader. A boost is hidden if an earlier booster is the reader, or a user whose boosts `home` shows.
     #[must_use]
     pub fn allows(self, reader: UserId, home: &HomeAuthors, users: &[UserId]) -> bool {
         let is_at_home = |user| user == reader || home.has_boosts_by(user);
@@ -158,7 +158,7 @@ impl Listed {
         }
     }
 
-    /// The number of its row.
+    /// Number of the row.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0
@@ -176,21 +176,21 @@ impl Listed {
     }
 }
 
-/// A post in a list: its id, and what the list knows about it.
+/// A post in a list: its id and entry.
 pub type Posted = (PostId, Listed);
 
-/// The users on whom it depends in whose home a post is, beside what a list knows: whom a direct post mentions, or who
-/// boosted before. See [`Listed::allows`].
+/// Users that decide whose home shows a post, in addition to its list entry: users mentioned by a direct post, or
+/// earlier boosters. See [`Listed::allows`].
 pub type HomeUsers = Arc<Vec<UserId>>;
 
-/// A post as it is loaded into memory for many readers.
+/// A post loaded into memory for many readers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// Its author.
+    /// Author of the post.
     pub author: UserId,
-    /// Its id, and what lists know about it.
+    /// Id of the post and its entry in lists.
     pub posted: Posted,
-    /// See [`Post::home_users`](crate::Post::home_users).
+    /// Users that decide whose home shows the post: see [`Post::home_users`](crate::Post::home_users).
     pub users: Option<HomeUsers>,
 }
 

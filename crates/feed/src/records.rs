@@ -1,4 +1,4 @@
-//! The records in rows, and their bytes: postcard for records, fixed little-endian words for counts.
+//! Records stored in rows, and their encodings: postcard for records, little-endian words for counts.
 
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
@@ -17,99 +17,96 @@ use crate::token;
 parts! {
     /// A user.
     pub struct User {
-        /// Unique; never changes.
+        /// Unique handle; never changes.
         pub handle: Handle,
-        /// When they registered.
+        /// Stamp of the registration.
         pub registered: Stamp,
     }
     parts {
-        /// Shown beside posts.
+        /// Display name.
         pub name: Name = 0,
-        /// Shown on the profile.
+        /// Text of the profile.
         pub bio: Bio = 1,
         /// Pairs of a name and a value on the profile.
         pub fields: ProfileFields = 2,
-        /// Whether a program writes the posts.
+        /// Whether a program writes the user's posts.
         pub bot: bool = 3,
-        /// Whether lists of users to discover leave the user out.
+        /// Whether lists of suggested users leave this user out.
         pub undiscoverable: bool = 4,
-        /// Whether the user agrees to searches of their public posts.
+        /// Whether searches may find the user's public posts.
         pub indexable: bool = 5,
-        /// The defaults of new posts.
+        /// Defaults of new posts.
         pub defaults: PostDefaults = 6,
-        /// The picture beside everything that the user writes.
+        /// Picture shown next to the user's posts.
         pub avatar: Option<MediaId> = 7,
-        /// The picture on the profile.
+        /// Header picture of the profile.
         pub header: Option<MediaId> = 8,
     }
 }
 
 parts! {
-    /// A post. Its id contains the time when it was written. See also [`Draft`](crate::Draft).
+    /// A post. The id contains the time of writing. See also [`Draft`](crate::Draft).
     pub struct Post {
-        /// The user who wrote it.
+        /// Author of the post.
         pub author: UserId,
     }
     parts {
-        /// Its text.
+        /// Text of the post.
         pub text: PostText = 0,
-        /// The post replied to, which may be deleted by now.
+        /// Parent post, for a reply; may be deleted.
         pub in_reply_to: Option<PostId> = 1,
-        /// The user it replies to: the author of the post replied to, or for a post of the 2014 report, the user whose mention
+        /// User replied to: the author of the parent post, or in a post of the 2014 report the user whose mention
         /// begins the text.
         pub reply_to: Option<UserId> = 2,
-        /// Who may see it.
+        /// Audience of the post.
         pub visibility: Visibility = 3,
-        /// Shown instead of the text until the reader asks for it; may be empty.
+        /// Content warning, shown instead of the text until the reader opens the post; may be empty.
         pub warning: Warning = 4,
-        /// Whether its images should be hidden until the reader asks for them.
+        /// Whether pictures are hidden until the reader asks for them.
         pub sensitive: bool = 5,
-        /// The language of the text.
+        /// Language of the text.
         pub language: Option<Language> = 6,
-        /// Its pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX). A boost has none.
+        /// Pictures, at most [`limits::POST_MEDIA_MAX`](crate::limits::POST_MEDIA_MAX); empty for a boost.
         pub media: Vec<MediaId> = 7,
-        /// Its poll. A post with pictures has none, and neither has a boost.
+        /// Poll. Posts with pictures and boosts have no poll.
         pub poll: Option<Poll> = 8,
-        /// The author of the post replied to, unless that is the same author, then every user mentioned in
-        /// the text; each once.
+        /// Author of the parent post unless it is the same author, then every user mentioned in the text; each once.
         pub mentions: Vec<UserId> = 32,
-        /// When it was last edited.
+        /// Stamp of the last edit.
         pub edited: Option<Stamp> = 33,
-        /// The post that it shows again, if it is a boost. It has no text then, mentions nobody and replies to nothing.
+        /// Boosted post, for a boost, which has no text, mentions or parent of its own.
         pub boost: Option<Boost> = 34,
-        /// The first post of the conversation, of a direct post that replies to a direct post.
+        /// First post of the conversation, for a direct post that replies to a direct post.
         pub conversation: Option<PostId> = 35,
-        /// The first post of the thread, of a reply to a post: see [`Post::thread_or`].
+        /// First post of the thread, for a reply: see [`Post::thread_or`].
         pub thread: Option<PostId> = 36,
     }
 }
 
-/// A story that was posted and not swept yet. Its id contains the time when it was posted.
+/// A posted story that is not swept yet. The id contains the time of posting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Story {
-    /// The user who posted it.
+    /// Author of the story.
     pub author: UserId,
-    /// When it expires, in milliseconds since 1970; 0 once it is deleted.
+    /// Time of expiry in milliseconds since 1970; 0 once the story is deleted.
     pub expires_ms: u64,
-    /// Number of views by friends that are not swept yet: at least the number of its view rows, and more
-    /// if a friend viewed it twice. The view rows are ephemeral, so the number of commands of a sweep must
-    /// not depend on them; it depends on this number.
+    /// Upper bound of the number of view rows that are not swept: a second view by the same friend counts again. The
+    /// number of sweep commands depends on this count only, since the rows are ephemeral.
     pub views: u32,
 }
 
 /// A labelled drawing that was added by a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// The set it belongs to.
+    /// Set of the sample.
     pub set: SetName,
-    /// The label of the drawing.
+    /// Label of the drawing.
     pub label: Label,
     /// The drawing.
     pub bits: SampleBits,
 }
 
-/// A drawing of 32 rows of 32 pixels, a bit each, the first pixel in the most significant bit of the
-/// first byte.
+/// A drawing of 32 rows of 32 pixels, one bit each. The first pixel is the most significant bit of the first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 // In four parts, because serde supports arrays of at most 32 elements.
 pub struct SampleBits([[u8; 32]; 4]);
@@ -117,11 +114,11 @@ pub struct SampleBits([[u8; 32]; 4]);
 /// A set of samples. It exists as long as it has samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampleSet {
-    /// Its id in rows.
+    /// Id of the set in rows.
     pub id: SampleSetId,
-    /// Number of samples added.
+    /// Number of added samples.
     pub samples: u32,
-    /// Number of different labels of these samples.
+    /// Number of distinct labels of the added samples.
     pub labels: u32,
 }
 
@@ -140,24 +137,24 @@ pub struct Counts {
     pub blocks: u32,
     /// Number of users whom this user mutes.
     pub mutes: u32,
-    /// Number of notes of this user about users.
+    /// Number of users about whom this user has a note.
     pub notes: u32,
-    /// Number of users who ask to follow this user.
+    /// Number of pending follow requests to this user.
     pub requests: u32,
-    /// Number of users whom this user asks to follow.
+    /// Number of pending follow requests by this user.
     pub requested: u32,
-    /// Number of those posts that are not for everybody.
+    /// Number of posts that are neither public nor unlisted.
     pub closed: u32,
 }
 
 impl Post {
-    /// A boost by `author`.
+    /// Creates a boost by `author`.
     #[must_use]
     pub fn of_boost(author: UserId, visibility: Visibility, boost: Boost) -> Self {
         Self { visibility, boost: Some(boost), ..Self::of(author) }
     }
 
-    /// The number of the row of a mention by it.
+    /// Number of the post's mention rows: the author plus 1 for a direct post, else 0.
     #[must_use]
     pub fn mention_number(&self) -> u64 {
         match self.visibility {
@@ -166,7 +163,7 @@ impl Post {
         }
     }
 
-    /// The users whom it mentions without its author: mentions of oneself have no row and notify nobody.
+    /// Mentioned users other than the author, whose self-mention has no row and no notification.
     pub fn mentioned_others(&self) -> impl Iterator<Item = UserId> + '_ {
         self.mentions.iter().copied().filter(|user| *user != self.author)
     }
@@ -180,7 +177,7 @@ impl Post {
         Listed::boost(ListedBoost { author, is_recent, has_earlier }, self.visibility)
     }
 
-    /// Its hashtags in the index, which has those of public posts.
+    /// Hashtags in the index, which covers public posts only.
     #[must_use]
     pub fn tags(&self) -> Vec<Tag> {
         match self.visibility {
@@ -189,26 +186,27 @@ impl Post {
         }
     }
 
-    /// The id of what it boosts, or its own, which is `id`: a reaction to a boost is one to the boosted post.
+    /// Id of the boosted post if this is a boost, else the post's own `id`. Reactions to a boost go to the boosted
+    /// post.
     #[must_use]
     pub fn boosted_or(&self, id: PostId) -> PostId {
         self.boost.as_ref().map_or(id, |boost| boost.post)
     }
 
-    /// The first post of its thread; of a post that replies to none its own id, which is `id`.
+    /// First post of the thread: the post's own `id` unless it is a reply.
     #[must_use]
     pub fn thread_or(&self, id: PostId) -> PostId {
         self.thread.unwrap_or(id)
     }
 
-    /// The first post of its conversation, if it is direct; of one that begins a conversation its own id, which is `id`.
+    /// First post of the conversation of a direct post: the post's own `id` if it begins the conversation.
     #[must_use]
     pub fn conversation_or(&self, id: PostId) -> Option<PostId> {
         (self.visibility == Visibility::Direct).then(|| self.conversation.unwrap_or(id))
     }
 
-    /// The users on whom it depends in whose home it is, if it does: those whom it mentions, if it is direct, and those
-    /// who boosted earlier.
+    /// Users that decide whose home shows the post, if any: those mentioned by a direct post, or the earlier boosters
+    /// of the boosted post.
     #[must_use]
     pub fn home_users(&self) -> Option<HomeUsers> {
         match &self.boost {
@@ -219,14 +217,14 @@ impl Post {
 }
 
 impl Counts {
-    /// Number of posts that everybody may see: what is public counts what is public.
+    /// Number of public and unlisted posts, for the counts on a profile.
     #[must_use]
     pub const fn open_posts(self) -> u32 {
         self.posts.saturating_sub(self.closed)
     }
 
-    /// Little-endian words in the order of the fields: 16 bytes; 24 bytes if the user blocks or mutes anyone, 36 if there are
-    /// notes or requests, and 40 if posts are not for everybody.
+    /// Encodes the counts as little-endian words in the order of the fields: 16 bytes, 24 if the user blocks or mutes
+    /// anyone, 36 with notes or requests, and 40 with posts that are neither public nor unlisted.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();
@@ -250,7 +248,7 @@ impl Counts {
     /// Reverses [`Counts::encode`].
     ///
     /// # Panics
-    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    /// If the length is invalid. The store checks rows, so this is a broken invariant.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Self {
         match Self::try_decode(bytes) {
@@ -259,7 +257,7 @@ impl Counts {
         }
     }
 
-    /// As [`Counts::decode`], for bytes that may be damaged.
+    /// Decodes bytes that may be damaged; `None` if their length is invalid.
     #[must_use]
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         let mut words = bytes.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
@@ -268,7 +266,7 @@ impl Counts {
         let mut later = || words.next().unwrap_or(0);
         let (blocks, mutes) = (later(), later());
         let (notes, requests, requested, closed) = (later(), later(), later(), later());
-        // As many words as [`Counts::encode`] writes.
+        // The lengths that [`Counts::encode`] writes.
         let is_whole = matches!(bytes.len(), 16 | 24 | 36 | 40);
         is_whole.then_some(Self {
             posts,
@@ -302,7 +300,7 @@ impl From<SampleBits> for [u8; 128] {
 }
 
 impl Story {
-    /// Whether it can be seen at `now_ms`, in milliseconds since 1970.
+    /// Whether users can see the story at `now_ms`, in milliseconds since 1970.
     #[must_use]
     pub fn is_live(&self, now_ms: u64) -> bool {
         let now_ms = now_ms - u64::from(rows::has_bug("show-expired-story"));

@@ -1,48 +1,48 @@
-//! The one scan that reads pages of lists: it owns how many rows are read for a page, what is passed over, where a page ends,
-//! and the merging of lists.
+//! Reads pages of lists. This module alone decides the number of rows read for a page, the items to skip, the end of a
+//! page, and the merging of lists.
 //!
-//! A **source** is a function that returns the items of a span as a [`Batch`]. The spans that it is called with follow each
-//! other in one direction. A **rule** says what the viewer learns of each item. [`merged`] makes one source of many, and
-//! [`of_all`] one of a list in memory.
+//! A **source** is a function that returns the items of a span as a [`Batch`]. It is called with consecutive spans in
+//! one direction. A **rule** decides how much of each item the viewer learns. [`merged`] combines many sources into
+//! one; [`of_all`] makes a source of a list in memory.
 //!
-//! **Invariant:** a page says nothing about items that the viewer may not see: they take no place on it, and it ends at one
-//! that the viewer may learn of, or at one of the [`Borders`].
+//! **Invariant:** a page reveals nothing about items hidden from the viewer: they take no place on it, and it ends at
+//! an item that the viewer may know, or at one of the [`Borders`].
 //!
-//! **Invariant:** the rows that are read for a page are bounded, also if all have been made within a millisecond: a list has
-//! an id once.
+//! **Invariant:** the number of rows read for a page is bounded, even if all of them were made within a millisecond,
+//! because a list contains an id only once.
 
 use rows::{Order, Span};
 
 use crate::page::{Item, Page, PageOf};
 
-/// Rows that are read for one page before it ends at the next border: see [`Borders`].
+/// Rows read for one page before it ends at the next border: see [`Borders`].
 pub(crate) const ROWS_MAX: usize = 4_096;
-/// Fewest and most rows of one read after the first.
+/// Bounds of the number of rows of each read after the first.
 const READ_ROWS_MIN: usize = 64;
 pub(crate) const READ_ROWS_MAX: usize = 512;
-/// Most items of the first read of one of many lists: each has few items on the page.
+/// Most items of the first read of one of many lists, each of which has few items on the page.
 const FIRST_READ_MAX: usize = 8;
-/// Most lists of which each may have the whole page.
+/// Most lists whose first reads each fetch a whole page.
 const FEW_LISTS: usize = 4;
-/// Most items of many lists that memory is reserved for at the start.
+/// Most items of many lists to reserve memory for in advance.
 const ROOM: usize = 512;
 /// Sizes of blocks of ids, in bits: about 70 minutes, a second, 16 milliseconds, and [`ROWS_MAX`] ids.
 const BLOCK_BITS: [u32; 4] = [44, 32, 26, 12];
 const _: () = assert!(matches!(BLOCK_BITS, [.., bits] if 1 << bits <= ROWS_MAX));
 
-/// What a viewer learns of an item.
+/// Decision of a rule about an item of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown<T> {
-    /// This is on the page.
+    /// Put this on the page.
     Yes(T),
-    /// It is not on the page, but may be known.
+    /// Leave the item out; the viewer may know that it exists.
     LeftOut,
-    /// Nothing.
+    /// Hide the item; the viewer must not learn that it exists.
     Hidden,
 }
 
 impl<T> Shown<T> {
-    /// On the page if `is_shown`, and else unknown to the viewer.
+    /// Shows `item` if `is_shown`, else hides it.
     pub fn when(is_shown: bool, item: T) -> Self {
         if is_shown { Self::Yes(item) } else { Self::Hidden }
     }
@@ -54,28 +54,28 @@ impl<T> From<Option<T>> for Shown<T> {
     }
 }
 
-/// Items of a list that follow each other.
+/// Consecutive items of a list.
 #[derive(Debug)]
 pub struct Batch<T> {
-    /// In the order of the span.
+    /// Items in the order of the span.
     pub items: Vec<T>,
-    /// The id up to which these are all; `None` if nothing follows them in the span.
+    /// Id up to which the items are complete; `None` if the span is complete.
     pub last: Option<u64>,
-    /// Rows and look-ups that they cost.
+    /// Number of rows and lookups that were read.
     pub rows: usize,
-    /// Whether as much was read for them as a page may cost: it ends at `last`, which the viewer may learn of.
+    /// Whether the read has used up the cost of a page. The page ends at `last`, which the viewer may know.
     pub ends_page: bool,
 }
 
 impl<T: Item> Batch<T> {
-    /// What a read of a span has returned: all there is, unless it has as many items as the limit.
+    /// Result of a read of `span`: complete unless the number of items reaches the limit.
     #[must_use]
     pub fn of(items: Vec<T>, span: Span) -> Self {
         let last = items.last().filter(|_| items.len() >= span.limit).map(Item::id);
         Self { rows: items.len(), last, items, ends_page: false }
     }
 
-    /// A page that was read. If it ended early, so does the one that it is part of.
+    /// Items of a page that was read as a source. If that page ended early, so does the page that uses it.
     #[must_use]
     pub fn of_page(PageOf { mut items, next }: PageOf<T>, page: &Page) -> Self {
         if page.is_up {
@@ -85,17 +85,17 @@ impl<T: Item> Batch<T> {
         Self { rows: items.len(), last: next, items, ends_page }
     }
 
-    /// The same part of the list with what `map` makes of the items. Those of which it makes nothing are hidden.
+    /// Maps the items; an item mapped to `None` is hidden.
     pub(crate) fn filter_map<U>(self, map: impl FnMut(T) -> Option<U>) -> Batch<U> {
         let items = self.items.into_iter().filter_map(map).collect();
         Batch { items, last: self.last, rows: self.rows, ends_page: self.ends_page }
     }
 }
 
-/// Reads a page: what `rule` makes of the items of a source.
+/// Reads a page: applies `rule` to the items of `source`.
 ///
-/// While too few are shown it reads on, more at a time. After some thousands of rows the page ends early, at the last item
-/// that the viewer may learn of, or if there is none, at one of the [`Borders`]; see [`PageOf::next`].
+/// Reads on in larger steps while too few items are shown. After some thousands of rows the page ends early, at the
+/// last item that the viewer may know, or else at one of the [`Borders`]; see [`PageOf::next`].
 pub fn scan<T: Item, U>(
     page: &Page,
     source: impl FnMut(Span) -> Batch<T>,
@@ -104,7 +104,7 @@ pub fn scan<T: Item, U>(
     scan_within(ROWS_MAX, page, source, rule)
 }
 
-/// As [`scan`], with another number of rows that are read before the page ends early.
+/// Reads a page as [`scan`] does, with another limit of rows.
 pub(crate) fn scan_within<T: Item, U>(
     rows_max: usize,
     page: &Page,
@@ -113,7 +113,7 @@ pub(crate) fn scan_within<T: Item, U>(
 ) -> PageOf<U> {
     let (wanted, mut limit) = (page.wanted(), page.wanted());
     let (mut items, mut rows, mut borders) = (Vec::new(), 0, Borders::new());
-    // The last item that the viewer may learn of.
+    // The last item that the viewer may know.
     let (mut known, mut end) = (None, None);
     let mut rest = page.span(limit);
     while let Some(span) = rest {
@@ -136,7 +136,7 @@ pub(crate) fn scan_within<T: Item, U>(
         limit = limit.saturating_mul(2).clamp(READ_ROWS_MIN, READ_ROWS_MAX);
         let last = batch.last.filter(|_| items.len() < wanted);
         rest = last.and_then(|last| span.beyond(last, limit));
-        // What follows is not to be read for this page, or not yet.
+        // The source has ended the page, or made no progress.
         if batch.ends_page
             || rest.is_some_and(|rest| (rest.low, rest.high) == (span.low, span.high))
         {
@@ -159,13 +159,14 @@ pub(crate) fn scan_within<T: Item, U>(
     PageOf { items: items.into_iter().map(|(_, item)| item).collect(), next: next.or(end) }
 }
 
-/// A source of lists that are read together.
+/// Merges lists into one source.
 ///
-/// The first read of each list returns a few items. Each further read returns up to twice as many, and happens only while
-/// unread items could still be among those that are wanted. The cost is one short read per list and grows with the number of
-/// wanted items, not with the length of the lists. The rows of a batch are its items, and what the lists hide.
+/// The first read of each list returns a few items. Each further read returns up to twice as many, and happens only
+/// while unread items could still be among the wanted ones. The cost is one short read per list and grows with the
+/// number of wanted items, not with the length of the lists. The rows of a batch count its items and the rows that the
+/// lists hide.
 ///
-/// An item that several lists have is among the items once.
+/// An item of several lists is returned once.
 pub fn merged<L, T: Item>(
     lists: impl Iterator<Item = L>,
     read: impl FnMut(&mut L, Span) -> Batch<T>,
@@ -173,7 +174,7 @@ pub fn merged<L, T: Item>(
     merged_within(ROWS_MAX, lists, read)
 }
 
-/// As [`merged`], with another number of hidden rows after which a batch ends early.
+/// Merges lists as [`merged`] does, with another limit of hidden rows.
 pub(crate) fn merged_within<L, T: Item>(
     rows_max: usize,
     lists: impl Iterator<Item = L>,
@@ -194,13 +195,13 @@ pub(crate) fn merged_within<L, T: Item>(
                 pool.items.reserve((limit * lists.size_hint().0).min(ROOM));
                 for mut list in lists {
                     let batch = read(&mut list, Span { limit, ..span });
-                    // The first read of each list may cost as many rows.
+                    // The rows of the first read of each list are free up to its limit.
                     unfinished.push((list, pool.add(batch, span.order, limit).unwrap_or(end)));
                 }
             }
             None => {
                 limit = limit.min(span.limit);
-                // What is not asked for any more is passed over.
+                // Items before the span are not wanted any more.
                 pass_to(near, span.order, &mut pool.items, &mut unfinished);
             }
         }
@@ -215,11 +216,11 @@ pub(crate) fn merged_within<L, T: Item>(
             if pool.rows > rows_max {
                 break least;
             }
-            // More at a time than are wanted only while everything is hidden.
+            // Read more than wanted only while everything is hidden.
             let most = if pool.items.len() > found { span.limit } else { READ_ROWS_MAX };
             limit = limit.saturating_mul(2).min(most.max(span.limit));
             found = pool.items.len();
-            // Without those that have ended.
+            // Drop lists that have ended.
             unfinished.retain(|(_, reach)| rank(*reach) < u64::MAX);
             for (list, reach) in unfinished.iter_mut().filter(|(_, it)| rank(*it) < rank(far)) {
                 let rest = span.beyond(*reach, limit);
@@ -232,20 +233,20 @@ pub(crate) fn merged_within<L, T: Item>(
     }
 }
 
-/// Most items of the first read of each of so many lists.
+/// Limit of the first read of each of `lists` lists.
 fn first_limit(lists: usize, wanted: usize) -> usize {
-    // Twice the average number per list, and one more to know whether the list goes on.
+    // Twice the average number per list, and one more to see whether the list goes on.
     let share = wanted.saturating_mul(2) / lists.max(1) + 2;
     let limit = if lists <= FEW_LISTS { wanted } else { share.min(FIRST_READ_MAX) };
     limit.min(wanted)
 }
 
-/// What was read of lists and not returned.
+/// Items read from lists and not yet returned.
 struct Pool<T> {
     items: Vec<T>,
-    /// Rows that the reads for a batch cost, without items.
+    /// Number of rows read for the current batch, without items.
     rows: usize,
-    /// The nearest id at which one of the lists ends the page.
+    /// Nearest id at which one of the lists ends the page.
     border: Option<u64>,
 }
 
@@ -256,7 +257,7 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Item> Pool<T> {
-    /// Adds what was read of a list, for which so many rows are not counted. Returns up to where it was read.
+    /// Adds the result of a read, of which `free` rows do not count. Returns the id up to which the list was read.
     fn add(&mut self, batch: Batch<T>, order: Order, free: usize) -> Option<u64> {
         self.rows += batch.rows.saturating_sub(batch.items.len().max(free));
         if batch.ends_page {
@@ -267,14 +268,14 @@ impl<T: Item> Pool<T> {
         batch.last
     }
 
-    /// The last of the items that a span asks for, as far as is known.
+    /// Id of the last item that `span` asks for, if the pool has enough items.
     fn wanted(&mut self, span: &Span) -> Option<u64> {
         let at = span.limit.checked_sub(1).filter(|at| *at < self.items.len())?;
         let key = |item: &T| rank(item.id(), span.order);
         Some(self.items.select_nth_unstable_by_key(at, key).1.id())
     }
 
-    /// The items up to `reach` of a span that ends at `end`.
+    /// Takes the items up to `reach` out of the pool, for a span that ends at `end`.
     fn take(&mut self, reach: u64, end: u64, order: Order) -> Batch<T> {
         let is_reached = |item: &mut T| rank(item.id(), order) <= rank(reach, order);
         let mut items: Vec<T> = self.items.extract_if(.., is_reached).collect();
@@ -286,7 +287,7 @@ impl<T: Item> Pool<T> {
     }
 }
 
-/// Drops what is before an id.
+/// Drops all items before the id `near`.
 fn pass_to<L, T: Item>(near: u64, order: Order, pool: &mut Vec<T>, unfinished: &mut [(L, u64)]) {
     let rank = |id| rank(id, order);
     pool.retain(|item| rank(item.id()) >= rank(near));
@@ -296,7 +297,7 @@ fn pass_to<L, T: Item>(near: u64, order: Order, pool: &mut Vec<T>, unfinished: &
     }
 }
 
-/// A source of a list that is in memory as a whole, in any order.
+/// Makes a source of a list in memory, in any order.
 pub fn of_all<T: Item + Clone>(all: Vec<T>) -> impl FnMut(Span) -> Batch<T> {
     move |span| {
         let is_within = |item: &&T| (span.low..=span.high).contains(&item.id());
@@ -306,7 +307,7 @@ pub fn of_all<T: Item + Clone>(all: Vec<T>) -> impl FnMut(Span) -> Batch<T> {
     }
 }
 
-/// Position of an item in the order of reading.
+/// Position of an id in the order of reading.
 fn rank(id: u64, order: Order) -> u64 {
     match order {
         Order::Descending => u64::MAX - id,
@@ -314,9 +315,9 @@ fn rank(id: u64, order: Order) -> u64 {
     }
 }
 
-/// Where a page ends that has few of the rows that were read for it: between two blocks of ids, since the reader must not
-/// learn the ids of the others. The first block is long. If it has too many rows itself, the page ends at the border of a
-/// shorter one, which still has many of them.
+/// Possible ends of a page that shows few of the rows read for it: borders between blocks of ids, because the reader
+/// must not learn the ids of hidden items. The first block is long. If it has too many rows, the page ends at the
+/// border of a shorter block.
 #[derive(Debug)]
 pub(crate) struct Borders {
     bits: std::slice::Iter<'static, u32>,
@@ -328,12 +329,12 @@ impl Borders {
         Self { bits: BLOCK_BITS.iter(), end: None }
     }
 
-    /// The cursor of what follows the page, if it ends at a border.
+    /// Cursor of the next page, if the page ends at a border.
     pub(crate) fn end(&self) -> Option<u64> {
         self.end
     }
 
-    /// The part of `rest` that is still read, now that [`ROWS_MAX`] rows more have been read.
+    /// Shortens the rest of a page after another [`ROWS_MAX`] rows were read.
     pub(crate) fn shorten(&mut self, rest: Span) -> Span {
         let Some(bits) = self.bits.next() else { return rest };
         let within = (1 << bits) - 1;
@@ -394,7 +395,7 @@ mod tests {
         }
     }
 
-    /// The ids of a span in a list of these.
+    /// Reads a span of the list of these ids.
     fn read(ids: impl Iterator<Item = u64>, span: Span) -> Vec<u64> {
         let mut items: Vec<_> = ids.filter(|id| (span.low..=span.high).contains(id)).collect();
         items.sort_unstable_by_key(|id| rank(*id, span.order));
@@ -402,7 +403,7 @@ mod tests {
         items
     }
 
-    /// One list, or several that are merged; of whose ids one of so many is shown, and the others are known or hidden.
+    /// Reads `lists` merged lists where one of `one_of` ids is shown, and the others are known or hidden.
     #[test]
     fn a_page_is_filled_in_few_reads_and_leads_to_all_that_is_shown() {
         const READS_MAX: usize = 5 * 16;
@@ -480,7 +481,7 @@ mod tests {
         assert_eq!(scan(&page, stuck, Shown::Yes), PageOf { items: Vec::new(), next: Some(6) });
     }
 
-    /// What a stream waits for, which hears of each item once.
+    /// A stream relies on this: it receives each item once.
     #[test]
     fn what_came_during_the_reads_of_a_page_is_on_the_next_one() {
         let up = |above| Page { below: None, above: Some(above), is_up: true, limit: 3 };
@@ -501,7 +502,8 @@ mod tests {
         }
     }
 
-    /// A list whose pages end early: it shows nothing, and each read of it is as long as a page may be. Another list has all ids.
+    /// One list shows nothing, and each of its reads costs a whole page, so its pages end early. Another list has all
+    /// ids.
     #[test]
     fn a_page_ends_where_a_page_that_it_is_made_of_ended_early() {
         for with_other in [false, true] {

@@ -1,5 +1,5 @@
-//! Text that has passed its checks. A value of these types is valid by construction, so neither the
-//! log nor the rules ever see unchecked input.
+//! Checked texts. Values of these types are valid by construction, so the log and the rules never receive unchecked
+//! input.
 
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation;
@@ -14,11 +14,11 @@ use crate::token;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Name(Box<str>);
 
-/// A biography, trimmed, possibly empty.
+/// The text of a profile, trimmed, possibly empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bio(Box<str>);
 
-/// The text of a post or a story: 1 to 500 characters as [`token::length`] counts them, trimmed. By default none.
+/// The text of a post or story: 1 to 500 characters as [`token::length`] counts them, trimmed. The default is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostText(Box<str>);
 
@@ -49,34 +49,34 @@ impl Bio {
 }
 
 impl PostText {
-    /// The text of a boost, which has none.
+    /// Creates the empty text of a boost.
     #[must_use]
     pub fn none() -> Self {
         Self(Box::default())
     }
 
-    /// Trims and checks what a user of the server with this domain wrote. A user of it may be written with the domain;
-    /// the text of the post is without, so it mentions the same users on each node, after the domain has changed, and
-    /// when the log is applied again.
+    /// Trims and checks a text written by a user of the server with this domain. Removes the domain from mentions of
+    /// local users, so that the text mentions the same users on each node, after a change of the domain, and in a
+    /// replay of the log.
     ///
     /// # Errors
-    /// Parses a text: see [`PostText::parse`].
+    /// The errors of [`PostText::parse`].
     pub fn written(text: &str, domain: &str) -> Result<Self, Refusal> {
         if text.len() > limits::POST_BYTES_MAX {
-            // Not by as much as domains can add.
+            // Too long even without domains.
             return Err(Refusal::BadText);
         }
         Self::parse(&token::without_domain(text, domain))
     }
 
-    /// Trims and checks `text`. See [`token::length`] for how it is counted.
+    /// Trims and checks `text`, with the length of [`token::length`].
     ///
     /// # Errors
     /// [`Refusal::BadText`] if nothing is left, it is too long, or it holds control characters
     /// other than line breaks and tabs.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
-        // Bytes first, as in `fits`.
+        // The cheap check first, as in `fits`.
         let fits =
             text.len() <= limits::POST_BYTES_MAX && token::length(text) <= limits::POST_CHARS_MAX;
         if !text.is_empty() && fits && is_prose(text) {
@@ -103,8 +103,8 @@ impl Warning {
     }
 }
 
-/// What a user writes down about another one, for nobody else: at most 2,000 user-perceived characters, trimmed. An
-/// empty one is none.
+/// A user's private note about another user: at most 2,000 user-perceived characters, trimmed. An empty note does not
+/// exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note(Box<str>);
 
@@ -120,12 +120,12 @@ impl Note {
     }
 }
 
-/// The language of a post: a code of ISO 639 with 2 or 3 letters, in lower case.
+/// The language of a post: an ISO 639 code of 2 or 3 lowercase letters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Language(Box<str>);
 
 impl Language {
-    /// Checks `text` and folds it to lower case. Subtags, as in `en-GB`, are cut.
+    /// Checks `text`, folds it to lower case, and cuts subtags as in `en-GB`.
     ///
     /// # Errors
     /// [`Refusal::BadLanguage`] if it does not begin with 2 or 3 letters.
@@ -163,7 +163,7 @@ impl Label {
 }
 
 impl SetName {
-    /// The set that has built-in samples.
+    /// Name of the set with the built-in samples.
     #[must_use]
     pub fn digits() -> Self {
         Self("digits".into())
@@ -202,7 +202,8 @@ pub(crate) fn is_prose(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t'))
 }
 
-/// Bytes first: counting grapheme clusters of a huge text would cost what the limit forbids.
+/// Whether `text` is within both limits. Checks bytes first: counting the grapheme clusters of a huge text is
+/// expensive.
 pub(crate) fn fits(text: &str, chars_max: usize, bytes_max: usize) -> bool {
     text.len() <= bytes_max
         && (text.len() <= chars_max || text.graphemes(true).count() <= chars_max)

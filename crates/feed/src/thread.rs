@@ -1,13 +1,13 @@
-//! Threads: the posts that a post replies to, and the replies to it, both within limits.
+//! Threads: the ancestors of a post and the replies below it, both within limits.
 //!
-//! Ancestors of a post are found through its references. Descendants are walked in **thread order**: a
-//! reply, then all replies to it, then the next reply to the same post; replies to one post in ascending
-//! order of ids. A deleted post ends the list of ancestors, and its replies are descendants of no post. A post that is
-//! hidden from a viewer, or that they do not want, is left out; what is above and below it is not.
+//! Ancestors are found through the posts' parents. Descendants are walked in **thread order**: a reply, then all
+//! replies to it, then the next reply to the same post; replies to one post in ascending order of ids. A deleted post
+//! ends the list of ancestors, and its replies are descendants of no post. A post that is hidden from the viewer, or
+//! unwanted, is left out; posts above and below it are not.
 //!
-//! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number has no bound:
-//! after many of them a page ends at the last post that is shown, or if there is none, at one of the `scan::Borders`, and
-//! what is below further ones is not looked for.
+//! **Invariant:** replies that are not shown take no place on a page, and no cursor names one. Their number is
+//! unbounded: after many of them a page ends at the last post shown, or else at one of the `scan::Borders`, and further
+//! hidden replies are not searched for replies below them.
 
 use rows::{Rows, Span, Stamp};
 
@@ -17,27 +17,27 @@ use crate::post::Visibility;
 use crate::scan::{Borders, READ_ROWS_MAX, ROWS_MAX};
 use crate::visible::Viewer;
 
-/// Most posts above a post that are read, shown or not.
+/// Most ancestors that are read, shown or not.
 const ANCESTORS_READ_MAX: usize = 512;
-/// Rows as which a look for replies below a post counts that is not shown.
+/// Cost in rows of searching below a reply that is not shown.
 const LOOK_BELOW_ROWS: usize = 4;
 
-/// Where in thread order a page begins: after the last of these posts. Each is below the one before it, with only posts that
-/// are not shown between them, and the first is below the post whose thread is read. Empty for the beginning; at most
-/// [`THREAD_DEPTH_MAX`] posts, which may have been deleted; the last one may be no post.
+/// Start of a page in thread order: after the last of these posts. Each post is below the one before it, with only
+/// hidden posts between, and the first is below the post of the thread. Empty for the beginning. At most
+/// [`THREAD_DEPTH_MAX`] posts, any of which may be deleted; the last id may be no post.
 pub type ThreadPath = Vec<PostId>;
 
-/// Some of the posts below a post.
+/// A page of the posts below a post.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Descendants {
-    /// In thread order.
+    /// Posts in thread order.
     pub posts: Vec<PostId>,
-    /// The start of the next page, if there is more.
+    /// Start of the next page, if there are more posts.
     pub next: Option<ThreadPath>,
 }
 
-/// The ancestors of `post` that are shown: each replies to the one before it, or to one below that which is not shown;
-/// oldest first. Returns the nearest [`THREAD_ANCESTORS_MAX`] at most, among the nearest 512 of all.
+/// Shown ancestors of `post`, oldest first. Each is a reply to the one before it, directly or through hidden posts.
+/// Returns the nearest [`THREAD_ANCESTORS_MAX`] at most, among the nearest 512 of all.
 #[must_use]
 pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<PostId> {
     let facts = viewer.facts();
@@ -55,12 +55,11 @@ pub fn ancestors<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> Vec<
     found
 }
 
-/// The first `limit` (at least 1) posts below `post`, at most [`THREAD_DEPTH_MAX`] levels, that come after `from` in
-/// thread order.
+/// Returns the first `limit` (at least 1) posts below `post` that come after `from` in thread order, at most
+/// [`THREAD_DEPTH_MAX`] levels deep.
 ///
-/// Costs one read of at most `limit` + 1 rows for each post found and for each level, and reads of 4,096 rows of replies
-/// that are not shown, or five times as many if there is no post among them. To look below one that is not shown counts as
-/// four rows.
+/// Reads at most `limit` + 1 rows for each post found and for each level, and up to 4,096 rows of hidden replies, or
+/// five times as many if no post is shown among them. Searching below a hidden reply counts as four rows.
 #[must_use]
 pub fn descendants<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
@@ -74,8 +73,8 @@ pub fn descendants<R: Rows + ?Sized>(
     Descendants { posts: walk.posts, next: (!all).then_some(walk.last) }
 }
 
-/// The path `from` below `post` with the posts on it that are not shown. A post that was deleted since is taken for a reply
-/// to the one before it.
+/// Completes the path `from` below `post` with the hidden posts on it. Takes a deleted post as a reply to the one
+/// before it.
 fn full_path<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     post: PostId,
@@ -96,7 +95,7 @@ fn full_path<R: Rows + ?Sized>(
     path
 }
 
-/// Whether a post exists that the viewer may see and wants.
+/// Whether the post exists and is visible and wanted.
 fn shows<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> bool {
     viewer.facts().post(post).is_some_and(|post| viewer.wanted(&post))
 }
@@ -104,18 +103,18 @@ fn shows<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, post: PostId) -> bool {
 struct Walk<'v, 'a, R: Rows + ?Sized> {
     viewer: &'v Viewer<'a, R>,
     limit: usize,
-    /// From the post whose thread is read (not included) down to the current post, each with whether it is shown.
+    /// Posts from the root of the walk (excluded) down to the current post, each with whether it is shown.
     path: Vec<(PostId, bool)>,
     posts: Vec<PostId>,
-    /// Number of replies that are not shown, and four times the number of those of them below which others were looked for.
+    /// Number of hidden replies, plus four for each of them that was searched below.
     hidden: usize,
-    /// The path to the last post so far.
+    /// Path to the last post found.
     last: ThreadPath,
 }
 
 impl<R: Rows + ?Sized> Walk<'_, '_, R> {
-    /// Walks the descendants of `post`, the last of the path, that come after `from`; returns whether none
-    /// are left.
+    /// Walks the descendants of `post`, the end of the path, that come after `from`. Returns whether the walk is
+    /// complete.
     fn below(&mut self, post: PostId, from: &[PostId]) -> bool {
         if self.path.len() >= THREAD_DEPTH_MAX {
             return true;
@@ -123,7 +122,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         let mut after = PostId(0);
         if let Some((first, rest)) = from.split_first() {
             after = *first;
-            // A post that was deleted since has no descendants.
+            // A deleted post has no descendants.
             if self.viewer.facts().is_reply(post, after) && self.exists(after) {
                 let is_shown = shows(self.viewer, after);
                 if !self.enter((after, is_shown), rest) {
@@ -135,7 +134,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
                 }
             }
         }
-        // One more than fits on the page, to know whether there is more.
+        // One more than fits on the page, to see whether more follow.
         let mut rest = Span::above(after.0, self.limit - self.posts.len() + 1);
         let (mut borders, mut hidden_max) = (Borders::new(), ROWS_MAX);
         while let Some(span) = rest {
@@ -151,7 +150,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
                 if !self.posts.is_empty() {
                     return false;
                 }
-                // No cursor names a post that is not shown.
+                // A cursor must not name a hidden post.
                 if self.path.iter().any(|(_, is_shown)| !is_shown) {
                     return true;
                 }
@@ -166,13 +165,13 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         false
     }
 
-    /// Makes the next page begin after this post or id below the path.
+    /// Starts the next page after this post or id below the path.
     fn end_at(&mut self, end: &[PostId]) {
         let shown = self.path.iter().filter(|(_, is_shown)| *is_shown).map(|(post, _)| post);
         self.last = shown.chain(end).copied().collect();
     }
 
-    /// Walks these replies to the last post of the path; returns whether the page has room for more.
+    /// Walks these replies to the end of the path. Returns whether the page has room for more.
     fn read(&mut self, replies: Vec<(PostId, Visibility)>) -> bool {
         for (reply, visibility) in replies {
             let is_shown = self.shows(reply, visibility);
@@ -195,13 +194,13 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         true
     }
 
-    /// Whether a reply that has a row exists: not if its author was deleted.
+    /// Whether the reply of a row exists. Only replies of deleted users do not.
     fn exists(&self, reply: PostId) -> bool {
         let facts = self.viewer.facts();
         facts.totals().users_erasing == 0 || facts.post(reply).is_some()
     }
 
-    /// Whether to show a reply that has a row. Replies exist unless their author was deleted.
+    /// Whether to show the reply of a row.
     fn shows(&self, reply: PostId, visibility: Visibility) -> bool {
         let facts = self.viewer.facts();
         let is_addressed = |user| facts.is_mentioned(user, reply) || facts.is_by(user, reply);

@@ -1,9 +1,9 @@
-//! URLs, mentions and hashtags of texts. Rules, HTML, counts and both APIs find them here, and the pages by the same
-//! algorithm in `crates/web/js/text.js`; `tests/tokens.json` has cases for both.
+//! Tokenizer for URLs, mentions and hashtags in texts, used by the rules, the HTML, the length limit and both APIs. The
+//! pages have the same algorithm in `crates/web/js/text.js`; `tests/tokens.json` has test cases for both.
 //!
-//! **Invariant:** all tokens of a text are found in a number of steps that is linear in its length, whatever it says. A
-//! token that is found is not read again. One that is not found is given up after a bounded number of characters, or its
-//! characters begin no other token. Brackets are paired once for all URLs between two spaces.
+//! **Invariant:** finding all tokens takes a number of steps linear in the length of the text, for any text. A found
+//! token is not read again. A failed match is given up after a bounded number of characters, or its characters begin no
+//! other token. Brackets are paired once for all URLs between two spaces.
 
 use std::borrow::Cow;
 
@@ -13,17 +13,17 @@ use crate::handle::{Handle, is_handle_byte};
 use crate::limits::{DOMAIN_BYTES_MAX, HANDLE_CHARS_MAX, POST_TAGS_MAX, URL_CHARS};
 use crate::tag::{self, Tag};
 
-/// Characters with which a hashtag begins. The second one is as wide as a Chinese character.
+/// Characters that begin a hashtag: `#` and the fullwidth `＃`.
 pub const TAG_SIGNS: [char; 2] = ['#', '\u{ff03}'];
 
 /// A URL, a mention or a hashtag in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token<'t> {
-    /// Byte offset of its first character.
+    /// Byte offset of the first character.
     pub start: usize,
-    /// The token as it is written.
+    /// Text of the token as written.
     pub text: &'t str,
-    /// Its kind.
+    /// Kind of the token.
     pub kind: TokenKind<'t>,
 }
 
@@ -32,37 +32,37 @@ pub struct Token<'t> {
 pub enum TokenKind<'t> {
     /// A URL with the scheme `http` or `https`.
     Url,
-    /// `@name`: a user of this server, if one has this handle.
+    /// `@name`: a mention of a user of this server, if the handle is registered.
     Mention(Handle),
-    /// `@name@domain`: nobody, until [`without_domain`] makes it a mention.
+    /// `@name@domain`: mentions nobody until [`without_domain`] turns it into a mention.
     Address(Handle, &'t str),
     /// A hashtag.
     Tag(Tag),
 }
 
-/// The tokens of a text, in order.
+/// Iterator over the tokens of a text, in order.
 #[derive(Clone, Debug)]
 pub struct Tokens<'t> {
     text: &'t str,
-    /// Byte offset up to which the text is read.
+    /// Byte offset of the unread rest.
     at: usize,
     brackets: Brackets,
     #[cfg(test)]
     steps: usize,
 }
 
-/// Brackets and quotation marks from the first URL up to the next gap.
+/// Brackets and quotation marks from the first URL to the next gap.
 #[derive(Clone, Debug, Default)]
 struct Brackets {
     /// Byte offset of the gap.
     end: usize,
-    /// Byte offset of each opening one, in order, and of the end of its pair.
+    /// Byte offset of each opening bracket, in order, and of the end of its pair.
     pairs: Vec<(usize, Option<usize>)>,
-    /// Index of the first pair that was not asked for.
+    /// Index of the next pair to look at.
     next: usize,
 }
 
-/// The tokens of a text.
+/// Finds the tokens of a text.
 #[must_use]
 pub fn tokens(text: &str) -> Tokens<'_> {
     Tokens {
@@ -74,8 +74,8 @@ pub fn tokens(text: &str) -> Tokens<'_> {
     }
 }
 
-/// Length of a text in user-perceived characters (grapheme clusters). Each URL has [`URL_CHARS`], and a domain after a name
-/// is not counted: as in Mastodon.
+/// Counts the user-perceived characters (grapheme clusters) of a text. A URL counts as [`URL_CHARS`], and the domain of
+/// a mention does not count, as in Mastodon.
 #[must_use]
 pub fn length(text: &str) -> usize {
     let (mut length, mut counted) = (0, 0);
@@ -95,7 +95,7 @@ pub fn length(text: &str) -> usize {
     length + plain(counted, text.len())
 }
 
-/// `text` with `@name` for each `@name@domain`: on the server with this domain both are the same user.
+/// Replaces `@name@domain` with `@name` for the server's own domain, where both name the same user.
 #[must_use]
 pub fn without_domain<'t>(text: &'t str, domain: &str) -> Cow<'t, str> {
     let (mut short, mut copied) = (String::new(), 0);
@@ -115,7 +115,7 @@ pub fn without_domain<'t>(text: &'t str, domain: &str) -> Cow<'t, str> {
     Cow::Owned(short)
 }
 
-/// The different hashtags of a text in their order: the first [`POST_TAGS_MAX`].
+/// Finds the distinct hashtags of a text in their order, at most [`POST_TAGS_MAX`].
 #[must_use]
 pub fn tags(text: &str) -> Vec<Tag> {
     let mut tags = Vec::new();
@@ -140,7 +140,7 @@ impl<'t> Iterator for Tokens<'t> {
 
     fn next(&mut self) -> Option<Token<'t>> {
         while let Some(rest) = self.text.get(self.at..) {
-            // '#' as wide as a Chinese character begins with the last of these bytes.
+            // The UTF-8 bytes of the fullwidth `＃` begin with 0xef.
             let begins = |byte| matches!(byte, b'@' | b'#' | b'h' | b'H' | 0xef);
             let Some(plain) = rest.bytes().position(begins) else {
                 self.step(rest.len());
@@ -172,7 +172,7 @@ impl<'t> Tokens<'t> {
         self.text.get(at..)?.chars().next()
     }
 
-    /// Counts characters that are read.
+    /// Counts characters read, for tests.
     fn step(&mut self, characters: usize) {
         #[cfg(test)]
         {
@@ -181,7 +181,7 @@ impl<'t> Tokens<'t> {
         let _ = characters;
     }
 
-    /// The end of the mention that begins at `start`, with its kind.
+    /// Returns end and kind of the mention at `start`, if there is one.
     fn mention(&mut self, start: usize, before: Option<char>) -> Option<(usize, TokenKind<'t>)> {
         let is_within = |c| is_word(c) && !rows::has_bug("mention-in-words");
         if before.is_some_and(|c| is_within(c) || is_accent(c) || "@/=".contains(c)) {
@@ -202,21 +202,21 @@ impl<'t> Tokens<'t> {
         is_whole.then(|| (end + 1 + domain.len(), TokenKind::Address(handle, domain)))
     }
 
-    /// The end of the hashtag that begins at `start`, with its kind.
+    /// Returns end and kind of the hashtag at `start`, if there is one.
     fn tag(&mut self, start: usize, before: Option<char>) -> Option<(usize, TokenKind<'t>)> {
         if before.is_some_and(|c| is_word(c) || TAG_SIGNS.contains(&c) || "/&=".contains(c)) {
             return None;
         }
         let rest = self.text.get(start..)?;
         let written = tag::word(rest.strip_prefix(TAG_SIGNS)?);
-        // No character of it begins a token.
+        // None of its characters begins a token.
         self.step(written.len());
         let sign = rest.chars().next()?.len_utf8();
         let tag = Tag::parse(written).ok()?;
         Some((start + sign + written.len(), TokenKind::Tag(tag)))
     }
 
-    /// The end of the URL that begins at `start`. What ends a sentence around it is not part of it.
+    /// Returns the end of the URL at `start`, if there is one. Excludes punctuation of the sentence around it.
     fn url(&mut self, start: usize, before: Option<char>) -> Option<(usize, TokenKind<'t>)> {
         if before.is_some_and(|c| is_word(c) && !is_unspaced(c)) {
             return None;
@@ -242,7 +242,7 @@ impl<'t> Tokens<'t> {
             }
             at += c.len_utf8();
             if is_bracket(c) {
-                // One without its pair belongs to the text around the URL.
+                // An unpaired bracket belongs to the surrounding text.
                 let Some(close) = self.closed(at - c.len_utf8()) else { break };
                 (at, end) = (close, close);
             } else if !".,;:!?'*_~".contains(c) {
@@ -252,7 +252,7 @@ impl<'t> Tokens<'t> {
         (end > start + scheme.len()).then_some((end, TokenKind::Url))
     }
 
-    /// The end of the pair of an opening bracket. Brackets are asked for in their order.
+    /// Returns the end of the pair of an opening bracket. Calls must be in the order of the brackets.
     fn closed(&mut self, at: usize) -> Option<usize> {
         if at >= self.brackets.end {
             self.pair_brackets(at);
@@ -264,7 +264,7 @@ impl<'t> Tokens<'t> {
         pairs.get(*next).filter(|(open, _)| *open == at)?.1
     }
 
-    /// Pairs the brackets from a byte offset up to the next gap.
+    /// Pairs the brackets from a byte offset to the next gap.
     fn pair_brackets(&mut self, from: usize) {
         let (mut pairs, mut open) = (Vec::new(), Vec::new());
         let mut end = from;
@@ -290,30 +290,30 @@ impl<'t> Tokens<'t> {
     }
 }
 
-/// Whether a character is part of a word.
+/// Whether the character is part of a word.
 fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a name goes on in the text after it, and so is another name, an address, a host or a package.
+/// Whether `rest` continues the name before it, which then is a longer name, an address, a host or a package.
 fn continues(rest: &str) -> bool {
-    // What one does not see may be copied with an address.
+    // Invisible characters may be copied along with a mention.
     let begins_unseen = rest.starts_with(is_invisible);
     let mut rest = rest.trim_start_matches(is_invisible).chars();
     let (Some(c), next) = (rest.next(), rest.next()) else { return false };
     match c {
-        // The second one is as wide as a Chinese character.
+        // '@' and its fullwidth form.
         '@' | '\u{ff20}' => true,
         _ if begins_unseen => false,
         '/' | '-' => true,
         '.' => next.is_some_and(is_word),
-        // As in addresses of Matrix.
+        // For Matrix addresses.
         ':' => next.is_some_and(|c| c.is_ascii_alphanumeric()),
         c => is_word(c) && !is_unspaced(c) || is_accent(c),
     }
 }
 
-/// The domain with which a text begins, with its port, and the number of bytes that were read; empty if there is none.
+/// Returns the domain and port at the start of `text`, empty if there is none, and the number of bytes read.
 fn domain(text: &str) -> (&str, usize) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
     let bytes = text.bytes().take(DOMAIN_BYTES_MAX + 1);
@@ -324,12 +324,12 @@ fn domain(text: &str) -> (&str, usize) {
     let digits = port.bytes().take_while(u8::is_ascii_digit).count();
     let length = if digits > 0 { host.len() + 1 + digits } else { host.len() };
     let domain = domain.get(..length).unwrap_or_default();
-    // A sign at the end belongs to the sentence.
+    // Punctuation at the end belongs to the sentence.
     let domain = domain.trim_end_matches(['.', '-']);
     (if domain.starts_with(['.', '-', ':']) { "" } else { domain }, read)
 }
 
-/// Whether a letter is of a script that is written without spaces between words.
+/// Whether the letter is of a script written without spaces between words.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{e00}'..='\u{fff}'
@@ -352,7 +352,7 @@ fn is_unspaced(c: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Whether a character is an accent of the letter before it.
+/// Whether the character is a combining accent.
 fn is_accent(c: char) -> bool {
     matches!(c,
         '\u{300}'..='\u{36f}'
@@ -363,8 +363,8 @@ fn is_accent(c: char) -> bool {
         | '\u{fe20}'..='\u{fe2f}')
 }
 
-/// Whether a character ends a URL in any case: space, control characters, what no URL has, and what is not seen or changes
-/// the direction of a text.
+/// Whether the character always ends a URL: spaces, control characters, characters that URLs exclude, and invisible or
+/// bidirectional formatting characters.
 fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -373,7 +373,7 @@ fn is_gap(c: char) -> bool {
         || matches!(c, '\u{fff9}'..='\u{fffd}')
 }
 
-/// Whether a character is not seen and joins nothing.
+/// Whether the character is invisible and not a joiner.
 fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}'
@@ -381,12 +381,12 @@ fn is_unseen(c: char) -> bool {
         | '\u{2060}'..='\u{206f}')
 }
 
-/// Whether a character is not seen by itself.
+/// Whether the character is invisible on its own.
 fn is_invisible(c: char) -> bool {
     is_unseen(c) || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Whether a character ends a sentence or a part of it and, outside of brackets, a URL: those that URLs do not have.
+/// Whether the character is non-ASCII punctuation, which ends a URL outside of brackets.
 fn is_stop(c: char) -> bool {
     matches!(c,
         '\u{2025}' | '\u{2026}' | '\u{203c}' | '\u{2047}'..='\u{2049}'
@@ -398,7 +398,7 @@ fn is_stop(c: char) -> bool {
         | '\u{104a}' | '\u{104b}' | '\u{1362}' | '\u{17d4}' | '\u{17d5}' | '\u{1802}' | '\u{1803}')
 }
 
-/// Opening brackets and quotation marks with the ones that close them.
+/// Opening brackets and quotation marks, with their closing ones.
 const PAIRS: [(char, &str); 37] = [
     ('(', ")"),
     ('[', "]"),
@@ -451,7 +451,7 @@ fn is_bracket(c: char) -> bool {
     may_be_bracket(c) && PAIRS.iter().any(|(open, close)| *open == c || close.contains(c))
 }
 
-/// Whether the table has to be asked: for few characters.
+/// Whether the character may be in `PAIRS`: a fast check before the search.
 fn may_be_bracket(c: char) -> bool {
     matches!(c,
         '(' | ')' | '[' | ']' | '\u{ab}' | '\u{bb}'
@@ -467,14 +467,14 @@ mod tests {
 
     use super::*;
 
-    /// Characters that are read to find all tokens.
+    /// Number of characters read to find all tokens.
     fn steps(text: &str) -> usize {
         let mut tokens = tokens(text);
         tokens.by_ref().for_each(drop);
         tokens.steps
     }
 
-    /// Most characters that are read for each byte.
+    /// Most characters read per byte of text.
     const STEPS_MAX: usize = 6;
 
     #[test]

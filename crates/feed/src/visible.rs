@@ -1,12 +1,12 @@
-//! Who sees what: one place that every list, thread, timeline and stream asks.
+//! Visibility of users and posts for a viewer. Every list, thread, timeline and stream asks this module.
 //!
-//! **Visible** is what a viewer may see. A block hides two users from each other, with all they made: for each, the
-//! other does not exist. A post that is not for everybody is visible to its author, to the users it mentions and,
-//! unless it is direct, to followers of the author. **Wanted** is what a viewer has not muted. What is not wanted is
-//! left out where the viewer did not ask for its author: at home, in threads and among the stories of friends.
+//! **Visible** means that the viewer may see it. A block hides two users and their data from each other, as if they did
+//! not exist. A post that is not for everybody is visible to its author, to the users it mentions and, unless it is
+//! direct, to followers of the author. **Wanted** means visible and not muted. Unwanted posts are left out where the
+//! viewer did not ask for their author: at home, in threads and among stories of friends.
 //!
-//! Both depend on the facts of the moment alone, so a block or a mute also acts on what was made before it.
-//! `docs/visibility.md` has all rules.
+//! Both depend only on the current facts, so a block or a mute also affects older posts. `docs/visibility.md` has all
+//! rules.
 
 use std::cell::OnceCell;
 
@@ -21,22 +21,21 @@ use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::scan::{Batch, Shown, scan};
 
-/// A reader, and which rows about them exist at all: nobody is looked up for one who neither blocks, nor is blocked,
-/// nor mutes.
+/// A reader of the facts. Remembers whether blocks and mutes exist for the reader, so that most reads look up none.
 pub struct Viewer<'a, R: Rows + ?Sized> {
     facts: Facts<'a, R>,
-    /// None is the application itself, from which nothing is hidden, or anyone.
+    /// The user who reads; `None` for the application, which sees everything, or for a visitor.
     user: Option<UserId>,
-    /// Whether this is anyone: a visitor, who sees what everybody sees.
+    /// Whether the reader is a visitor without an account.
     is_anyone: bool,
     has_blocks: bool,
     has_mutes: bool,
-    /// The threads that the viewer has muted, read when they are first needed.
+    /// Threads muted by the user, read on first use.
     muted_threads: OnceCell<Vec<PostId>>,
 }
 
 impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
-    /// Reads on behalf of `user`, or of the application itself.
+    /// Creates a viewer for `user`, or for the application itself.
     #[must_use]
     pub fn new(facts: Facts<'a, R>, user: Option<UserId>) -> Self {
         let totals = facts.totals();
@@ -48,38 +47,40 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         Self { facts, user, is_anyone, has_blocks, has_mutes, muted_threads }
     }
 
-    /// Reads on behalf of a visitor without an account, who sees what everybody sees.
+    /// Creates a viewer for a visitor without an account, who sees public data only.
     #[must_use]
     pub fn anyone(facts: Facts<'a, R>) -> Self {
         Self { is_anyone: true, ..Self::new(facts, None) }
     }
 
-    /// What the viewer reads.
+    /// Facts that the viewer reads.
     #[must_use]
     pub fn facts(&self) -> Facts<'a, R> {
         self.facts
     }
 
-    /// The user who reads; `None` is the application itself, or anyone.
+    /// User who reads; `None` for the application or a visitor.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.user
     }
 
-    /// Whether every user who exists is visible and wanted, but those whose account is disabled.
+    /// Whether the viewer has no blocks and mutes: all existing users other than those of disabled accounts are visible
+    /// and wanted.
     #[must_use]
     pub fn hides_nobody(&self) -> bool {
         !self.has_blocks && !self.has_mutes
     }
 
-    /// Whether every user who exists is visible and wanted, also because no account is disabled.
+    /// Whether all existing users are visible and wanted: the viewer has no blocks and mutes, and no account is
+    /// disabled.
     #[must_use]
     pub fn hides_no_author(&self) -> bool {
         self.hides_nobody() && self.facts.totals().accounts_disabled == 0
     }
 
-    /// Whether the viewer may see a user who exists. Nobody but the application and themselves sees one whose account is
-    /// disabled.
+    /// Whether the viewer may see an existing user. Users of disabled accounts are visible only to themselves and to
+    /// the application.
     #[must_use]
     pub fn visible_user(&self, other: UserId) -> bool {
         let Some(user) = self.user.filter(|user| *user != other) else {
@@ -93,7 +94,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         !self.facts.is_disabled(other) && !is_blocked()
     }
 
-    /// Whether the viewer may see a post that exists.
+    /// Whether the viewer may see an existing post.
     #[must_use]
     pub fn visible(&self, post: &Post) -> bool {
         let is_mentioned = |user| post.mentions.contains(&user);
@@ -101,13 +102,13 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
             && post.boost.as_ref().is_none_or(|boost| self.visible_user(boost.author))
     }
 
-    /// As [`Viewer::visible`], of a post in a list. Reads no row for one that everybody may see.
+    /// Whether the viewer may see a post of a list. Reads no row for a post that is for everybody.
     #[must_use]
     pub fn visible_posted(&self, author: UserId, (post, listed): Posted) -> bool {
         let is_mentioned = |user| self.facts.is_mentioned(user, post);
         self.sees(author, listed.visibility(), is_mentioned)
             && listed.boosted().is_none_or(|boost| {
-                // What it boosts may be deleted.
+                // The boosted post may be deleted.
                 self.visible_user(boost.author) && self.facts.post(post).is_some()
             })
     }
@@ -132,7 +133,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.visible_user(author) && is_addressed()
     }
 
-    /// Whether the viewer may see a post that exists, and has muted neither its author nor that of what it boosts.
+    /// Whether the viewer may see an existing post and mutes neither its author nor the author of the boosted post.
     #[must_use]
     pub fn wanted(&self, post: &Post) -> bool {
         let mutes = |author| self.mute_of(author).is_some();
@@ -141,14 +142,14 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         self.visible(post) && !mutes(post.author) && !boosts_muted()
     }
 
-    /// Whether boosts of posts by `author` are shown at home of the viewer.
+    /// Whether home shows boosts of posts by `author`.
     #[must_use]
     pub fn wants_boosts_of(&self, author: UserId) -> bool {
         self.wants_public_by(author)
     }
 
-    /// Whether a post at home of the viewer, or in a list of theirs, is shown: it is no boost of a post by a hidden user. Reads
-    /// it only if users may be hidden.
+    /// Whether home and lists show the post: it is not a boost of a hidden user's post. Reads the post only if users
+    /// may be hidden.
     #[must_use]
     pub fn wants_at_home(&self, post: PostId) -> bool {
         let boosted = || self.facts.post(post).map(|post| post.boost.map(|boost| boost.author));
@@ -156,7 +157,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
             || boosted().is_some_and(|author| author.is_none_or(|it| self.wants_boosts_of(it)))
     }
 
-    /// A page of the posts to which `user` reacted, by the stamps of the reactions, of which `is_shown` accepts the post.
+    /// Returns a page of the posts that `user` reacted to and `is_shown` accepts, by the stamps of the reactions.
     #[must_use]
     pub fn reacted(
         &self,
@@ -172,14 +173,14 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         })
     }
 
-    /// As [`Viewer::wanted`], of a public post by a user who exists. Reads no post.
+    /// Whether the viewer may see and wants public posts by an existing user. Reads no post.
     #[must_use]
     pub fn wants_public_by(&self, author: UserId) -> bool {
         self.visible_user(author) && self.mute_of(author).is_none()
     }
 
-    /// Whether the viewer is notified of a post that mentions or mentioned them: it exists, they may see it, no mute hides
-    /// mentions by its author, and they have not muted its thread.
+    /// Whether the viewer is notified of a post that mentions or mentioned them: the post exists and is visible, no
+    /// mute hides notifications by its author, and its thread is not muted.
     #[must_use]
     pub fn notified(&self, id: PostId) -> bool {
         let post = self.facts.post(id);
@@ -189,7 +190,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
         })
     }
 
-    /// Whether the viewer sees at once that a post was edited, which they have at home or which mentions them.
+    /// Whether the viewer receives updates of the post: it is visible, and no mute hides notifications by its author.
     #[must_use]
     pub fn sees_edits(&self, post: &Post) -> bool {
         self.visible(post)
@@ -215,7 +216,8 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
             .get_or_init(|| self.user.map_or_else(Vec::new, |user| self.facts.muted_threads(user)))
     }
 
-    /// As [`Viewer::notified`], of a post by `author` that may have been deleted, in a thread that is not muted.
+    /// Whether the viewer is notified of mentions by `author` in threads that are not muted. The mentioning post may be
+    /// deleted.
     #[must_use]
     pub fn notified_by(&self, author: UserId) -> bool {
         self.visible_user(author) && self.mute_of(author).is_none_or(|mute| !mute.mentions)
@@ -227,14 +229,14 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The users whose stories `user` has at home, in ascending order of ids: friends whom they do not mute, and whose
-    /// accounts are not disabled.
+    /// Authors of the stories that `user` sees, in ascending order of ids: friends who are not muted and whose accounts
+    /// are not disabled.
     #[must_use]
     pub fn story_authors(&self, user: UserId) -> Vec<UserId> {
         self.without_unwanted(user, self.friends_all(user))
     }
 
-    /// Those of `users` whom `user` does not mute, and whose accounts are not disabled.
+    /// Filters out users whom `user` mutes, and users of disabled accounts.
     pub(crate) fn without_unwanted(&self, user: UserId, mut users: Vec<UserId>) -> Vec<UserId> {
         if self.totals().accounts_disabled > 0 {
             users.retain(|other| !self.is_disabled(*other));

@@ -1,4 +1,5 @@
-//! Commands about accounts, and their results. Stored as [`crate::Command`] is: new variants are added at the end.
+//! Commands about accounts, and their results. Variants are stored by their position, as in [`crate::Command`]: add new
+//! ones at the end.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,45 +9,45 @@ use super::text::{AppName, Email, PasswordHash, RedirectUri, Website};
 use crate::ids::{UserId, UserRef};
 use crate::text::Handle;
 
-/// A change of accounts or of what they grant.
+/// A change of accounts or grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AccountCommand {
     /// Register a user with an account.
     SignUp {
-        /// Unique among all users.
+        /// Handle, unique among all users.
         handle: Handle,
-        /// Unique among all accounts.
+        /// E-mail address, unique among all accounts.
         email: Option<Email>,
         /// Hash of the password.
         password: PasswordHash,
-        /// The role of the account.
+        /// Role of the account.
         role: Role,
-        /// The state in which it begins.
+        /// Initial state of the account.
         state: AccountState,
-        /// The invite that the sign-up uses.
+        /// Hash of the code of the invite used, if any.
         invite: Option<SecretHash>,
     },
     /// Give an account to a registered user.
     Open {
         /// A user without an account.
         user: UserRef,
-        /// Unique among all accounts.
+        /// E-mail address, unique among all accounts.
         email: Option<Email>,
         /// Hash of the password.
         password: PasswordHash,
-        /// The role of the account.
+        /// Role of the account.
         role: Role,
     },
-    /// Change the password, and end all grants of the user but one.
+    /// Change the password, and end all other grants of the user.
     SetPassword {
         /// The user.
         user: UserRef,
         /// Hash of the new password.
         password: PasswordHash,
-        /// The session that changes it, which continues.
+        /// Session that changes the password, which stays valid.
         keep: Option<GrantId>,
     },
-    /// Change the role.
+    /// Change the role of an account.
     SetRole {
         /// The user.
         user: UserRef,
@@ -62,40 +63,40 @@ pub enum AccountCommand {
     },
     /// Create an invite.
     CreateInvite {
-        /// Hash of its code.
+        /// Hash of the invite's code.
         code: SecretHash,
-        /// Number of sign-ups.
+        /// Number of sign-ups that the invite allows.
         uses: u32,
-        /// Seconds until it expires.
+        /// Seconds until the invite expires.
         life_secs: u32,
     },
     /// Register an app.
     RegisterApp(Box<AppRequest>),
-    /// Begin a session of a browser. The caller has compared the password.
+    /// Begin a browser session. The caller has verified the password.
     LogIn {
         /// The user.
         user: UserId,
-        /// The password hash that was compared. If the account has another by now, the log-in is refused.
+        /// Password hash that the caller verified. The login is refused if the account has another hash by now.
         password: PasswordHash,
         /// Hash of the session's secret.
         session: SecretHash,
     },
-    /// Give an app an authorization code. The caller has asked the user.
+    /// Give an app an authorization code. The user has agreed.
     Authorize {
         /// The user.
         user: UserId,
         /// The app.
         app: AppId,
-        /// What the app may do.
+        /// Scopes of the grant.
         scopes: AccessScopes,
         /// Hash of the code.
         code: SecretHash,
         /// Hash of the redirect URI.
         redirect: SecretHash,
-        /// The code challenge: SHA-256 of the verifier.
+        /// Code challenge: SHA-256 of the code verifier.
         challenge: Option<SecretHash>,
     },
-    /// Exchange a code for a token. A code that was exchanged before ends the grant.
+    /// Exchange a code for a token. A second exchange of the same code ends the grant.
     Exchange {
         /// The app.
         app: AppId,
@@ -108,24 +109,24 @@ pub enum AccountCommand {
         /// Hash of the token.
         token: SecretHash,
     },
-    /// Give an app a token of its own.
+    /// Give an app a token of its own, without a user.
     GrantApp {
         /// The app.
         app: AppId,
-        /// What the app may do.
+        /// Scopes of the token.
         scopes: AccessScopes,
         /// Hash of the token.
         token: SecretHash,
     },
-    /// Give an app a token of a user. The caller has compared the password.
+    /// Give an app a token of a user. The caller has verified the password.
     GrantUser {
         /// The app.
         app: AppId,
         /// The user.
         user: UserId,
-        /// As in [`Self::LogIn`].
+        /// Password hash that the caller verified, as in [`Self::LogIn`].
         password: PasswordHash,
-        /// What the app may do.
+        /// Scopes of the token.
         scopes: AccessScopes,
         /// Hash of the token.
         token: SecretHash,
@@ -135,36 +136,36 @@ pub enum AccountCommand {
         /// The grant.
         grant: GrantId,
     },
-    /// Give an application a token of a user, who needs no account.
+    /// Mint a token of a user for an application. The user needs no account.
     Mint {
         /// The user.
         user: UserRef,
-        /// What the token permits: something.
+        /// Scopes of the token, at least one.
         scopes: AccessScopes,
-        /// Seconds until it expires.
+        /// Seconds until the token expires.
         life_secs: u32,
         /// Hash of the token.
         token: SecretHash,
     },
 }
 
-/// An app to be registered.
+/// An app to register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppRequest {
-    /// Shown to users.
+    /// Name of the app, shown to users.
     pub name: AppName,
-    /// Shown to users.
+    /// Website of the app, shown to users.
     pub website: Option<Website>,
-    /// Where users may be sent back to: 1 to [`REDIRECT_URIS_MAX`](crate::limits::REDIRECT_URIS_MAX).
+    /// Allowed redirect URIs: 1 to [`REDIRECT_URIS_MAX`](crate::limits::REDIRECT_URIS_MAX).
     pub redirects: Vec<RedirectUri>,
-    /// What it may ask for.
+    /// Scopes that the app may ask for.
     pub scopes: AccessScopes,
-    /// Hash of its secret.
+    /// Hash of the app's secret.
     pub secret: SecretHash,
 }
 
 impl AccountCommand {
-    /// Whether it only removes something.
+    /// Whether the command only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
         matches!(self, Self::Revoke { .. })
@@ -176,7 +177,7 @@ impl AccountCommand {
 pub enum AccountDone {
     /// A user was registered with an account.
     SignedUp(UserId),
-    /// The user has an account now.
+    /// A user without an account got one.
     Opened(UserId),
     /// The account was changed.
     Changed,
@@ -184,10 +185,10 @@ pub enum AccountDone {
     Invited,
     /// An app was registered.
     AppRegistered(AppId),
-    /// There is a new grant, or a code became a token.
+    /// A grant was created, or a code was exchanged for a token.
     Granted(GrantId),
-    /// The code was used before: what was granted for it has ended.
+    /// The code was used before, so its grant has ended.
     CodeReused,
-    /// The grant has ended; it may have ended before.
+    /// The grant has ended, now or before.
     Revoked,
 }

@@ -1,15 +1,14 @@
-//! Accounts of people, and the access that they grant to apps and browsers (OAuth 2).
+//! Accounts of users, and the access that they grant to apps and browsers (OAuth 2).
 //!
-//! An account belongs to a user, at most one to each. It has a password, and it can be pending or disabled. A
-//! **grant** is a permission that whoever has its secret may use: an authorization code, the access token that it becomes, a
-//! token of an app itself, the session of a browser, or a token that an application has minted for one of its users.
-//! Commands and rows have only hashes of secrets: the caller makes 256 random bits, and hashes passwords, before it makes
-//! a command.
+//! A user has at most one account, with a password. It can be pending or disabled. A **grant** is a permission proved
+//! by a secret: an authorization code, the access token exchanged for it, a token of an app itself, a browser session,
+//! or a token that an application has minted for one of its users. Commands and rows contain only hashes of secrets:
+//! the caller generates 256 random bits, and hashes passwords, before it sends a command.
 //!
-//! **Invariant:** a grant acts for a user only while the user has an active account; one that was minted, also for a user
+//! **Invariant:** a grant acts for a user only while the user has an active account. Minted tokens also act for users
 //! without an account.
-//! **Invariant:** what clients can add without an account is bounded: apps that act for nobody, and the tokens of
-//! each app itself. The oldest is removed when the limit is reached.
+//! **Invariant:** the data that clients can add without an account is bounded: apps without a grant of a user, and the
+//! tokens of each app itself. At the limit, a new one replaces the oldest.
 
 mod command;
 mod records;

@@ -1,5 +1,4 @@
-//! The records of accounts, and their bytes: a version, and what postcard writes. A later version adds fields at the
-//! end.
+//! Records of accounts, encoded as a version and the bytes of postcard. A later version adds fields at the end.
 
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -8,45 +7,45 @@ use super::scopes::AccessScopes;
 use super::text::{AppName, Email, PasswordHash, RedirectUri, Website};
 use crate::ids::UserId;
 
-/// The version of all records here.
+/// Version of the records in this module.
 const VERSION: u8 = 1;
 
 /// SHA-256 of a secret, or of a text that is only compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SecretHash(pub [u8; 32]);
 
-/// A registered app: the [`Stamp`] of the command that registered it.
+/// Id of a registered app: the [`Stamp`] of the command that registered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AppId(pub u64);
 
-/// A grant: the [`Stamp`] of the command that made it.
+/// Id of a grant: the [`Stamp`] of the command that created it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct GrantId(pub u64);
 
 impl GrantId {
-    /// Milliseconds since 1970 at which it was granted.
+    /// Time of creation, in milliseconds since 1970.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
     }
 }
 
-/// What an account may do beside what every account may.
+/// Role of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
-    /// Nothing.
+    /// User without further rights.
     User,
-    /// Moderate.
+    /// Moderator of the server.
     Moderator,
-    /// Administer the server.
+    /// Administrator of the server.
     Admin,
 }
 
 impl Role {
-    /// All of them.
+    /// All roles.
     pub const ALL: [Self; 3] = [Self::User, Self::Moderator, Self::Admin];
 
-    /// `user`, `moderator` or `admin`.
+    /// Name of the role: `user`, `moderator` or `admin`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,22 +62,22 @@ impl Role {
     }
 }
 
-/// Whether an account can be used.
+/// State of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AccountState {
-    /// It waits for approval.
+    /// Waits for approval.
     Pending,
-    /// Its user can log in.
+    /// Usable: its user can log in.
     Active,
-    /// A moderator has disabled it.
+    /// Disabled by a moderator.
     Disabled,
 }
 
 impl AccountState {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 3] = [Self::Pending, Self::Active, Self::Disabled];
 
-    /// `pending`, `active` or `disabled`.
+    /// Name of the state: `pending`, `active` or `disabled`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -98,15 +97,15 @@ impl AccountState {
 /// The account of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Unique among all accounts.
+    /// E-mail address, unique among all accounts.
     pub email: Option<Email>,
     /// Hash of the password.
     pub password: PasswordHash,
-    /// What it may do.
+    /// Role of the account.
     pub role: Role,
-    /// Whether it can be used.
+    /// State of the account.
     pub state: AccountState,
-    /// When it was made.
+    /// Stamp of its creation.
     pub created: Stamp,
 }
 
@@ -115,51 +114,51 @@ pub struct Account {
 pub struct Invite {
     /// Number of sign-ups left.
     pub uses: u32,
-    /// When it expires, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub expires_ms: u64,
 }
 
 /// An app.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct App {
-    /// Shown to users.
+    /// Name of the app, shown to users.
     pub name: AppName,
-    /// Shown to users.
+    /// Website of the app, shown to users.
     pub website: Option<Website>,
-    /// Where users may be sent back to.
+    /// Allowed redirect URIs.
     pub redirects: Vec<RedirectUri>,
-    /// What it may ask for.
+    /// Scopes that the app may ask for.
     pub scopes: AccessScopes,
-    /// Hash of its secret.
+    /// Hash of the app's secret.
     pub secret: SecretHash,
 }
 
-/// A permission.
+/// A permission to use the API, proved by a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The app; none for the session of a browser and for what was minted.
+    /// App of the grant; `None` for browser sessions and minted tokens.
     pub app: Option<AppId>,
-    /// The user; none for a token of an app itself.
+    /// User of the grant; `None` for a token of an app itself.
     pub user: Option<UserId>,
-    /// What it permits; nothing is named for the session of a browser, which permits what its user may do.
+    /// Scopes of the grant; empty for browser sessions, which permit everything that their users may do.
     pub scopes: AccessScopes,
-    /// The secrets that prove it.
+    /// Secrets of the grant.
     pub stage: Stage,
 }
 
-/// The secrets of a grant.
+/// Secrets of a grant, by the stage of the authorization.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stage {
-    /// An authorization code that was not exchanged yet.
+    /// Authorization code that is not exchanged yet.
     Code(Code),
-    /// A token, or a session.
+    /// Access token or browser session.
     Token {
         /// Hash of the token.
         token: SecretHash,
-        /// Hash of the code that it was exchanged for, and when that expires in milliseconds since 1970. Until then
-        /// a second use of the code ends the grant.
+        /// Hash of the exchanged code, and its expiry in milliseconds since 1970. Until then a second use of the code
+        /// ends the grant.
         code: Option<(SecretHash, u64)>,
-        /// When the token expires, in milliseconds since 1970. Those of apps do not.
+        /// Expiry of the token, in milliseconds since 1970; `None` for tokens of apps.
         expires_ms: Option<u64>,
     },
 }
@@ -167,24 +166,24 @@ pub enum Stage {
 /// An authorization code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Code {
-    /// Its hash.
+    /// Hash of the code.
     pub hash: SecretHash,
-    /// Hash of the redirect URI that it was sent to.
+    /// Hash of the redirect URI that received the code.
     pub redirect: SecretHash,
-    /// SHA-256 of the code verifier that it must be exchanged with.
+    /// SHA-256 of the code verifier that the exchange must present.
     pub challenge: Option<SecretHash>,
-    /// When it expires, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub expires_ms: u64,
 }
 
 impl Grant {
-    /// Whether an application has minted it.
+    /// Whether an application has minted the token of this grant.
     #[must_use]
     pub fn is_minted(&self) -> bool {
         self.app.is_none() && self.scopes != AccessScopes::default()
     }
 
-    /// When its token expires, in milliseconds since 1970.
+    /// Expiry of the token, in milliseconds since 1970.
     #[must_use]
     pub const fn token_expires_ms(&self) -> Option<u64> {
         match self.stage {
@@ -193,7 +192,7 @@ impl Grant {
         }
     }
 
-    /// Hashes of its secrets: of the code and of the token.
+    /// Hashes of the code and of the token.
     #[must_use]
     pub fn secrets(&self) -> [Option<SecretHash>; 2] {
         match &self.stage {
@@ -202,7 +201,7 @@ impl Grant {
         }
     }
 
-    /// When it has to be looked at again, in milliseconds since 1970.
+    /// Next expiry of one of its secrets, in milliseconds since 1970.
     #[must_use]
     pub fn expires_ms(&self) -> Option<u64> {
         match &self.stage {
@@ -214,7 +213,7 @@ impl Grant {
 
 /// A record with a version.
 pub(crate) trait Record: Serialize + DeserializeOwned {
-    /// The bytes of its row.
+    /// Encodes the record for its row.
     fn to_row(&self) -> Value {
         rows::encode(&(VERSION, self))
     }
@@ -222,13 +221,13 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
     /// Reverses [`Record::to_row`].
     ///
     /// # Panics
-    /// If the row is not one of ours: rows are checked by the store, so this is a broken invariant.
+    /// If the bytes are invalid. The store checks rows, so this is a broken invariant.
     fn of_row(row: &[u8]) -> Self {
         let (_, record): (u8, Self) = rows::decode(row);
         record
     }
 
-    /// As [`Record::of_row`], for bytes that may be damaged.
+    /// Decodes bytes that may be damaged; `None` if they are invalid.
     fn try_of_row(row: &[u8]) -> Option<Self> {
         let (version, record): (u8, Self) = rows::try_decode(row)?;
         (version == VERSION).then_some(record)

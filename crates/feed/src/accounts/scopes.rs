@@ -1,23 +1,24 @@
-//! What a token permits: the scopes of Mastodon's API.
+//! Scopes of access tokens, as in Mastodon's API.
 
 use crate::refusal::Refusal;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Makes the enum of scopes. Variants are stored as bits in this order: new ones are added at the end.
+/// Defines the enum of scopes. Variants are stored as bits in this order: add new ones at the end.
 macro_rules! scopes {
     ($($scope:ident = $name:literal,)*) => {
-        /// A scope. `read` and `write` include their parts, and `follow` those of relations.
+        /// A scope of Mastodon's API. `read` and `write` include their parts; `follow` includes the scopes of blocks,
+        /// follows and mutes.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[expect(missing_docs, reason = "the names of Mastodon's documentation")]
         pub enum AccessScope { $($scope,)* }
 
         impl AccessScope {
-            /// All of them.
+            /// All scopes.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$scope),*];
 
-            /// Its name, such as `read:accounts`.
+            /// Name of the scope, such as `read:accounts`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$scope => $name,)* }
@@ -65,13 +66,13 @@ impl AccessScope {
         1 << self as u8
     }
 
-    /// The scope of this name.
+    /// Finds the scope with this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 
-    /// The scopes that include this one.
+    /// Bits of the scopes that include this one.
     fn wider(self) -> u64 {
         let group = match self.name().split_once(':') {
             Some(("read", _)) => Self::Read.bit(),
@@ -91,10 +92,10 @@ impl AccessScope {
     }
 }
 
-/// Scopes of Mastodon's API for which there is nothing here, without those of administration.
+/// Scopes of Mastodon's API for features that roost lacks, other than those of administration.
 const NEVER_GRANTED: [&str; 3] = ["crypto", "read:collections", "write:collections"];
 
-/// Whether apps may ask for a scope that nobody gets, because there is nothing here that it would permit.
+/// Whether a known scope is never granted, because roost lacks its feature. Apps may ask for it.
 fn is_never_granted(name: &str) -> bool {
     let is_of_admins = |name: &str| {
         let (group, part) = name.split_once(':').unwrap_or((name, "all"));
@@ -109,8 +110,8 @@ fn is_never_granted(name: &str) -> bool {
 pub struct AccessScopes(u64);
 
 impl AccessScopes {
-    /// Names with spaces or `+` between; each of them must exist. Scopes that nobody gets, such as those of
-    /// administration, are left out, so the set may be empty.
+    /// Parses names separated by spaces or `+`. Scopes that are never granted, such as those of administration, are
+    /// left out, so the set may be empty.
     ///
     /// # Errors
     /// [`Refusal::BadScope`] if one does not exist, or there is none.
@@ -124,7 +125,7 @@ impl AccessScopes {
         Ok(Self(set))
     }
 
-    /// Parses the scopes of a token, which must permit something: see [`AccessScopes::parse`].
+    /// Parses the scopes of a token as [`AccessScopes::parse`] does, and refuses an empty set.
     ///
     /// # Errors
     /// [`Refusal::BadScope`] if one does not exist, or none of them is left.
@@ -132,19 +133,19 @@ impl AccessScopes {
         Self::parse(names).and_then(|set| if set.0 == 0 { Err(Refusal::BadScope) } else { Ok(set) })
     }
 
-    /// Whether it permits what `scope` names.
+    /// Whether the set includes `scope` or a wider scope.
     #[must_use]
     pub fn allows(self, scope: AccessScope) -> bool {
         self.0 & scope.wider() != 0
     }
 
-    /// Whether it permits all that `other` does.
+    /// Whether the set permits everything that `other` does.
     #[must_use]
     pub fn includes(self, other: Self) -> bool {
         other.scopes().all(|scope| self.allows(scope))
     }
 
-    /// The scopes of the set.
+    /// Scopes of the set.
     pub fn scopes(self) -> impl Iterator<Item = AccessScope> {
         AccessScope::ALL.into_iter().filter(move |scope| self.0 & scope.bit() != 0)
     }

@@ -1,7 +1,7 @@
 //! Facts about accounts, apps and grants.
 //!
-//! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf` and `UnusedApp`, and the number of
-//! uses of an app, follow from the rows of accounts, apps and grants.
+//! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf` and `UnusedApp`, and the number of uses of an app,
+//! follow from the rows of accounts, apps and grants.
 
 use rows::{NameTable, PointTable, Rows, SetTable, decode};
 
@@ -21,19 +21,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.point(PointTable::Account, user.0.into()).map(|row| Account::of_row(&row))
     }
 
-    /// The account of a user if its user can log in.
+    /// The account of a user, if the user can log in.
     #[must_use]
     pub fn active_account(&self, user: UserId) -> Option<Account> {
         self.account(user).filter(|account| account.state == AccountState::Active)
     }
 
-    /// Whether the account of a user, who need not have one, neither waits for approval nor is disabled.
+    /// Whether the user's account is neither pending nor disabled; also true without an account.
     #[must_use]
     pub fn is_active(&self, user: UserId) -> bool {
         self.account(user).is_none_or(|account| account.state == AccountState::Active)
     }
 
-    /// Whether the account of a user is disabled: they and what they made are shown to no other user.
+    /// Whether the user's account is disabled, which hides the user and their data from all other users.
     #[must_use]
     pub fn is_disabled(&self, user: UserId) -> bool {
         self.rows.totals().accounts_disabled > 0
@@ -46,7 +46,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.name(NameTable::Email, email.as_str().as_bytes()).map(|row| decode(&row))
     }
 
-    /// Calls `each` with every account, in the order of users. Reads all of them in one scan.
+    /// Calls `each` with every account, in the order of user ids. Reads all of them in one scan.
     pub fn each_account(&self, mut each: impl FnMut(UserId, Account)) {
         self.rows.each_point(PointTable::Account, &mut |id, row| {
             if let Ok(id) = u32::try_from(id) {
@@ -55,7 +55,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         });
     }
 
-    /// An invite that can be used.
+    /// The invite with this code, if it can still be used at `now_ms`.
     #[must_use]
     pub fn invite(&self, code: &SecretHash, now_ms: u64) -> Option<Invite> {
         self.stored_invite(code).filter(|invite| invite.uses > 0 && now_ms < invite.expires_ms)
@@ -65,32 +65,32 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.name(NameTable::Invite, &code.0).map(|row| Invite::of_row(&row))
     }
 
-    /// All invites that are stored.
+    /// All stored invites, at most `limit`.
     pub(crate) fn stored_invites(&self, limit: usize) -> Vec<(SecretHash, Invite)> {
         let codes = self.rows.first_names(NameTable::Invite, &[], limit);
         let codes = codes.into_iter().filter_map(|code| Some(SecretHash(code.try_into().ok()?)));
         codes.filter_map(|code| Some((code, self.stored_invite(&code)?))).collect()
     }
 
-    /// An app.
+    /// The app with this id.
     #[must_use]
     pub fn app(&self, app: AppId) -> Option<App> {
         self.rows.point(PointTable::App, app.0).map(|row| App::of_row(&row))
     }
 
-    /// Number of grants by which an app acts for users. If there are none, the app is unused, and may be removed.
+    /// Number of grants with which the app acts for users. An app with 0 is unused and may be removed.
     #[must_use]
     pub fn app_uses(&self, app: AppId) -> u32 {
         self.rows.point(PointTable::AppUses, app.0).map_or(0, |row| decode(&row))
     }
 
-    /// A grant, which may have expired.
+    /// The grant with this id, which may have expired.
     #[must_use]
     pub fn grant(&self, grant: GrantId) -> Option<Grant> {
         self.rows.point(PointTable::Grant, grant.0).map(|row| Grant::of_row(&row))
     }
 
-    /// The grant of a secret that is or was valid: a code, a token or a session.
+    /// The grant of a code, token or session secret, valid or expired.
     #[must_use]
     pub fn grant_of(&self, secret: &SecretHash) -> Option<(GrantId, Grant)> {
         let row = self.rows.name(NameTable::GrantSecret, &secret.0)?;
@@ -98,7 +98,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         Some((id, self.grant(id)?))
     }
 
-    /// The grant of a token, or of a session, that is valid at `now_ms`.
+    /// The grant of a token or session secret that is valid at `now_ms`.
     #[must_use]
     pub fn granted(&self, secret: &SecretHash, now_ms: u64) -> Option<(GrantId, Grant)> {
         let (id, grant) = self.grant_of(secret)?;
@@ -107,7 +107,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         (is_token && self.acts(&grant)).then_some((id, grant))
     }
 
-    /// Whether a grant may act for its user, if it has one.
+    /// Whether the grant may act for its user, if it has one.
     pub(crate) fn acts(&self, grant: &Grant) -> bool {
         let Some(user) = grant.user else { return true };
         match self.account(user) {
@@ -116,7 +116,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// All grants of a user, oldest first. Their number is bounded.
+    /// All grants of a user, oldest first. Bounded by the limits.
     #[must_use]
     pub fn grants_of_user(&self, user: UserId) -> Vec<(GrantId, Grant)> {
         let ids = self.grants_from(user, 0, usize::MAX);
@@ -124,12 +124,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         ids.filter_map(|id| Some((id, self.grant(id)?))).collect()
     }
 
-    /// Grants of a user from `from` on.
+    /// Ids of grants of a user, starting at `from`.
     pub(crate) fn grants_from(&self, user: UserId, from: u64, limit: usize) -> Vec<u64> {
         self.grants_under(OF_USER, user.0.into(), from, limit)
     }
 
-    /// Grants of an app itself.
+    /// Ids of the tokens of an app itself.
     pub(crate) fn own_grants_of(&self, app: AppId) -> Vec<u64> {
         self.grants_under(OF_APP, app.0, 0, usize::MAX)
     }
@@ -140,7 +140,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         grants.iter().filter_map(|grant| number(grant)).collect()
     }
 
-    /// The app that was registered first among those that act for no user.
+    /// The unused app that was registered first.
     pub(crate) fn first_unused_app(&self) -> Option<AppId> {
         let name = self.rows.first_name(NameTable::UnusedApp, &[])?;
         number(&name).map(AppId)
@@ -148,7 +148,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores the account of a user who has none.
+    /// Stores the account of a user without one.
     pub(crate) fn add_account(&mut self, user: UserId, account: &Account) {
         write::account(self.rows, user, account);
         self.total(|totals| {
@@ -158,7 +158,7 @@ impl Txn<'_> {
         self.count_pending(account.state, true);
     }
 
-    /// Replaces the account of a user, which keeps its e-mail address.
+    /// Replaces the account of a user, keeping the e-mail address.
     pub(crate) fn put_account(&mut self, user: UserId, account: &Account) {
         let before = self.facts().account(user).map(|account| account.state);
         before.into_iter().for_each(|state| self.count_pending(state, false));
@@ -167,7 +167,7 @@ impl Txn<'_> {
         self.mark_disabled(user, account.state == AccountState::Disabled);
     }
 
-    /// Counts an account of this state, or does not count it any more, if it waits for approval.
+    /// Counts or uncounts the account if its state is pending.
     fn count_pending(&mut self, state: AccountState, is_counted: bool) {
         if state != AccountState::Pending {
             return;
@@ -175,24 +175,24 @@ impl Txn<'_> {
         self.total(|totals| super::step(&mut totals.accounts_pending, is_counted));
     }
 
-    /// Stores whether the account of a user is disabled, and counts it.
+    /// Stores and counts whether the user's account is disabled.
     fn mark_disabled(&mut self, user: UserId, is_disabled: bool) {
         if self.facts().is_disabled(user) == is_disabled {
             return;
         }
         let row = is_disabled.then_some(0);
-        // First: see [`Txn::delete_user`].
+        // Before the row: see [`Txn::delete_user`].
         self.total(|totals| super::step(&mut totals.accounts_disabled, is_disabled));
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, row);
         self.put_due_now(DueWork::Relist { user });
         self.total(|totals| totals.hidings += 1);
     }
 
-    /// Removes the account of a user, if there is one: its grants permit nothing any more. Whether it was disabled stays
-    /// until [`Txn::forget_disabled`], so the user is hidden all the time.
+    /// Removes the account of a user, if any, which disables its grants. The mark of a disabled account stays until
+    /// [`Txn::forget_disabled`], so that the user stays hidden throughout.
     pub(crate) fn remove_account(&mut self, user: UserId) {
         let Some(account) = self.facts().account(user) else {
-            // What was minted for the user permits nothing any more.
+            // Invalidates cached minted tokens of the user.
             if !self.facts().grants_from(user, 0, 1).is_empty() {
                 self.total(|totals| totals.revocations += 1);
             }
@@ -209,7 +209,7 @@ impl Txn<'_> {
         });
     }
 
-    /// Forgets whether the account of a user was disabled, who is hidden as deleted by now.
+    /// Removes the mark of a disabled account after the user's deletion, which hides the user.
     pub(crate) fn forget_disabled(&mut self, user: UserId) {
         if self.facts().is_disabled(user) {
             self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, None);
@@ -222,13 +222,13 @@ impl Txn<'_> {
         self.rows.put_name(NameTable::Invite, &code.0, invite.map(|invite| invite.to_row()));
     }
 
-    /// Stores an app that acts for nobody yet.
+    /// Stores an app, which is unused at first.
     pub(crate) fn add_app(&mut self, id: AppId, app: &App) {
         self.put_app(id, Some(app));
         self.mark_unused(id, true);
     }
 
-    /// Removes an app that acts for nobody, with its own tokens.
+    /// Removes an unused app and its own tokens.
     pub(crate) fn remove_app(&mut self, id: AppId) {
         for grant in self.facts().own_grants_of(id) {
             self.remove_grant(GrantId(grant));
@@ -256,19 +256,19 @@ impl Txn<'_> {
         self.count_grant(grant, true);
     }
 
-    /// Replaces `old` by `new`, which has the same app and user.
+    /// Replaces a grant by one of the same app and user.
     pub(crate) fn change_grant(&mut self, id: GrantId, old: &Grant, new: &Grant) {
         self.replace_grant(id, Some(old), Some(new));
     }
 
-    /// Ends a grant, if it exists: its secrets permit nothing any more.
+    /// Ends a grant, if it exists.
     pub(crate) fn remove_grant(&mut self, id: GrantId) {
         let Some(grant) = self.facts().grant(id) else { return };
         self.remove_expired(id, &grant);
         self.total(|totals| totals.revocations += 1);
     }
 
-    /// Removes a grant that has expired, which is no revocation: whoever has read it knows when it expires.
+    /// Removes an expired grant. Does not count as a revocation: readers know the time of expiry.
     pub(crate) fn remove_expired(&mut self, id: GrantId, grant: &Grant) {
         self.replace_grant(id, Some(grant), None);
         self.count_grant(grant, false);
@@ -282,7 +282,7 @@ impl Txn<'_> {
         index::replace(self.rows, &rows(old), &rows(new));
     }
 
-    /// Counts a grant by which an app acts for a user, or one that has ended.
+    /// Counts or uncounts a grant with which an app acts for a user.
     fn count_grant(&mut self, grant: &Grant, more: bool) {
         let (Some(id), Some(_)) = (grant.app, grant.user) else { return };
         let mut uses = self.facts().app_uses(id);

@@ -1,12 +1,12 @@
 //! Facts about deleted users.
 //!
-//! Deleting a user writes three rows, and from then on every read hides the user's posts, stories and relations.
-//! The other rows are removed later, step by step. Until then the user is **erasing**. There are at most
-//! [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX) such users; if there are none, reads look up no more
-//! rows than if no user had ever been deleted.
+//! Deleting a user writes three rows, after which every read hides the user's posts, stories and relations. The other
+//! rows are removed later, step by step. Until then the user is **erasing**. At most
+//! [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX) users are. While there are none, reads look up no additional
+//! rows.
 //!
-//! Two things remain: the handle, so that it never gets another owner, and the id in posts of other users that
-//! mention or reply to the user.
+//! Two things remain: the handle, which never gets another owner, and the id in posts of other users that mention or
+//! reply to the user.
 //!
 //! **Invariant:** a deleted user gets no new rows, because no command finds the user.
 
@@ -23,14 +23,14 @@ use crate::remains::Remains;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Whether this user was deleted.
+    /// Whether the user was deleted.
     #[must_use]
     pub fn is_deleted(&self, user: UserId) -> bool {
         self.rows.totals().users_deleted > 0
             && self.rows.member(SetTable::DeletedUsers, user.0.into(), 0).is_some()
     }
 
-    /// The id of a user who is registered, or was.
+    /// Id of a user who is registered or deleted.
     #[must_use]
     pub fn resolve_with_deleted(&self, user: &UserRef) -> Option<UserId> {
         match user {
@@ -39,13 +39,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// Whether posts and stories of this user may be stored, but must not be shown.
+    /// Whether the user is deleted but their posts and stories may still be stored, and must not be shown.
     #[must_use]
     pub fn is_hidden(&self, author: UserId) -> bool {
         self.rows.totals().users_erasing > 0 && self.is_deleted(author)
     }
 
-    /// Deleted users whose rows are not all removed, in ascending order.
+    /// Deleted users some of whose rows may be left, in ascending order.
     #[must_use]
     pub fn erasing(&self) -> Vec<UserId> {
         if self.rows.totals().users_erasing == 0 {
@@ -61,28 +61,28 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.erasure_of(user).is_some()
     }
 
-    /// The removal of the rows of a deleted user, if some may be left.
+    /// Due work that removes the rows of a deleted user, if some may be left.
     #[must_use]
     pub fn erasure_of(&self, user: UserId) -> Option<Due> {
         let deleted_ms = self.rows.member(SetTable::ErasingUsers, 0, user.0.into())?;
         Some(DueWork::Erase { user }.at(deleted_ms))
     }
 
-    /// A user's counts, without deleted users; zero if the user does not exist.
+    /// Counts of a user, without deleted users; zero if the user does not exist.
     #[must_use]
     pub fn counts(&self, user: UserId) -> Counts {
         loop {
             let before = self.still_counted(user);
             let counts = self.stored_counts(user);
-            // What is removed meanwhile may be in both numbers, or in none. Not noticed is a read between the change of the
-            // number and that of the row, which are a microsecond apart.
+            // Retry if rows were removed meanwhile: the two reads then disagree. A read between the change of a count
+            // and of its row, a microsecond apart, goes unnoticed.
             if self.still_counted(user) == before {
                 return without(counts, before);
             }
         }
     }
 
-    /// The relations of `user` with deleted users that are not removed yet.
+    /// Counts of the relations between `user` and deleted users that are not removed yet.
     fn still_counted(&self, user: UserId) -> Counts {
         let mut found = Counts::default();
         for deleted in self.erasing() {
@@ -94,20 +94,20 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         found
     }
 
-    /// Whether a user follows, or is followed by, a deleted user whose rows are not removed.
+    /// Whether the user follows, or is followed by, a deleted user whose rows are left.
     #[must_use]
     pub fn follows_erasing(&self, user: UserId) -> bool {
         let erasing = self.erasing().into_iter();
         erasing.into_iter().any(|other| self.follows(other, user) || self.follows(user, other))
     }
 
-    /// The first items, from `from` on, of what is left of a deleted user: ids of posts, stories or users.
+    /// First items of the rows left of a deleted user, from `from` on: ids of posts, stories or users.
     #[must_use]
     pub fn remains(&self, user: UserId, remains: Remains, from: u64, limit: usize) -> Vec<u64> {
         remains.table().map_or_else(Vec::new, |table| self.items_of(user, table, from, limit))
     }
 
-    /// The first items of a user in a table, from `from` on.
+    /// First items of a user in a table, from `from` on.
     pub(crate) fn items_of(&self, user: UserId, table: Table, from: u64, limit: usize) -> Vec<u64> {
         match table {
             Table::Set(table) => {
@@ -126,7 +126,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// The counts without others, of which some may be removed by now.
+/// Subtracts `others` from the counts. Some of them may be uncounted already.
 fn without(mut counts: Counts, mut others: Counts) -> Counts {
     for (_, count) in RELATIONS.into_iter().flat_map(Relation::counts) {
         let others = *count(&mut others);
@@ -137,12 +137,12 @@ fn without(mut counts: Counts, mut others: Counts) -> Counts {
 }
 
 impl Txn<'_> {
-    /// Hides all that a user made and empties the profile, of which the handle is needed to show mentions.
+    /// Hides all data of a user, and empties the profile except the handle, which mentions need.
     pub fn delete_user(&mut self, id: UserId, user: User) {
-        // Without relations with deleted users: they were subtracted when those users were deleted.
+        // Without relations to deleted users: those were subtracted when these users were deleted.
         let counts = self.facts().counts(id);
-        // First, as readers look for the row of a deletion only if there is one: what they keep is current until that row is
-        // written, and no longer.
+        // Before the row of the deletion: readers look for that row only if this total is not 0, and a cache is current
+        // until the row is written.
         self.total(|totals| {
             totals.users_deleted += 1;
             totals.users_erasing += 1;
@@ -158,13 +158,13 @@ impl Txn<'_> {
             totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
             totals.follows -= u64::from(counts.following) + u64::from(counts.followers);
             totals.friendships -= u64::from(counts.friends);
-            // After the rows: whoever has read this number reads what is hidden since.
+            // After the rows: a reader of this number finds everything hidden.
             totals.hidings += 1;
         });
         self.forget_disabled(id);
     }
 
-    /// Removes a mention of a deleted user.
+    /// Removes the row of a mention of a deleted user.
     pub fn remove_mention(&mut self, user: UserId, post: u64) {
         self.rows.put_member(SetTable::Mentions, user.0.into(), post, None);
         if let Some(first) = self.facts().conversation_of(user, post) {
@@ -174,8 +174,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes a view of a story by a user. The story still counts it: see
-    /// [`Story::views`](crate::records::Story::views).
+    /// Removes the rows of a view. The story still counts the view: see [`Story::views`](crate::records::Story::views).
     pub fn remove_view(&mut self, user: UserId, story: u64) {
         index::set(self.rows, index::of_view(StoryId(story), user, 0), false);
     }

@@ -1,9 +1,10 @@
 //! Facts about favourites, bookmarks, pins and boosts.
 //!
-//! A reaction has a row of its user, by its stamp, and one of its post. The rows of a deleted post are removed later, in
-//! pieces: until then reads of a user's reactions find no post for them. The row of a boost is that of a post of the user.
+//! A reaction has a row of its user, by its stamp, and a row of its post. The rows of a deleted post are removed later,
+//! in steps; until then, reads of a user's reactions find no post for them. The user's row of a boost is the row of the
+//! boost as a post.
 //!
-//! **Invariant:** a post that is stored counts its favourites and boosts.
+//! **Invariant:** the stored counts of a post equal the number of its favourites and boosts.
 
 use rows::{PointTable, Rows, SetTable, Span, Stamp};
 
@@ -18,20 +19,20 @@ use crate::reaction::Reaction;
 use crate::records::Post;
 use crate::write;
 
-/// Rows of a reaction: of its user, and of its post.
+/// Number of rows of a reaction: one of its user, one of its post.
 const REACTION_ROWS: usize = 2;
-/// Rows of a boost: its own, that of its author, two of the boosted post, and the counts of its author.
+/// Number of rows of a boost: its own, one of its author, two of the boosted post, and the counts of its author.
 const BOOST_ROWS: usize = 5;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The stamp of a reaction of `user` to a post, if there is one.
+    /// Stamp of the reaction of `user` to a post, if it exists.
     #[must_use]
     pub fn reaction(&self, user: UserId, post: PostId, reaction: Reaction) -> Option<u64> {
         self.rows.member(SetTable::Reactions, post.0, reaction.item(user))
     }
 
-    /// The posts that `user` reacted to within `span` of the stamps of the reactions, with these stamps. The posts may be
-    /// hidden from the user by now, or deleted. None for boosts: see [`Facts::posts_by`].
+    /// Posts that `user` reacted to, each with the stamp of the reaction, within `span` of the stamps. Posts may be
+    /// hidden or deleted. Empty for boosts: see [`Facts::posts_by`].
     #[must_use]
     pub fn reactions_of(&self, user: UserId, reaction: Reaction, span: Span) -> Vec<(u64, PostId)> {
         let Some(table) = reaction.table() else { return Vec::new() };
@@ -39,7 +40,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(stamp, post)| (stamp, PostId(post))).collect()
     }
 
-    /// The users within `span` of ids who reacted to a post. Some may be deleted: see [`Facts::is_hidden`].
+    /// Users who reacted to a post, within `span` of user ids. Some may be deleted: see [`Facts::is_hidden`].
     #[must_use]
     pub fn reacted_by(&self, post: PostId, reaction: Reaction, span: Span) -> Vec<UserId> {
         let span = reaction.items(span);
@@ -47,17 +48,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().filter_map(|(item, _)| Some(Reaction::of_item(item)?.1)).collect()
     }
 
-    /// Number of users who favourited a post, and of those who boosted it, without deleted ones.
+    /// Numbers of users who favourited and boosted a post, without deleted users.
     #[must_use]
     pub fn post_counts(&self, post: PostId) -> PostCounts {
         loop {
-            // Most posts have none, and of these no reaction is looked up, however many users are being removed.
+            // Most posts have no counts, and need no lookup of reactions by deleted users.
             if self.stored_post_counts(post) == PostCounts::default() {
                 return PostCounts::default();
             }
             let before = self.still_counted_of(post);
             let counts = self.stored_post_counts(post);
-            // What is removed meanwhile may be in both numbers, or in none.
+            // Retry if rows were removed meanwhile: the two reads then disagree.
             if self.still_counted_of(post) == before {
                 let [favourites, boosts] = before;
                 return PostCounts {
@@ -69,7 +70,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// The favourites and boosts of a post by deleted users that are not removed yet.
+    /// Numbers of favourites and boosts of a post by deleted users that are not removed yet.
     fn still_counted_of(&self, post: PostId) -> [u32; 2] {
         let users = self.erasing();
         [Reaction::Favourite, Reaction::Boost].map(|reaction| {
@@ -78,7 +79,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         })
     }
 
-    /// Whether the stored counts of a post have reactions by deleted users.
+    /// Whether the stored counts of a post include reactions by deleted users.
     #[must_use]
     pub fn counts_erasing(&self, post: PostId) -> bool {
         self.stored_post_counts(post) != PostCounts::default()
@@ -90,26 +91,26 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         row.and_then(|row| PostCounts::try_decode(&row)).unwrap_or_default()
     }
 
-    /// The posts that `user` pins, in the order in which they pinned them.
+    /// Posts that `user` has pinned, in the order of pinning.
     #[must_use]
     pub fn pins(&self, user: UserId) -> Vec<PostId> {
         let pins = self.reactions_of(user, Reaction::Pin, Span::ALL);
         pins.into_iter().map(|(_, post)| post).collect()
     }
 
-    /// Whether anybody reacted to a post.
+    /// Whether a post has reactions.
     pub(crate) fn has_reactions(&self, post: PostId) -> bool {
         let one = Span { limit: 1, ..Span::ALL };
         !self.rows.members(SetTable::Reactions, post.0, one).is_empty()
     }
 
-    /// The users besides `user` who boosted a post last and exist, the last one first.
+    /// Last boosters of a post other than `user`, most recent first, without deleted users.
     fn last_boosters(&self, post: PostId, user: UserId) -> Vec<UserId> {
         let boosters = self.stored_post_counts(post).boosters.into_iter();
         boosters.filter(|other| *other != user && !self.is_deleted(*other)).collect()
     }
 
-    /// What a boost of a post by `user` knows of others at `stamp`: see [`Boost::earlier`](crate::Boost::earlier).
+    /// Earlier boosters for a new boost of a post by `user` at `stamp`: see [`Boost::earlier`](crate::Boost::earlier).
     pub(crate) fn earlier_boosts(&self, post: PostId, user: UserId, stamp: Stamp) -> Vec<UserId> {
         let is_earlier = |other: &UserId| {
             let boost = self.reaction(*other, post, Reaction::Boost);
@@ -118,17 +119,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.last_boosters(post, user).into_iter().filter(is_earlier).collect()
     }
 
-    /// The first boosts of a post after the boost `ended`, with their users: all that may know it, since each knows the last
-    /// ones of its time.
+    /// First boosts of a post after the boost `ended`. Includes every boost that may record it as earlier, because each
+    /// records only the last ones of its time.
     pub(crate) fn boosts_after(&self, post: PostId, ended: PostId) -> Vec<PostId> {
-        // Those of deleted users may be left between.
+        // Boosts of deleted users may be left between.
         let limit = EARLIER_BOOSTS_MAX + self.erasing().len();
         let span = Span { low: ended.0 + 1, limit, ..Span::ALL };
         let rows = self.rows.members(SetTable::Boosts, post.0, span).into_iter();
         rows.map(|(boost, _)| PostId(boost)).collect()
     }
 
-    /// The reactions to a post from the item `from` on, each with its item, its user and its stamp. Users may be deleted.
+    /// Reactions to a post from the item `from` on, each with its item, kind, user and stamp. Users may be deleted.
     #[must_use]
     pub fn reactions_to(
         &self,
@@ -145,7 +146,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         .collect()
     }
 
-    /// The items of reactions to a deleted post that are not removed, from `from` on.
+    /// Items of the reactions to a deleted post that are not removed yet, from `from` on.
     #[must_use]
     pub fn reactions_left(&self, post: PostId, from: u64, limit: usize) -> Vec<u64> {
         let span = Span { low: from, limit, ..Span::ALL };
@@ -155,7 +156,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores a reaction that does not exist yet, and is no boost.
+    /// Stores a new reaction other than a boost.
     pub fn put_reaction(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
         write::reaction(self.rows, (user, post), reaction, stamp);
         if reaction == Reaction::Favourite {
@@ -163,7 +164,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes a reaction that is no boost, and counts it if the post exists.
+    /// Removes a reaction other than a boost, and uncounts it if the post exists.
     pub fn remove_reaction(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
         self.remove_reaction_rows(user, post, reaction, stamp);
         let favourites = self.facts().stored_post_counts(post).favourites;
@@ -183,7 +184,7 @@ impl Txn<'_> {
         write::post_counts(self.rows, post, &counts);
     }
 
-    /// Stores a boost, which is a post, and which the boosted post counts from now on as the last one.
+    /// Stores a boost as a post, and counts it as the most recent of the boosted post.
     pub(crate) fn put_boost(&mut self, id: PostId, post: &Post, boosted: PostId) {
         self.put_post(id, post);
         let mut boosters = self.facts().last_boosters(boosted, post.author);
@@ -195,7 +196,7 @@ impl Txn<'_> {
         });
     }
 
-    /// Counts a boost of a post no longer, if that exists.
+    /// Uncounts a boost of a post, if the post exists.
     pub(super) fn uncount_boost(&mut self, user: UserId, post: PostId) {
         if self.facts().stored_post_counts(post).boosts > 0 {
             self.count_reactions(post, |counts| {
@@ -205,12 +206,12 @@ impl Txn<'_> {
         }
     }
 
-    /// Leaves the reactions to a post that is deleted to [`Txn::sweep_reactions`].
+    /// Schedules the removal of the reactions to a deleted post: see [`Txn::sweep_reactions`].
     pub(super) fn forget_reactions(&mut self, post: PostId, author: UserId) {
         if !self.facts().has_reactions(post) {
             return;
         }
-        // Pins are counted, so that of the author does not wait.
+        // Pins are limited, so the author's pin is removed at once.
         if let Some(stamp) = self.facts().reaction(author, post, Reaction::Pin) {
             self.remove_reaction_rows(author, post, Reaction::Pin, stamp);
         }
@@ -218,8 +219,8 @@ impl Txn<'_> {
         self.put_due_now(DueWork::SweepReactions { post });
     }
 
-    /// Removes reactions to a deleted post, from the item `from` on, with at most `rows` rows. Returns the boosts among
-    /// them, each with its user and what lists know about it; and the first item that may be left, if any is.
+    /// Removes reactions to a deleted post from the item `from` on, with at most `rows` rows. Returns the removed
+    /// boosts, each with its user and list entry, and the first item that may be left, if any.
     pub(crate) fn sweep_reactions(
         &mut self,
         post: PostId,
@@ -234,7 +235,7 @@ impl Txn<'_> {
                 Reaction::Boost => self.facts().stored_post(PostId(*stamp)),
                 _ => None,
             };
-            // After damage a row may name any post.
+            // In a damaged store, the row may name any post.
             let is_boost = |found: &Post| {
                 found.author == *user
                     && found.boost.as_ref().is_some_and(|boost| boost.post == post)
@@ -257,7 +258,7 @@ impl Txn<'_> {
         (boosts, last.map(|(item, ..)| item + 1))
     }
 
-    /// Removes up to `limit` reactions of a deleted user, from the stamp `from` on.
+    /// Removes up to `limit` reactions of a deleted user, starting at the stamp `from`.
     pub(crate) fn erase_reactions(
         &mut self,
         user: UserId,

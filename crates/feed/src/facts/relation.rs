@@ -1,9 +1,9 @@
-//! Relations of users to users. Each is one declaration; reads, changes, counts, limits, checks, erasure and lines of an
-//! export follow from it.
+//! Relations between users. Each relation is one declaration, from which follow its reads, changes, counts, limits,
+//! checks, erasure and export lines.
 //!
-//! **Invariant:** a relation has a row for both users.
-//! **Invariant:** counts of users are the numbers of these rows. Totals leave out deleted users, or count all rows:
-//! see [`Total`].
+//! **Invariant:** a relation has a row for each of the two users.
+//! **Invariant:** counts of users equal the number of these rows. Totals leave out deleted users or count all rows: see
+//! [`Total`].
 
 use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 
@@ -17,56 +17,56 @@ use crate::refusal::Refusal;
 use crate::row_counts::LIST_ROWS;
 use crate::text::Note;
 
-/// A relation of a user to another one.
+/// Declaration of a relation from one user to another.
 #[derive(Debug)]
 pub struct Relation {
-    /// (user, other) -> number of the relation.
+    /// Rows (user, other) -> number of the relation.
     pub forward: SetTable,
-    /// (other, user) -> 0. The same table if the relation is mutual.
+    /// Rows (other, user) -> 0. The same table if the relation is mutual.
     pub backward: SetTable,
-    /// The count of the user.
+    /// Count of the user.
     count: CountOf,
-    /// The count of the other.
+    /// Count of the other user.
     back_count: Option<CountOf>,
     total: Total,
-    /// Most that a user may have.
+    /// Most relations of one user.
     pub max: u32,
-    /// The refusal of more.
+    /// Refusal of a relation above the limit.
     pub too_many: Refusal,
-    /// The refusal of a relation of a user to themselves.
+    /// Refusal of a relation of a user to themselves.
     pub to_self: Refusal,
-    /// Whether a row of the user may have a number other than 0.
+    /// Whether rows in `forward` may have a number other than 0.
     pub(crate) has_numbers: bool,
-    /// Whether it can be between users of whom one blocks the other.
+    /// Whether the relation can exist between users when one blocks the other.
     pub is_across_blocks: bool,
-    /// The relation that it becomes: no user has both to another one, and both together are limited.
+    /// Relation that replaces this one when it is accepted. Two users never have both, and the limit covers both
+    /// together.
     pub becomes: Option<&'static Self>,
-    /// Its name in the lines of an export, if all that they say is which users it is between.
+    /// Name of the relation's export lines, if the two users are their whole content.
     pub line: Option<&'static str>,
-    /// Table with more of it, by both users: see [`Relation::key`].
+    /// Table with an additional text for each pair of users: see [`Relation::key`].
     pub text: Option<PointTable>,
-    /// Most rows of other tables that end with it.
+    /// Most rows of other tables that are removed with the relation.
     pub(super) end_rows: usize,
-    /// Removes these rows, and returns their number. The relation exists then.
+    /// Removes the rows of other tables and returns their number. Called while the relation exists.
     end: fn(&mut Txn<'_>, UserId, UserId) -> usize,
 }
 
-/// Chooses a count.
+/// Selects one of the counts of a user.
 pub type CountOf = fn(&mut Counts) -> &mut u32;
 
-/// A total that counts a relation.
+/// Server-wide total of a relation.
 #[derive(Clone, Copy, Debug)]
 pub enum Total {
-    /// There is none.
+    /// No total.
     None,
-    /// Without deleted users.
+    /// Total without relations of deleted users.
     Shown(fn(&mut Totals) -> &mut u64),
-    /// With deleted users whose rows are not removed.
+    /// Total of the rows, including those of deleted users that are not removed yet.
     Rows(fn(&mut Totals) -> &mut u64),
 }
 
-/// A relation of which nothing else is declared: its tables, the count of the user, and the most that a user has, with the
-/// refusal of more.
+/// Declares a relation with defaults: its tables, the count of the user, and the limit of one user with its refusal.
 const fn plain(
     [forward, backward]: [SetTable; 2],
     count: CountOf,
@@ -91,7 +91,7 @@ const fn plain(
     }
 }
 
-/// Blocks.
+/// Blocks of users.
 pub const BLOCKS: Relation = Relation {
     to_self: Refusal::SelfBlock,
     total: Total::Rows(|totals| &mut totals.blocks),
@@ -104,7 +104,7 @@ pub const BLOCKS: Relation = Relation {
     )
 };
 
-/// Mutes. See [`Mute::number`](crate::Mute::number).
+/// Mutes of users. The number of the relation is [`Mute::number`](crate::Mute::number).
 pub const MUTES: Relation = Relation {
     to_self: Refusal::SelfMute,
     total: Total::Rows(|totals| &mut totals.mutes),
@@ -123,7 +123,7 @@ pub const MUTES: Relation = Relation {
     )
 };
 
-/// Follows. The follower may have options of them, and the followed in lists.
+/// Follows. Follow options and the memberships in the follower's lists end with a follow.
 pub const FOLLOWS: Relation = Relation {
     back_count: Some(|counts| &mut counts.followers),
     to_self: Refusal::SelfFollow,
@@ -144,7 +144,7 @@ pub const FOLLOWS: Relation = Relation {
     )
 };
 
-/// Requests to follow. The user may have options of the follow that they ask for.
+/// Follow requests. The options of the requested follow end with the request.
 pub const REQUESTS: Relation = Relation {
     back_count: Some(|counts| &mut counts.requests),
     to_self: Refusal::SelfFollow,
@@ -188,11 +188,12 @@ pub const NOTES: Relation = Relation {
     )
 };
 
-/// All relations, in the order in which they are checked and erased. Blocks are first, since a check ends others with them.
-/// The order is a part of the format: see [`tables`](super::tables).
+/// All relations, in the order of checks and erasure. Blocks come first, because a check ends the other relations of
+/// blocked users. The order is part of the format: see [`tables`](super::tables).
 pub const RELATIONS: [&Relation; 6] = [&BLOCKS, &MUTES, &FOLLOWS, &REQUESTS, &FRIENDS, &NOTES];
 
-/// Removes the options of a follow or of a request. Those of a deleted user are removed at the end, in one row.
+/// Removes the options of a follow or follow request. For a deleted user, the one row of all options is removed at the
+/// end.
 fn forget_options(txn: &mut Txn<'_>, user: UserId, other: UserId) -> usize {
     if txn.facts().is_deleted(user) {
         return 0;
@@ -202,67 +203,67 @@ fn forget_options(txn: &mut Txn<'_>, user: UserId, other: UserId) -> usize {
 }
 
 impl Relation {
-    /// The relation that has this table.
+    /// Finds the relation of a table.
     #[must_use]
     pub fn of_table(table: SetTable) -> Option<&'static Self> {
         RELATIONS.into_iter().find(|of| of.forward == table || of.backward == table)
     }
 
-    /// The relation that becomes this one.
+    /// Finds the relation that becomes this one.
     #[must_use]
     pub fn before(&self) -> Option<&'static Self> {
         let is_this = |next: &Self| next.forward == self.forward;
         RELATIONS.into_iter().find(|of| of.becomes.is_some_and(is_this))
     }
 
-    /// Its tables: two, or one if it is mutual.
+    /// Tables of the relation: two, or one if it is mutual.
     pub fn tables(&self) -> impl Iterator<Item = SetTable> + Clone {
         let backward = (!self.is_mutual()).then_some(self.backward);
         std::iter::once(self.forward).chain(backward)
     }
 
-    /// Whether it is one in both directions.
+    /// Whether the relation is mutual: one table has the rows of both users.
     #[must_use]
     pub fn is_mutual(&self) -> bool {
         self.forward == self.backward
     }
 
-    /// User and other of a row of one of its tables.
+    /// Sorts the two users of a row of `table` into user and other.
     pub(crate) fn users(&self, table: SetTable, owner: UserId, item: UserId) -> (UserId, UserId) {
         if table == self.forward { (owner, item) } else { (item, owner) }
     }
 
-    /// Key of both users in a table of points.
+    /// Key of a pair of users in point tables.
     #[must_use]
     pub fn key(user: UserId, other: UserId) -> u64 {
         u64::from(user.0) << 32 | u64::from(other.0)
     }
 
-    /// The counts that it has of a user: the table whose rows are counted, and the count.
+    /// Counts kept of the relation: the table whose rows are counted, and the count.
     pub fn counts(&self) -> impl Iterator<Item = (SetTable, CountOf)> {
         let back = self.back_count.filter(|_| !self.is_mutual());
         let back = back.map(|count| (self.backward, count));
         std::iter::once((self.forward, self.count)).chain(back)
     }
 
-    /// Whether the users whose ids are the items of a table count it.
+    /// Whether the users named by the items of `table` have a count of the relation.
     #[must_use]
     pub fn is_counted_by_items(&self, table: SetTable) -> bool {
         table == self.backward || self.back_count.is_some()
     }
 
-    /// The count of the user.
+    /// Selects the count of the user.
     pub fn count<'a>(&self, counts: &'a mut Counts) -> &'a mut u32 {
         (self.count)(counts)
     }
 
-    /// The total that counts it.
+    /// Server-wide total of the relation.
     #[must_use]
     pub fn total(&self) -> Total {
         self.total
     }
 
-    /// Writes that it exists with a number, or that it does not. Users count it: see [`Txn::relate`].
+    /// Writes the rows of a relation with this number, or removes them for `None`. Does not count: see [`Txn::relate`].
     pub fn put(
         &self,
         rows: &mut (impl PutRows + ?Sized),
@@ -276,20 +277,20 @@ impl Relation {
     }
 }
 
-/// Writes that `user` mutes `other`, and when the mute ends. The user counts it.
+/// Writes the rows of a mute of `other` by `user`, including its end. Does not count.
 pub fn put_mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
     MUTES.put(rows, user, other, Some(mute.number()));
     index::of_mute(user, other, mute).iter().for_each(|row| row.put(rows));
 }
 
-/// Writes a note of a user about another one, which is not empty. The author counts it.
+/// Writes the rows of a non-empty note of a user about another. Does not count.
 pub fn put_note(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, note: &Note) {
     rows.put_point(PointTable::Note, Relation::key(user, other), Some(encode(note)));
     NOTES.put(rows, user, other, Some(0));
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The number of a relation, if it exists.
+    /// Number of the relation, if it exists.
     #[must_use]
     pub fn related(&self, relation: &Relation, user: UserId, other: UserId) -> Option<u64> {
         self.rows.member(relation.forward, user.0.into(), other.0.into())
@@ -297,13 +298,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Refuses one more relation of a user who has the most.
+    /// Refuses another relation if the user has reached the limit.
     pub(crate) fn refuse_full(&self, relation: &Relation, user: UserId) -> Result<(), Refusal> {
         let is_full = *relation.count(&mut self.facts().stored_counts(user)) >= relation.max;
         if is_full { Err(relation.too_many) } else { Ok(()) }
     }
 
-    /// Stores and counts a relation that does not exist, of users who do.
+    /// Stores and counts a new relation between two existing users.
     pub fn relate(&mut self, relation: &Relation, user: UserId, other: UserId, number: u64) {
         relation.put(self.rows, user, other, Some(number));
         self.count(user, |counts| step((relation.count)(counts), true));
@@ -315,12 +316,12 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes a relation that exists, and counts it no longer. What else ends with it stays.
+    /// Removes and uncounts an existing relation. Rows of other tables stay.
     pub(crate) fn unrelate(&mut self, relation: &Relation, user: UserId, other: UserId) {
         // The counts of a deleted user are not shown, and may be removed already.
         let is_left = [user, other].map(|user| !self.facts().is_deleted(user));
         let [user_is_left, other_is_left] = is_left;
-        // The counts first: a reader of counts subtracts what has a row.
+        // Counts first: a reader of counts subtracts the relations that have rows.
         if user_is_left {
             self.count(user, |counts| step((relation.count)(counts), false));
         }
@@ -337,7 +338,7 @@ impl Txn<'_> {
         relation.put(self.rows, user, other, None);
     }
 
-    /// Ends a relation, with all that ends with it. Returns whether it existed.
+    /// Ends a relation and removes its rows of other tables. Returns whether the relation existed.
     pub(crate) fn end(&mut self, relation: &Relation, user: UserId, other: UserId) -> bool {
         let existed = self.facts().related(relation, user, other).is_some();
         if existed {
@@ -346,7 +347,7 @@ impl Txn<'_> {
         existed
     }
 
-    /// Ends a relation that exists. Returns the number of rows of other tables that end with it.
+    /// Ends an existing relation. Returns the number of removed rows of other tables.
     pub(crate) fn end_counting(
         &mut self,
         relation: &Relation,
