@@ -1,4 +1,4 @@
-//! The tests of the pages: a real browser against the real binary, in `e2e/`.
+//! Tests of the pages: a real browser against the real binary, in `e2e/`.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,9 +9,9 @@ use crate::has;
 /// Names of Chromium on different systems.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-/// The packages of the system that these tests use and that are missing.
+/// Missing system packages that these tests need.
 pub(crate) fn packages() -> Vec<&'static str> {
-    // Only what is missing: another source's nodejs brings an npm that Debian's package conflicts with.
+    // Only missing ones: another source's nodejs includes npm, which conflicts with Debian's package.
     let mut packages = Vec::new();
     if !has("node") || !has("npm") {
         packages.extend(["nodejs", "npm"]);
@@ -22,12 +22,12 @@ pub(crate) fn packages() -> Vec<&'static str> {
     packages
 }
 
-/// Fetches the modules that these tests use into `e2e/`; returns what cannot be had.
+/// Fetches the modules of these tests into `e2e/`; returns what is missing afterwards.
 pub(crate) fn prepare(fetcher: &Fetcher<'_>) -> Option<String> {
     if missing_programs() { missing(fetcher.root) } else { fetcher.modules() }
 }
 
-/// The reason for which these tests cannot run.
+/// Reason why these tests cannot run, if any.
 pub(crate) fn missing(root: &Path) -> Option<String> {
     if missing_programs() {
         return Some("the pages in a browser: install the packages nodejs, npm, chromium".into());
@@ -36,7 +36,7 @@ pub(crate) fn missing(root: &Path) -> Option<String> {
         .then(|| "the pages in a browser: cargo xtask test --install runs npm ci in e2e/".into())
 }
 
-/// The tests, with the binary that the tests of the workspace have built.
+/// Command of the tests, which use the binary built for the workspace's tests.
 pub(crate) fn tests(root: &Path) -> Command {
     let mut node = Command::new("node");
     node.current_dir(root.join("e2e"));

@@ -1,5 +1,5 @@
-//! Finds cyclic dependencies between the files of a crate, which can only be understood together. A folder counts as
-//! one file.
+//! Finds cyclic dependencies between the files of a crate: such files can only be understood together. A folder counts
+//! as one file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::tidy::rust_files;
 
-/// Crates without circles.
+/// Crates without cycles.
 const CRATES: [&str; 17] = [
     "api",
     "backup",
@@ -28,10 +28,10 @@ const CRATES: [&str; 17] = [
     "web",
 ];
 
-/// The files that each file uses, by name.
+/// Names of the files that each file uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Notes a circle of each crate that has one.
+/// Adds a fault for each crate with a cycle.
 pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     for name in CRATES {
         if let Some(circle) = circle(&uses(&root.join("crates").join(name).join("src"))?) {
@@ -59,7 +59,7 @@ fn uses(folder: &Path) -> anyhow::Result<Uses> {
     Ok(uses)
 }
 
-/// The names after `crate::` in the code of a file, but for its tests and its own name.
+/// Names after `crate::` in the code of a file, except its tests and its own name.
 fn used(text: &str, name: &str) -> Vec<String> {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -69,8 +69,7 @@ fn used(text: &str, name: &str) -> Vec<String> {
     names.filter(|used| *used != name).map(str::to_owned).collect()
 }
 
-/// The files that are left when those that use no others are taken away, again and again, and those that
-/// are not used.
+/// Files that remain after removing, repeatedly, files that use no other file or are not used.
 fn circle(uses: &Uses) -> Option<Vec<String>> {
     let mut left: BTreeSet<&String> = uses.keys().collect();
     loop {

@@ -1,7 +1,8 @@
-//! `cargo xtask cluster`: a cluster under load while nodes, NATS servers, links, disks and clocks fail; or its figures.
+//! `cargo xtask cluster`: tests a cluster under load while nodes, NATS servers, links, disks and clocks fail, or
+//! measures one.
 //!
-//! The tests themselves are `faults.rs` and `figures.rs` in `crates/roost/tests/e2e/cluster`; this passes the numbers to
-//! them.
+//! The tests are `faults.rs` and `figures.rs` in `crates/roost/tests/e2e/cluster`; this module passes them the
+//! parameters.
 
 use std::path::{Path, PathBuf};
 
@@ -11,16 +12,16 @@ use crate::fetch::Fetcher;
 use crate::suite::Suite;
 use crate::{cargo, is_ci, no_skip, step, target};
 
-/// The campaign, or the measurement.
+/// Parameters of the campaign or the measurement.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Time that the campaign takes
+    /// Length of the campaign
     #[arg(long, default_value_t = 30.0)]
     minutes: f64,
     /// Seed of the campaign's faults [default: a new one, which is printed]
     #[arg(long)]
     seed: Option<u64>,
-    /// Measure instead
+    /// Measure instead of testing
     #[arg(long, conflicts_with_all = ["minutes", "seed"])]
     figures: bool,
     /// Folder for the results
@@ -28,7 +29,7 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// Seconds in `cargo xtask test`.
+/// Seconds of the campaign in `cargo xtask test`.
 const TEST_SECONDS: &str = "20";
 /// Arguments of the test binary that select the campaign.
 const CAMPAIGN: [&str; 4] = ["--ignored", "--exact", "--nocapture", "cluster::faults::campaign"];
@@ -46,7 +47,7 @@ pub(crate) fn campaign(root: &Path, minutes: f64) -> anyhow::Result<()> {
 /// Runs the campaign or the measurement.
 ///
 /// # Errors
-/// If something acknowledged was lost.
+/// If an acknowledged change was lost.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let mut test = cargo(root, &["test", "-p", "roost", "--test", "e2e"]);
     test.args(options.figures.then_some("--profile=dist"));
@@ -62,10 +63,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     step(test.envs(no_skip()))
 }
 
-/// Runs the campaign for [`TEST_SECONDS`], with the binaries that the other tests use.
+/// Runs the campaign for [`TEST_SECONDS`], with the binaries of the other tests.
 ///
 /// # Errors
-/// If something acknowledged was lost.
+/// If an acknowledged change was lost.
 pub(crate) fn smoke(suite: &Suite) -> anyhow::Result<()> {
     let mut test = suite.command("roost::e2e")?;
     test.args(CAMPAIGN).env("ROOST_CLUSTER_SECONDS", TEST_SECONDS);

@@ -1,7 +1,7 @@
 //! `cargo xtask dist`: builds a release, as a directory, as a tar archive, and as a Debian package.
 //!
-//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Builds of the
-//! same commit have the same bytes: every time in an archive is that of the commit.
+//! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Builds of the same
+//! commit are identical: every time in an archive is that of the commit.
 
 mod debian;
 mod notices;
@@ -16,13 +16,14 @@ use clap::Args;
 
 use crate::{cargo, step, target};
 
-/// The maintainer of a package that nobody answers for: Debian requires an address, and this one can never exist.
+/// Maintainer of a package without one: Debian requires an address, and this one can never exist.
 const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.invalid>";
 
-/// The time that everything in an archive has, for programs that follow this convention, in seconds since 1970.
+/// Environment variable for the time of all files in an archive, in seconds since 1970; a convention of reproducible
+/// builds.
 const TIME: &str = "SOURCE_DATE_EPOCH";
 
-/// The program, and where the packages go.
+/// Program to package, and options of the packages.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Package this program instead of building one
@@ -31,7 +32,7 @@ pub(crate) struct Options {
     /// Directory to write to [default: target/packages]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// The person who answers for the Debian package. Set it if you give the package to others
+    /// Person responsible for the Debian package. Required if you give the package to others
     #[arg(
         long,
         value_name = "NAME <ADDRESS>",
@@ -45,10 +46,10 @@ pub(crate) struct Options {
     fast: bool,
 }
 
-/// The sources of a distribution.
+/// Sources of a distribution.
 struct Distribution<'a> {
     root: &'a Path,
-    /// The release directory.
+    /// Release directory.
     tree: PathBuf,
     version: String,
     /// Seconds since 1970.
@@ -88,7 +89,7 @@ pub(crate) fn run(root: &Path, options: Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The text as Debian's field `Maintainer`: one line, a name and an address.
+/// Checks a value of Debian's field `Maintainer`: one line, a name and an address.
 fn maintainer(text: &str) -> anyhow::Result<String> {
     let parts = text.strip_suffix('>').and_then(|text| text.split_once(" <"));
     let is_field = parts.is_some_and(|(name, address)| {
@@ -103,7 +104,7 @@ fn maintainer(text: &str) -> anyhow::Result<String> {
 }
 
 impl Distribution<'_> {
-    /// Makes the directory anew.
+    /// Creates the release directory, replacing an old one.
     fn fill(&self, binary: &Path) -> anyhow::Result<()> {
         let tree = &self.tree;
         if tree.exists() {
@@ -111,7 +112,7 @@ impl Distribution<'_> {
         }
         fs::create_dir_all(tree)?;
         install(binary, &tree.join("roost"), 0o755)?;
-        // Backtraces keep the names of functions; lines and types are for debuggers.
+        // Backtraces need the names of functions; lines and types are for debuggers.
         tool(Command::new("strip").arg("--strip-debug").arg(tree.join("roost")))?;
         tool(Command::new(tree.join("roost")).arg("generate").arg(tree))?;
         for name in ["LICENSE", "NOTICE", "README.md", "CHANGELOG.md"] {
@@ -124,7 +125,7 @@ impl Distribution<'_> {
         Ok(())
     }
 
-    /// The directory as an archive.
+    /// Packs the release directory into an archive.
     fn archive(&self, out: &Path) -> anyhow::Result<PathBuf> {
         let platform = format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS);
         let archive = out.join(format!("roost-{}-{platform}.tar.gz", self.version));
@@ -139,14 +140,14 @@ impl Distribution<'_> {
     }
 }
 
-/// The version in the manifest of the workspace.
+/// Version in the manifest of the workspace.
 fn version(root: &Path) -> anyhow::Result<String> {
     let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
     let version = manifest.lines().find_map(|line| line.strip_prefix("version = "));
     Ok(version.context("the workspace has no version")?.trim_matches('"').to_owned())
 }
 
-/// The time of the commit, or what the environment says.
+/// Time in [`TIME`], or of the commit.
 fn time(root: &Path) -> anyhow::Result<String> {
     if let Ok(time) = std::env::var(TIME) {
         return Ok(time);
@@ -155,12 +156,12 @@ fn time(root: &Path) -> anyhow::Result<String> {
     Ok(tool(git.current_dir(root).args(["log", "-1", "--format=%ct"]))?.trim().to_owned())
 }
 
-/// Copies a file, and the folders it is in, with this mode.
+/// Copies a file, creating parent folders, with this mode.
 fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {
     write(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?, mode)
 }
 
-/// Writes a file, and the folders it is in, with this mode.
+/// Writes a file, creating parent folders, with this mode.
 fn write(to: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
     let put = || -> std::io::Result<()> {
         fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))?;
@@ -184,7 +185,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The output of a program that must succeed.
+/// Runs a program that must succeed; returns its output.
 fn tool(command: &mut Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;

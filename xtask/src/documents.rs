@@ -1,4 +1,4 @@
-//! Compares documents with the code: the picture of the crates, the path of a request, the names of files, and links.
+//! Compares documents with the code: the picture of the crates, the path of a request, names of files, and links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,25 +8,25 @@ use anyhow::Context as _;
 
 use crate::tidy::rust_files;
 
-/// Notes of former versions, which name what there was.
+/// Notes about former versions, which may name removed files.
 const HISTORY: &str = "CHANGELOG.md";
-/// The text before and after the picture of the crates in ARCHITECTURE.md.
+/// Markers around the picture of the crates in ARCHITECTURE.md.
 const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
-/// The text before and after the path of a request.
+/// Markers around the path of a request.
 const WAY: [&str; 2] = ["<!-- request -->\n\n", "\n<!-- end -->"];
 /// Folder of the records of decisions, and its index.
 const DECISIONS: &str = "docs/decisions";
 const INDEX: &str = "README.md";
-/// Longest document of some, in bytes.
+/// Maximum size of some documents, in bytes.
 const BYTES_MAX: [(&str, usize); 3] =
     [("ARCHITECTURE.md", 20_480), ("CHANGELOG.md", 6_144), ("DESIGN.md", 15_000)];
-/// Longest document of those that are read in one go, in lines.
+/// Maximum length of some documents, in lines.
 const LINES_MAX: [(&str, usize); 2] = [("README.md", 100), ("docs/api.md", 225)];
-/// Beginning of the first and of the last paragraph of each page in `docs/`.
+/// Beginnings of the first and the last paragraph of each page in `docs/`.
 const PAGE: [&str; 2] = ["This page is for ", "This page does not "];
-/// Longest record of a decision, in bytes.
+/// Maximum size of a decision record, in bytes.
 const RECORD_BYTES_MAX: usize = 4_096;
-/// Parts that every record of a decision has.
+/// Required parts of a decision record.
 const RECORD_PARTS: [&str; 4] = ["\nDecided 20", "\n**Question", "\n**Decision", "\n**Look again"];
 
 /// Adds a fault for every difference. `edges` are the crates and what each uses.
@@ -85,10 +85,10 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Constants with their values.
+/// Names of constants with their values.
 type Constants = BTreeSet<(String, String)>;
 
-/// The names of all functions and modules of the crates, and constants with their values as tables show them.
+/// Names of all functions and modules of the crates, and constants with their values as tables show them.
 fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, Constants)> {
     let mut files = Vec::new();
     rust_files(&root.join("crates"), &mut files)?;
@@ -106,7 +106,7 @@ fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, Constants)> {
     Ok((names, constants))
 }
 
-/// The name and the value of a constant that is a number, with commas, or in KiB, MiB or GiB if it is shifted.
+/// Name and value of a numeric constant: with commas, or in KiB, MiB or GiB if it is shifted.
 fn constant(line: &str) -> Option<(String, String)> {
     let (name, rest) = line.split_once("const ")?.1.split_once(": ")?;
     let value = rest.split_once(" = ")?.1.strip_suffix(';')?;
@@ -121,7 +121,7 @@ fn constant(line: &str) -> Option<(String, String)> {
     is_number.then(|| (name.to_owned(), number.replace('_', ",") + unit))
 }
 
-/// Whether a row has this number, not as a part of a longer one.
+/// Whether a row contains this number, and not only as part of a longer one.
 fn has_number(row: &str, number: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || c == ',';
     row.match_indices(number).any(|(at, _)| {
@@ -131,7 +131,7 @@ fn has_number(row: &str, number: &str) -> bool {
     })
 }
 
-/// The constants that rows of tables name, with the row.
+/// Constants named in rows of tables, each with the row.
 fn constants_named(text: &str) -> Vec<(&str, &str)> {
     let rows = text.lines().filter(|row| row.starts_with('|'));
     let named = rows.flat_map(|row| row.split('`').skip(1).step_by(2).map(move |name| (name, row)));
@@ -141,7 +141,7 @@ fn constants_named(text: &str) -> Vec<(&str, &str)> {
     named.filter(|(name, _)| is_constant(name)).collect()
 }
 
-/// What rows of tables say wrong: tests that do not exist, and constants with other values.
+/// Faults of table rows: tests that do not exist, and constants with other values.
 fn wrong_names(text: &str, functions: &BTreeSet<String>, constants: &Constants) -> Vec<String> {
     let mut faults = Vec::new();
     for test in tests_named(text) {
@@ -162,7 +162,7 @@ fn wrong_names(text: &str, functions: &BTreeSet<String>, constants: &Constants) 
     faults
 }
 
-/// The functions in the last column of tables with the heading "test"; an ending "…" stands for the rest of a name.
+/// Functions in the last column of tables with the heading "test"; a final "…" matches any rest of a name.
 fn tests_named(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut is_table = false;
@@ -179,7 +179,7 @@ fn tests_named(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// No document is longer than it may be.
+/// Checks that no document is longer than its limit.
 fn sizes(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     for (name, bytes_max) in BYTES_MAX {
         let bytes = read(&root.join(name))?.len();
@@ -196,7 +196,7 @@ fn sizes(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each page says what it is for and what it is not, and is in the list of pages.
+/// Checks that each page states what it is for and what it is not, and is in the list of pages.
 fn pages(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let list = read(&root.join("docs").join(INDEX))?;
     for page in documents(root)?.iter().filter(|page| page.parent() == Some(&root.join("docs"))) {
@@ -216,7 +216,7 @@ fn pages(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Documents at the root, in `docs/`, and the records of decisions.
+/// Documents at the root, in `docs/`, and the decision records.
 pub(crate) fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in [root.to_owned(), root.join("docs"), root.join(DECISIONS)] {
@@ -231,7 +231,7 @@ pub(crate) fn documents(root: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The targets of the links of a document.
+/// Targets of the links of a document.
 fn links(text: &str) -> Vec<String> {
     let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
     let targets =
@@ -239,7 +239,7 @@ fn links(text: &str) -> Vec<String> {
     targets.filter(|target| !target.contains("://") && !target.starts_with("mailto:")).collect()
 }
 
-/// Why a link of a document leads nowhere.
+/// Reason why a link of a document is broken, if it is.
 fn broken(document: &Path, text: &str, link: &str) -> Option<&'static str> {
     let (file, anchor) = link.split_once('#').map_or((link, None), |(file, at)| (file, Some(at)));
     let path = document.parent()?.join(file);
@@ -252,7 +252,7 @@ fn broken(document: &Path, text: &str, link: &str) -> Option<&'static str> {
     (!known.contains(anchor)).then_some("leads to no heading")
 }
 
-/// The anchors of the headings, as GitHub makes them: a second heading of the same name has a number.
+/// Anchors of the headings as GitHub generates them: a repeated heading gets a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut is_block = false;
@@ -271,11 +271,11 @@ fn anchors(text: &str) -> BTreeSet<String> {
     found
 }
 
-/// The files and folders of raw data that a document names.
+/// Files and folders of raw data that a document names.
 fn runs_named(text: &str) -> BTreeSet<String> {
     let is_end = |c: char| !(c.is_ascii_alphanumeric() || "-_./".contains(c));
     let named = text.match_indices("runs/20").filter_map(|(at, _)| {
-        // In `gone/runs/...` it is another folder.
+        // `gone/runs/...` is another folder.
         let is_begin = !text.get(..at)?.ends_with(|c: char| c.is_alphanumeric() || c == '/');
         let rest = text.get(at..).filter(|_| is_begin)?;
         let name = rest.get(..rest.find(is_end).unwrap_or(rest.len()))?;
@@ -297,7 +297,7 @@ pub(crate) fn files_below(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Re
     Ok(())
 }
 
-/// Checks the shape of each record of a decision, and that the index lists it.
+/// Checks the shape of each decision record, and that the index lists it.
 fn decisions(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let index = read(&root.join(DECISIONS).join(INDEX))?;
     for entry in fs::read_dir(root.join(DECISIONS))? {
@@ -370,7 +370,8 @@ pub(crate) fn between<'t>(text: &'t str, [start, end]: [&str; 2]) -> Option<&'t 
     rest.split_once(end).map(|(inside, _)| inside)
 }
 
-/// A line for each layer, the highest first: a crate uses crates of lower layers only. Then the edges.
+/// Draws the crates: one block per layer, highest first; a crate uses only crates of lower layers. Each line lists a
+/// crate and the crates it uses.
 fn picture(edges: &[(&str, &[&str])]) -> String {
     let uses: BTreeMap<&str, &[&str]> = edges.iter().copied().collect();
     let mut layers: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
@@ -395,7 +396,7 @@ fn layer(name: &str, uses: &BTreeMap<&str, &[&str]>) -> usize {
     used.iter().map(|used| 1 + layer(used, uses)).max().unwrap_or(0)
 }
 
-/// Paths with a folder in them between backticks, `{a,b}` expanded.
+/// Paths with a folder between backticks, with `{a,b}` expanded.
 fn files_named(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let plain = quoted.filter(|name| {

@@ -8,7 +8,7 @@ use crate::{cargo, step, target};
 
 /// Seconds of new seeds in `cargo xtask test`.
 const TEST_SECONDS: &str = "20";
-/// Seeded bugs that `cargo xtask test` looks for: each is found within a second or two.
+/// Seeded bugs that `cargo xtask test` looks for; each is found within a second or two.
 const TEST_BUGS: [&str; 3] = ["no-segment-sync", "apply-twice", "wrong-layer"];
 /// Seconds of new seeds in `cargo xtask nightly`.
 const NIGHTLY_SECONDS: &str = "600";
@@ -24,7 +24,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     simulator.run(arguments)
 }
 
-/// Runs the seeds that failed once, new ones for [`TEST_SECONDS`], and looks for a few seeded bugs.
+/// Runs the seeds that failed once and new ones for [`TEST_SECONDS`], and looks for a few seeded bugs.
 ///
 /// # Errors
 /// See [`run`].
@@ -35,8 +35,8 @@ pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
     TEST_BUGS.iter().try_for_each(|bug| simulator.run(&["--bugs", bug]))
 }
 
-/// Runs the simulator's own tests, the seeds that failed once, new ones for [`NIGHTLY_SECONDS`], and looks for each of the
-/// seeded bugs.
+/// Runs the simulator's own tests, the seeds that failed once and new ones for [`NIGHTLY_SECONDS`], and looks for each
+/// of the seeded bugs.
 ///
 /// # Errors
 /// See [`run`].
@@ -48,16 +48,18 @@ pub(crate) fn nightly(root: &Path) -> anyhow::Result<()> {
     simulator.run(&["--bugs"])
 }
 
-/// The simulator, as it was built.
+/// Built simulator.
 struct Simulator<'a> {
     root: &'a Path,
     program: PathBuf,
 }
 
 impl<'a> Simulator<'a> {
-    /// Builds it with a profile: `dev`, which shares the dependencies of the other tests, or `release`, which is faster.
+    /// Builds the simulator with a profile: `dev`, which shares the dependencies of the other tests, or `release`,
+    /// which is faster.
     fn build(root: &'a Path, profile: &str, with_bugs: bool) -> anyhow::Result<Self> {
-        // With roost, of which nothing is built, cargo unifies the features of dependencies as for the other tests.
+        // Nothing of roost is built, but selecting it makes cargo unify the features of dependencies as for the other
+        // tests.
         let package = ["-p", "dst", "-p", "roost", "--bin", "dst"];
         let mut build = cargo(root, &["build", "--quiet", "--profile", profile]);
         build.args(package);

@@ -1,10 +1,9 @@
-//! Fetches tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client libraries;
-//! a validator of OpenAPI and two generators of clients; clients of Mastodon's API; NATS. All are stored in `fetched` in
-//! the target directory.
+//! Fetches tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client
+//! libraries; a validator of OpenAPI and two generators of clients; clients of Mastodon's API; NATS. All are stored in
+//! `fetched` in the target directory.
 //!
-//! Nothing is fetched silently: without permission the command that would do it is returned, and otherwise printed. The
-//! versions and digests are in `xtask/clients`, and a tool whose lock file has changed is fetched again, into an empty
-//! folder.
+//! Nothing is fetched silently: commands are printed, and only returned if they may not run. Versions and digests are
+//! in `xtask/clients`. A tool whose lock file has changed is fetched again, into an empty folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,21 +13,21 @@ use std::time::{Duration, Instant};
 
 use crate::has;
 
-/// The version of the suite; other versions test commands that roost does not have.
+/// Version of the suite; others test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
-/// The server, the program that runs the commands which error messages advise, and a proxy that cuts links. Go compares
-/// them with its database of checksums.
+/// NATS server, the client that runs the commands advised by error messages, and a proxy that cuts links. Go verifies
+/// them with its checksum database.
 const NATS: [(&str, &str); 3] = [
     ("nats-server", "github.com/nats-io/nats-server/v2@v2.15.2"),
     ("nats", "github.com/nats-io/natscli/nats@v0.5.1"),
     ("toxiproxy-server", "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"),
 ];
-/// Most time of a command: NATS is compiled.
+/// Timeout of a command: NATS is compiled.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
-/// Lines of a failed command's output that are repeated.
+/// Number of last output lines of a failed command to repeat.
 const LINES: usize = 5;
 
-/// Where tools are stored, and whether they may be fetched.
+/// Location of the tools, and whether they may be fetched.
 #[derive(Debug)]
 pub(crate) struct Fetcher<'a> {
     pub(crate) root: &'a Path,
@@ -36,28 +35,28 @@ pub(crate) struct Fetcher<'a> {
     pub(crate) may_install: bool,
 }
 
-/// A tool, and how it is fetched.
+/// Tool and the way to fetch it.
 #[derive(Debug)]
 struct Tool<'a> {
     what: &'a str,
     folder: &'a Path,
-    /// The file that says what was fetched: the text of its lock file.
+    /// Copy of the lock file from when the tool was fetched.
     stamp: &'a Path,
     lock: &'a str,
-    /// Whether the folder has nothing else, so that it is emptied first.
+    /// Whether the folder belongs to the tool alone, and is emptied first.
     is_alone: bool,
     limit: Duration,
 }
 
 impl<'a> Tool<'a> {
-    /// A tool in a folder of its own.
+    /// Describes a tool in its own folder.
     fn alone(what: &'a str, folder: &'a Path, stamp: &'a Path, lock: &'a str) -> Self {
         Self { what, folder, stamp, lock, is_alone: true, limit: LIMIT }
     }
 }
 
 impl Fetcher<'_> {
-    /// Fetches what is missing; returns what cannot be had.
+    /// Fetches missing tools; returns those that are still missing.
     pub(crate) fn all(&self) -> Vec<String> {
         let mut missing: Vec<String> = self.suite().into_iter().collect();
         for (name, what) in [
@@ -79,7 +78,7 @@ impl Fetcher<'_> {
         missing
     }
 
-    /// Builds NATS with Go; returns what cannot be had, and is not in `PATH` either.
+    /// Builds NATS with Go; returns the programs that are missing and not in `PATH` either.
     pub(crate) fn nats(&self) -> Vec<String> {
         let folder = self.fetched("nats");
         let missing = NATS.into_iter().filter_map(|(program, module)| {
@@ -88,7 +87,7 @@ impl Fetcher<'_> {
             let (folder, stamp) = (&*folder, &*stamp);
             let tool =
                 Tool { what: &what, folder, stamp, lock: module, is_alone: false, limit: LIMIT };
-            // Go may write go.sum for a module that is not ours.
+            // Go may write go.sum for another project's module.
             let mut go = Command::new("go");
             go.args(["install", module]).env("GOBIN", folder).env("GOFLAGS", "-mod=mod");
             // Go names a program after the last folder of its package.
@@ -101,7 +100,7 @@ impl Fetcher<'_> {
         missing.collect()
     }
 
-    /// Fetches the modules of the tests in a browser into `e2e/`; returns a message if it cannot.
+    /// Fetches the modules of the browser tests into `e2e/`; returns a message on failure.
     pub(crate) fn modules(&self) -> Option<String> {
         let folder = self.root.join("e2e");
         let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap_or_default();
@@ -112,7 +111,7 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![npm()])
     }
 
-    /// Installs Python packages into a folder of their own.
+    /// Installs Python packages into their own folder.
     fn python(&self, name: &str, what: &str) -> Option<String> {
         let (folder, file) = (self.fetched(name), self.clients(&format!("{name}.txt")));
         let lock = fs::read_to_string(&file).unwrap_or_default();
@@ -124,7 +123,7 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![pip])
     }
 
-    /// Installs packages of Node.js into a folder of their own.
+    /// Installs Node.js packages into their own folder.
     fn node(&self, name: &str, what: &str) -> Option<String> {
         let (folder, files) = (self.fetched(name), self.clients(name));
         let lock = fs::read_to_string(files.join("package-lock.json")).unwrap_or_default();
@@ -135,11 +134,11 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![copy, npm()])
     }
 
-    /// Fetches toot's tests, which are in its source package alone.
+    /// Fetches toot's tests, which only its source package contains.
     fn toot(&self) -> Option<String> {
         let (folder, file) = (self.fetched("toot"), self.clients("toot.txt"));
         let lock = fs::read_to_string(&file).unwrap_or_default();
-        // To read the metadata, pip builds it with packages that no lock file names.
+        // pip builds the package to read its metadata, with packages that no lock file names.
         let what = "toot's own tests (pip also fetches the newest setuptools and setuptools-scm)";
         let stamp = folder.join(".lock");
         let tool = Tool::alone(what, &folder, &stamp, &lock);
@@ -151,7 +150,7 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![pip, tar])
     }
 
-    /// Downloads Redis's source package, with lists of packages of our own: the system's may have no sources.
+    /// Downloads Redis's source package, with separate package lists: the system's may have no sources.
     fn suite(&self) -> Option<String> {
         let folder = self.fetched("redis-suite");
         let apt = folder.join("apt");
@@ -186,7 +185,7 @@ impl Fetcher<'_> {
     }
 
     fn fetched(&self, name: &str) -> PathBuf {
-        // Go wants an absolute path.
+        // Go requires an absolute path.
         let folder = self.target.join("fetched").join(name);
         std::path::absolute(&folder).unwrap_or(folder)
     }
@@ -195,8 +194,8 @@ impl Fetcher<'_> {
         self.root.join("xtask/clients").join(name)
     }
 
-    /// Runs the commands in the folder of a tool, unless what its lock says is there. Returns a message if it is not there
-    /// afterwards.
+    /// Runs the commands in the folder of a tool, unless its lock file is unchanged. Returns a message if the tool is
+    /// missing afterwards.
     fn fetch(&self, tool: &Tool<'_>, commands: Vec<Command>) -> Option<String> {
         if fs::read_to_string(tool.stamp).is_ok_and(|text| text == tool.lock) {
             return None;
@@ -229,14 +228,14 @@ impl Fetcher<'_> {
     }
 }
 
-/// Installs what the lock file names, and runs nothing of the packages.
+/// npm command that installs the packages of the lock file, without running their scripts.
 fn npm() -> Command {
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
     npm
 }
 
-/// Writes the system's lists, for sources instead of packages.
+/// Shell command that writes apt's list of sources with source packages.
 fn sources() -> Command {
     let mut shell = Command::new("sh");
     let script = "mkdir -p apt/lists/partial apt/cache/archives/partial apt/parts && \
@@ -248,13 +247,13 @@ fn sources() -> Command {
     shell
 }
 
-/// A command as it is typed.
+/// Command line as a user would type it.
 fn words(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Where a command fetches from, as its own configuration says.
+/// Registry that a command fetches from, according to its own configuration.
 fn registry(command: &Command) -> Option<String> {
     let (kind, line) = match command.get_program().to_str()? {
         "python3" => ("index of pip", "python3 -m pip config get global.index-url"),
@@ -270,10 +269,10 @@ fn registry(command: &Command) -> Option<String> {
     Some(format!(" (the {kind} is {place})"))
 }
 
-/// Runs a command to its end, or until the time is over.
+/// Runs a command to its end, or until the timeout.
 ///
 /// # Errors
-/// Why it failed, with the end of its output.
+/// The reason, with the end of the output.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! `cargo xtask figures` writes measured figures into the documents: `runs/**/summary.json` is where they come from.
+//! `cargo xtask figures` writes measured figures from `runs/**/summary.json` into the documents.
 //!
 //! A row of a table in docs/figures.md begins with the name of a figure, and a link to that page has such a name as its
-//! title; both get their values from the newest run that measured the figure. All samples of that run count. Every
-//! figure with a target of a run that knows its commit needs a row.
+//! title; both get their values from the newest run that measured the figure, over all samples of that run. Every
+//! figure that has a target and comes from a run with a known commit needs a row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,20 +14,20 @@ use serde_json::Value;
 
 use crate::documents::{between, documents, files_below, read};
 
-/// The page of all figures.
+/// Page of all figures.
 const PAGE: &str = "docs/figures.md";
 /// First line of a table of figures.
 const HEADER: &str =
     "| figure | unit | median (min–max) | runs | target | | earlier medians | measured |";
-/// The text before and after the table of runs, and that table's first line.
+/// Markers around the table of runs, and that table's first line.
 const RUNS: [&str; 2] = ["<!-- runs -->\n\n", "<!-- end -->"];
 const RUNS_HEADER: &str = "| run | date | machine | commit | commits since |";
-/// Rows of runs with more commits since then are marked.
+/// Number of later commits above which rows of a run are marked.
 const COMMITS_MAX: u64 = 200;
-/// The mark of such rows.
+/// Mark of such rows.
 const OLD: &str = " †";
 
-/// A folder with a summary.
+/// Folder with a summary.
 struct Run {
     folder: String,
     date: String,
@@ -49,10 +49,10 @@ enum Target {
     AtMost(f64),
 }
 
-/// Commit of a run, as the page shows it, and the number of commits since then.
+/// Commit of a run as shown on the page, and the number of later commits.
 type Origin = (String, Option<u64>);
 
-/// Rewrites docs/figures.md and what other documents claim.
+/// Rewrites docs/figures.md and the figures claimed in other documents.
 ///
 /// # Errors
 /// If a document names a figure that no run has.
@@ -70,8 +70,8 @@ pub(crate) fn write(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds a fault for every document whose figures are others than those of the runs. Commits are not compared, because
-/// each new commit changes them.
+/// Adds a fault for every document whose figures differ from those of the runs. Commits are not compared, because each
+/// new commit changes them.
 ///
 /// # Errors
 /// If a document or a summary cannot be read.
@@ -100,7 +100,7 @@ pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()>
     Ok(())
 }
 
-/// All runs with figures, newest first.
+/// Loads all runs with figures, newest first.
 fn load(root: &Path) -> anyhow::Result<Vec<Run>> {
     let mut files = Vec::new();
     files_below(&root.join("runs"), &mut files)?;
@@ -114,7 +114,7 @@ fn load(root: &Path) -> anyhow::Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// The run of a summary; those of other programs than `bench` have no figures.
+/// Parses a summary; `None` for other programs than `bench`, which have no figures.
 fn run(root: &Path, file: &Path, summary: &Value) -> Option<Run> {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -137,7 +137,7 @@ fn run(root: &Path, file: &Path, summary: &Value) -> Option<Run> {
     })
 }
 
-/// What git knows about a run. Older summaries lack the commit: then it is before the one that added them.
+/// Commit of a run from git. Older summaries lack the commit: it is the one before the commit that added them.
 fn origin(root: &Path, run: &Run) -> Origin {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
@@ -153,7 +153,7 @@ fn origin(root: &Path, run: &Run) -> Origin {
     (shown, since.and_then(|count| count.parse().ok()))
 }
 
-/// The origins that the page shows.
+/// Origins that the page shows.
 fn shown_origins(page: &str) -> BTreeMap<String, Origin> {
     let rows = between(page, RUNS).unwrap_or_default().lines();
     let origins = rows.filter_map(|row| {
@@ -165,7 +165,7 @@ fn shown_origins(page: &str) -> BTreeMap<String, Origin> {
     origins.collect()
 }
 
-/// A document with the figures of the runs.
+/// Returns a document with the current figures of the runs.
 fn written(
     document: &Path,
     text: &str,
@@ -200,13 +200,13 @@ fn written(
     Ok(format!("{before}{start}{table}\n{end}{after}"))
 }
 
-/// The first cell of a row of a table.
+/// First cell of a row of a table.
 fn first_cell(line: &str) -> Option<&str> {
     let (cell, _) = line.strip_prefix("| ")?.split_once(" |")?;
     Some(cell)
 }
 
-/// The row of a figure; the run that it is from is added to `used`.
+/// Row of a figure; adds its run to `used`.
 fn row(
     name: &str,
     runs: &[Run],
@@ -231,7 +231,7 @@ fn row(
     ))
 }
 
-/// The measurements of a figure, newest first.
+/// Measurements of a figure, newest first.
 fn measurements<'r>(name: &str, runs: &'r [Run]) -> impl Iterator<Item = (&'r Run, &'r Figure)> {
     runs.iter()
         .filter_map(move |run| Some((run, run.figures.iter().find(|figure| figure.name == name)?)))
@@ -241,7 +241,7 @@ fn link(folder: &str) -> String {
     format!("[{}](../{folder})", folder.trim_start_matches("runs/"))
 }
 
-/// A text whose links to the page of figures have the values of the figures in their titles.
+/// Updates the texts of links to the page of figures with the values of the figures in their titles.
 fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
     let mut written = String::new();
     let mut rest = text;
@@ -257,7 +257,7 @@ fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
                 let (_, figure) =
                     measured.ok_or_else(|| format!("no run has the figure {name}"))?;
                 let claim = figure.claim(value.contains('–'));
-                // A value that is right may be divided between lines.
+                // A correct value may be wrapped over two lines.
                 let claim = if one_line(value) == claim { value } else { &claim };
                 written.push_str(&format!("{start}{claim}{end}"));
             }
@@ -268,7 +268,7 @@ fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
     Ok(written + rest)
 }
 
-/// Divides what is before the target of a link: until its text, its text, and from there.
+/// Splits the text before a link's target: before the link text, the link text, and the rest.
 fn link_text(before: &str) -> Option<(&str, &str, &str)> {
     let (start, end) = before.split_at(before.rfind("](")?);
     let (start, value) = start.split_at(start.rfind('[')? + 1);
@@ -293,7 +293,7 @@ impl Figure {
         }
     }
 
-    /// The median, and the range of all samples if there are several.
+    /// Formats the median, and the range of all samples if there are several.
     fn values(&self, factor: f64, has_range: bool) -> String {
         let median = rounded(self.median() / factor);
         match self.sorted().as_slice() {
@@ -304,7 +304,7 @@ impl Figure {
         }
     }
 
-    /// The same with the unit, but for rates and ratios: their sentence says of what they are.
+    /// Formats the value with its unit, except for rates and ratios, whose sentence names what they count.
     fn claim(&self, has_range: bool) -> String {
         let (factor, unit) = scale(self.median(), &self.unit);
         let (space, unit) = if matches!(unit, "" | "per second") { ("", "") } else { (" ", unit) };
@@ -315,7 +315,7 @@ impl Figure {
         }
     }
 
-    /// The target, and whether the median meets it.
+    /// Target, and whether the median meets it.
     fn verdict(&self, factor: f64) -> (String, &'static str) {
         let (sign, target, is_met) = match self.target {
             None => return (String::new(), ""),
@@ -327,7 +327,7 @@ impl Figure {
     }
 }
 
-/// The divisor and the unit in which a value is easy to read.
+/// Divisor and unit that make a value easy to read.
 fn scale(value: f64, unit: &str) -> (f64, &str) {
     let is_large = value.abs() >= 1_000.0;
     match unit {
@@ -342,7 +342,7 @@ fn scale(value: f64, unit: &str) -> (f64, &str) {
     }
 }
 
-/// Two significant digits, or three from 100 on.
+/// Rounds to two significant digits, or three from 100 on.
 fn rounded(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -356,7 +356,7 @@ fn rounded(value: f64) -> String {
     grouped(&((value / step).round() * step).to_string())
 }
 
-/// A number with commas between thousands.
+/// Inserts commas between thousands.
 fn grouped(number: &str) -> String {
     let (whole, fraction) = number.split_at(number.find('.').unwrap_or(number.len()));
     let mut text = String::new();

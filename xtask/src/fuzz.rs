@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: looks for inputs that make a fuzz target fail, with libFuzzer.
+//! `cargo xtask fuzz`: searches for inputs that make a fuzz target fail, with libFuzzer.
 //!
 //! The targets are functions in `fuzz/`; every test run replays the inputs in `fuzz/corpus`.
 
@@ -11,19 +11,19 @@ use clap::Args;
 
 use crate::{step, target};
 
-/// The target, and for how long.
+/// Target and length of a search.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// A folder of fuzz/corpus
+    /// Target: a folder of fuzz/corpus
     target: String,
-    /// Time to look for
+    /// Length of the search
     #[arg(long, default_value_t = 30)]
     minutes: u32,
 }
 
-/// Resident memory at which an input has failed, in MiB.
+/// Resident memory in MiB above which an input fails.
 const MEMORY_MIB: u32 = 4_096;
-/// Seconds after which an input has failed.
+/// Seconds after which an input fails.
 const SECONDS_EACH: u32 = 20;
 /// Longest input, in bytes.
 const INPUT_BYTES: u32 = 8_192;
@@ -40,8 +40,7 @@ pub(crate) fn run(root: &Path, Options { target: name, minutes }: &Options) -> a
     for folder in [&found, &failures] {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    // No sanitizer: the code is safe Rust but for a few lines, and a program without one is five times as
-    // fast.
+    // No sanitizer: all but a few lines are safe Rust, and a program without one is five times as fast.
     let mut fuzz = Command::new("cargo");
     fuzz.current_dir(root.join("fuzz/runner"));
     fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir", ".", "--sanitizer", "none"]);

@@ -20,10 +20,10 @@ const ALLOWED: [&str; 11] = [
     "Zlib",
 ];
 
-/// Checks all packages that the lock file names.
+/// Checks all packages in the lock file.
 ///
 /// # Errors
-/// Lists those without an allowed licence.
+/// Lists those without an allowed license.
 pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     println!("\n==> licences");
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -48,8 +48,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     bail!("not under an allowed licence:\n{}", faults.join("\n"))
 }
 
-/// Whether an SPDX expression allows the use: one side of an `OR`, every side of an `AND`. Brackets
-/// are rare enough to be read as if the `AND`s were outermost.
+/// Whether an SPDX expression allows the use: one operand of an `OR`, every operand of an `AND`. Brackets are rare, and
+/// parsed as if the `AND`s were outermost.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
     expression

@@ -1,6 +1,5 @@
-//! `cargo xtask test` runs all checks of the project; `cargo xtask dst` simulates the node; `cargo xtask bench`
-//! measures; `cargo xtask figures` writes what was measured into the documents; `cargo xtask dist` makes packages. All run
-//! from anywhere inside the repository.
+//! `cargo xtask test` runs all checks of the project, `dst` simulates the node, `bench` measures, `figures` writes
+//! measured values into the documents, and `dist` makes packages. All run from anywhere inside the repository.
 //!
 //! `suite` runs tests; `tidy`, `documents` and `circles` check sources and documents.
 
@@ -34,7 +33,7 @@ use crate::suite::Suite;
 enum Task {
     /// Check format, lints and documents, and run all tests
     Test {
-        /// Install and fetch what tests use before
+        /// First install and fetch the tools of tests
         #[arg(long, conflicts_with = "packages")]
         install: bool,
         /// Run only the tests of these packages
@@ -42,7 +41,7 @@ enum Task {
     },
     /// Run the long checks: documentation, races, statistics, campaigns with faults
     Nightly {
-        /// Install and fetch what tests use before
+        /// First install and fetch the tools of tests
         #[arg(long)]
         install: bool,
     },
@@ -67,17 +66,18 @@ enum Task {
     Cluster(cluster::Options),
     /// Damage random bits of every file of a data directory
     Damage {
-        /// Time to go on for
+        /// Length of the run
         #[arg(long)]
         minutes: f64,
         /// File to write the results to
         #[arg(long)]
         out: Option<PathBuf>,
     },
-    /// Look for inputs that make a target fail, with libFuzzer
+    /// Search for inputs that make a target fail, with libFuzzer
     ///
-    /// It needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz). New inputs go to target/fuzz/corpus/TARGET,
-    /// what fails to target/fuzz/failures: put that into fuzz/corpus/TARGET with the repair.
+    /// It needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz). New inputs go to
+    /// target/fuzz/corpus/TARGET, failing ones to target/fuzz/failures: copy those to fuzz/corpus/TARGET together with
+    /// the repair.
     Fuzz(fuzz::Options),
 }
 
@@ -88,7 +88,7 @@ struct Passed {
     arguments: Vec<String>,
 }
 
-/// Most time to install system packages.
+/// Timeout of installing system packages.
 const APT_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Minutes of a cluster with faults in `cargo xtask nightly`.
 const NIGHTLY_CLUSTER_MINUTES: f64 = 10.0;
@@ -119,17 +119,17 @@ fn root() -> anyhow::Result<PathBuf> {
     Ok(root.to_owned())
 }
 
-/// Whether this runs in CI, where nothing may be skipped, and what is missing is installed.
+/// Whether this runs in CI, which installs missing tools and fails if a test would be skipped.
 fn is_ci() -> bool {
     std::env::var_os("CI").is_some()
 }
 
-/// The variable with which a test whose tools are missing fails instead of being skipped; it is set in CI.
+/// Environment variable that makes a test with missing tools fail instead of being skipped; set in CI.
 fn no_skip() -> Option<(&'static str, &'static str)> {
     is_ci().then_some(("ROOST_NO_SKIP", "1"))
 }
 
-/// Provides the tools of tests. Returns what is not tested without those that are missing.
+/// Provides the tools of tests. Returns the tests that are skipped for lack of tools.
 fn provide(root: &Path, install: bool) -> anyhow::Result<Vec<String>> {
     let mut skipped = prepare(root, install || is_ci());
     for what in &skipped {
@@ -168,8 +168,8 @@ fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs what takes too long for every change: the documentation of all crates, races, an upgrade, statistics, and campaigns with
-/// faults and random requests.
+/// Runs the checks that are too slow for every change: documentation of all crates, races, an upgrade, statistics, and
+/// campaigns with faults and random requests.
 fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     let start = Instant::now();
     let skipped = provide(root, install)?;
@@ -179,7 +179,7 @@ fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     step(cargo(root, &races))?;
     let upgrade = ["test", "-p", "store", "--features", "next-format", "--quiet", "--", "format"];
     step(cargo(root, &upgrade))?;
-    // Statistics with all repetitions.
+    // Statistics tests with all repetitions.
     let envs: Vec<_> = no_skip().into_iter().chain([("ROOST_NIGHTLY", "1")]).collect();
     Suite::build(root, &["stats".into()], &envs)?.run(root)?;
     dst::nightly(root)?;
@@ -191,14 +191,14 @@ fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Formatting, the shape of the sources, licences: seconds.
+/// Checks formatting, sources, documents and licenses, within seconds.
 fn quick(root: &Path) -> anyhow::Result<()> {
     step(cargo(root, &["fmt", "--all", "--check"]))?;
     tidy::check(root)?;
     licences::check(root)
 }
 
-/// Programs that tests use, the Debian packages that have them, and what is tested with them.
+/// Programs of tests, their Debian packages, and what they test.
 const PROGRAMS: [(&str, &str, &str); 20] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
     ("curl", "curl", "the commands in the documents"),
@@ -222,19 +222,19 @@ const PROGRAMS: [(&str, &str, &str); 20] = [
     ("zsh", "zsh", "completions of zsh"),
 ];
 
-/// Programs of which an older version does not do, the oldest that does, and what is tested with it. Go fetches the version
-/// that NATS needs since 1.21; Debian 12 has 1.19, and Node.js 18.
+/// Programs with a minimum version, and what they test. Go fetches the version that NATS needs since 1.21; Debian 12
+/// has Go 1.19 and Node.js 18.
 const OLDEST: [(&str, (u32, u32), &str); 3] = [
     ("go", (1, 21), "the log of several nodes"),
     ("node", (20, 0), "the pages in a browser, and clients in JavaScript"),
     ("python3", (3, 11), "clients in Python"),
 ];
-/// Checks that use files that are not part of the project and may not be in it.
+/// Checks that need files outside of the repository, which may not be part of it.
 const OUTSIDE: [(&str, &str); 1] =
     [("responses against a description of Mastodon's API", "mastodon-openapi.json")];
 
-/// Provides what the tests use beyond the Rust toolchain, only if `may_install`: system packages, and the rest in the target
-/// folder and in `e2e/`. Returns what cannot be had.
+/// Installs the tools of tests beyond the Rust toolchain if `may_install`: system packages, and the rest in the target
+/// folder and in `e2e/`. Returns what is still missing.
 fn prepare(root: &Path, may_install: bool) -> Vec<String> {
     let missing = PROGRAMS.into_iter().filter(|(program, ..)| !has(program));
     let mut packages: Vec<&str> = missing.map(|(_, package, _)| package).collect();
@@ -265,7 +265,7 @@ fn prepare(root: &Path, may_install: bool) -> Vec<String> {
     skipped
 }
 
-/// Tries to install Debian packages; the caller checks the result afterwards.
+/// Tries to install Debian packages; the caller checks the result.
 fn install(packages: &str) {
     let install = format!("apt-get install -y {packages}");
     let mut shell = Command::new("sh");
@@ -275,7 +275,7 @@ fn install(packages: &str) {
     }
 }
 
-/// The checks that are left out without files that are not in the repository.
+/// Checks that are skipped because their files outside of the repository are missing.
 fn outside(root: &Path) -> Vec<String> {
     let shared = std::env::var_os("ROOST_SHARED").map_or(root.join("../shared"), PathBuf::from);
     let missing = OUTSIDE.into_iter().filter(|(_, file)| !shared.join(file).exists());
@@ -284,7 +284,7 @@ fn outside(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The version that a program prints, such as `go version go1.26.8 linux/amd64` or `v20.20.2`.
+/// Version that a program prints, such as `go version go1.26.8 linux/amd64` or `v20.20.2`.
 fn version(program: &str) -> Option<(u32, u32)> {
     let argument = if program == "go" { "version" } else { "--version" };
     let output = Command::new(program).arg(argument).output().ok()?;
@@ -319,7 +319,7 @@ fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(&mut bench)
 }
 
-/// Runs the test of damaged files for a time instead of a number of cases.
+/// Runs the test of damaged files for a length of time instead of a number of cases.
 fn damage(root: &Path, minutes: f64, out: Option<PathBuf>) -> anyhow::Result<()> {
     let mut test =
         cargo(root, &["test", "-p", "node", "--test", "it", "--", "--nocapture", "damage::"]);
@@ -334,13 +334,13 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).args(arguments);
     if std::env::var_os("CI").is_some() {
-        // Nothing is built twice there, and this takes time and a third of the disk.
+        // No incremental builds: CI builds everything once, and they would take time and a third of the disk.
         cargo.env("CARGO_INCREMENTAL", "0");
     }
     cargo
 }
 
-/// Prints a command and runs it to its end.
+/// Prints a command and runs it to its end; fails if the command fails.
 fn step(mut command: impl std::borrow::BorrowMut<Command>) -> anyhow::Result<()> {
     let command = command.borrow_mut();
     let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
 //! `cargo xtask power`: a given number of power losses and kills of the real binary under load.
 //!
-//! The test itself is `crates/roost/tests/e2e/power.rs`; this passes the numbers to it.
+//! The test is `crates/roost/tests/e2e/power.rs`; this module passes it the parameters.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +8,19 @@ use clap::Args;
 
 use crate::{cargo, step};
 
-/// The numbers of losses and kills.
+/// Parameters of the campaign.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Power losses
+    /// Number of power losses
     #[arg(long, default_value_t = 300)]
     losses: u32,
-    /// Kills
+    /// Number of kills
     #[arg(long, default_value_t = 1_000)]
     kills: u32,
     /// Seed of the campaign [default: a new one, which is printed]
     #[arg(long)]
     seed: Option<u64>,
-    /// The disk. The two that ignore syncs lose what was acknowledged, which must be found
+    /// Simulated disk. The two that ignore syncs lose acknowledged changes, which the test must find
     #[arg(long, value_parser = ["honest", "forgets-files", "forgets-directories"])]
     disk: Option<String>,
     /// File for the results
@@ -28,13 +28,13 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// Seconds for a loss or a kill with the comparison after it, on two cores.
+/// Expected seconds per loss or kill with its comparison, on two cores.
 const SECONDS_EACH: f64 = 1.5;
 
 /// Runs the campaign.
 ///
 /// # Errors
-/// If something acknowledged was lost.
+/// If an acknowledged change was lost.
 pub(crate) fn run(root: &Path, options: &Options) -> anyhow::Result<()> {
     let Options { losses, kills, seed, disk, out } = options;
     let test = ["test", "-p", "roost", "--test", "e2e", "--"];

@@ -1,8 +1,8 @@
-//! Runs the tests of the workspace: one build, then parts of all test binaries, several at a time, with a line of
-//! progress, the output of what failed, and the slowest tests at the end.
+//! Runs the tests of the workspace: one build, then parts of all test binaries, several at a time, with lines of
+//! progress, the output of failed tests, and the slowest tests at the end.
 //!
-//! A part is up to [`PART_TESTS`] tests of one binary, in a process of its own that runs them one after another. So a
-//! binary with many slow tests does not run alone at the end, and the time of each test is known.
+//! A part is a process that runs up to [`PART_TESTS`] tests of one binary one after another. So a binary with many slow
+//! tests does not run alone at the end, and the time of each test is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,29 +18,29 @@ use serde_json::Value;
 
 use crate::{cargo, step, target};
 
-/// Most tests of a part. The last parts decide how long one processor is idle at the end.
+/// Maximum number of tests of a part. The last parts decide how long one processor is idle at the end.
 const PART_TESTS: usize = 8;
 /// Expected seconds of a test that was never timed on this machine.
 const UNTIMED_SECONDS: f64 = 0.5;
-/// Time between two lines of progress.
+/// Interval between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(20);
-/// Number of the slowest tests that are listed at the end.
+/// Number of slowest tests to list at the end.
 const SLOWEST: usize = 10;
-/// All crates but the simulator, which needs other features of the crates that it simulates than those that are shipped.
-/// The examples in the documentation are tested with the same crates, so that nothing is built twice.
+/// All crates except the simulator, which needs other features of the simulated crates than the shipped ones. The
+/// examples in the documentation are tested with the same crates, so that nothing is built twice.
 const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "dst"];
 
 /// A test binary.
 #[derive(Debug)]
 struct Binary {
-    /// Package and target, as in `roost::e2e`.
+    /// Package and target, for example `roost::e2e`.
     name: String,
     file: PathBuf,
-    /// The folder of its package, in which it runs.
+    /// Folder of its package, used as working directory.
     folder: PathBuf,
 }
 
-/// Some tests of a binary, and the seconds they are expected to take.
+/// Some tests of a binary, and their expected seconds.
 #[derive(Debug)]
 struct Part {
     binary: Arc<Binary>,
@@ -48,7 +48,7 @@ struct Part {
     seconds: f64,
 }
 
-/// Results of the parts that ended, and what runs now.
+/// Results of the finished parts, and the running parts.
 #[derive(Debug, Default)]
 struct Results {
     passed: usize,
@@ -56,15 +56,15 @@ struct Results {
     ignored: usize,
     /// Seconds of each test, by `package::target::test`.
     seconds: BTreeMap<String, f64>,
-    /// Notes of tests about what they did not test.
+    /// Notes of tests about skipped checks.
     notes: BTreeSet<String>,
     running: Vec<String>,
 }
 
-/// Variables of an environment.
+/// Environment variables.
 type Variables = Vec<(String, String)>;
 
-/// The test binaries of the workspace.
+/// Test binaries of the workspace.
 #[derive(Debug)]
 pub(crate) struct Suite {
     binaries: Vec<Arc<Binary>>,
@@ -72,10 +72,10 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    /// Builds the tests of these packages, or all if none is named. They will run with the variables `envs`.
+    /// Builds the tests of these packages, or all if none is named, to be run with the environment variables `envs`.
     ///
     /// # Errors
-    /// If something does not build.
+    /// If a test does not build.
     pub(crate) fn build(
         root: &Path,
         packages: &[String],
@@ -101,7 +101,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Adds the binary of one message of cargo, if it names one.
+    /// Adds the binary of a message of cargo, if the message names one.
     fn add(&mut self, message: &Value) -> anyhow::Result<()> {
         let text = |path: &str| message.pointer(path).and_then(Value::as_str);
         let (Some(file), Some(manifest)) = (text("/executable"), text("/manifest_path")) else {
@@ -120,10 +120,10 @@ impl Suite {
         Ok(())
     }
 
-    /// A run of the binary with this name, as in `roost::e2e`.
+    /// Command that runs the binary with this name, for example `roost::e2e`.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is no such binary.
     pub(crate) fn command(&self, name: &str) -> anyhow::Result<Command> {
         let binary = self.binaries.iter().find(|binary| binary.name == name);
         Ok(self.command_of(binary.with_context(|| format!("there is no test binary {name}"))?))
@@ -165,7 +165,7 @@ impl Suite {
         step(cargo(root, &["test", "--quiet", "--doc"]).args(WORKSPACE))
     }
 
-    /// All tests in parts, the longest last.
+    /// Divides all tests into parts, longest last.
     fn parts(&self, times: &BTreeMap<String, f64>) -> anyhow::Result<Vec<Part>> {
         let mut parts = Vec::new();
         for binary in &self.binaries {
@@ -181,7 +181,7 @@ impl Suite {
                     (known.copied().unwrap_or(UNTIMED_SECONDS), test.to_owned())
                 })
                 .collect();
-            // Those of one module share what they make, such as a package.
+            // Tests of one module share what they make, for example a package.
             let module = |test: &str| test.split_once("::").map(|(module, _)| module.to_owned());
             tests.sort_by_cached_key(|(_, test)| module(test));
             let of_module = tests.chunk_by(|(_, one), (_, other)| module(one) == module(other));
@@ -204,7 +204,7 @@ impl Suite {
             for _ in 0..workers {
                 scope.spawn(|| {
                     loop {
-                        // The queue is not locked while a part runs.
+                        // Other threads may use the queue while a part runs.
                         let next = lock(&queue).pop();
                         let Some(part) = next else { break };
                         self.run_part(&part, &results);
@@ -228,7 +228,7 @@ impl Suite {
         results.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a part, and adds its results. The output of a part in which something failed is printed.
+    /// Runs a part, and adds its results. Prints its output if a test failed.
     fn run_part(&self, part: &Part, results: &Mutex<Results>) {
         let name = part.binary.name.clone();
         lock(results).running.push(name.clone());
@@ -247,7 +247,7 @@ impl Suite {
         results.failed.extend(failed);
     }
 
-    /// Runs the tests of a part. Returns the names of those that failed.
+    /// Runs the tests of a part; returns the names of the failed ones.
     fn tests_of(
         &self,
         part: &Part,
@@ -259,12 +259,12 @@ impl Suite {
         command.args(["--exact", "--test-threads=1"]).args(&part.tests);
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut child = command.spawn()?;
-        // This process must not keep the pipe open.
+        // Closes this process's end of the pipe.
         drop(command);
         let (mut failed, mut before) = (Vec::new(), Instant::now());
         let (mut reader, mut line) = (BufReader::new(reader), Vec::new());
         let mut lines = Lines::default();
-        // A process that a test left running may keep the pipe open after the summary.
+        // A process left running by a test may keep the pipe open after the summary.
         while !is_summary(&line) {
             line.clear();
             if reader.read_until(b'\n', &mut line)? == 0 {
@@ -303,7 +303,8 @@ impl Results {
         format!("{done} of {total}, {} failed; now {running}", self.failed.len())
     }
 
-    /// Prints the slowest tests, those that failed, and the sums. Ignored tests are measurements, and parts of others.
+    /// Prints the slowest tests, the failed ones, and the totals. Ignored tests are measurements, and parts of other
+    /// tests.
     fn report(&self) -> anyhow::Result<()> {
         let mut slowest: Vec<_> = self.seconds.iter().collect();
         slowest.sort_by(|one, other| other.1.total_cmp(one.1));
@@ -328,15 +329,15 @@ impl Results {
 }
 
 /// Arguments that select the tests of some packages. The package `roost` is always selected, with none of its targets:
-/// cargo chooses the features of dependencies for all selected packages together, so that the packages use the builds of
-/// the whole workspace instead of some with fewer features.
+/// cargo chooses features of dependencies for all selected packages together, so the packages use the builds of the
+/// whole workspace instead of builds with fewer features.
 fn selection(root: &Path, packages: &[String]) -> anyhow::Result<Vec<String>> {
     let mut arguments: Vec<String> =
         packages.iter().flat_map(|package| ["-p".into(), package.clone()]).collect();
     let mut targets = BTreeSet::new();
     for package in packages {
         let folder = root.join("crates").join(package);
-        // The other packages have programs, or features of their own.
+        // The other packages have programs, or their own features.
         if !folder.join("src/lib.rs").is_file() {
             return Ok(arguments);
         }
@@ -354,7 +355,7 @@ fn selection(root: &Path, packages: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(arguments)
 }
 
-/// Runs of the processors at the same time: many tests wait for processes, disks and clients.
+/// Number of parts that run at a time: many tests wait for processes, disks and clients.
 fn at_a_time() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from)
 }
@@ -363,12 +364,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a line is the summary, after which there are no more results.
+/// Whether a line is the summary, which follows all results.
 fn is_summary(line: &[u8]) -> bool {
     line.starts_with(b"test result: ")
 }
 
-/// The note of a line about something that was not tested, or not measured on a busy machine.
+/// Note in a line about a skipped test or a busy machine.
 fn note(line: &str) -> Option<&str> {
     let at = ["SKIPPED: ", "INCONCLUSIVE: "].into_iter().find_map(|word| line.find(word))?;
     line.get(at..).map(str::trim_end)
@@ -377,13 +378,13 @@ fn note(line: &str) -> Option<&str> {
 /// Reads results from the lines of a test binary.
 #[derive(Debug, Default)]
 struct Lines {
-    /// The test that has begun.
+    /// Test that has begun.
     begun: Option<String>,
 }
 
 impl Lines {
-    /// The test and its result, of a line such as `test a::b ... ok`, or of the line with the result if the test has
-    /// printed between the two.
+    /// Test and result of a line such as `test a::b ... ok`, or of a line with only the result if the test printed
+    /// something in between.
     fn result(&mut self, line: &str) -> Option<(String, &'static str)> {
         let line = line.trim_end();
         let begin = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "));

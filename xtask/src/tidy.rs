@@ -1,4 +1,4 @@
-//! Checks the structure of the sources: crate edges, cycles, file lengths, and file headers.
+//! Checks the structure of the sources: crate edges, cycles, file lengths, file headers, and openings of doc comments.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::{circles, documents, figures};
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 1_000;
-/// The crates of ours that each crate may use. ARCHITECTURE.md gives the reasons.
+/// Crates of this repository that each crate may use. ARCHITECTURE.md gives the reasons.
 const EDGES: [(&str, &[&str]); 29] = [
     ("allocator", &[]),
     ("backup", &[]),
@@ -69,7 +69,7 @@ const EDGES: [(&str, &[&str]); 29] = [
         ],
     ),
     ("xtask", &[]),
-    // For tests alone: no crate may depend on them otherwise.
+    // Only for tests: no crate may depend on them otherwise.
     ("testkit", &["commitlog", "kv", "rows"]),
     ("powerloss", &[]),
     (
@@ -137,8 +137,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     bail!("{}", faults.join("\n"))
 }
 
-/// Compares what the manifests say with [`EDGES`]; dependencies of tests are free. Features of dependencies are those of
-/// the workspace.
+/// Compares dependencies in the manifests with [`EDGES`], except those of tests, and checks that features of
+/// dependencies are only in the workspace's manifest.
 fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
     for (name, allowed) in EDGES {
@@ -156,7 +156,7 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
             if section == "[dependencies]" && forbidden {
                 faults.push(format!("{name} must not use {used}"));
             }
-            // Otherwise a crate that is built alone builds its dependencies again with fewer features.
+            // Otherwise a crate that is built alone rebuilds its dependencies with fewer features.
             if !ours.contains(used)
                 && line.contains("workspace = true")
                 && line.contains("features")
@@ -176,7 +176,7 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Numbers of the lines, before the tests of a file, whose printing panics if nobody can read it.
+/// Numbers of the lines before a file's tests that use a printing macro, which panics when the output is closed.
 fn prints(text: &str) -> impl Iterator<Item = usize> {
     let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
     let panics = |line: &str| line.contains("println!(") || line.contains("print!(");

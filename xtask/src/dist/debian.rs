@@ -1,5 +1,5 @@
-//! The Debian package, made from the release directory and `packaging/`. Only `dpkg-deb` is needed, which is part of
-//! every Debian system; nothing is downloaded.
+//! Debian package, made from the release directory and `packaging/`. Needs only `dpkg-deb`, which every Debian system
+//! has, and downloads nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use anyhow::Context as _;
 
 use super::{Distribution, TIME, install, tool, write};
 
-/// The revision of the package for one version of roost.
+/// Debian revision of the package.
 const REVISION: u32 = 1;
 
-/// The files of the package: path in the release directory, installed path, mode.
+/// Files of the package: path in the release directory, installed path, mode.
 const FILES: [(&str, &str, u32); 9] = [
     ("roost", "usr/bin/roost", 0o755),
     ("packaging/systemd/roost.service", "lib/systemd/system/roost.service", 0o644),
@@ -24,10 +24,10 @@ const FILES: [(&str, &str, u32); 9] = [
     ("completions/_roost", "usr/share/zsh/vendor-completions/_roost", 0o644),
     ("completions/roost.fish", "usr/share/fish/vendor_completions.d/roost.fish", 0o644),
 ];
-/// The scripts that run when it is installed and removed.
+/// Scripts that run at installation and removal.
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
-/// Builds it in `out`.
+/// Builds the package in `out`.
 ///
 /// # Errors
 /// If a tool is missing or a file cannot be written.
@@ -52,7 +52,7 @@ pub(super) fn build(distribution: &Distribution<'_>, out: &Path) -> anyhow::Resu
     Ok(package)
 }
 
-/// Man pages, changelogs, notices, and what monitors it.
+/// Adds man pages, changelogs, notices, and files for monitoring.
 fn documents(distribution: &Distribution<'_>, folder: &Path, version: &str) -> anyhow::Result<()> {
     let tree = &distribution.tree;
     let documents = folder.join("usr/share/doc/roost");
@@ -82,7 +82,7 @@ fn documents(distribution: &Distribution<'_>, folder: &Path, version: &str) -> a
     Ok(fs::remove_file(plain)?)
 }
 
-/// The files for dpkg: the description, checksums, files that an administrator may change, scripts.
+/// Writes the files for dpkg: description, checksums, configuration files, scripts.
 fn control(
     distribution: &Distribution<'_>,
     folder: &Path,
@@ -115,7 +115,7 @@ fn control(
     Ok(())
 }
 
-/// The libraries that the program is linked to, at least as new as on this machine, where it was built.
+/// Dependencies on the libraries that the program is linked to, at least as new as on this machine, where it was built.
 fn libraries() -> anyhow::Result<String> {
     let query = ["-W", "-f", "${Package} (>= ${Version})\n", "libc6", "libgcc-s1"];
     let lines = tool(Command::new("dpkg-query").args(query))?;
@@ -127,7 +127,7 @@ fn libraries() -> anyhow::Result<String> {
     Ok(lines.lines().map(upstream).collect::<Vec<_>>().join(", "))
 }
 
-/// The bytes of the file as gzip has them, without its name and time.
+/// Compresses a file with gzip, without its name and time.
 fn gzip(file: &Path) -> anyhow::Result<Vec<u8>> {
     let output = Command::new("gzip").arg("-9nc").arg(file).output().context("cannot run gzip")?;
     anyhow::ensure!(output.status.success(), "gzip cannot read {}", file.display());

@@ -1,4 +1,4 @@
-//! The licenses of the libraries that are compiled into the program: most must be distributed with it.
+//! Licenses of the libraries that are compiled into the program: most must be distributed with it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ pub(super) fn all(root: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// `name vVERSION` of what is linked into the program; tools and tests are not.
+/// Set of `name vVERSION` of the crates linked into the program, without tools and tests.
 fn used(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     let mut tree = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     tree.current_dir(root).args(["tree", "--locked", "-p", "roost", "-e", "normal"]);
@@ -49,7 +49,7 @@ fn used(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(lines.lines().map(name).collect())
 }
 
-/// Adds the texts of the licenses in a folder.
+/// Appends the texts of the licenses in a folder.
 fn texts(folder: &Path, text: &mut String) -> anyhow::Result<()> {
     let mut files: Vec<_> = fs::read_dir(folder)?.collect::<Result<_, _>>()?;
     files.sort_by_key(fs::DirEntry::file_name);
