@@ -1,6 +1,6 @@
-//! The wrapper of every handler that needs a key, inside that of [`crate::guard`]: a request with `Roost-After` waits here
-//! until the node has reached the position. A request without it, and every one to a server that is not one of a cluster,
-//! costs a look at an option or a header.
+//! Wrapper of every handler that needs a key, inside that of [`crate::guard`]: a request with `Roost-After` waits here
+//! until the node has reached the position. Without the header, or outside of a cluster, the wrapper costs a look at a
+//! header or an option.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::positions::{ROOST_AFTER, after};
 use crate::state::AppState;
 
-/// A handler that first waits until the node has the position that the request names.
+/// Handler that first waits until the node has reached the position that the request names.
 #[derive(Clone)]
 pub(crate) struct After(pub(crate) ErasedHandler<Arc<AppState>>);
 

@@ -1,5 +1,5 @@
-//! Whom a request acts for: an application, by its key, or a user, by a token or a session, see [`crate::session`]. In open
-//! mode every client on this machine is an application, except web pages of other origins.
+//! Client of a request: an application with a key, or a user with a token or a session (see [`crate::session`]). In
+//! open mode every client on this machine is an application, except web pages of other origins.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -14,26 +14,26 @@ use crate::error::ApiError;
 /// The requirements of a route for its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: the route returns no data of the feed.
+    /// No key: the route returns no data of the feed.
     Nothing,
-    /// Any application key, token or session: there is no such route.
+    /// Any application key, token or session. Used for paths that are no routes.
     Nowhere,
     /// An application key, a token or a session with this scope.
     Scope(Scope),
 }
 
-/// Scope that a request needs, and the key that has it.
+/// Application key of a request and the scope that the request needs.
 pub(crate) type KeyInUse = (Grant, Scope);
 
-/// Whom a request acts for.
+/// Kind of client of a request.
 pub(crate) enum Identity {
-    /// An application, with the key that the request needs, or whoever needs no key.
+    /// An application with its key, or any client if the request needs no key.
     Application(Option<KeyInUse>),
-    /// A user, or nobody: the request has no valid key.
+    /// A user, or a client without valid credentials.
     Other,
 }
 
-/// Finds out whom a request acts for, or returns the reason for refusing it.
+/// Identifies the client of a request, or returns the reason for refusing it.
 pub(crate) fn identify(
     access: &Access,
     needs: Needs,
@@ -56,17 +56,17 @@ pub(crate) fn identify(
     }
 }
 
-/// The permission of a long request of a key, while it is in progress.
+/// Permission of a long request with a key, valid while the key is.
 pub(crate) fn permission(access: &Access, (grant, scope): KeyInUse) -> Box<dyn Permission> {
     Box::new(KeyPermission { access: access.clone(), grant, scope })
 }
 
-/// The grant of the client with these headers; `None` without a valid key.
+/// Grant of the client with these headers; `None` without a valid key.
 pub(crate) fn grant(access: &Access, headers: &HeaderMap) -> Option<Grant> {
     bearer(headers).map_or_else(|| access.without_key(), |key| access.admit(key))
 }
 
-/// Whether the response to a change may have what is stored: not with a key or token that lacks the scope to read.
+/// Whether the response to a change may contain stored data. False for a key or token without the scope to read.
 pub(crate) fn may_read(grant: Option<Grant>, parts: &Parts) -> bool {
     match current(parts) {
         Some(CurrentSession(session)) => session.allows(Scope::Read),
@@ -74,7 +74,7 @@ pub(crate) fn may_read(grant: Option<Grant>, parts: &Parts) -> bool {
     }
 }
 
-/// The only `Host` of a request.
+/// Returns the `Host` of a request; refuses several.
 pub(crate) fn the_host(
     version: Version,
     headers: &HeaderMap,
@@ -88,8 +88,8 @@ pub(crate) fn the_host(
     }
 }
 
-/// Refuses pages of other origins: those that use another name for this machine (`Host`), and requests that
-/// the browser marks as cross-origin (`Origin`, `Sec-Fetch-Site`).
+/// Refuses pages of other origins: those that reach this machine by another name (`Host`), and requests that the
+/// browser marks as cross-origin (`Origin`, `Sec-Fetch-Site`).
 fn from_this_machine(
     host: Option<&HeaderValue>,
     uri: &Uri,
@@ -117,7 +117,7 @@ fn from_this_machine(
     Ok(())
 }
 
-/// Whether `host`, with or without a port, names the loopback: `localhost`, `127.x.y.z`, `[::1]`.
+/// Whether `host`, with or without a port, is the loopback: `localhost`, `127.x.y.z`, `[::1]`.
 fn is_loopback(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };
     let (name, port) = match host.strip_prefix('[') {

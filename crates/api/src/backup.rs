@@ -1,7 +1,7 @@
 //! `GET /v1/backup`: a backup of the running server, as a stream.
 //!
-//! A separate blocking thread makes it and pauses for as long as it has worked, so that it uses at most half of a
-//! processor. One at a time. **Invariant:** at most three blocks are in memory and not sent yet.
+//! A separate blocking thread makes the backup. It pauses for as long as it has worked, so that it uses at most half of
+//! a processor. One backup runs at a time. **Invariant:** at most three unsent blocks are in memory.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -25,13 +25,13 @@ use crate::route::{Route, reference};
 use crate::state::AppState;
 use edge::Scope;
 
-/// Bytes that are sent at a time.
+/// Size of a chunk of the stream, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Number of chunks that wait to be sent.
+/// Maximum number of unsent chunks.
 const CHUNKS_MAX: usize = 2;
-/// Memory of a backup: two blocks, chunks, and blocks of the store's files.
+/// Memory of a backup, in bytes: two blocks, chunks, and blocks of the store's files.
 const BACKUP_BYTES: usize = 8 << 20;
-/// Longest rest between two chunks.
+/// Longest pause between two chunks.
 const REST_MAX: Duration = Duration::from_millis(200);
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -40,10 +40,10 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("make_backup", "Make a backup")
             .scope(Scope::Admin)
             .text(
-                "The backup has every change that was acknowledged before the request: all \
-                 data, and the hashes of application keys. Check it when it has arrived: a \
-                 stream that breaks off is an incomplete backup. `roost backup` does so, and \
-                 `roost verify` and `roost restore` read it. Needs the scope `admin`.",
+                "The backup contains every change that was acknowledged before the request: all \
+                 data, and the hashes of application keys. An interrupted stream is an \
+                 incomplete backup, so check it: `roost backup` does so, and `roost verify` and \
+                 `roost restore` read it. Needs the scope `admin`.",
             )
             .answers_with("The backup", "application/octet-stream", reference::<Binary>)
             .errors(&["backup_running"]),
@@ -100,8 +100,7 @@ fn open(
     Ok((node.backup(env!("CARGO_PKG_VERSION"))?, keys))
 }
 
-/// Writes the backup to the end, or until the client has left. An error ends the stream in a way that the client
-/// notices.
+/// Writes the whole backup, unless the client disconnects. An error ends the stream in a way that the client notices.
 fn send(node: &Node, backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
     let start = Instant::now();
     let failed = chunks.sender.clone();
@@ -117,14 +116,14 @@ fn send(node: &Node, backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
     }
 }
 
-/// Sends what is written to it, in chunks.
+/// Writer that sends its input in chunks.
 struct Chunks {
     sender: Sender<io::Result<Bytes>>,
     closing: watch::Receiver<bool>,
     chunk: Vec<u8>,
-    /// When the work for the current chunk began.
+    /// Time at which the work for the current chunk began.
     since: Instant,
-    /// Returned when the backup ends.
+    /// Permit of the only backup, returned when it ends.
     #[expect(dead_code, reason = "held, not read")]
     permit: OwnedSemaphorePermit,
 }

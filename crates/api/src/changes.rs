@@ -1,4 +1,4 @@
-//! Submitting commands: one method for each command that returns a value.
+//! Submission of commands: one method for each command that returns a value.
 
 use std::iter::repeat;
 
@@ -15,13 +15,13 @@ use crate::idempotency::{Key, users_of};
 use crate::page::json;
 use crate::state::AppState;
 
-/// Set on responses that repeat the result of an earlier request with the same key.
+/// Header of responses that repeat the result of an earlier request with the same key.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
-/// The result of a command.
+/// Result of a command.
 pub(crate) struct Changed<T> {
     pub(crate) value: T,
-    /// Whether the result is that of an earlier request with the same idempotency key.
+    /// Whether an earlier request with the same idempotency key had this result.
     pub(crate) replayed: bool,
 }
 
@@ -35,7 +35,7 @@ impl<T> Changed<T> {
     }
 }
 
-/// The response to a change for a client that may not read: the id of what was created or changed.
+/// Response with only the id of what was created or changed, for a client that may not read.
 pub(crate) fn only_id(id: u64) -> Response {
     json(format!("{{\"id\":\"{id}\"}}"))
 }
@@ -104,7 +104,7 @@ impl AppState {
         self.submit(adding(sample), key, added).await
     }
 
-    /// Submits a command that returns no value, and responds with 204.
+    /// Submits a command without a result, and responds with 204.
     pub(crate) async fn carry_out(
         &self,
         command: Command,
@@ -114,8 +114,8 @@ impl AppState {
         Ok(done.mark(StatusCode::NO_CONTENT.into_response()))
     }
 
-    /// Checks that a user wrote what they are to change. If it does not exist, the rules refuse the change, or it is one that
-    /// was made before.
+    /// Refuses a change by a user who is not the author. If the item does not exist, the change goes on: the rules
+    /// refuse it, or it repeats an earlier change.
     pub(crate) async fn check_author(
         &self,
         user: UserRef,
@@ -147,7 +147,7 @@ impl AppState {
         Ok(Changed { value, replayed: reply.replayed })
     }
 
-    /// Replaces handles by ids without reading from disk; false if an id is not in memory.
+    /// Replaces handles by ids without reading from disk. Returns false if an id is not in memory.
     pub(crate) fn try_resolve_users(&self, command: &mut Command) -> bool {
         users_of(command).into_iter().all(|user| {
             let UserRef::Handle(_) = user else { return true };
@@ -156,11 +156,11 @@ impl AppState {
         })
     }
 
-    /// Replaces handles by ids, also those of deleted users: a retry of their deletion returns the first
-    /// result, and any other command is refused when it is applied.
+    /// Replaces handles by ids, including those of deleted users: a retry of their deletion returns the first result,
+    /// and the rules refuse any other command.
     ///
     /// # Errors
-    /// If there never was such a user, or too many reads are queued.
+    /// If a user never existed, or too many reads are queued.
     pub(crate) async fn resolve_users(&self, command: &mut Command) -> Result<(), ApiError> {
         if self.try_resolve_users(command) {
             return Ok(());

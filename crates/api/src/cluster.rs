@@ -1,4 +1,4 @@
-//! `GET /v1/cluster`, which only a node of a cluster has.
+//! `GET /v1/cluster`, only for nodes of a cluster.
 
 use std::sync::Arc;
 
@@ -15,41 +15,41 @@ use crate::state::AppState;
 pub(crate) fn routes() -> Vec<Route> {
     vec![
         Route::get("/v1/cluster", cluster)
-            .named("get_cluster", "Get the state of a node of a cluster")
+            .named("get_cluster", "Show the state of a cluster node")
             .shows::<ClusterView>("The node")
             .errors(&["no_cluster"]),
     ]
 }
 
-/// A node of a cluster
+/// State of a cluster node
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ClusterView {
-    /// The cluster: 32 hexadecimal digits
+    /// Id of the cluster: 32 hexadecimal digits
     #[schema(example = "5cf9d4a1cbd1b6d8f2b5f0e7d4c3a291")]
     cluster: String,
-    /// This node: 32 hexadecimal digits
+    /// Id of this node: 32 hexadecimal digits
     #[schema(example = "0a1b2c3d4e5f60718293a4b5c6d7e8f9")]
     node: String,
-    /// Position in the log of the cluster up to which this node has made all changes
+    /// Position in the cluster's log up to which this node has applied all changes
     position: u64,
     /// Time of the last change in milliseconds since 1970
     position_ms: u64,
-    /// Digest of the changes so far, 16 hexadecimal digits: nodes at the same position have the same
+    /// Digest of all applied changes, 16 hexadecimal digits; equal for nodes at the same position
     #[schema(example = "00f1e2d3c4b5a697")]
     digest: String,
-    /// Position up to which this node does not need the log any more, even after a crash
+    /// Position up to which this node no longer needs the log, even after a crash
     checkpoint: u64,
-    /// Number of groups of the log that this node knows of and has not applied
+    /// Number of groups in the log that this node knows and has not applied
     lag_groups: u64,
-    /// For how many milliseconds this node has lacked a change, at most, or has not reached the log
+    /// Milliseconds by which this node is behind the cluster, or for which it has not reached the log
     lag_ms: u64,
-    /// Whether the log of the cluster confirms changes in time
+    /// Whether the cluster's log confirms changes in time
     accepts_changes: bool,
-    /// Version of the commands that all live nodes know: changes that need a later one get 503 (`upgrading`)
+    /// Version of the commands that all live nodes know. Changes that need a later version get 503 (`upgrading`)
     commands: u32,
-    /// Number of files of pictures that this node lacks and is about to fetch, as far as it knows
+    /// Number of known files of pictures that this node still has to fetch
     missing_files: u64,
-    /// Whether it may lack more of them: since its start it has not looked at all pictures yet
+    /// Whether more files may be missing, because this node has not checked all pictures since its start
     fetches_files: bool,
 }
 

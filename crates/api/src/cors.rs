@@ -1,8 +1,8 @@
-//! Pages of other origins, which the operator names: browsers let them send requests and read responses, with a token.
+//! Pages of other origins that the operator names: browsers let them send requests with a token and read the responses.
 //!
-//! **Invariant:** no response permits credentials, so no page of another origin uses a cookie of this server, and no
-//! request of such a page is one of an application.
-//! **Invariant:** what a browser asks first (a preflight) is answered before anything is looked up or counted.
+//! **Invariant:** no response permits credentials. So no page of another origin uses a cookie of this server, and its
+//! requests never count as those of an application. **Invariant:** a preflight request is answered before anything is
+//! looked up or counted.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -20,28 +20,28 @@ use axum::response::{IntoResponse as _, Response};
 use edge::only;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE");
-/// Headers of requests that pages may set.
+/// Request headers that pages may set.
 const ALLOWED: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID",
 );
-/// Headers of responses that pages may read.
+/// Response headers that pages may read.
 const EXPOSED: HeaderValue = HeaderValue::from_static(
     "ETag, Idempotent-Replayed, Link, Location, Retry-After, X-Request-Id",
 );
-/// Seconds for which a browser need not ask again: the most that browsers accept is two hours or a day.
+/// Seconds for which browsers cache a preflight; their own maximum is two hours or a day.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
-/// Most origins: each request of a page is compared with all of them.
+/// Maximum number of origins. Each request of a page is compared with all of them.
 const ORIGINS_MAX: usize = 64;
 
-/// Origins whose pages may call; by default none.
+/// Origins whose pages may send requests (default: none).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins(Arc<[HeaderValue]>);
 
-/// A text that is no list of origins.
+/// Invalid list of origins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it is none, or up to 64 origins with commas between: https://app.example,http://localhost:5173"
+    "give up to 64 origins with commas between them: https://app.example,http://localhost:5173"
 )]
 pub struct BadOrigins;
 
@@ -55,12 +55,12 @@ impl FromStr for Origins {
             return Err(BadOrigins);
         }
         let origins = texts.into_iter().map(|text| {
-            // As browsers send it.
+            // Browsers send hosts in lower case.
             let text = text.to_ascii_lowercase();
             let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
             let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]".contains(&byte);
             let is_host = host.is_some_and(|host| !host.is_empty() && host.bytes().all(is_plain));
-            // Browsers leave the default port out.
+            // Browsers omit the default port.
             let has_default = match text.starts_with("https:") {
                 true => text.ends_with(":443"),
                 false => text.ends_with(":80"),
@@ -73,18 +73,18 @@ impl FromStr for Origins {
 }
 
 impl Origins {
-    /// Whether pages of no other origin may call.
+    /// Whether no other origin is allowed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Marks a request of a page of such an origin.
+/// Mark of a request from a page of an allowed origin.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OfOtherPage;
 
-/// Routes that pages of these origins may call.
+/// Allows pages of these origins to use the routes.
 pub(crate) fn allow(router: Router, Origins(origins): Origins) -> Router {
     if origins.is_empty() {
         return router;
@@ -112,7 +112,7 @@ pub(crate) fn allow(router: Router, Origins(origins): Origins) -> Router {
     }))
 }
 
-/// The origin of a request, if its pages may send requests.
+/// Origin of a request, if it is allowed.
 fn allowed(origins: &[HeaderValue], headers: &HeaderMap) -> Option<HeaderValue> {
     let origin = only(headers, &ORIGIN).ok()??;
     origins.iter().find(|allowed| *allowed == origin).cloned()

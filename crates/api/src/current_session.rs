@@ -1,4 +1,4 @@
-//! The session of a request, for handlers that take time: it may end meanwhile.
+//! Session of a request, for handlers that take so long that the session may end.
 
 use std::sync::Arc;
 
@@ -7,16 +7,16 @@ use edge::Session;
 
 use crate::error::ApiError;
 
-/// The session, as an extension of the request.
+/// Session, as an extension of the request.
 #[derive(Clone)]
 pub(crate) struct CurrentSession(pub(crate) Arc<dyn Session>);
 
-/// The session of a request of a user; none with a key.
+/// Session of a user's request; `None` for a request with a key.
 pub(crate) fn current(parts: &Parts) -> Option<&CurrentSession> {
     parts.extensions.get::<CurrentSession>()
 }
 
-/// Checks that the session of a request has not ended while its body arrived.
+/// Refuses a request whose session has ended while the body arrived.
 pub(crate) async fn confirm(parts: &Parts) -> Result<(), ApiError> {
     match current(parts) {
         Some(CurrentSession(session)) => Ok(session.confirm().await?),

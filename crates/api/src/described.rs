@@ -1,5 +1,4 @@
-//! Descriptions of what extractors read of a request, for those that several modules share. Those of one module are
-//! described beside it.
+//! Descriptions of extractors that several modules share. Extractors of one module are described there.
 
 use feed::accounts::GrantId;
 use feed::{NotificationId, PostId, StoryId, limits};
@@ -27,27 +26,28 @@ fn user(inputs: &mut Inputs) {
 }
 
 fn id(inputs: &mut Inputs) {
-    inputs.path("id", "A decimal number of at most 63 bits.", "381482917519855616");
+    inputs.path("id", "Decimal number of at most 63 bits.", "381482917519855616");
 }
 
-/// Adds the parameter that names on whose behalf a route reads.
+/// Adds the parameter that names the viewer.
 pub(crate) fn viewer(inputs: &mut Inputs) {
-    let text = "An id or `@handle`: what is hidden from this user is left out, or is 404. Without it nothing is hidden.";
+    let text = "Id or `@handle` of the viewer. Data hidden from the viewer is omitted, or answered \
+        with 404. Default: the application sees everything.";
     inputs.query("viewer", text);
     inputs.errors(&["user_not_found", "bad_handle"]);
 }
 
-/// Adds the maximum number of items of a page.
+/// Adds the maximum number of items per page.
 pub(crate) fn limit(inputs: &mut Inputs) {
     let (text, default) = ("Maximum number of items on the page.", limits::PAGE_DEFAULT as u64);
     inputs.number_or("limit", text, 1..=limits::PAGE_MAX as u64, Some(default));
     inputs.error(ApiError::bad_limit(limits::PAGE_MAX));
 }
 
-/// Adds the page of a list that is read in one direction.
+/// Adds the parameters of a list with only forward links.
 pub(crate) fn page_after(inputs: &mut Inputs) {
     limit(inputs);
-    inputs.query("after", "From the `next` of the previous page.");
+    inputs.query("after", "Cursor from `next` of the previous page.");
     inputs.errors(&["bad_cursor"]);
 }
 
@@ -107,14 +107,14 @@ reads! {
         inputs.errors(&["sample_not_found"]);
     };
     OneTag => |inputs| {
-        inputs.path("tag", "A hashtag without its `#`, in any case.", "garden");
+        inputs.path("tag", "Hashtag without its `#`, case-insensitive.", "garden");
         inputs.errors(&["bad_tag"]);
     };
     For => viewer;
     Asked => |inputs| {
         limit(inputs);
-        inputs.query("before", "Items with ids less than this one. Not together with `after`.");
-        inputs.query("after", "Items with ids greater than this one.");
+        inputs.query("before", "Only items with smaller ids. Not together with `after`.");
+        inputs.query("after", "Only items with greater ids.");
         inputs.errors(&["bad_cursor"]);
     };
     AskedFor => |inputs| {

@@ -1,4 +1,4 @@
-//! The description of the API, generated from the code: OpenAPI 3.1 and Swagger UI.
+//! API description, generated from the code: OpenAPI 3.1 and Swagger UI.
 
 pub(crate) mod openapi;
 
@@ -22,9 +22,9 @@ use crate::route::{Route, inline};
 use crate::state::AppState;
 
 const OPENAPI: &str = "/v1/openapi.json";
-/// What the page of Swagger UI lacks: on a phone it would be as wide as on a desk.
+/// Tag that Swagger UI's page lacks: without it, a phone shows the page at desktop width.
 const VIEWPORT: &str = r#"<meta name="viewport" content="width=device-width, initial-scale=1">"#;
-/// Colors after those of Swagger UI, many of which are too pale to be read.
+/// Colors with more contrast than those of Swagger UI.
 const CONTRAST: &str = include_str!("docs/contrast.css");
 
 pub(crate) fn routes(document: fn() -> OpenApi) -> Vec<Route> {
@@ -63,8 +63,8 @@ async fn description(
     Ok(JSON.get_or_try_init(make).await?.answer(&headers).map(Body::from))
 }
 
-/// A file of Swagger UI, which is embedded in this program. Each is prepared at its first request; unknown
-/// names are not cached.
+/// Responds with an embedded file of Swagger UI. Each file is prepared at its first request; unknown names are not
+/// cached.
 async fn page(
     state: Arc<AppState>,
     name: String,

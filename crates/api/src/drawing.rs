@@ -1,4 +1,4 @@
-//! Converts PNG and JPEG files into drawings: the 1,024 bits that the recognizer compares.
+//! Conversion of PNG and JPEG files into drawings: the 1,024 bits that the recognizer compares.
 //!
 //! **Invariant:** the memory of an image is computed from its first bytes, before decoding, and metadata is
 //! removed before the file is passed to a decoder.
@@ -9,52 +9,52 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use knn::{Bits, DrawingError, Grey};
 
-/// Longest side of an image, in pixels. The largest takes 209 MiB while it is read: four channels of two
-/// bytes, and the amounts below.
+/// Longest side of an image, in pixels. The largest image takes 209 MiB while it is read: four channels of two bytes,
+/// plus the amounts below.
 pub const IMAGE_SIDE_MAX: u32 = 4_096;
 /// Bytes per pixel after decoding: two copies with gray and alpha, and one with gray alone.
 const PIXEL_BYTES: u64 = 5;
-/// Bytes per pixel of a JPEG image while it is decoded: the coefficients of four components, of two
-/// bytes each, which are all kept until the last scan.
+/// Bytes per pixel of a JPEG image while it is decoded: coefficients of four components, two bytes each, all kept until
+/// the last scan.
 const COEFFICIENT_BYTES: u64 = 8;
-/// JPEG images are decoded in blocks of at most this many pixels in width and height.
+/// Maximum width and height of the blocks in which JPEG images are decoded, in pixels.
 const BLOCK_SIDE: u64 = 32;
-/// Bytes that a decoder needs in addition to its image: tables and rows of the longest side.
+/// Memory of a decoder in addition to its image, in bytes: tables and rows of the longest side.
 const DECODER_BYTES: u64 = 1 << 20;
-/// Maximum number of copies of a file while it is read: one without its metadata, and a buffer of the decoder
-/// that doubles as it grows.
+/// Maximum number of copies of a file while it is read: one without metadata, and the decoder's buffer, which doubles
+/// as it grows.
 const FILE_COPIES: usize = 3;
 
-/// Why a file cannot be used as a drawing.
+/// Reason why a file cannot be used as a drawing.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageError {
-    /// It is in another format.
+    /// The file has another format.
     #[error("this is neither a PNG nor a JPEG image")]
     Format,
-    /// It has too many pixels.
+    /// The image is too large.
     #[error("an image is at most {IMAGE_SIDE_MAX} pixels wide and high, not {width} x {height}")]
     Size {
-        /// Pixels in a row.
+        /// Width in pixels.
         width: u32,
-        /// Rows.
+        /// Height in pixels.
         height: u32,
     },
-    /// It is truncated or damaged.
+    /// The file is truncated or damaged.
     #[error("the image cannot be decoded: {0}")]
     Damaged(String),
-    /// It is blank.
+    /// The image is blank.
     #[error(transparent)]
     Drawing(#[from] DrawingError),
 }
 
-/// An image whose size is known and within the limits, not yet decoded.
+/// Image whose size was read and is within the limits, not yet decoded.
 pub struct Image<D> {
     decoder: D,
     orientation: Orientation,
     jpeg: bool,
 }
 
-/// Bytes of memory that [`open`] takes, and that the image keeps.
+/// Memory that [`open`] needs and the image keeps, in bytes.
 #[must_use]
 pub fn opening_bytes(file: &[u8]) -> usize {
     FILE_COPIES * file.len()
@@ -63,7 +63,7 @@ pub fn opening_bytes(file: &[u8]) -> usize {
 /// Reads the header of an image.
 ///
 /// # Errors
-/// It is not a PNG or JPEG image, or too large.
+/// If the file is not a PNG or JPEG image, or the image is too large.
 pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
     if let Some((width, height)) = media::png_size(file) {
         check_size(width, height)?;
@@ -77,7 +77,7 @@ pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
         Some(ImageFormat::Png) => false,
         _ => return Err(ImageError::Format),
     };
-    // Checked here, where the error can include the width and height.
+    // Checked here, where the error can name width and height.
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(DECODER_BYTES);
     reader.limits(limits);
@@ -96,7 +96,7 @@ fn check_size(width: u32, height: u32) -> Result<(), ImageError> {
 }
 
 impl<D: ImageDecoder> Image<D> {
-    /// Bytes of memory that [`Image::normalize`] takes.
+    /// Memory that [`Image::normalize`] needs, in bytes.
     pub fn bytes(&self) -> u64 {
         let (width, height) = self.decoder.dimensions();
         let (width, height) = (u64::from(width), u64::from(height));
@@ -110,7 +110,7 @@ impl<D: ImageDecoder> Image<D> {
     /// Decodes the image and normalizes it to 32 x 32 bits. Takes up to one second for the largest.
     ///
     /// # Errors
-    /// It is damaged or blank.
+    /// If the image is damaged or blank.
     pub fn normalize(self) -> Result<Bits, ImageError> {
         let image = DynamicImage::from_decoder(self.decoder).map_err(|error| damaged(&error))?;
         let mut image = DynamicImage::ImageLumaA8(image.into_luma_alpha8());
@@ -123,7 +123,7 @@ impl<D: ImageDecoder> Image<D> {
     }
 }
 
-/// The drawing on a background of this gray level, which is visible where the image is transparent.
+/// Extracts the drawing on a background of this gray level, which shows where the image is transparent.
 fn on_paper(image: &DynamicImage, paper: u8) -> Result<Bits, DrawingError> {
     let (width, height) = (image.width() as usize, image.height() as usize);
     let (pixels, _) = image.as_bytes().as_chunks::<2>();

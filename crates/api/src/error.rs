@@ -1,9 +1,9 @@
-//! Errors of the API: the only place where a refusal becomes a status and JSON.
+//! Errors of the API. Only this module and its folder turn a refusal into a status and JSON.
 //!
-//! 400 means that the request cannot be parsed: syntax, types, unknown or missing fields and parameters. 422
-//! means that it can be parsed, but a rule refuses it: lengths, ranges, formats of values.
+//! 400 means that the request cannot be parsed: syntax, types, unknown or missing fields and parameters. 422 means that
+//! a rule refuses a parsed request: lengths, ranges, formats of values.
 //!
-//! An error is passed to the guard as an extension of the response. The guard knows the request's id and calls
+//! An error travels to the guard as an extension of the response. The guard knows the id of the request and calls
 //! [`ApiError::finish`] to write the body.
 //!
 //! **Invariant:** internal detail is logged and never sent.
@@ -29,13 +29,13 @@ use serde::Serialize;
 
 pub(crate) use table::ErrorKind;
 
-/// Maximum length of a message, in bytes: some quote input.
+/// Maximum length of a message, in bytes. Some messages quote input.
 const MESSAGE_BYTES_MAX: usize = 300;
 
-/// Maximum length of a field name, in bytes: unknown names come from the input.
+/// Maximum length of a field name, in bytes. Unknown names come from the input.
 const FIELD_BYTES_MAX: usize = 64;
 
-/// When a client may try again that has too many streams open.
+/// Retry time for a client with too many open streams.
 const STREAMS_RETRY: Duration = Duration::from_secs(5);
 
 /// An error response.
@@ -48,11 +48,11 @@ pub(crate) struct ApiError {
     pub(crate) field: Option<Cow<'static, str>>,
     /// Detail for the log only.
     detail: Option<Arc<str>>,
-    /// Time after which the client may try again, if it was too fast.
+    /// Time after which the client may try again, if any.
     retry_after: Option<Duration>,
 }
 
-/// The body of every error.
+/// Body of every error response.
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct ErrorBody<'a> {
     /// Stable error code.
@@ -61,16 +61,16 @@ pub(crate) struct ErrorBody<'a> {
     /// The error as a sentence.
     #[schema(example = "there is no such user")]
     message: &'a str,
-    /// The invalid field, parameter or header; null if none is.
+    /// Invalid field, parameter or header; null if there is none.
     #[schema(example = "user")]
     field: Option<&'a str>,
-    /// As in the header `X-Request-Id` and in the server's log.
+    /// Id of the request, also in the header `X-Request-Id` and in the server's log.
     #[schema(example = "5f0c9a1e22b7d301")]
     #[serde(skip_serializing_if = "str::is_empty")]
     request_id: &'a str,
 }
 
-/// Cuts text at a character.
+/// Truncates text at a character boundary.
 fn shortened(text: impl Into<Cow<'static, str>>, bytes_max: usize) -> Cow<'static, str> {
     let mut text = text.into();
     if text.len() > bytes_max {
@@ -86,13 +86,13 @@ impl ApiError {
         Self { status, code, message, field: None, detail: None, retry_after: None }
     }
 
-    /// Adds the field, parameter or header that is invalid.
+    /// Names the invalid field, parameter or header.
     pub(crate) fn at(mut self, field: impl Into<Cow<'static, str>>) -> Self {
         self.field = Some(shortened(field, FIELD_BYTES_MAX));
         self
     }
 
-    /// A fault of the server: `error` is for the log.
+    /// Error for a fault of the server; `error` is only logged.
     pub(crate) fn fault(error: &dyn Display) -> Self {
         Self { detail: Some(error.to_string().into()), ..Self::internal() }
     }
@@ -108,7 +108,7 @@ impl ApiError {
         }
     }
 
-    /// The error as JSON, without a line end. `request_id` may be empty.
+    /// Renders the error as JSON without a line end. `request_id` may be empty.
     pub(crate) fn to_json(&self, request_id: &str) -> Vec<u8> {
         let field = self.field.as_deref();
         let body = ErrorBody { error: self.code, message: &self.message, field, request_id };
@@ -126,7 +126,7 @@ impl ApiError {
     }
 }
 
-/// All errors: those of the API, and the refusals of the rules. A code may be there twice.
+/// All errors of the API and all refusals of the rules. Several may share a code.
 pub(crate) fn kinds() -> impl Iterator<Item = ErrorKind> {
     let refused = |class, code, sentence: String| ErrorKind {
         status: refusal::status(class),
@@ -225,11 +225,11 @@ impl From<SessionError> for ApiError {
     }
 }
 
-/// Seconds until the client should retry. The values differ, so that clients refused at the same time do not
-/// retry at the same time.
+/// Seconds until the client should retry. The values vary, so that clients refused at the same time retry at different
+/// times.
 fn retry_after() -> &'static str {
     static REFUSED: AtomicUsize = AtomicUsize::new(0);
-    // Nothing depends on the order: each refusal gets the next of the three.
+    // Relaxed: each refusal gets the next of the three values, in any order.
     match REFUSED.fetch_add(1, Ordering::Relaxed) % 3 {
         0 => "1",
         1 => "2",
@@ -238,7 +238,7 @@ fn retry_after() -> &'static str {
 }
 
 impl IntoResponse for ApiError {
-    /// Without a body, which [`ApiError::finish`] writes.
+    /// Builds a response without a body, which [`ApiError::finish`] writes.
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         let headers = response.headers_mut();

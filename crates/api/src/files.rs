@@ -1,4 +1,4 @@
-//! Public files: the pages at `/`, their assets at `/assets/`, and the page for addresses that have no page.
+//! Public files: the pages at `/`, their assets at `/assets/`, and the page for unknown addresses.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::input::path;
 use crate::route::Route;
 use crate::state::AppState;
 
-/// The routes of the pages.
+/// Routes of the pages.
 pub(crate) fn routes(pages: &Arc<dyn FileSource>) -> Vec<Route> {
     let (shell, assets) = (Arc::clone(pages), Arc::clone(pages));
     let shell = |State(state): State<Arc<AppState>>, headers: HeaderMap| {
@@ -27,10 +27,10 @@ pub(crate) fn routes(pages: &Arc<dyn FileSource>) -> Vec<Route> {
     vec![Route::file("/", shell), Route::file("/assets/{*file}", asset)]
 }
 
-/// First parts of the paths of programs, which get errors as JSON also in a browser.
+/// Path prefixes of programs, which get errors as JSON even in a browser.
 const PROGRAMS: [&str; 3] = ["/v1/", "/api/", "/oauth/"];
 
-/// Whether a request for a path that does not exist is for a page: somebody followed or typed an address.
+/// Whether a request for an unknown path comes from a person who followed or typed an address.
 pub(crate) fn is_for_page(request: &Request) -> bool {
     let path = request.uri().path();
     let mut accepted =
@@ -40,13 +40,13 @@ pub(crate) fn is_for_page(request: &Request) -> bool {
         && accepted.any(|value| value.contains("text/html"))
 }
 
-/// The page that says that there is none at this address, with the status 404.
+/// Responds with the page for unknown addresses and the status 404.
 pub(crate) async fn missing(
     state: Arc<AppState>,
     pages: Arc<dyn FileSource>,
     mut headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    // An error has no tag, and is sent whatever the client knows.
+    // An error response has no ETag, and ignores the client's.
     headers.remove(IF_NONE_MATCH);
     let mut response = answer(state, pages, MISSING_PAGE.to_owned(), headers).await?;
     response.headers_mut().remove(ETAG);
@@ -54,7 +54,7 @@ pub(crate) async fn missing(
     Ok(response)
 }
 
-/// The part of a path that names a file.
+/// Name of a file, from the path.
 pub(crate) struct Name(pub(crate) String);
 
 impl<S: Send + Sync> FromRequestParts<S> for Name {

@@ -1,6 +1,6 @@
-//! The wrapper of every handler. Before the handler: authorization. After it: the body of an
-//! error, metrics, a common header, and the memory of the response until it is sent.
-//! It is one wrapper and not a stack of layers, so that a request needs no further boxed future, unless it has a session.
+//! Wrapper of every handler. Before the handler: authorization. After it: the body of an error, metrics, a common
+//! header, and the memory of the response until it is sent. It is one wrapper instead of a stack of layers, so that
+//! only requests with a session need another boxed future.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -31,7 +31,7 @@ use edge::{
     revocable_request, revocable_response,
 };
 
-/// A handler with its counters and its authorization.
+/// Handler with its counters and its authorization.
 #[derive(Clone)]
 pub(crate) struct Guarded {
     handler: ErasedHandler<Arc<AppState>>,
@@ -93,7 +93,7 @@ impl Handler<(), Arc<AppState>> for Guarded {
         };
         let run = match admitted {
             Ok(Identity::Other) => {
-                // Refused later: what a user may not use is closed, whatever the query is.
+                // Refused later, so that a route closed to users is refused as such even with a wrong query.
                 let query = check_query(self.rule, &request);
                 let response = session::respond(self.handler, (self.rule, query), request, state);
                 Run::Handler(response.boxed())
@@ -115,17 +115,17 @@ impl Handler<(), Arc<AppState>> for Guarded {
     }
 }
 
-/// The future of the response.
+/// Future of the response.
 pub(crate) struct Answer {
     run: Run,
     id: RequestId,
     started: Instant,
     counters: Arc<RouteCounters>,
-    /// Set on routes whose responses reserve memory: all that may change something.
+    /// Set on routes whose responses reserve memory: all routes that need a key.
     state: Option<Arc<AppState>>,
     /// Set if the client has a key.
     key: Option<KeyInUse>,
-    /// The client whose memory responses take; none if that is a user.
+    /// Client whose memory the response takes; `None` for a user.
     client: Option<Client>,
     may_change: bool,
 }
@@ -194,11 +194,11 @@ fn count(
     }
 }
 
-/// Marks a response whose memory was reserved before the change that it reports.
+/// Mark of a response whose memory was reserved before the change that it reports.
 #[derive(Clone, Copy, Debug)]
 struct AlreadyReserved;
 
-/// A response with memory that was reserved before.
+/// Marks a response whose memory is already reserved.
 pub(crate) fn reserved(response: Response, held: HeldResponse) -> Response {
     let mut response = held_until_sent(response, held);
     response.extensions_mut().insert(AlreadyReserved);

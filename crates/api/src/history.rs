@@ -1,8 +1,7 @@
-//! Measurements of the last hour, for the dashboard: a ring of samples.
+//! Measurements of the last hour for the dashboard: a ring of samples.
 //!
-//! A sample is the difference between two readings of `/metrics`. So metrics are defined only there, and the
+//! A sample is the difference between two readings of `/metrics`. Metrics are therefore defined only there, and the
 //! values are those that a monitoring system would compute.
-//! **Invariant:** the ring holds at most [`SAMPLES_MAX`] samples, each of [`COLUMNS`].
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,9 +12,9 @@ use utoipa::ToSchema;
 
 /// Time between two samples.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
-/// One hour: 130 kB of memory, and about the same as JSON.
+/// Maximum number of samples: one hour, 130 kB of memory and about the same as JSON.
 const SAMPLES_MAX: usize = 1_800;
-/// The columns of a sample, in this order. Rates are per second, times in seconds.
+/// Columns of a sample, in order. Rates are per second, times in seconds.
 const COLUMNS: [&str; 15] = [
     "requests_per_s",
     "client_errors_per_s",
@@ -34,7 +33,7 @@ const COLUMNS: [&str; 15] = [
     "disk_bytes",
 ];
 
-/// The ring, and the start time of the server.
+/// Ring of samples, and the start time of the server.
 pub(crate) struct History {
     started: Instant,
     samples: Mutex<VecDeque<Sample>>,
@@ -55,8 +54,7 @@ impl History {
         samples.push_back(sample);
     }
 
-    /// Adds a sample: what changed between the `last` reading, which is replaced, and `text`, that of `/metrics`
-    /// now.
+    /// Adds a sample: the change from the `last` reading to `text`, the current `/metrics`. Replaces `last`.
     pub(crate) fn add(&self, last: &mut Option<(Instant, Reading)>, text: &str) {
         let (now, reading) = (Instant::now(), Reading::parse(text));
         if let Some((then, before)) = last {
@@ -66,7 +64,7 @@ impl History {
         *last = Some((now, reading));
     }
 
-    /// Samples later than a time, oldest first.
+    /// Returns the samples later than a time, oldest first.
     pub(crate) fn after(&self, at_ms: u64) -> HistoryView {
         let samples = self.samples.lock();
         HistoryView {
@@ -84,17 +82,17 @@ fn unix_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The values measured between two readings.
+/// Values measured between two readings.
 #[derive(Clone, Copy, Serialize, ToSchema)]
 pub(crate) struct Sample {
     /// End of the interval, in milliseconds since 1970.
     at_ms: u64,
-    /// In the order of `columns`; null where nothing was measured.
+    /// Values in the order of `columns`; null where nothing was measured.
     #[schema(value_type = Vec<Option<f32>>)]
     values: [f32; COLUMNS.len()],
 }
 
-/// The last hour.
+/// Samples of the last hour.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct HistoryView {
     #[schema(example = "0.1.0")]
@@ -104,11 +102,11 @@ pub(crate) struct HistoryView {
     /// Milliseconds between two samples.
     every_ms: u64,
     columns: &'static [&'static str],
-    /// Oldest first.
+    /// Samples, oldest first.
     samples: Vec<Sample>,
 }
 
-/// Sums over all series of a name, from one reading of `/metrics`.
+/// Sums over all series of each metric, from one reading of `/metrics`.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     requests: f64,
@@ -130,7 +128,7 @@ pub(crate) struct Reading {
 type Buckets = Vec<(f64, f64)>;
 
 impl Reading {
-    /// Parses the text of `/metrics`. Requests of the dashboard and of the pages themselves are skipped.
+    /// Parses the text of `/metrics`. Skips requests of the dashboard and of the pages themselves.
     fn parse(text: &str) -> Self {
         let mut read = Self::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -168,7 +166,7 @@ impl Reading {
         read
     }
 
-    /// A sample's values, in the order of [`COLUMNS`].
+    /// Values of a sample, in the order of [`COLUMNS`].
     fn since(&self, before: &Self, elapsed: Duration) -> [f32; COLUMNS.len()] {
         let seconds = elapsed.as_secs_f64().max(1e-3);
         let rate = |of: fn(&Self) -> f64| (of(self) - of(before)).max(0.0) / seconds;
@@ -200,7 +198,7 @@ impl Reading {
     }
 }
 
-/// The value of a label in `a="x",b="y"`. No label value contains quotation marks.
+/// Value of a label in `a="x",b="y"`. Label values contain no quotation marks.
 fn label<'a>(labels: &'a str, name: &str) -> Option<&'a str> {
     labels.trim_end_matches('}').split("\",").find_map(|pair| {
         let (key, value) = pair.split_once("=\"")?;
@@ -216,8 +214,8 @@ fn add(buckets: &mut Buckets, labels: &str, count: f64) {
     }
 }
 
-/// The quantile `share` (0 to 1) of the values between two readings, interpolated linearly within a bucket; NaN
-/// if there are no values.
+/// Quantile `share` (0 to 1) of the values between two readings, interpolated linearly within a bucket; NaN without
+/// values.
 fn percentile(before: &Buckets, after: &Buckets, share: f64) -> f64 {
     let earlier =
         |end: f64| before.iter().find(|bucket| bucket.0 == end).map_or(0.0, |bucket| bucket.1);

@@ -1,5 +1,5 @@
-//! Extractors of handlers: users, posts and stories in paths, and JSON bodies. Everything is checked here, so
-//! handlers only get valid input.
+//! Extractors of handlers: users, posts and stories in paths, and JSON bodies. All checks are here, so that handlers
+//! get valid input only.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -27,14 +27,14 @@ use crate::unsent::Client;
 /// Default maximum length of a body, and maximum length of a line of a batch, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1_024;
 
-/// A number in canonical form: decimal digits, no sign, no leading zero.
+/// Parses a number in canonical form: decimal digits, no sign, no leading zero.
 pub(crate) fn decimal(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     let canonical = text == "0" || !text.starts_with('0');
     if plain && canonical { text.parse().ok() } else { None }
 }
 
-/// A user in a path or batch: an id or `@handle`.
+/// Parses a user in a path or batch: an id or `@handle`.
 pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     match text.strip_prefix('@') {
         Some(handle) => {
@@ -45,7 +45,7 @@ pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
     }
 }
 
-/// The id of a user, if it is in range.
+/// Checks the range of a user's id.
 pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, ApiError> {
     let id = number.and_then(|number| u32::try_from(number).ok());
     let id = id.ok_or_else(|| ApiError::bad_request("a user is a number or @handle").at("user"))?;
@@ -57,17 +57,17 @@ fn stamp(number: Option<u64>) -> Result<u64, ApiError> {
     id.ok_or_else(|| ApiError::bad_request("an id is a number of at most 63 bits").at("id"))
 }
 
-/// The id of a post, if it is in range.
+/// Checks the range of a post's id.
 pub(crate) fn post_number(number: Option<u64>) -> Result<PostId, ApiError> {
     stamp(number).map(PostId)
 }
 
-/// The id of a story, if it is in range.
+/// Checks the range of a story's id.
 pub(crate) fn story_number(number: Option<u64>) -> Result<StoryId, ApiError> {
     stamp(number).map(StoryId)
 }
 
-/// The id of a sample, if it is in range.
+/// Checks the range of a sample's id.
 pub(crate) fn sample_number(number: Option<u64>) -> Result<SampleId, ApiError> {
     stamp(number).map(SampleId)
 }
@@ -87,7 +87,7 @@ pub(crate) struct OneStory(pub(crate) StoryId);
 /// The hashtag in the path.
 pub(crate) struct OneTag(pub(crate) Tag);
 
-/// The user in the path, and what the last part of the path names.
+/// The user in the path, and the item named by the last part of the path.
 pub(crate) struct UserAnd<T>(pub(crate) UserRef, pub(crate) T);
 
 /// The sample in the path.
@@ -151,7 +151,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OneSample {
     }
 }
 
-/// The parameters of the path. Fails only if the path is not UTF-8.
+/// Reads the parameters of the path. Fails only if the path is not UTF-8.
 pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, ApiError> {
     let parameters = Path::<T>::from_request_parts(parts, &()).await;
     let Path(parameters) =
@@ -159,11 +159,10 @@ pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Resul
     Ok(parameters)
 }
 
-/// A parameter that contains its own error: deserializing it never fails, so that the client
-/// gets the original error.
+/// Parameter that contains its own error. Deserializing it never fails, so that the client gets the original error.
 struct Param<T>(Result<T, ApiError>);
 
-/// What a parameter of a path names.
+/// Item that a parameter of a path can name.
 pub(crate) trait FromParam: Sized {
     fn from_param(text: &str) -> Result<Self, ApiError>;
 }
@@ -232,9 +231,9 @@ impl<'de, T: FromParam> Deserialize<'de> for Param<T> {
 pub(crate) struct Input<T> {
     pub(crate) body: T,
     pub(crate) key: Option<Key>,
-    /// Whether the response may have what is stored: see [`may_read`].
+    /// Whether the response may contain stored data: see [`may_read`].
     pub(crate) may_read: bool,
-    /// The client whose memory the response takes; none if that is a user.
+    /// Client whose memory the response takes; `None` for a user.
     pub(crate) client: Option<Client>,
     /// Memory of the body, held until the response is complete.
     pub(crate) _held: (Reservation, Option<Held>),
@@ -249,7 +248,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Input<T> {
 }
 
 impl<T: DeserializeOwned> Input<T> {
-    /// Reads a request; `absent` makes the body of one that has none.
+    /// Reads a request; `absent` makes the value for a request without a body.
     async fn read(
         request: Request,
         state: &AppState,
@@ -281,7 +280,7 @@ impl<T: DeserializeOwned> Input<T> {
     }
 }
 
-/// The same of a request that may have no body.
+/// [`Input`] whose body is optional.
 pub(crate) struct OrDefault<T>(pub(crate) Input<T>);
 
 impl<T: DeserializeOwned + Default> FromRequest<Arc<AppState>> for OrDefault<T> {
@@ -292,7 +291,7 @@ impl<T: DeserializeOwned + Default> FromRequest<Arc<AppState>> for OrDefault<T> 
     }
 }
 
-/// The same of a change that supports no key: a request with one is refused.
+/// [`Input`] of a change that does not support idempotency keys: a request with a key is refused.
 pub(crate) struct WithoutKey<T>(pub(crate) Input<T>);
 
 impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for WithoutKey<T> {
@@ -304,7 +303,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for WithoutKey<T> {
     }
 }
 
-/// Whether the response to a request may have what is stored.
+/// Whether the response to a request may contain stored data.
 pub(crate) struct MayRead(pub(crate) bool);
 
 impl FromRequestParts<Arc<AppState>> for MayRead {
@@ -318,7 +317,7 @@ impl FromRequestParts<Arc<AppState>> for MayRead {
     }
 }
 
-/// Refuses bodies whose `Content-Type` is not `expected`, which has no parameters.
+/// Refuses a body whose `Content-Type` is not `expected`, which has no parameters.
 pub(crate) fn require_media_type(
     headers: &HeaderMap,
     expected: &'static str,
@@ -330,14 +329,14 @@ pub(crate) fn require_media_type(
     }
 }
 
-/// The `Content-Type` without its parameters; empty if there is none.
+/// `Content-Type` without its parameters; empty if there is none.
 pub(crate) fn media_type(headers: &HeaderMap) -> &str {
     let given = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     given.split(';').next().unwrap_or("").trim()
 }
 
-/// Parses a JSON object. The first byte is checked because otherwise an array of the fields in order
-/// would be accepted.
+/// Parses a JSON object. The first byte is checked, because an array of the fields in order would be accepted
+/// otherwise.
 pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiError> {
     if json.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_json("a JSON object is expected"));
@@ -345,14 +344,14 @@ pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiErr
     serde_json::from_slice(json).map_err(|error| bad_object::<T>(json, &error))
 }
 
-/// The error of JSON that could not be parsed: it is parsed again, to find the path of the error.
+/// Makes the error for invalid JSON. Parses the JSON again to find the path of the error.
 fn bad_object<'a, T: Deserialize<'a>>(json: &'a [u8], error: &serde_json::Error) -> ApiError {
     let bad = ApiError::bad_json(error.to_string());
     let mut again = serde_json::Deserializer::from_slice(json);
     let Err(error) = serde_path_to_error::deserialize::<_, T>(&mut again) else { return bad };
     let path = error.path().to_string();
     let said = error.inner().to_string();
-    // Errors about a whole object have the field name only in the message.
+    // Errors about a whole object name the field only in the message.
     let named = ["missing field `", "unknown field `", "duplicate field `"].iter();
     let named = named.filter_map(|start| said.strip_prefix(start)?.split('`').next());
     match named.into_iter().next() {
@@ -362,7 +361,7 @@ fn bad_object<'a, T: Deserialize<'a>>(json: &'a [u8], error: &serde_json::Error)
     }
 }
 
-/// For fields that may be absent but not `null`.
+/// Deserializes a field that may be absent but not `null`.
 pub(crate) fn given<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,

@@ -1,5 +1,5 @@
-//! The URLs of the 2014 report about feed servers, so that its command lines run unchanged. In open mode
-//! only: they change data on GET and identify users only by id.
+//! URLs of the 2014 report about feed servers, so that its command lines run unchanged. Only in open mode: they change
+//! data on GET and identify users only by id.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::page::{json, opened, push_number};
 use crate::route::Route;
 use crate::state::AppState;
 
-/// Posts on a home page.
+/// Number of posts on a home page.
 const HOME_POSTS: usize = limits::PAGE_MAX;
-/// Posts in a mentions feed.
+/// Number of posts in a mentions feed.
 const MENTIONS: usize = limits::MENTIONS_PAGE_MAX;
-/// Followers in a list.
+/// Number of followers in a list.
 const FOLLOWERS: usize = limits::PAGE_MAX;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -31,7 +31,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// The id of the user in the path.
+/// Id of the user in the path.
 pub(crate) struct Number(UserRef);
 
 impl<S: Send + Sync> FromRequestParts<S> for Number {
@@ -43,7 +43,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Number {
     }
 }
 
-/// A post in the format of these URLs.
+/// Post in the format of these URLs.
 pub(crate) struct Tweet {
     author: UserRef,
     mention: Mention,
@@ -75,7 +75,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Tweet {
     }
 }
 
-/// Answers `{"id":"..."}`, of the same length for every post.
+/// Publishes a post. Responds with `{"id":"..."}`, of the same length for every post.
 pub(crate) async fn tweet(
     State(state): State<Arc<AppState>>,
     tweet: Tweet,
@@ -100,7 +100,7 @@ pub(crate) async fn tweet(
     Ok(json(out))
 }
 
-/// `text` with a mention at the beginning, or after the word that ends nearest to its middle.
+/// Adds a mention to `text`: at the beginning, or after the word that ends nearest to the middle.
 fn mentioning(handle: &str, mention: Mention, text: &str) -> String {
     if mention == Mention::First {
         return format!("@{handle} {text}");
@@ -142,7 +142,7 @@ async fn newest(
     Ok(json(found.await?.ok_or(Refusal::UserNotFound)?))
 }
 
-/// The followers with the smallest ids.
+/// Responds with the followers with the smallest ids.
 pub(crate) async fn followers(
     State(state): State<Arc<AppState>>,
     Number(user): Number,

@@ -1,24 +1,26 @@
-//! The HTTP API: turns requests into commands and reads of a [`node::Node`], and results into responses.
+//! HTTP API: turns requests into commands and reads of a [`node::Node`], and results into responses.
 //!
 //! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without a listener.
 //! - `v1/<noun>.rs` holds the handlers of one noun.
-//! - `routes` is the table of all routes; each module lists its own. A [`route::Route`] says path, handler, scope, what users
-//!   may do who are logged in, and the description: router, `guard` and OpenAPI document are made from it.
-//! - `guard` runs before and after every handler; `auth` and `session` decide who may call it, `cors` which pages.
-//! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, `error`
-//!   writes errors.
-//! - `unsent` bounds what is being sent, `edge` what other requests do. `state` is what all handlers share.
+//! - `routes` is the table of all routes; each module lists its own. A [`route::Route`] declares path, handler, scope,
+//!   access of users, and description. The router, `guard` and the OpenAPI document are derived from it.
+//! - `guard` runs before and after every handler; `auth` and `session` decide who may call it, `cors` which pages may.
+//! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, and `error` writes
+//!   errors.
+//! - `unsent` bounds the memory of unsent responses, `edge` that of other parts of requests. `state` is shared by all
+//!   handlers.
 //!
 //! Read `route`, `routes`, `guard`, `auth`, `input`, `changes`, `v1/posts`, then `serve`.
 //!
-//! It owns no state of the feed. It owns its options, its counters, the permits that bound connections and blocking
-//! reads, and the memory budgets of requests.
+//! The crate owns no state of the feed. It owns its options, its counters, the permits that bound connections and
+//! blocking reads, and the memory budgets of requests.
 //!
-//! **Invariant:** nothing here grows with the number of queued requests: above a limit they are refused with 503.
-//! **Invariant:** only a route says which scope it needs, only `error` and its folder turn a refusal into a status, only `query` reads a query, and only `page` writes a list.
+//! **Invariant:** nothing here grows with the number of queued requests: above a limit, requests are refused with 503.
+//! **Invariant:** only a route declares the scope it needs, only `error` and its folder turn a refusal into a status,
+//! only `query` reads a query, and only `page` writes a list.
 //! **Invariant:** a read for the response to an applied change is never refused; it waits.
-//! **Invariant:** live streams pull: there is no queue for each user. They are woken from memory, and all share a few
-//! permits to read the store.
+//! **Invariant:** live streams pull; users have no queues. Streams are woken from memory, and share a few permits to
+//! read the store.
 
 mod after;
 mod auth;
@@ -68,49 +70,50 @@ pub use cors::{BadOrigins, Origins};
 pub use feed::Lifetime;
 pub use serve::serve;
 
-/// Time for which a node of a cluster may lack changes and be ready, if no option says otherwise.
+/// Default of [`ApiOptions::max_lag`].
 const MAX_LAG_DEFAULT: Duration = Duration::from_secs(10);
 
 /// Options of the API.
 #[derive(Debug)]
 pub struct ApiOptions {
-    /// The authorized clients.
+    /// Authorized clients.
     pub access: Access,
-    /// Maximum number of open connections, at least 1. A further connection replaces one that has presented no
-    /// key and no token of a user, or an idle one.
+    /// Maximum number of open connections, at least 1. A further connection replaces an idle one, or one that has
+    /// presented neither a key nor a user's token.
     pub connections_max: u32,
-    /// Runs reads that may block.
+    /// Runner of reads that may block.
     pub reads: BlockingReads,
     /// Memory for all HTTP requests and responses together, in bytes, in addition to [`edge::CONNECTION_BYTES`] per
-    /// connection. A quarter of it is for those of up to 64 KiB.
+    /// connection. A quarter is reserved for amounts of up to 64 KiB.
     pub request_memory: usize,
-    /// Lifetime of a story if the request has none.
+    /// Default lifetime of a story.
     pub story_life: Lifetime,
-    /// Host and port of the server's URL: `@name@domain` in a text is its user `name`.
+    /// Host and port of the server's URL. In a text, `@name@domain` mentions the user `name` of this server.
     pub domain: String,
-    /// The files at `/` and `/assets/`, if any.
+    /// Files at `/` and `/assets/`, if any.
     pub pages: Option<Arc<dyn FileSource>>,
-    /// Routes of another crate that are served beside the API. They check their clients themselves; each request has
-    /// an [`edge::ClientAddress`].
+    /// Routes of another crate, served next to the API. They check their clients themselves; each request has an
+    /// [`edge::ClientAddress`].
     pub beside: Option<Router>,
-    /// The users, by their tokens and the sessions of their browsers; without it only keys open `/v1`. Open mode has none.
+    /// Users, by their tokens and browser sessions. If `None`, as in open mode, only keys open `/v1`.
     pub sessions: Option<Arc<dyn Sessions>>,
-    /// Origins whose pages may call with a token.
+    /// Origins whose pages may send requests with a token.
     pub origins: Origins,
-    /// The proxies that are believed about the addresses of clients.
+    /// Proxies that are trusted to report client addresses.
     pub trusted_proxies: TrustedProxies,
-    /// The file of the application keys, which backups include if it exists.
+    /// File of the application keys; backups include it if it exists.
     pub keys_file: Option<PathBuf>,
-    /// A node of a cluster that lags longer than this is not ready.
+    /// Maximum lag of a cluster node that counts as ready.
     pub max_lag: Duration,
     /// Additional metrics for `/metrics`.
     pub registry: Registry,
-    /// Whether browsers are told to use https alone (HSTS).
+    /// Whether browsers are told to use only https (HSTS).
     pub https_only: bool,
 }
 
 impl ApiOptions {
-    /// 4,096 connections, 64 reads at a time, 256 MiB for requests, stories of 24 hours, a lag of 10 s, no pages.
+    /// Default options: 4,096 connections, 64 reads at a time, 256 MiB for requests, stories of 24 hours, a lag of 10
+    /// s, no pages.
     #[must_use]
     pub fn new(access: Access) -> Self {
         let Ok(story_life) = Lifetime::from_secs(limits::STORY_SECS_DEFAULT) else {
@@ -136,8 +139,8 @@ impl ApiOptions {
     }
 }
 
-/// The whole API over `node`, to be served by the caller. Live streams of events do not end at
-/// shutdown, since there is no shutdown signal, and `/metrics/history` stays empty.
+/// Makes a router of the whole API, to be served by the caller. There is no shutdown signal, so event streams do not
+/// end at a shutdown, and `/metrics/history` stays empty.
 pub fn router(node: Node, options: ApiOptions) -> Router {
     let (_, never_closing) = tokio::sync::watch::channel(false);
     let memory = RequestMemory::new(options.request_memory);

@@ -1,5 +1,5 @@
-//! Counts and latencies of requests, by route. Each handler has a reference to the counters of its route, so
-//! that counting a request is a few additions to atomics and no lookup.
+//! Counts and latencies of requests by route. Each handler has a reference to the counters of its route, so that
+//! counting a request takes a few additions to atomics and no lookup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,7 +35,7 @@ pub(crate) struct RouteCounters {
 }
 
 impl RouteCounters {
-    /// Counts an answer.
+    /// Counts a response.
     pub(crate) fn count(&self, status: StatusCode, elapsed: Duration) {
         let ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let bucket = BUCKETS_US.partition_point(|end_us| end_us * 1_000 < ns);
@@ -48,7 +48,7 @@ impl RouteCounters {
         self.total_ns.fetch_add(ns, Ordering::Relaxed);
     }
 
-    /// `GET /v1/users`, for the log.
+    /// Method and path of the route, for the log.
     pub(crate) fn name(&self) -> (&'static str, &'static str) {
         (self.method, self.path)
     }
@@ -87,7 +87,7 @@ pub(crate) struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    /// Counters for a route, which its handler owns.
+    /// Creates the counters of a route, which its handler owns.
     pub(crate) fn route(&self, method: &'static str, path: &'static str) -> Arc<RouteCounters> {
         let counters = Arc::new(RouteCounters {
             method,
@@ -103,9 +103,9 @@ impl HttpMetrics {
 
 /// Sources that are read at each request of `/metrics`.
 pub(crate) struct Sampled {
-    /// The counters of the routes.
+    /// Counters of the routes.
     pub(crate) http: Arc<HttpMetrics>,
-    /// The node, for its sizes.
+    /// Node, for its sizes.
     pub(crate) node: Node,
     /// Memory of requests.
     pub(crate) memory: RequestMemory,
@@ -138,14 +138,14 @@ impl Collector for Sampled {
         Self::encode_sizes(&mut encoder, &self.node.sizes())?;
         if let Some(cluster) = self.node.cluster() {
             let (groups, position) = (cluster.lag_groups, cluster.position);
-            gauge(&mut encoder, "roost_cluster_position", "Last group that was applied", position)?;
-            let help = "Groups of the log that are known and not applied";
+            gauge(&mut encoder, "roost_cluster_position", "Last applied group", position)?;
+            let help = "Known groups of the log that are not yet applied";
             gauge(&mut encoder, "roost_cluster_lag_groups", help, groups)?;
-            let help = "How long a group, or the log, has been missing";
+            let help = "Time for which a group or the log has been missing";
             let lag = cluster.lag.as_secs();
             gauge(&mut encoder, "roost_cluster_lag_seconds", help, lag)?;
         }
-        let help = "Most bytes of the files of pictures";
+        let help = "Maximum bytes of the files of pictures";
         gauge(&mut encoder, "roost_picture_limit_bytes", help, self.node.media_max())?;
         let memory = self.memory.used();
         gauge(&mut encoder, "roost_request_bytes", "Memory reserved by HTTP requests", memory)?;
@@ -174,12 +174,12 @@ impl Sampled {
             ),
             (
                 "roost_archive_lag_seconds",
-                "How long the archive has lacked a change; 0 if it is complete",
+                "Time for which the archive has been incomplete; 0 if it is complete",
                 sizes.archive_lag.as_secs(),
             ),
             (
                 "roost_last_backup_timestamp_seconds",
-                "When the last backup was written to its end; 0 if that is not known",
+                "Time at which the last backup was completed; 0 if unknown",
                 sizes.last_backup_ms / 1_000,
             ),
             ("roost_sample_bytes", "Bytes of samples and their snapshots", sizes.sample_bytes),
@@ -202,7 +202,7 @@ impl Sampled {
             ),
             (
                 "roost_unindexed_watchers",
-                "Users with an event stream who are asked about each post",
+                "Event streams that are checked for each post",
                 views.unindexed_watchers,
             ),
         ] {
@@ -229,7 +229,7 @@ impl Sampled {
             ),
             (
                 "roost_archive_gaps",
-                "Times that the log was cut before it was archived",
+                "Number of times the log was cut before it was archived",
                 sizes.archive_gaps,
             ),
             ("roost_view_hits", "Home pages served from memory", views.hits),
@@ -241,7 +241,7 @@ impl Sampled {
             ),
             (
                 "roost_wake_overflows",
-                "Times that all event streams read again: too many changes waited for them, or a command failed",
+                "Number of times all event streams had to read again, after too many changes or a failed command",
                 views.wake_overflows,
             ),
         ] {

@@ -26,13 +26,13 @@ pub(crate) fn routes() -> Vec<Route> {
             .shows::<Healthy>("The server is alive"),
         Route::public("/readyz", readiness)
             .named("check_readiness", "Check that the server takes requests")
-            .text("While it starts, the error is `starting`, also of all other routes but `/healthz`.")
+            .text("During the start this route, like all others except `/healthz`, responds with the error `starting`.")
             .shows::<Healthy>("The server takes requests")
             .errors(&["stopping"])
             .error(ApiError::lags(MAX_LAG_DEFAULT)),
         Route::get("/metrics", metrics)
             .named("get_metrics", "Read metrics")
-            .text("In the OpenMetrics text format, for Prometheus.")
+            .text("The OpenMetrics text format, for Prometheus.")
             .answers_with("All metrics", "application/openmetrics-text", inline::<String>),
         Route::get("/metrics/history", history)
             .named("get_metrics_history", "Get measurements of the last hour")
@@ -73,7 +73,7 @@ pub(crate) async fn metrics(State(state): State<Arc<AppState>>) -> Result<Respon
     Ok(response)
 }
 
-/// The time after which samples are requested.
+/// Time after which samples are requested.
 pub(crate) struct Since(u64);
 
 impl<S: Send + Sync> FromRequestParts<S> for Since {
@@ -101,21 +101,21 @@ pub(crate) async fn history(
     Ok(json(body.await?))
 }
 
-/// Takes samples of the metrics for their history, as long as the future is polled.
+/// Takes samples of the metrics for their history while the future is polled.
 pub(crate) async fn keep_history(state: Arc<AppState>) -> Infallible {
     let mut turn = tokio::time::interval(EVERY);
     turn.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut last = None;
     loop {
         turn.tick().await;
-        // If too many reads are queued, this measurement is skipped.
+        // If too many reads are queued, this sample is skipped.
         if let Ok(text) = encoded(&state).await {
             state.history.add(&mut last, &text);
         }
     }
 }
 
-/// All metrics as text.
+/// Encodes all metrics as text.
 pub(crate) async fn encoded(state: &Arc<AppState>) -> Result<String, ApiError> {
     let sampled = Arc::clone(state);
     let text = state.reads.run(move || {

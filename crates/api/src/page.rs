@@ -1,8 +1,8 @@
-//! Pages: `limit`, `before` and `after` in the query, `{"items", "next", "prev"}` in the response, and the same
-//! links in its `Link` header. Every list has this shape and these bounds.
+//! Pages of lists: `limit`, `before` and `after` in the query, `{"items", "next", "prev"}` in the response, and the
+//! same links in the `Link` header. Every list has this form and these bounds.
 //!
-//! Posts and stories are listed newest first, users by ascending id. In both, `before` and `after`
-//! compare ids, so the next page is `before` for posts and `after` for users.
+//! Posts and stories are listed newest first, users by ascending id. `before` and `after` always compare ids, so the
+//! next page is `before` for posts and `after` for users.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -30,12 +30,12 @@ pub(crate) enum Reading {
     Up,
 }
 
-/// A requested page: its path, position and maximum number of items.
+/// Requested page: path, position and maximum number of items.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) cursor: Cursor<u64>,
     pub(crate) limit: usize,
-    /// The user on whose behalf it is read, if the route has one in its query.
+    /// Viewer from the query, if the route reads one.
     pub(crate) viewer: Option<UserRef>,
     uri: Uri,
 }
@@ -48,7 +48,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     }
 }
 
-/// A page that may be read on behalf of a user.
+/// Page that may be read on behalf of a viewer.
 pub(crate) struct AskedFor(pub(crate) Asked);
 
 impl<S: Send + Sync> FromRequestParts<S> for AskedFor {
@@ -61,7 +61,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedFor {
     }
 }
 
-/// The user on whose behalf something is read that is no list.
+/// Viewer of a route that is not a list.
 pub(crate) struct For(pub(crate) Option<UserRef>);
 
 impl<S: Send + Sync> FromRequestParts<S> for For {
@@ -72,30 +72,30 @@ impl<S: Send + Sync> FromRequestParts<S> for For {
     }
 }
 
-/// The user on whose behalf a request reads: the `viewer` of its query, or the user who sends it.
+/// Viewer of a request: `viewer` in the query, otherwise the user who sends the request.
 pub(crate) fn viewer(parts: &Parts, query: &mut Query) -> Result<Option<UserRef>, ApiError> {
     Ok(named(query)?.or_else(|| own(parts)))
 }
 
-/// The user who sends a request; none if that is an application.
+/// User who sends a request; `None` for an application.
 fn own(parts: &Parts) -> Option<UserRef> {
     current(parts).map(|CurrentSession(session)| UserRef::Id(UserId(session.user())))
 }
 
-/// The `viewer` of a query.
+/// Parses `viewer` of a query.
 fn named(query: &mut Query) -> Result<Option<UserRef>, ApiError> {
     let viewer = query.text("viewer")?.map(|text| user(&text)).transpose();
     viewer.map_err(|error| error.at("viewer"))
 }
 
-/// The `limit` of a query: the same bounds for every list.
+/// Parses `limit` of a query, with the same bounds for every list.
 pub(crate) fn limit(query: &mut Query) -> Result<usize, ApiError> {
     let Some(limit) = query.number("limit")? else { return Ok(limits::PAGE_DEFAULT) };
     let limit = usize::try_from(limit).ok().filter(|limit| (1..=limits::PAGE_MAX).contains(limit));
     limit.ok_or_else(|| ApiError::bad_limit(limits::PAGE_MAX))
 }
 
-/// A `before` or `after` that is an id.
+/// Parses a `before` or `after` that is an id.
 fn cursor(query: &mut Query, name: &'static str) -> Result<Option<u64>, ApiError> {
     let wrong = || ApiError::bad_cursor("a cursor is an id from next or prev").at(name);
     let number = query.number(name).map_err(|_| wrong())?;
@@ -120,14 +120,14 @@ impl Asked {
         Ok(Self { cursor, limit, viewer, uri: uri.clone() })
     }
 
-    /// The page of a list in this order, whose first page begins at its beginning.
+    /// The page of a list in this order; without a cursor, the first page.
     pub(crate) fn of(&self, reading: Reading) -> Page {
         let page = Page::at(self.cursor, self.limit);
         let is_first_up = reading == Reading::Up && self.cursor == Cursor::Newest;
         Page { is_up: page.is_up || is_first_up, ..page }
     }
 
-    /// Completes the answer: `out` holds `{"items":[` and the items.
+    /// Completes the response: `out` holds `{"items":[` and the items.
     pub(crate) fn answer(&self, reading: Reading, ends: PageEnds, out: Vec<u8>) -> Response {
         let (next, prev) = neighbors(reading, self.cursor, ends);
         let link = |cursor| self.link(cursor);
@@ -135,7 +135,7 @@ impl Asked {
     }
 
     fn link(&self, cursor: Cursor<u64>) -> Vec<u8> {
-        // The path matched a route and its users were parsed: it contains nothing that JSON escapes.
+        // The path matched a route and its users were parsed, so JSON escapes nothing in it.
         let path = self.uri.path().as_bytes();
         let mut link = Vec::with_capacity(path.len() + LINK_BYTES / 2);
         link.extend_from_slice(path);
@@ -155,7 +155,7 @@ impl Asked {
     }
 }
 
-/// Appends the `viewer` of a query to a link, if there is one.
+/// Appends the `viewer` of a query to a link, if any.
 pub(crate) fn push_viewer(viewer: Option<&UserRef>, link: &mut Vec<u8>) {
     match viewer {
         Some(UserRef::Id(id)) => {
@@ -170,14 +170,14 @@ pub(crate) fn push_viewer(viewer: Option<&UserRef>, link: &mut Vec<u8>) {
     }
 }
 
-/// A buffer with the beginning of a page, and capacity for this many bytes.
+/// A buffer with the beginning of a page, and capacity for `bytes` bytes of items.
 pub(crate) fn opened(bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes + LINK_BYTES);
     out.extend_from_slice(b"{\"items\":[");
     out
 }
 
-/// Numbers and strings as JSON.
+/// Serializes numbers and strings as JSON.
 pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
     let Ok(json) = serde_json::to_vec(body) else {
         unreachable!("strings and numbers can be serialized into memory");
@@ -185,7 +185,7 @@ pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
     json
 }
 
-/// The beginning of a page and these items.
+/// A buffer with the beginning of a page and these items.
 pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8> {
     let mut out = opened(0);
     for (index, item) in items.enumerate() {
@@ -199,8 +199,8 @@ pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8
     out
 }
 
-/// Completes the answer of every list: `out` holds `{"items":[` and the items. Links are paths without
-/// anything that JSON escapes.
+/// Completes the response of a list: `out` holds `{"items":[` and the items. Links are paths in which JSON escapes
+/// nothing.
 pub(crate) fn answer(mut out: Vec<u8>, next: Option<&[u8]>, prev: Option<&[u8]>) -> Response {
     const REL_BYTES: usize = b"<>; rel=\"next\", ".len();
     let length = |link: Option<&[u8]>| link.map_or(0, |link| link.len() + REL_BYTES);
@@ -231,7 +231,7 @@ pub(crate) fn answer(mut out: Vec<u8>, next: Option<&[u8]>, prev: Option<&[u8]>)
     response
 }
 
-/// The next and previous page, in the order of the list.
+/// Cursors of the next and previous page, in the order of the list.
 fn neighbors(
     reading: Reading,
     cursor: Cursor<u64>,
@@ -245,18 +245,18 @@ fn neighbors(
     match cursor {
         Cursor::Newest => (more_after, None),
         Cursor::Before(id) | Cursor::After(id) if cursor == on(id) => {
-            // Nothing after `id`: the previous page ends with `id` itself.
+            // There is nothing after `id`: the previous page ends with `id` itself.
             let beside = if down { id.checked_sub(1) } else { id.checked_add(1) };
             (more_after, first.or(beside).map(back))
         }
-        // Nothing before the cursor: the next page is the first one.
+        // There is nothing before the cursor: the next page is the first one.
         Cursor::Before(_) | Cursor::After(_) => {
             (Some(last.map_or(Cursor::Newest, on)), first.filter(|_| more).map(back))
         }
     }
 }
 
-/// A JSON response from its bytes.
+/// Makes a JSON response from bytes.
 pub(crate) fn json(body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

@@ -1,6 +1,6 @@
-//! Positions in requests to a node of a cluster and in its responses, and the requests that wait for them.
+//! Positions in requests to a cluster node and in its responses, and the requests that wait for a position.
 //!
-//! **Invariant:** at most [`WAITING_MAX`] requests wait at a time, and only those whose key was checked.
+//! **Invariant:** at most [`WAITING_MAX`] requests wait at a time, all with a checked key.
 
 use std::task::{Context, Poll};
 
@@ -14,15 +14,15 @@ use tower::{Layer, Service};
 
 use crate::error::ApiError;
 
-/// In requests: the position that the node must have reached before it answers.
+/// Header of requests: the position that the node must reach before it responds.
 pub(crate) const ROOST_AFTER: HeaderName = HeaderName::from_static("roost-after");
-/// In responses to changes: a position in the log of the cluster at which the change has been made.
+/// Header of responses to changes: a position in the cluster's log that includes the change.
 const ROOST_POSITION: HeaderName = HeaderName::from_static("roost-position");
 
-/// Requests that wait for a position at a time. Each holds its connection and its head, up to 2 s.
+/// Maximum number of waiting requests. Each holds its connection and its head for up to 2 s.
 const WAITING_MAX: usize = 1_024;
 
-/// The position that a request waits for.
+/// Position that a request waits for.
 pub(crate) fn after(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     let Some(value) = headers.get(ROOST_AFTER) else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.parse().ok());
@@ -30,7 +30,7 @@ pub(crate) fn after(headers: &HeaderMap) -> Result<Option<u64>, ApiError> {
     number.map(Some).ok_or_else(wrong)
 }
 
-/// The requests that wait for positions.
+/// Requests that wait for positions.
 pub(crate) struct Waiting(Semaphore);
 
 impl Waiting {
@@ -38,7 +38,7 @@ impl Waiting {
         Self(Semaphore::new(WAITING_MAX))
     }
 
-    /// Waits for `applied`, which says whether the node has reached the position in time.
+    /// Waits for `applied`, which is true if the node reaches the position in time.
     pub(crate) async fn wait(
         &self,
         after: u64,
@@ -52,24 +52,24 @@ impl Waiting {
     }
 }
 
-/// Whether a request of this method may change something.
+/// Whether a request with this method may change something.
 pub(crate) fn may_change(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD)
 }
 
-/// Adds its position to the response to a change, if `node` is one of a cluster.
+/// Adds the node's position to the response to a change, if `node` belongs to a cluster.
 pub(crate) fn add_position(node: &Node, response: &mut Response) {
     if let Some(position) = node.position() {
         response.headers_mut().insert(ROOST_POSITION, HeaderValue::from(position));
     }
 }
 
-/// Adds positions to the responses of routes other than those of [`crate::guard`]. A request that changes nothing
-/// costs a look at its method.
+/// Layer that adds positions to the responses of routes without [`crate::guard`]. Requests that change nothing cost a
+/// look at their method.
 #[derive(Clone)]
 pub(crate) struct Positions(pub(crate) Node);
 
-/// See [`Positions`].
+/// Service made by [`Positions`].
 #[derive(Clone)]
 pub(crate) struct Positioned<S> {
     node: Node,

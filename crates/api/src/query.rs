@@ -1,5 +1,5 @@
-//! The parameters of a query. **Invariant:** each is known to its route and given at most once; anything else is
-//! refused with 400.
+//! Parameters of a query. **Invariant:** the route knows each parameter, and each is given at most once; anything else
+//! is refused with 400.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,15 @@ use smallvec::SmallVec;
 use crate::error::ApiError;
 use crate::input::decimal;
 
-/// The parameters of a query, with names from the list of known ones.
+/// Parameters of a query; all names are known to the route.
 #[derive(Debug)]
 pub(crate) struct Query(SmallVec<[(&'static str, Vec<u8>); 3]>);
 
 impl Query {
+    /// Parses a query.
+    ///
     /// # Errors
-    /// Bad request if a parameter is unknown or given twice.
+    /// `bad_request` if a parameter is unknown or given twice.
     pub(crate) fn parse(uri: &Uri, known: &[&'static str]) -> Result<Self, ApiError> {
         let mut parameters = SmallVec::new();
         for pair in uri.query().unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
@@ -34,21 +36,25 @@ impl Query {
         Ok(Self(parameters))
     }
 
-    /// The value as bytes.
+    /// Takes the value as bytes.
     pub(crate) fn bytes(&mut self, name: &'static str) -> Option<Vec<u8>> {
         let found = self.0.iter_mut().find(|(given, _)| *given == name);
         found.map(|(_, value)| std::mem::take(value))
     }
 
+    /// Takes the value as text.
+    ///
     /// # Errors
-    /// Bad request if the value is not UTF-8.
+    /// `bad_request` if the value is not UTF-8.
     pub(crate) fn text(&mut self, name: &'static str) -> Result<Option<String>, ApiError> {
         let text = self.bytes(name).map(String::from_utf8).transpose();
         text.map_err(|_| ApiError::bad_request("a parameter is not UTF-8").at(name))
     }
 
+    /// Takes the value as a number.
+    ///
     /// # Errors
-    /// Bad request if the value is not a decimal number of 64 bits.
+    /// `bad_request` if the value is not a decimal number of 64 bits.
     pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u64>, ApiError> {
         let number = self.bytes(name).map(|text| decimal(std::str::from_utf8(&text).ok()?));
         let wrong = || ApiError::bad_request(format!("{name} is a number")).at(name);
@@ -56,7 +62,7 @@ impl Query {
     }
 }
 
-/// All values of a parameter, whether its route knows it or not.
+/// All values of a parameter, even if its route does not know it.
 pub(crate) fn values(uri: &Uri, name: &str) -> Vec<Vec<u8>> {
     let pairs =
         uri.query().unwrap_or("").split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));

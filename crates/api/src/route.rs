@@ -1,7 +1,7 @@
-//! A route: the one place that says its method and path, its handler, who may use it, and how the document describes it. From
-//! the table of all routes ([`crate::routes::table`]) are made the router, the rules of the guard and the OpenAPI document.
+//! Routes: each declares its method and path, its handler, its access rules and its description. The router, the rules
+//! of the guard and the OpenAPI document are derived from the table of all routes ([`crate::routes::table`]).
 //!
-//! The types of a handler's arguments ([`Reads`]) describe what it reads: parameters, bodies, and the errors they lead to.
+//! The argument types of a handler ([`Reads`]) describe what it reads: parameters, bodies, and the resulting errors.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::state::AppState;
 /// Schemas by their names.
 pub(crate) type Schemas = Vec<(String, RefOr<Schema>)>;
 
-/// Adds a schema, and returns a reference to it.
+/// Function that adds a schema and returns a reference to it.
 pub(crate) type SchemaOf = fn(&mut Schemas) -> RefOr<Schema>;
 
 /// A route.
@@ -35,11 +35,11 @@ pub(crate) struct Route {
     pub(crate) path: &'static str,
     pub(crate) handler: ErasedHandler<Arc<AppState>>,
     pub(crate) rule: Rule,
-    /// None if the document leaves it out.
+    /// Description; `None` if the OpenAPI document omits the route.
     pub(crate) about: Option<About>,
 }
 
-/// Routes about one subject, for the document.
+/// Routes about one subject, for the OpenAPI document.
 pub(crate) struct Group {
     pub(crate) tag: &'static str,
     pub(crate) text: &'static str,
@@ -54,17 +54,17 @@ pub(crate) struct About {
     pub(crate) text: &'static str,
     pub(crate) inputs: Inputs,
     pub(crate) answers: Vec<Answer>,
-    /// Codes of errors of the lines of its answer.
+    /// Error codes of the lines of a response.
     pub(crate) errors_of_lines: Vec<&'static str>,
 }
 
-/// A response of a route that succeeds.
+/// Successful response of a route.
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) text: &'static str,
-    /// The media type of the body, and its schema.
+    /// Media type and schema of the body.
     pub(crate) body: Option<(&'static str, SchemaOf)>,
-    /// Names and descriptions.
+    /// Names and descriptions of headers.
     pub(crate) headers: Vec<(&'static str, &'static str)>,
 }
 
@@ -73,26 +73,26 @@ pub(crate) struct Answer {
 pub(crate) struct Inputs {
     pub(crate) parameters: Vec<Parameter>,
     pub(crate) body: Option<BodyRead>,
-    /// Codes of the errors that a request may lead to, but for those that every route has.
+    /// Codes of errors that reading the request may cause, in addition to those of every route.
     pub(crate) errors: Vec<&'static str>,
-    /// The same, of a code that several errors have, or with the values of this route.
+    /// Errors whose code is shared, or whose message has values of this route.
     pub(crate) exact_errors: Vec<ErrorKind>,
     reads_query: bool,
 }
 
-/// The body that a route reads.
+/// Body that a route reads.
 #[derive(Clone)]
 pub(crate) struct BodyRead {
-    /// None if it is a stream of any length.
+    /// Maximum size; `None` for a stream of any length.
     pub(crate) bytes_max: Option<usize>,
     pub(crate) is_optional: bool,
-    /// Media types and schemas.
+    /// Media types and their schemas.
     pub(crate) contents: Vec<(&'static str, SchemaOf)>,
 }
 
-/// An argument of a handler, which knows what it reads of a request.
+/// Argument of a handler that describes what it reads of a request.
 pub(crate) trait Reads {
-    /// Adds what it reads.
+    /// Adds what the argument reads.
     fn describe(inputs: &mut Inputs);
 }
 
@@ -112,7 +112,7 @@ impl Reads for ((),) {
     fn describe(_: &mut Inputs) {}
 }
 
-/// The arguments of a handler, after the type by which axum distinguishes handlers.
+/// Implements [`Reads`] for the arguments of a handler. `M` is the type by which axum distinguishes handlers.
 macro_rules! arguments {
     ($($argument:ident),*) => {
         impl<M, $($argument: Reads),*> Reads for (M, $($argument,)*) {
@@ -138,7 +138,7 @@ impl Inputs {
         example: Option<&str>,
     ) {
         self.reads_query |= place == ParameterIn::Query;
-        // Only what must be there has an example.
+        // Only required parameters have an example.
         let required = if example.is_some() { Required::True } else { Required::False };
         let parameter = ParameterBuilder::new()
             .name(name)
@@ -150,7 +150,7 @@ impl Inputs {
         self.parameters.push(parameter.build());
     }
 
-    /// Adds a part of the path; `example` exists in `roost demo`.
+    /// Adds a parameter of the path; `example` exists in `roost demo`.
     pub(crate) fn path(&mut self, name: &str, text: &str, example: &str) {
         self.add(ParameterIn::Path, (name, text), Object::with_type(Type::String), Some(example));
     }
@@ -160,17 +160,17 @@ impl Inputs {
         self.add(ParameterIn::Query, (name, text), Object::with_type(Type::String), None);
     }
 
-    /// Adds a parameter of the query that must be there.
+    /// Adds a required parameter of the query.
     pub(crate) fn required(&mut self, name: &str, text: &str, example: &str) {
         self.add(ParameterIn::Query, (name, text), Object::with_type(Type::String), Some(example));
     }
 
-    /// Adds an optional number of the query.
+    /// Adds an optional number in the query.
     pub(crate) fn number(&mut self, name: &str, text: &str, range: RangeInclusive<u64>) {
         self.number_or(name, text, range, None);
     }
 
-    /// The same, with the number if there is none. The largest one of all is no maximum.
+    /// Adds an optional number in the query with a default. A range that ends at `u64::MAX` has no maximum.
     pub(crate) fn number_or(
         &mut self,
         name: &str,
@@ -184,7 +184,7 @@ impl Inputs {
         self.add(ParameterIn::Query, (name, text), schema.build(), None);
     }
 
-    /// Adds an optional truth value of the query.
+    /// Adds an optional Boolean in the query.
     pub(crate) fn boolean(&mut self, name: &str, text: &str) {
         self.add(ParameterIn::Query, (name, text), Object::with_type(Type::Boolean), None);
     }
@@ -194,12 +194,12 @@ impl Inputs {
         self.add(ParameterIn::Header, (name, text), Object::with_type(Type::String), None);
     }
 
-    /// Adds codes of errors.
+    /// Adds error codes.
     pub(crate) fn errors(&mut self, codes: &[&'static str]) {
         self.errors.extend_from_slice(codes);
     }
 
-    /// Adds an error of a code that several have, or that has values.
+    /// Adds an error whose code is shared, or whose message has values.
     pub(crate) fn error(&mut self, error: impl Into<ApiError>) {
         self.exact_errors.push(error.into().into());
     }
@@ -211,19 +211,19 @@ impl Inputs {
     }
 }
 
-/// Adds the schema of a type and those it needs, and returns a reference to it.
+/// Adds the schema of a type and of the types it uses, and returns a reference to it.
 pub(crate) fn reference<T: ToSchema>(schemas: &mut Schemas) -> RefOr<Schema> {
     schemas.push((T::name().into_owned(), T::schema()));
     T::schemas(schemas);
     Ref::from_schema_name(T::name()).into()
 }
 
-/// The schema of a type without a name of its own.
+/// Schema of a type without a name.
 pub(crate) fn inline<T: ToSchema>(_: &mut Schemas) -> RefOr<Schema> {
     T::schema()
 }
 
-/// Makes the constructors of routes, one for each method.
+/// Makes the constructors of routes, one per method.
 macro_rules! methods {
     ($($name:ident = $method:literal;)*) => {$(
         #[doc = concat!("A route with the method `", $method, "`.")]
@@ -250,7 +250,7 @@ impl Route {
         delete = "DELETE";
     }
 
-    /// `GET` of what is open to everybody: it returns no data of the feed.
+    /// Makes a `GET` route without a key, which returns no data of the feed.
     pub(crate) fn public<H, T>(path: &'static str, handler: H) -> Self
     where
         H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
@@ -259,7 +259,7 @@ impl Route {
         Self { rule: Rule::PUBLIC, ..Self::get(path, handler) }
     }
 
-    /// The same of a file, which the document leaves out.
+    /// Makes a `GET` route of a file, which the OpenAPI document omits.
     pub(crate) fn file<H, T>(path: &'static str, handler: H) -> Self
     where
         H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
@@ -268,7 +268,7 @@ impl Route {
         Self { rule: Rule::PUBLIC, ..Self::undescribed("GET", path, handler) }
     }
 
-    /// A route that the document leaves out.
+    /// Makes a route that the OpenAPI document omits.
     pub(crate) fn undescribed<H, T>(method: &'static str, path: &'static str, handler: H) -> Self
     where
         H: Handler<T, Arc<AppState>, Future = BoxFuture<'static, Response>>,
@@ -283,19 +283,19 @@ impl Route {
         Self { method, path, handler, rule, about: None }
     }
 
-    /// The scope that it needs, if not the one to read for `GET` and the one to write for other methods.
+    /// Sets the scope. The default is to read for `GET` and to write for other methods.
     pub(crate) fn scope(mut self, scope: Scope) -> Self {
         self.rule.needs = Needs::Scope(scope);
         self
     }
 
-    /// Open to users.
+    /// Allows users to use the route.
     pub(crate) fn users(mut self, may: May) -> Self {
         self.rule.may = Some(may);
         self.errors(&["not_own", "too_many_requests"])
     }
 
-    /// Counted as a post if a user sends it.
+    /// Counts a user's request as a post.
     pub(crate) fn posting(mut self) -> Self {
         self.rule.usage = SessionUse::Post;
         self
@@ -306,37 +306,37 @@ impl Route {
         self
     }
 
-    /// The name of the operation, and what it does, in the imperative.
+    /// Sets the name of the operation and its summary, in the imperative.
     pub(crate) fn named(self, id: &'static str, summary: &'static str) -> Self {
         self.describe(|about| (about.id, about.summary) = (id, summary))
     }
 
-    /// More about it.
+    /// Sets the description.
     pub(crate) fn text(self, text: &'static str) -> Self {
         self.describe(|about| about.text = text)
     }
 
-    /// Codes of errors that neither all routes have nor what it reads leads to.
+    /// Adds error codes beyond those of every route and of the inputs.
     pub(crate) fn errors(self, codes: &[&'static str]) -> Self {
         self.describe(|about| about.inputs.errors(codes))
     }
 
-    /// An error of a code that several have, or that has values.
+    /// Adds an error whose code is shared, or whose message has values.
     pub(crate) fn error(self, error: impl Into<ApiError>) -> Self {
         self.describe(|about| about.inputs.error(error))
     }
 
-    /// Codes of errors of the lines of its answer.
+    /// Adds error codes of the lines of the response.
     pub(crate) fn errors_of_lines(self, codes: &[&'static str]) -> Self {
         self.describe(|about| about.errors_of_lines.extend_from_slice(codes))
     }
 
-    /// A header that the handler reads by itself.
+    /// Adds a header that the handler reads itself.
     pub(crate) fn reads_header(self, name: &str, text: &str) -> Self {
         self.describe(|about| about.inputs.header(name, text))
     }
 
-    /// A body that the handler reads by itself.
+    /// Adds a body that the handler reads itself.
     pub(crate) fn body(
         self,
         bytes_max: Option<usize>,
@@ -347,13 +347,13 @@ impl Route {
         })
     }
 
-    /// An answer without a body.
+    /// Adds a response without a body.
     pub(crate) fn answers(self, status: u16, text: &'static str) -> Self {
         let answer = Answer { status, text, body: None, headers: Vec::new() };
         self.describe(|about| about.answers.push(answer))
     }
 
-    /// An answer with a body.
+    /// Adds a response with a body.
     pub(crate) fn answers_with(
         self,
         text: &'static str,
@@ -365,17 +365,17 @@ impl Route {
         self.describe(|about| about.answers.push(answer))
     }
 
-    /// An answer with JSON.
+    /// Adds a response with JSON.
     pub(crate) fn shows<T: ToSchema>(self, text: &'static str) -> Self {
         self.answers_with(text, "application/json", reference::<T>)
     }
 
-    /// An answer with a page of a list.
+    /// Adds a response with a page of a list.
     pub(crate) fn lists<T: ToSchema>(self, text: &'static str) -> Self {
         self.shows::<T>(text).with_header("Link", "The neighboring pages")
     }
 
-    /// An answer with what was created.
+    /// Adds a response with the created item.
     pub(crate) fn creates<T: ToSchema>(self, text: &'static str, location: &'static str) -> Self {
         let route = self.shows::<T>(text).with_header("Location", location);
         route.describe(|about| {
@@ -383,7 +383,7 @@ impl Route {
         })
     }
 
-    /// A header of the answer that was just described.
+    /// Adds a header to the last response.
     pub(crate) fn with_header(self, name: &'static str, text: &'static str) -> Self {
         self.describe(|about| {
             about

@@ -1,4 +1,4 @@
-//! The table of all routes, and the router that is made from it.
+//! Table of all routes, and the router made from it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::v1::{
 };
 use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations};
 
-/// All routes over `node`, and a future that must run as long as they are served.
+/// Router over `node`, and a future that must run while it is served.
 pub(crate) fn routes(
     node: Node,
     mut options: ApiOptions,
@@ -65,7 +65,7 @@ pub(crate) fn routes_of(
     }
 }
 
-/// All routes but those of pages and of the 2014 report.
+/// All routes except those of pages and of the 2014 report.
 const GROUPS: &[Group] = &[
     Group {
         tag: "users",
@@ -133,13 +133,13 @@ fn add(
     let Ok(Ok(filter)) = known else { unreachable!("{method} is a method") };
     let handler = match rule.needs {
         Needs::Scope(_) => ErasedHandler::new(After(handler)),
-        // Whoever needs no key does not wait.
+        // Requests without a key do not wait.
         Needs::Nothing | Needs::Nowhere => handler,
     };
     router.route(path, on(filter, Guarded::new(handler, rule, metrics.route(method, path))))
 }
 
-/// Adds what answers where there is no route.
+/// Adds the handler for unknown paths.
 fn finish(
     router: Router<Arc<AppState>>,
     state: Arc<AppState>,
@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Said again here, so that no change of a route opens it unnoticed.
+    /// Repeats the access of each route, so that a change cannot open one unnoticed.
     #[test]
     fn all_routes_need_a_key_that_may_read_or_write_but_for_these() {
         let expect = [

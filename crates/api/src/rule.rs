@@ -1,34 +1,34 @@
-//! What a route requires of its clients.
+//! Access rule of a route.
 
 use edge::SessionUse;
 
 use crate::auth::Needs;
 
-/// The things of which a user may use a route. `viewer` is the user in any case.
+/// Access of users to a route. `viewer` is always the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum May {
-    /// Of what belongs to the `{user}` of the path, who must be the user.
+    /// Only items of the `{user}` in the path, who must be the user.
     Own,
-    /// Everything that the user may see: the route reads on behalf of `viewer`.
+    /// Everything the user may see: the route reads on behalf of `viewer`.
     See,
 }
 
-/// What a route requires of its client.
+/// Requirements of a route for its clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) needs: Needs,
-    /// The things of which a user may use it, with a token or a session; `None` if it is closed for them.
+    /// Access of users with a token or a session; `None` if the route is closed to them.
     pub(crate) may: Option<May>,
-    /// How a request of such a user is counted.
+    /// Kind of usage for which a user's request counts.
     pub(crate) usage: SessionUse,
-    /// Whether the handler reads the query; otherwise one is refused.
+    /// Whether the handler reads the query; otherwise a query is refused.
     pub(crate) reads_query: bool,
 }
 
 impl Rule {
-    /// Of paths and methods that are no routes, for which any key is enough.
+    /// Rule for unknown paths and methods, for which any key suffices.
     pub(crate) const NOWHERE: Self =
         Self { needs: Needs::Nowhere, may: None, usage: SessionUse::Change, reads_query: true };
-    /// Of what everybody may use.
+    /// Rule for routes without a key.
     pub(crate) const PUBLIC: Self = Self { needs: Needs::Nothing, ..Self::NOWHERE };
 }

@@ -1,4 +1,4 @@
-//! Serving the API, and what is beside it, on the connections of [`edge::serve`].
+//! Serving of the API and the routes next to it on the connections of [`edge::serve`].
 
 use std::future::Future;
 use std::io;
@@ -14,12 +14,11 @@ use tokio::sync::watch;
 use crate::error::ApiError;
 use crate::{ApiOptions, routes};
 
-/// Paths of checks of the server's health.
+/// Paths of health checks.
 const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Serves `node` on `listener` until `shutdown` completes, then accepts no more connections, ends
-/// live streams, waits up to 10 seconds for requests in progress, and returns. The
-/// node stays open.
+/// Serves `node` on `listener` until `shutdown` completes. Then accepts no more connections, ends live streams, waits
+/// up to 10 seconds for requests in progress, and returns. The node stays open.
 ///
 /// # Errors
 /// If the address of the listener cannot be read.
@@ -46,7 +45,7 @@ fn serve_boxed(
     let serve_options = ServeOptions {
         connections_max: options.connections_max,
         https_only: options.https_only,
-        // Only the routes beside the API need the addresses of clients.
+        // Only routes of another crate need the addresses of clients.
         proxies: options.beside.is_some().then(|| Arc::new(options.trusted_proxies.clone())),
         memory: memory.clone(),
         health_paths: &HEALTH_PATHS,
@@ -63,7 +62,7 @@ fn serve_boxed(
     edge::serve(listener, router, serve_options, closing, until.boxed())
 }
 
-/// The response to a request for which no connection is free.
+/// Response to a request for which no connection is free.
 fn refused(id: RequestId) -> Response {
     let mut response = ApiError::overloaded().into_response();
     ApiError::finish(&mut response, id.as_str());
@@ -97,7 +96,7 @@ mod tests {
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await.unwrap();
             assert_eq!(answer.is_empty(), request != whole, "{request:?}");
-            // The clock is paused and advances from timer to timer.
+            // The paused clock advances from timer to timer.
             let waited = start.elapsed();
             assert!(
                 waited >= HEAD_TIMEOUT - HEAD_TIMEOUT / 6
@@ -128,7 +127,7 @@ mod tests {
         }
     }
 
-    /// On one thread, so that the order of events is deterministic.
+    /// Runs on one thread, so that the order of events is deterministic.
     #[tokio::test]
     async fn other_clients_are_served_during_a_long_pipeline() {
         const PIPELINED: usize = 2_000;

@@ -1,11 +1,11 @@
-//! What a user may do who sends requests with a token, or from a browser after a log-in: use a route whose [`Rule`] says so,
-//! as themselves. The user in the path, and `viewer` if it is given, must be the user.
+//! Access of users, who send requests with a token or from a browser session: they may use a route whose [`Rule`]
+//! allows it, as themselves. The user in the path, and `viewer` if given, must be the user.
 //!
-//! Closed are what a product does for all users (registering and deleting users, batches, backups), what belongs to nobody
-//! (buckets, samples, metrics), and beginning a friendship, since that takes no consent of the other.
+//! Closed to users are: changes for all users (registering and deleting users, batches, backups), data without an owner
+//! (buckets, samples, metrics), and beginning a friendship, which needs no consent of the other user.
 //!
-//! **Invariant:** a route is closed for users unless it says otherwise. **Invariant:** for a user no handler acts for
-//! another user or reads on behalf of one.
+//! **Invariant:** a route is closed to users unless it declares otherwise. **Invariant:** for a user, no handler acts
+//! for another user or reads on behalf of another.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ use crate::rule::May::{self, Own, See};
 use crate::rule::Rule;
 use crate::state::AppState;
 
-/// Whether a request without a valid key may be of a user.
+/// Whether a request without a valid key may come from a user.
 pub(crate) fn is_presented(state: &AppState, headers: &HeaderMap) -> bool {
     let is_of_user = match headers.contains_key(AUTHORIZATION) {
         true => bearer(headers).is_some_and(|token| !token.is_empty()),
@@ -39,7 +39,7 @@ pub(crate) fn is_presented(state: &AppState, headers: &HeaderMap) -> bool {
     is_of_user && state.sessions.is_some()
 }
 
-/// Lets the handler respond to a user, if the query is right, too.
+/// Lets the handler respond to a user, if `query` is also valid.
 pub(crate) async fn respond(
     handler: ErasedHandler<Arc<AppState>>,
     (rule, query): (Rule, Result<(), ApiError>),
@@ -72,7 +72,7 @@ async fn admit(
     if let Some(connection) = request.extensions().get::<GuestConnection>() {
         connection.0.admit();
     }
-    // Unknown paths and methods are as unknown to users as to others.
+    // Users get the same errors for unknown paths and methods as other clients.
     if let Needs::Scope(scope) = rule.needs {
         let may = rule.may.ok_or_else(|| ApiError::not_for_users(scope))?;
         if !session.allows(scope) {
@@ -81,15 +81,15 @@ async fn admit(
         check(may, UserId(session.user()), request.uri())?;
         session.begin(rule.usage)?;
     }
-    // Waiting for a position takes time in which the session may end, and users have no use for it.
+    // The session may end during a wait for a position, and users have no need for it.
     request.headers_mut().remove(ROOST_AFTER);
     request.extensions_mut().insert(CurrentSession(Arc::clone(&session)));
     Ok((request, session))
 }
 
-/// Checks that a request is about what the user may use.
+/// Checks that a request is about items that the user may use.
 fn check(may: May, me: UserId, uri: &Uri) -> Result<(), ApiError> {
-    // Compared as they are written: one user has one id, and one id one form.
+    // Compared as text: a user has one id, and an id has one spelling.
     let own = me.0.to_string();
     let viewers = query::values(uri, "viewer");
     if !viewers.iter().all(|viewer| viewer == own.as_bytes()) {
@@ -102,8 +102,8 @@ fn check(may: May, me: UserId, uri: &Uri) -> Result<(), ApiError> {
     }
 }
 
-/// Counts the bytes of a response as sent to the user. The response to a change is sent in any case: there was room for
-/// it before.
+/// Counts the bytes of a response as sent to the user. The response to a change is always sent: its memory was reserved
+/// before the change.
 fn counted(response: Response, session: &dyn Session, usage: SessionUse) -> Response {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     let Some(bytes) = bytes else { return response };

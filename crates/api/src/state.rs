@@ -23,30 +23,30 @@ use crate::unsent::Unsent;
 pub(crate) struct AppState {
     pub(crate) node: Node,
     pub(crate) access: Access,
-    /// None in open mode, whose clients act for any user.
+    /// Sessions of users; `None` in open mode, where clients act for any user.
     pub(crate) sessions: Option<Arc<dyn Sessions>>,
-    /// Lifetime of a story if the request has none.
+    /// Default lifetime of a story.
     pub(crate) story_life: Lifetime,
     /// Host and port of the server's URL.
     pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
     /// Responses and events that are being sent.
     pub(crate) unsent: Unsent,
-    /// Requests of each client that last as long as it wants: live streams and batches.
+    /// Requests that last as long as the client wants, per client: live streams and batches.
     shares: Shares<[u8; 32]>,
-    /// Most of one client: half of the connections, so that others can always connect.
+    /// Maximum of `shares` per client: half of the connections, so that others can always connect.
     share_max: usize,
-    /// One backup at a time.
+    /// Permit for one backup at a time.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) keys_file: Option<PathBuf>,
     pub(crate) memory: RequestMemory,
     pub(crate) registry: Registry,
     pub(crate) history: History,
-    /// None if the node is not one of a cluster.
+    /// Requests that wait for positions; `None` outside of a cluster.
     pub(crate) positions: Option<Waiting>,
-    /// A node of a cluster that lags longer is not ready.
+    /// Maximum lag of a cluster node that counts as ready.
     pub(crate) max_lag: Duration,
-    /// True from the beginning of the shutdown.
+    /// True from the beginning of a shutdown.
     pub(crate) closing: watch::Receiver<bool>,
 }
 
@@ -87,7 +87,7 @@ impl AppState {
         }
     }
 
-    /// Reads from the node where blocking is allowed.
+    /// Runs a read that may block.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -96,7 +96,7 @@ impl AppState {
         Ok(self.reads.run(move || read(&node)).await?)
     }
 
-    /// Reads many rows, as [`AppState::read`], so that short reads do not wait for it.
+    /// Runs a read of many rows, in another lane than [`AppState::read`], so that short reads do not wait for it.
     pub(crate) async fn read_long<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -105,8 +105,8 @@ impl AppState {
         Ok(self.reads.run_listing(move |_| read(&node)).await?)
     }
 
-    /// Reads the response to a completed change: queued in order and never refused, since the change
-    /// cannot be undone. The queue is as long as the number of such requests.
+    /// Reads the response to a completed change. The read is queued in order and never refused, since the change cannot
+    /// be undone. The queue is as long as the number of such requests.
     pub(crate) async fn read_done<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -115,7 +115,7 @@ impl AppState {
         Ok(self.reads.after_change().run(move || read(&node)).await?)
     }
 
-    /// Reads for a live stream, which waits for its turn.
+    /// Runs a read for a live stream, in turn.
     pub(crate) async fn read_for_stream<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -124,7 +124,7 @@ impl AppState {
         Ok(self.reads.streams().run(move || read(&node)).await?)
     }
 
-    /// Counts a request that lasts as long as its client wants: one key, or all clients in open mode, has a share of them.
+    /// Counts a request that lasts as long as the client wants. The limit is per key, and in open mode for all clients.
     ///
     /// # Errors
     /// 401 without a valid key, 429 if the client has too many.

@@ -56,7 +56,7 @@ async fn json_of(response: Response) -> Value {
     serde_json::from_slice(&body).unwrap()
 }
 
-/// Fills a pool of one with a read that lasts until the sender is dropped, and fills its queue.
+/// Fills a pool of one read, and its queue, with reads that last until the sender is dropped.
 async fn fill(state: &Arc<AppState>) -> std::sync::mpsc::Sender<()> {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let (started, running) = tokio::sync::oneshot::channel();
@@ -118,7 +118,7 @@ async fn a_completed_change_is_reported_however_many_reads_are_queued() {
     server.node.close();
 }
 
-/// A batch that sends `piece` every so many seconds, so many times.
+/// Sends a batch of `times` pieces, one every `secs` seconds.
 async fn batch_of(server: &Inside, piece: &'static str, secs: u64, times: usize) -> Vec<u8> {
     let pieces = futures_util::stream::unfold(0, move |sent| async move {
         tokio::time::sleep(std::time::Duration::from_secs(secs)).await;

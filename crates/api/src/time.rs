@@ -2,7 +2,8 @@
 
 use jiff::Timestamp;
 
-/// Times beyond the range of the format, which only expiry times of keys can be, become its last instant.
+/// Formats a time. Times beyond the range of the format, which only expiry times of keys can be, become its last
+/// instant.
 pub(crate) fn rfc3339(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok();
     let time = time.and_then(|ms| Timestamp::from_millisecond(ms).ok());

@@ -1,56 +1,56 @@
-//! The memory of what is being sent: of responses, and of the events of live streams.
+//! Memory of unsent data: responses, and events of live streams.
 //!
-//! **Invariant:** the responses of one key, or of all clients in open mode, hold at most half of either budget until they are
-//! read: who reads slowly keeps out nobody else.
+//! **Invariant:** the responses of one key, or of all clients in open mode, hold at most half of either budget until
+//! they are read. So a client that reads slowly does not keep out others.
 
 use budget::{MemoryBudget, Reservation};
 use bytes::Bytes;
 use edge::{NoMemory, RequestMemory, SMALL_BYTES_MAX, Share, Shares, held_bytes};
 
-/// Maximum size of unsent events of all streams, in bytes, unless the part of the memory is less. A stream waits while
-/// the limit is reached.
+/// Maximum size of unsent events of all streams, in bytes, unless [`EVENTS_PART`] gives less. A stream waits while the
+/// limit is reached.
 const EVENTS_BYTES_MAX: usize = 64 << 20;
-/// Memory for large amounts divided by what unsent events may take of it.
+/// Divisor: unsent events may take this part of the memory for large amounts.
 const EVENTS_PART: usize = 4;
-/// Each of the budgets divided by what the responses of one client may take of it.
+/// Divisor: the responses of one client may take this part of either budget.
 const CLIENT_PART: usize = 2;
 
-/// Tells the clients with keys apart, as [`edge::Grant::client`]. Users who are logged in have less, which is counted elsewhere.
+/// Identity of a client with a key, from [`edge::Grant::client`]. Users are counted elsewhere, with lower limits.
 pub(crate) type Client = [u8; 32];
 
-/// A client, and whether it is about large amounts.
+/// A client, and whether the budget is that for large amounts.
 type Budget = (Client, bool);
 
-/// The memory of a response, until it is sent.
+/// Memory of a response until it is sent.
 pub(crate) type HeldResponse = (Option<Share<Budget>>, Reservation);
 
-/// What is being sent.
+/// Budgets of unsent data.
 pub(crate) struct Unsent {
-    /// Share of `memory` that events may take.
+    /// Part of `memory` that events may take.
     pub(crate) events: MemoryBudget,
     memory: RequestMemory,
     responses: Shares<Budget>,
 }
 
 impl Unsent {
-    /// What is being sent takes its memory from that of requests.
+    /// Takes the memory of unsent data from that of requests.
     pub(crate) fn new(memory: &RequestMemory) -> Self {
         let events = MemoryBudget::new(EVENTS_BYTES_MAX.min(memory.large().limit() / EVENTS_PART));
         Self { events, memory: memory.clone(), responses: Shares::default() }
     }
 
-    /// Events as a chunk of the response, if there is enough memory; the chunk holds its memory until the
-    /// last byte is sent.
+    /// Makes a chunk of the response from events, if memory suffices. The chunk holds the memory until its last byte is
+    /// sent.
     pub(crate) fn chunk(&self, events: &[u8]) -> Option<Bytes> {
         let of_events = self.events.try_reserve(events.len())?;
         let held = [of_events, self.memory.large().try_reserve(events.len())?];
         Some(held_bytes(Box::<[u8]>::from(events), held))
     }
 
-    /// Reserves the memory of a response of a client. One response may be longer than the part of a client.
+    /// Reserves the memory of a client's response. A single response may exceed the client's part.
     ///
     /// # Errors
-    /// [`NoMemory`], also if others of the client hold too much.
+    /// [`NoMemory`], also if other responses of the client hold too much.
     pub(crate) fn response(
         &self,
         client: Option<Client>,
@@ -100,7 +100,7 @@ mod tests {
             );
             drop(taken);
         }
-        // The longest is sent to who has no other.
+        // The longest response is allowed for a client without others.
         let longest = memory.limit(usize::MAX);
         assert!(unsent.response(Some(one), longest).is_ok());
         assert_eq!(unsent.response(Some(one), longest + 1).err(), Some(NoMemory::Ever));

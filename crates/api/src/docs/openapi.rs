@@ -41,20 +41,20 @@ const WITH_KEY: [&str; 10] = [
     "upgrading",
     "lagging",
 ];
-/// Errors of routes that read a body, beside those that say which one they read.
+/// Errors of routes that read a body, in addition to those derived from the body.
 const WITH_BODY: [&str; 1] = ["body_too_slow"];
 /// Errors of routes that change something.
 const CHANGING: [&str; 1] = ["unconfirmed"];
-/// Errors of routes that store something: deletions are accepted when the disk is full.
+/// Errors of routes that store something. Deletions are accepted when the disk is full.
 const STORING: [&str; 1] = ["disk_full"];
 
-/// The errors of a route, by status, in the order in which they were named.
+/// Errors of a route by status, in declaration order.
 type Errors = BTreeMap<u16, Vec<ErrorKind>>;
 
 /// Errors by their codes.
 type Kinds = BTreeMap<&'static str, ErrorKind>;
 
-/// Makes the document of routes.
+/// Makes the OpenAPI document of the routes.
 pub(crate) fn document(groups: &[Group]) -> OpenApi {
     let kinds = kinds();
     let (mut paths, mut schemas) = (Paths::new(), Schemas::new());
@@ -92,7 +92,7 @@ pub(crate) fn document(groups: &[Group]) -> OpenApi {
         .build()
 }
 
-/// The errors by their codes; of several with one code the first. A route that has another one names it.
+/// Errors by code. If several share a code, the first one; a route that has another one names it.
 fn kinds() -> Kinds {
     let mut kinds = Kinds::new();
     for kind in error::kinds() {
@@ -119,7 +119,7 @@ fn by_status<'a>(kinds: impl Iterator<Item = &'a ErrorKind>) -> Errors {
     errors
 }
 
-/// The errors of a body that say which one the route reads.
+/// Errors of a body that depend on the body of the route.
 fn errors_of_body(body: &BodyRead) -> impl Iterator<Item = ErrorKind> {
     let expected: Vec<_> = body.contents.iter().map(|(media_type, _)| *media_type).collect();
     let other_type = ApiError::unsupported_media_type(&expected.join(" or "));
@@ -178,7 +178,7 @@ fn operation(
     operation.build()
 }
 
-/// The description of a route, with the errors of the lines of its answer.
+/// Description of a route, including the errors of the lines of its response.
 fn text(about: &About, kinds: &Kinds) -> String {
     match about.errors_of_lines.as_slice() {
         [] => about.text.to_owned(),
@@ -188,17 +188,17 @@ fn text(about: &About, kinds: &Kinds) -> String {
     }
 }
 
-/// Whether a route changes what is stored.
+/// Whether a route changes stored data.
 fn changes(method: &str, rule: Rule) -> bool {
     method != "GET" && rule.needs != Needs::Scope(Scope::Read)
 }
 
-/// Whether a route adds something to what is stored.
+/// Whether a route adds stored data.
 fn stores(method: &str, rule: Rule) -> bool {
     changes(method, rule) && method != "DELETE"
 }
 
-/// The key that a route needs, with the name of its scope.
+/// Key that a route needs, with the name of its scope.
 fn security(rule: Rule) -> SecurityRequirement {
     match rule.needs {
         Needs::Nothing | Needs::Nowhere => SecurityRequirement::default(),
@@ -231,7 +231,7 @@ fn success(answer: &Answer, schemas: &mut Schemas) -> Response {
     with_id(response)
 }
 
-/// The name of the errors of a status that every route has, for example `NotFound`.
+/// Component name of the errors that every route has for a status, for example `NotFound`.
 fn name(status: u16) -> String {
     let status = axum::http::StatusCode::from_u16(status).ok();
     let words = status.and_then(|status| status.canonical_reason()).unwrap_or("Error");

@@ -1,4 +1,4 @@
-//! The status of a refusal of the rules, from its class.
+//! Status codes of refusals of the rules, by class.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use kv::KeyRefusal;
 
 use super::ApiError;
 
-/// The status of the refusals of a class.
+/// Status code of a class of refusals.
 pub(crate) const fn status(class: RefusalClass) -> StatusCode {
     match class {
         RefusalClass::NotFound => StatusCode::NOT_FOUND,

@@ -1,5 +1,5 @@
-//! The errors of the API itself, beside the refusals of the rules: the status, the field, the code and the sentence of each. The
-//! name of a row is the constructor of the error.
+//! Errors of the API itself: status, field, code and message. The name of a row is the constructor of the error.
+//! Refusals of the rules are in other tables.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use edge::Scope;
 
 use super::ApiError;
 
-/// The parts of an error that are the same in each response.
+/// Parts of an error that are the same in every response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ErrorKind {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
-    /// The sentence, with `…` for values that depend on the request.
+    /// Message, with `…` for values that depend on the request.
     pub(crate) sentence: Cow<'static, str>,
 }
 
@@ -24,9 +24,9 @@ impl From<ApiError> for ErrorKind {
     }
 }
 
-/// Declares the constructors of errors from a table with the rows
-/// `name(values) = STATUS("field") "code": "sentence", key = value;`. With `why` in the place of the values, that is the sentence
-/// of the error, and the one of the row says what all of them have in common.
+/// Declares the constructors of errors from a table with rows of the form `name(values) = STATUS("field") "code":
+/// "message", key = value;`. With `why` instead of values, the caller passes the message, and that of the row describes
+/// all of them.
 macro_rules! errors {
     ($(
         $name:ident $values:tt = $status:ident $(($field:literal))? $code:literal:
@@ -65,7 +65,7 @@ macro_rules! errors {
     };
 }
 
-/// A sentence with `…` in the place of the names of its values.
+/// Replaces the names of values in a message by `…`.
 fn without_values(sentence: &'static str) -> Cow<'static, str> {
     let mut parts = sentence.split(['{', '}']);
     let (start, rest) = (parts.next().unwrap_or_default(), parts.skip(1).step_by(2));
@@ -74,28 +74,28 @@ fn without_values(sentence: &'static str) -> Cow<'static, str> {
 
 errors! {
     bad_request(why) = BAD_REQUEST "bad_request": "the request cannot be read";
-    bad_json(why) = BAD_REQUEST "bad_json": "the body is not the JSON that the route reads";
-    bad_cursor(why) = BAD_REQUEST "bad_cursor": "the page does not begin where an earlier one says";
+    bad_json(why) = BAD_REQUEST "bad_json": "the body is not valid JSON for this route";
+    bad_cursor(why) = BAD_REQUEST "bad_cursor": "the cursor is not one from next or prev of an earlier page";
     bad_idempotency_key(why) = BAD_REQUEST("Idempotency-Key") "bad_idempotency_key":
         "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
 
     unauthorized() = UNAUTHORIZED "unauthorized":
         "this request needs an application key or a token of a user: Authorization: Bearer KEY";
     not_logged_in() = UNAUTHORIZED "not_logged_in":
-        "nobody is logged in in this browser; log in again";
+        "this browser has no session; log in again";
     missing_scope(scope: Scope) = FORBIDDEN "missing_scope":
         "the application key or token needs the scope {scope}", scope = scope.name();
     forbidden_origin(why) = FORBIDDEN "forbidden_origin":
-        "in open mode the request is not from this machine, or a page of another site sent it";
+        "a page of another origin sent the request, or in open mode another machine";
     not_for_users(scope: Scope) = FORBIDDEN "not_for_users":
-        "users may not do this; it needs an application key with the scope {scope}", scope = scope.name();
+        "users cannot use this route; it needs an application key with the scope {scope}", scope = scope.name();
     not_own() = FORBIDDEN "not_own":
-        "a user acts and reads for themselves only, by their id";
+        "a user can act and read only for themselves, by their id";
 
     not_found() = NOT_FOUND "not_found": "there is nothing at this path";
     set_not_found() = NOT_FOUND "set_not_found": "there is no such set of samples";
     key_not_found() = NOT_FOUND "key_not_found": "there is no such key in this bucket";
-    no_cluster() = NOT_FOUND "no_cluster": "this server is not one of a cluster";
+    no_cluster() = NOT_FOUND "no_cluster": "this server is not a node of a cluster";
     method_not_allowed() = METHOD_NOT_ALLOWED "method_not_allowed":
         "this path does not support the method; see the Allow header";
     body_too_slow() = REQUEST_TIMEOUT "body_too_slow": "the body did not arrive in time";
@@ -108,13 +108,13 @@ errors! {
     line_too_long(bytes_max: usize) = PAYLOAD_TOO_LARGE "line_too_long":
         "a line is at most {bytes_max} bytes; later lines were not read";
     beyond_memory() = PAYLOAD_TOO_LARGE "beyond_memory":
-        "this request needs more memory than the server allows for all requests together";
+        "this request needs more memory than all requests together may use";
     unsupported_media_type(expected: &str) = UNSUPPORTED_MEDIA_TYPE("Content-Type") "unsupported_media_type":
         "the Content-Type must be {expected}";
 
     bad_limit(limit_max: usize) = UNPROCESSABLE_ENTITY("limit") "bad_limit":
         "a page has 1 to {limit_max} items";
-    bad_k(k_max: usize) = UNPROCESSABLE_ENTITY("k") "bad_k": "1 to {k_max} neighbors can vote";
+    bad_k(k_max: usize) = UNPROCESSABLE_ENTITY("k") "bad_k": "k must be between 1 and {k_max}";
     bad_ttl(secs_max: u64) = UNPROCESSABLE_ENTITY("ttl_s") "bad_ttl":
         "a time to live is 1 to {secs_max} seconds";
     bad_bucket() = UNPROCESSABLE_ENTITY("bucket") "bad_bucket":
@@ -122,10 +122,10 @@ errors! {
         chars_max = kv::limits::BUCKET_NAME_CHARS_MAX;
     bad_key(bytes_max: usize) = UNPROCESSABLE_ENTITY("key") "bad_key":
         "a key is 1 to {bytes_max} bytes, percent-encoded";
-    bad_sample(why) = UNPROCESSABLE_ENTITY "bad_sample": "the sample is no drawing";
+    bad_sample(why) = UNPROCESSABLE_ENTITY "bad_sample": "the sample is not a drawing";
     bad_image(why) = UNPROCESSABLE_ENTITY "bad_image": "the image cannot be read as a drawing";
     idempotency_key_not_supported(why) = UNPROCESSABLE_ENTITY("Idempotency-Key") "idempotency_key_not_supported":
-        "the route takes no Idempotency-Key in its header";
+        "the route does not accept an Idempotency-Key header";
 
     too_many_requests() = TOO_MANY_REQUESTS "too_many_requests":
         "there were too many requests of this user; try again later";
@@ -139,13 +139,13 @@ errors! {
     overloaded() = SERVICE_UNAVAILABLE "overloaded":
         "the server is overloaded; try again in 1 to 3 seconds";
     stopping() = SERVICE_UNAVAILABLE "stopping":
-        "the server is shutting down; try again when it is back";
+        "the server is shutting down; try again after the restart";
     lagging(position: u64) = SERVICE_UNAVAILABLE "lagging":
         "this server has not reached position {position} yet; try again";
     lags(lag: Duration) = SERVICE_UNAVAILABLE "lagging":
-        "this server has lacked changes for {lag_ms} ms", lag_ms = lag.as_millis();
+        "this server is {lag_ms} ms behind the cluster", lag_ms = lag.as_millis();
     log_unavailable(why) = SERVICE_UNAVAILABLE "log_unavailable":
-        "this node of a cluster does not reach the log; nothing was changed";
+        "this cluster node cannot reach the log; nothing was changed";
     upgrading(why) = SERVICE_UNAVAILABLE "upgrading":
         "not all nodes of the cluster know this change yet; nothing was changed";
     unconfirmed(why) = SERVICE_UNAVAILABLE "unconfirmed":

@@ -70,13 +70,13 @@ fn every_operation_is_described_completely() {
     }
 }
 
-/// Of several errors with one code each route has the right one, with its numbers.
+/// Errors that share a code are documented per route, with the values of the route.
 #[test]
 fn errors_are_described_as_the_route_answers_them() {
     let api = TestServer::open().get("/v1/openapi.json").json();
     for (method, path, status, expect, wrong) in [
         ("put", "/v1/buckets/{bucket}/keys/{key}", "422", "the change is too large", "an integer"),
-        ("get", "/readyz", "503", "has lacked changes for", "has not reached"),
+        ("get", "/readyz", "503", "behind the cluster", "has not reached"),
         ("post", "/v1/batch", "429", "streams and batches", "of this user"),
         ("post", "/v1/users/{user}/stories", "422", "a TTL is 1 to 604800 seconds", "time to live"),
         ("get", "/v1/users", "422", "a page has 1 to 100 items", "\u{2026}"),

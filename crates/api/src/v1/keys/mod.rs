@@ -71,7 +71,7 @@ pub(crate) fn routes() -> Vec<Route> {
             )
             .body(Some(VALUE_BYTES_MAX), vec![("application/octet-stream", reference::<Binary>)])
             .answers(204, "The key is set")
-            .with_header("ETag", "Its version")
+            .with_header("ETag", "Version of the key")
             .errors(&["precondition_failed"])
             .error(KeyRefusal::TooLarge),
         Route::get(PATH, read)
@@ -79,7 +79,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .reads_header("If-Match", "ETags or `*`: 412 if the key has none of these versions")
             .reads_header("If-None-Match", "ETags: 304 if the key still has one of these versions")
             .answers_with("The value", "application/octet-stream", reference::<Binary>)
-            .with_header("ETag", "Its version")
+            .with_header("ETag", "Version of the key")
             .with_header(
                 "X-Expires-At",
                 "Time at which the key expires; absent if it does not expire",
