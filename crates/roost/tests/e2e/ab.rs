@@ -1,4 +1,4 @@
-//! The command line of the old report, unchanged, with the tool it was measured with.
+//! The command line of the 2014 report, unchanged, with the tool of its measurements.
 
 use std::process::Command;
 

@@ -32,7 +32,7 @@ impl App {
         Self { id: text("client_id"), secret: text("client_secret") }
     }
 
-    /// The token for a password, if it is right.
+    /// Logs in; returns the token if the password is right.
     fn log_in(&self, server: &Server, name: &str, password: &str) -> Option<String> {
         let asked = json!({
             "grant_type": "password", "client_id": self.id, "client_secret": self.secret,
@@ -107,7 +107,7 @@ fn a_server_that_was_killed_leaves_a_socket_that_does_no_harm() {
 
 #[test]
 fn only_trusted_proxies_choose_the_address_that_limits_are_for() {
-    // How many apps a client can register that forges another address in each request.
+    // Number of apps that a client can register with a different forged address in each request.
     let registered = |flags: &[&str], forged: &dyn Fn(u32) -> String| {
         let data = tempfile::tempdir().unwrap();
         let server = Server::start(&mut serve(data.path(), flags));

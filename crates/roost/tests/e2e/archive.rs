@@ -24,7 +24,7 @@ const CHANGES: usize = 260;
 /// Number of times to restore to.
 const TIMES: usize = 12;
 
-/// What was changed, after each change.
+/// Changes so far, with the state after each.
 struct History {
     world: World,
     keys: BTreeMap<String, Vec<u8>>,
@@ -66,7 +66,7 @@ impl History {
                 client.send("DELETE", &path, &[], &[]).unwrap().expect(204);
             }
             2 => {
-                // Long ones, so that checkpoints and cuts happen.
+                // Long values, so that checkpoints and cuts happen.
                 let key = format!("/v1/buckets/0/keys/{}", self.random.random_range(0..9));
                 let value = vec![number as u8; self.random.random_range(1..90_000)];
                 client.send("PUT", &key, &[], &value).unwrap().expect(204);
@@ -122,7 +122,7 @@ fn restore<'a>(backup: &'a Path, archive: &'a Path, data: &'a Path) -> Vec<&'a s
     vec!["restore", path(backup), "--archive", path(archive), "--data", path(data)]
 }
 
-/// Sends requests until a metric is what it should be.
+/// Sends requests until a metric has a good value.
 fn wait_for(server: &Server, name: &str, good: impl Fn(f64) -> bool) {
     let start = Instant::now();
     let mut client = server.client();
@@ -184,7 +184,7 @@ fn a_restore_to_any_time_has_exactly_the_state_of_that_time() {
         server.stop();
         fs::remove_dir_all(restored).unwrap();
     }
-    // Without a time, everything; and the restored directory is another one from then on.
+    // Without a time, everything is restored; the restored directory is independent from then on.
     let restored = folder.path().join("restored");
     done(&restore(&file, &archive, &restored));
     done(&["verify", "--data", path(&restored)]);
@@ -193,7 +193,7 @@ fn a_restore_to_any_time_has_exactly_the_state_of_that_time() {
     assert!(ended.err.contains("belongs to another data directory"), "{ended:#?}");
     let server = Server::open(&restored, &[]);
     check(&mut server.client(), history.states.last().unwrap());
-    // A time after the last change that is known.
+    // A time after the last known change.
     let none = folder.path().join("none");
     let late = [&restore(&file, &archive, &none)[..], &["--to", "2092-01-01T00:00:00Z"]].concat();
     assert!(refused(&late, 1).contains("only times from"));
@@ -205,8 +205,8 @@ fn contents_up_to(file: &Path) -> u64 {
     ::backup::verify(fs::File::open(file).unwrap()).unwrap().0.last
 }
 
-/// A stopped server's directory of 40 posts, a backup of its first half, and an archive of everything with a file for
-/// each ten posts; the ids of the posts.
+/// Returns a stopped server's directory of 40 posts, a backup of its first half, and an archive of everything with a
+/// file for each ten posts; and the ids of the posts.
 fn archived(folder: &Path) -> (PathBuf, PathBuf, PathBuf, Vec<u64>) {
     let [data, archive, file] = ["data", "archive", "file"].map(|name| folder.join(name));
     let mut made = Vec::new();
@@ -241,7 +241,7 @@ fn gaps_and_damage_are_refused_with_file_and_place_and_restored_up_to() {
     let last = all.last().unwrap();
     let whole = fs::read(last).unwrap();
     let restored = |name: &str| folder.path().join(name);
-    // The time that a message names, up to which everything is known.
+    // Time in a message up to which all changes are known.
     let hinted = |error: &str| {
         let (_, rest) = error.split_once("add --to ").unwrap();
         rest.split(": ").next().unwrap().to_owned()
@@ -298,7 +298,7 @@ fn an_archive_belongs_to_one_data_directory() {
     let error = |data: &Path| {
         let mut command = serve(data, &["--archive", path(&archive), "--open"]);
         let ended = Process::start(&mut command).ended();
-        // It is no fault of the settings if the other process ends.
+        // The other process may end, so its lock is not an error of the settings.
         let code = if ended.err.contains("another process") { 1 } else { 2 };
         assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
         ended.err
@@ -312,14 +312,14 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(refusal.contains("belongs to another data directory"), "{refusal}");
     let refusal = refused(&["backup", "--data", path(&other), "--archive", path(&archive)], 1);
     assert!(refusal.contains("belongs to another data directory"), "{refusal}");
-    // Two servers, of copies of one directory.
+    // Two servers on copies of one directory.
     copy(&data, &older);
     let server = Server::open(&data, &["--archive", path(&archive), "--archive-interval", "10ms"]);
     assert!(error(&older).contains("another process writes to the archive"));
     server.client().publish(0, "newer");
     wait_for(&server, "roost_archive_lag_seconds", |lag| lag == 0.0);
     server.stop();
-    // The copy continued differently, or not at all.
+    // The copy continued differently, or did not continue.
     assert!(error(&older).contains("has different changes"));
     let server = Server::open(&older, &[]);
     server.client().publish(0, "another");
@@ -330,7 +330,7 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(refusal.contains("does not continue the backup"), "{refusal}");
     fs::remove_dir_all(&restored).unwrap();
     assert!(error(&older).contains("has different changes"));
-    // A directory that is something else.
+    // A directory with other contents.
     assert!(refused(&restore(&file, &data, &restored), 1).contains("is not an archive"));
     let mut command = serve(&other, &["--archive", path(&data), "--open"]);
     assert!(Process::start(&mut command).ended().err.contains("is not an archive"));
@@ -405,7 +405,7 @@ fn beyond_its_limit_the_log_is_cut_and_the_gap_is_known_everywhere() {
     }
     back_up(&server, &file);
     fs::rename(&archive, &aside).unwrap();
-    // The first segment has the groups that are archived. More than the next one is cut, too.
+    // The first segment has the archived groups. More than the next one is cut, too.
     let segments = || fs::read_dir(data.join("log")).unwrap().map(|file| file.unwrap().file_name());
     let first = segments().min();
     let value = vec![1; 1 << 20];
@@ -427,7 +427,7 @@ fn beyond_its_limit_the_log_is_cut_and_the_gap_is_known_everywhere() {
     let restored = folder.path().join("restored");
     assert!(refused(&["verify", path(&archive)], 3).contains("lacks the groups"));
     assert!(refused(&restore(&file, &archive, &restored), 1).contains("lacks the groups"));
-    // A backup that was made after the gap is as good as any.
+    // A backup made after the gap is good again.
     done(&restore(&later, &archive, &restored));
     let server = Server::open(&restored, &[]);
     assert_eq!(posts(&mut server.client(), 0).len(), 1);
@@ -495,7 +495,7 @@ fn a_restore_that_is_killed_is_refused_with_the_commands_that_finish_it() {
         let to = folder.path().join("to");
         let share = random.random_range(0..=whole);
         let mut process = Process::start(&mut roost(restore(&file, &archive, &to)));
-        // Until a part of it was written.
+        // Until a part was written.
         while size(&to) < share && process.runs() {
             std::thread::yield_now();
         }

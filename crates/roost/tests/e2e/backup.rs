@@ -155,7 +155,7 @@ fn contents(file: &Path) -> (Rows, Vec<u64>, Option<Vec<u8>>) {
     (rows, times, keys)
 }
 
-/// A stopped server's directory with a bit of everything.
+/// Fills a stopped server's directory with some data of every kind.
 pub(crate) fn something(data: &Path) {
     let server = Server::start(serve(data, &[]).env("ROOST_KEY", "a-key-of-this-test"));
     drop(server.stop());
@@ -259,7 +259,7 @@ fn damaged_backups_are_found_and_never_become_a_directory_that_is_served() {
     }
     fs::write(&bad, "no backup").unwrap();
     assert!(refused(&["verify", path(&bad)], 1).contains("not a backup"));
-    // A directory with something in it stays as it is.
+    // A directory that is not empty is left unchanged.
     let error = refused(&["restore", path(&file), "--data", path(&data)], 1);
     assert!(error.contains("not empty"), "{error}");
     done(&["verify", "--data", path(&data)]);
@@ -281,7 +281,7 @@ fn a_copy_of_the_directory_of_a_running_server_is_refused() {
         let error = refused(&["backup", "--data", path(copy), "--out", "-"], 1);
         assert!(error.contains("roost backup"), "{error}");
     }
-    // The original is no copy; and whoever knows that nothing wrote says so.
+    // The original is not a copy. Removing the file `lock` declares that nothing wrote to the crashed one.
     fs::remove_file(crashed.join("lock")).unwrap();
     for directory in [&data, &crashed] {
         let server = Server::open(directory, &[]);
@@ -370,7 +370,7 @@ fn a_backup_needs_the_scope_admin_and_is_made_one_at_a_time() {
         assert!(ended.err.contains("--scope admin"), "{ended:#?}");
     }
     assert!(!file.exists());
-    // A client that reads the head alone keeps its backup open.
+    // A client that reads only the head keeps its backup open.
     let mut slow = TcpStream::connect(server.address).unwrap();
     let key = "a-key-of-this-test";
     let request = format!(

@@ -1,5 +1,4 @@
-//! Clocks that are wrong: the real binary under libfaketime, which changes what the machine's clock says and leaves
-//! the rate at which time passes.
+//! Wrong clocks: the real binary under libfaketime, which changes the time of the machine's clock but not its rate.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +10,7 @@ use crate::support::http::number;
 use crate::support::process::{Process, Server, run, serve};
 use crate::support::redis::{Redis, Reply};
 
-/// `roost serve` with a clock that is wrong.
+/// `roost serve` with a wrong clock.
 struct Wrong {
     clock: WrongClock,
     folder: tempfile::TempDir,
@@ -129,11 +128,11 @@ fn a_running_server_does_not_follow_a_jump_of_its_clock_that_is_too_long() {
     assert_eq!(redis.line("EXISTS a").integer(), 1);
     assert_eq!(redis.line("SET b v PX 200"), Reply::ok());
     expires(&mut redis, "b");
-    // One that is not too long is followed.
+    // A jump that is not too long is followed.
     wrong.set("+40h");
     expires(&mut redis, "a");
     assert!(ahead_seconds(&server).abs() < 60.0);
-    // Back again: the time goes on.
+    // Back again: the server's time goes on.
     wrong.set("+0");
     assert_eq!(redis.line("SET c v PX 200"), Reply::ok());
     expires(&mut redis, "c");
@@ -153,7 +152,7 @@ fn a_clock_that_was_ten_years_ahead_can_be_undone() {
     server.stop();
     let error = wrong.refused("+0");
     assert!(error.contains("--set-back"), "{error}");
-    // A later start goes on from there, if it must.
+    // A later start goes on from there if it is told to.
     let (server, _) = wrong.start("+0", &["--accept-clock"]);
     assert!(server.client().publish(ann, "still ahead") > last);
     server.stop();

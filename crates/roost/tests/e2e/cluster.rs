@@ -28,32 +28,32 @@ use testkit::redis::Redis;
 
 use self::links::Links;
 
-/// Rules of the nodes panic at a command with this text, in a debug build.
+/// Text of a command at which the rules of the nodes panic, in a debug build.
 const PANIC: &str = "the rule of this post panics";
 
-/// Writers, each with a user of its own.
+/// Number of writers; each writes as its own user.
 const WRITERS: usize = 3;
 
 struct World {
     servers: NatsServers,
-    /// Between the nodes and the servers, if they can be cut.
+    /// Links between the nodes and the servers, if they can be cut.
     links: Option<Links>,
-    /// Of the nodes, if they can be wrong.
+    /// Clocks of the nodes, if they can be set.
     clocks: Vec<WrongClock>,
     folder: TempDir,
     nodes: Vec<Option<Server>>,
 }
 
 impl World {
-    /// Three servers and a cluster with this number of nodes, made as operators do. None, reported, without
-    /// nats-server.
+    /// Starts three servers and a cluster of `nodes` nodes, created like an operator does. Without nats-server it
+    /// reports a skip and returns `None`.
     fn start(nodes: usize) -> Option<Self> {
         let servers = NatsServers::start(3, "max_payload: 8MB\n")?;
         Some(Self::with(servers, None, false, nodes))
     }
 
-    /// A cluster with this number of nodes on servers, which the nodes reach by links, if there are any. The nodes have
-    /// clocks that can be set, if they are to and can.
+    /// Creates a cluster of `nodes` nodes on servers, which the nodes reach over `links`, if any. With `clocks`, the
+    /// clocks of the nodes can be set, if libfaketime is installed.
     fn with(servers: NatsServers, links: Option<Links>, clocks: bool, nodes: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = |node| WrongClock::new(folder.path().join(format!("clock-{node}")));
@@ -61,7 +61,7 @@ impl World {
         let mut world = Self { servers, links, clocks, folder, nodes: Vec::new() };
         let (first, urls) = (world.data(0), world.servers.urls());
         let start = Instant::now();
-        // The servers have to elect a leader first.
+        // Electing a leader takes the servers some time.
         loop {
             let made =
                 run(["cluster", "init", "--experimental", "--data", text(&first), "--nats", &urls]);
@@ -131,7 +131,7 @@ impl World {
         Redis::new(self.redis_addresses()[node])
     }
 
-    /// Waits until all nodes are at one position with one digest; returns these.
+    /// Waits until all nodes have the same position and digest; returns these.
     fn same_digests(&self) -> (u64, String) {
         let start = Instant::now();
         loop {
@@ -180,11 +180,11 @@ fn insist(
                 return answer.header("roost-position").unwrap().parse().unwrap();
             }
             Ok(answer) => {
-                // The user may have been made on another node a moment ago.
+                // The user may have been registered on another node a moment ago.
                 assert!(matches!(answer.status, 503 | 404), "{} {}", answer.status, answer.text());
                 assert!(answer.status == 404 || answer.header("retry-after").is_some());
             }
-            // It was killed.
+            // The node was killed.
             Err(_) => {}
         }
     }
@@ -205,7 +205,7 @@ fn texts(client: &mut Client, user: u64, after: u64) -> Vec<String> {
     texts
 }
 
-/// Each change that is acknowledged happens once, on all nodes, whichever process is killed.
+/// Each acknowledged change happens once, on all nodes, even if processes are killed.
 #[test]
 fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
     let Some(mut world) = World::start(3) else { return };
@@ -254,7 +254,7 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             world.servers.restart(round);
             wait(100);
         }
-        // So many that each node says its digest several times; one that differs from the others would stop.
+        // Enough changes for several digests of each node; a node whose digest differs would stop.
         wait(4_000);
         done.store(true, Ordering::Relaxed);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
@@ -267,7 +267,7 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             assert!(found == *expected, "node {node}: {found:?}\n{expected:?}");
         }
     }
-    // The groups that count, and the rows that they made, are the same everywhere.
+    // The counted groups and their rows are the same everywhere.
     world.same_digests();
 }
 
@@ -329,7 +329,7 @@ fn what_cannot_be_applied_stops_the_node_with_the_position() {
     let again = Process::start(&mut world.command(0)).ended();
     assert_eq!(again.status.code(), Some(1), "{again:#?}");
     assert!(again.err.contains(&expected), "{}", again.err);
-    // Nothing that it had acknowledged is lost.
+    // Nothing that the node acknowledged is lost.
     let gone = run(["cluster", "leave", "--data", text(&world.data(0))]);
     assert!(gone.status.success(), "{gone:#?}");
     let alone = Server::open(&world.data(0), &[]);
@@ -354,7 +354,7 @@ fn whoever_has_no_key_does_not_wait_for_a_position() {
     get(None, "/v1/nothing").assert_error(401, "unauthorized", "no such path");
 }
 
-/// Each mistake is an error that says what to do, before anything is served.
+/// Each mistake causes an error with advice, before anything is served.
 #[test]
 fn wrong_starts_say_what_to_do() {
     let Some(mut world) = World::start(1) else { return };
@@ -381,7 +381,7 @@ fn wrong_starts_say_what_to_do() {
         (&data, &["--nats", &urls, "--nats-creds", "/nowhere"], "cannot read /nowhere"),
         (&other, &["--nats", &urls], "belongs to no cluster: make a new cluster with"),
     ] {
-        // Only the servers may be there later with the same settings.
+        // Only unavailable servers may become available with the same settings.
         let code = if expected.starts_with("no NATS server") { 1 } else { 2 };
         let error = refused(data, log, code);
         assert!(error.contains(expected), "{log:?}: {error}");
@@ -393,14 +393,14 @@ fn wrong_starts_say_what_to_do() {
     let foreign = refused(&data, &["--nats", &urls], 1);
     assert!(foreign.contains("belongs to cluster") && foreign.contains(own.trim()), "{foreign}");
     std::fs::write(&mark, own).unwrap();
-    // A node that was killed has to read the log first, unless that is lost.
+    // A killed node must read the log first, unless the log is lost.
     world.restart(0);
     world.kill(0);
     let killed = run(["cluster", "leave", "--data", text(&data)]);
     assert!(killed.status.code() == Some(1) && killed.err.contains("--accept-loss"), "{killed:#?}");
     world.restart(0);
     world.stop(0);
-    // A stream of the same name that another product made.
+    // A stream of the same name, created by another product.
     let url = world.servers.url(0);
     if nats(&url, ["stream", "rm", "roost", "--force"]).is_some() {
         let add = ["stream", "add", "roost", "--subjects=orders", "--replicas=3", "--defaults"];
@@ -415,7 +415,7 @@ fn wrong_starts_say_what_to_do() {
     alone.client().get("/v1/cluster").assert_error(404, "no_cluster", "it has left");
 }
 
-/// Of a directory and its copy only one goes on, and the other one says what to do.
+/// Only one of a directory and its copy continues; the other one gives advice.
 #[test]
 fn two_processes_as_one_node_do_not_both_serve() {
     let Some(mut world) = World::start(1) else { return };
@@ -455,7 +455,7 @@ fn wrong_credentials_are_refused_and_the_directory_belongs_to_no_cluster() {
     drop(Server::open(&data, &[]));
 }
 
-/// A new user sees a cluster with one command, or is told what is missing.
+/// A new user sees a cluster with one command, or a message about what is missing.
 #[test]
 fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
     let Some(program) = program("nats-server") else { return };
@@ -471,7 +471,7 @@ fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
     assert!(missing.err.contains("go install github.com/nats-io/nats-server"), "{missing:#?}");
 }
 
-/// A backup of a running node has everything, and becomes a server of its own.
+/// A backup of a running node has everything, and becomes a standalone server.
 #[test]
 fn a_backup_of_a_node_has_all_that_was_acknowledged() {
     let Some(world) = World::start(1) else { return };

@@ -1,5 +1,5 @@
-//! The command line as users type it: help pages, exit codes, where settings are from, and what must not be sent or
-//! shown. What is declared of each option is tested beside the declarations.
+//! The command line as users type it: help pages, exit codes, sources of settings, and data that must not be sent or
+//! shown. Declarations of options are tested next to them.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::support::http::Client;
 use crate::support::process::{Ended, Process, Server, roost, run, serve};
 
-/// The names of the commands that help lists.
+/// Names of the commands in a help page.
 fn commands(help: &str) -> Vec<String> {
     let line = |line: &str| {
         let rest = line.strip_prefix("  ")?;
@@ -187,7 +187,7 @@ fn commands_exit_with_0_1_or_3_as_their_help_says() {
         (&["repair", "--data", &data, "--out", &path("repaired")], 0, "nothing is lost"),
         (&["key", "create", "k", "--data", &data], 0, "roost_"),
         (&["account", "list", "--data", &data], 0, "HANDLE"),
-        // What another attempt may do.
+        // Errors of which another attempt may succeed.
         (&["backup", "--server", "http://127.0.0.1:1", "--out", &path("x")], 1, "cannot connect"),
         (&["backup", "--data", &missing, "--out", &path("x")], 1, "error: "),
         (&["verify", &path("damaged")], 1, "not a backup"),
@@ -241,7 +241,7 @@ fn the_variable_names_the_data_directory_of_every_command() {
     for made in ["repaired", "restored", "imported"] {
         assert!(with(&path(made), &["account", "list"]).out.contains("ann"), "{made}");
     }
-    // What the command line names is used instead.
+    // Sources named on the command line have priority.
     let none = path("none");
     assert!(with(&none, &["verify", &path("backup")]).out.contains("no damage"));
     with(&none, &["export", "--backup", &path("backup"), "--out", &path("again")]);
@@ -353,7 +353,7 @@ fn a_command_warns_before_it_sends_a_key_that_others_can_read() {
         .ended();
     let out = data.path().join("backup");
     let port = server.address.port();
-    // Another name for this machine, which is no address of loopback.
+    // Another name for this machine, which is not a loopback address.
     for (host, key, warnings) in [
         ("0.0.0.0", Some("a-wrong-key"), 1),
         ("0.0.0.0", None, 0),

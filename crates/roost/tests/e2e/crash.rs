@@ -1,12 +1,9 @@
-//! `kill -9` at random moments under load: afterwards exactly the acknowledged changes exist, once and
-//! in order.
+//! `kill -9` at random moments under load: afterwards exactly the acknowledged changes exist, once and in order.
 //!
-//! A round: workers change things, each its own users, until the round's number of
-//! acknowledgements is reached, at which the worker that received it kills the server. So every
-//! other worker has at most one change with an unknown outcome. After the restart these are
-//! resolved by reading, and everything is compared with a simple list of all changes. The
-//! overlay is kept tiny, so that checkpoints are under way all the time, and many texts are long, so
-//! that the log goes from segment to segment and is cut.
+//! In a round, each worker changes its own users, until the round's number of acknowledgements is reached; the worker
+//! that receives the last one kills the server. So every other worker has at most one change with an unknown outcome.
+//! After the restart these are resolved by reading, and everything is compared with a simple list of all changes. A
+//! tiny overlay makes checkpoints run all the time, and many texts are long, so that the log fills segments and is cut.
 
 mod batch;
 mod check;
@@ -32,20 +29,20 @@ use check::check_everything;
 use pipeline::Pipeline;
 use worker::Worker;
 
-/// Kills under load. Further ones hit servers that are starting.
+/// Number of kills under load. Further kills hit starting servers.
 const KILLS: u64 = 27;
 const WORKERS: u32 = 6;
 const PIPELINES: u32 = 2;
-/// Most acknowledgements before a kill.
+/// Maximum number of acknowledgements before a kill.
 const ACKS_MAX: u64 = 2_000;
 const POLICIES: [&str; 3] = ["always", "never", "interval"];
 
 /// The end of a round.
 pub(crate) struct Round {
-    /// At this number of acknowledgements.
+    /// Number of acknowledgements at which the round ends.
     at: u64,
     acks: AtomicU64,
-    /// The server to be killed then, if any.
+    /// Server to kill at the end, if any.
     victim: Option<Pid>,
 }
 
@@ -54,13 +51,13 @@ impl Round {
         Self { at, acks: AtomicU64::new(0), victim }
     }
 
-    /// Ends with the server.
+    /// Returns a round that ends with the server.
     pub(crate) fn until_the_server_ends(server: &Server) -> Self {
         Self::until(u64::MAX, Some(server.process.id()))
     }
 
-    /// To be called after every acknowledged change; returns whether the round is over. A round with a
-    /// kill is over when the server no longer answers.
+    /// Counts an acknowledged change; returns whether the round is over. A round with a kill is over when the server no
+    /// longer answers.
     pub(crate) fn acknowledged(&self) -> bool {
         let acks = self.acks.fetch_add(1, Ordering::Relaxed) + 1;
         match self.victim {
@@ -72,10 +69,10 @@ impl Round {
     }
 }
 
-/// What the workers share: all users registered so far, with their handles.
+/// Users registered so far with their handles, shared by the workers.
 pub(crate) type Directory = Mutex<Vec<(u32, String)>>;
 
-/// All clients of a server and what they know: HTTP, batches and Redis.
+/// All clients of a server with their ledgers: HTTP, batches and Redis.
 pub(crate) struct Load {
     workers: Vec<Worker>,
     pipelines: Vec<Pipeline>,
@@ -113,7 +110,7 @@ impl Load {
         workers + self.pipelines.iter().filter(|pipeline| pipeline.is_waiting()).count()
     }
 
-    /// After a restart: determines the unknown outcomes, then compares everything.
+    /// Determines the unknown outcomes after a restart, then compares everything.
     pub(crate) fn resolve_and_check(&mut self, server: &Server, readers: Readers<'_>) {
         let mut client = server.client();
         for worker in &mut self.workers {
@@ -137,7 +134,7 @@ fn redis_address(server: &Server) -> SocketAddr {
     server.process.said("roost serves redis://").unwrap().parse().unwrap()
 }
 
-/// What happened in a number of rounds.
+/// Totals over a number of rounds.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) acknowledged: u64,
@@ -160,7 +157,7 @@ fn whatever_was_acknowledged_survives_kill_9_once_and_in_order() {
     assert!(first_group_kept(data.path()) > 1, "the log was never cut");
 }
 
-/// Kills a server on `data`, which is empty, so many times, and compares everything after each.
+/// Kills a server on `data`, which is empty, `kills` times, and compares everything after each kill.
 pub(crate) fn kills(data: &Path, kills: u64, seed: u64) -> Counts {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut load = Load::new(&mut rng);
@@ -180,7 +177,7 @@ pub(crate) fn kills(data: &Path, kills: u64, seed: u64) -> Counts {
     }
     counts.checkpoints += checkpoints_in(&server.stop().err);
 
-    // In the end without a kill, so that timelines are read that were kept, not gathered.
+    // At the end without a kill, so that cached timelines are read instead of gathered ones.
     let server = Server::start(&mut command(data, 0));
     load.check(&server, Readers::All);
     load.run(&server, Round::until(ACKS_MAX, None));
@@ -224,7 +221,7 @@ pub(crate) fn checkpoints_in(log: &str) -> u64 {
     log.lines().filter(|line| line.contains(r#""message":"checkpoint""#)).count() as u64
 }
 
-/// The number of the oldest group in the log, which is the name of its first file.
+/// Number of the oldest group in the log, which is the name of its first file.
 pub(crate) fn first_group_kept(data: &Path) -> u64 {
     let files = std::fs::read_dir(data.join("log")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());

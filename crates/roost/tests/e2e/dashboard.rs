@@ -1,4 +1,4 @@
-//! `roost simulate` on a terminal: tmux is one whose screen can be read.
+//! `roost simulate` on a terminal: tmux provides a screen that can be read.
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use crate::support::{PATIENCE, skipped};
 /// Interval between two reads of the screen.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A terminal with a shell in it. Ends, with all that runs in it, when dropped.
+/// Terminal with a shell. Ends, with all its processes, on drop.
 struct Terminal {
-    /// The directory of its socket: no other tmux is used, and it is removed at the end.
+    /// Directory of its socket, separate from other tmux servers and removed at the end.
     sockets: tempfile::TempDir,
 }
 
@@ -28,7 +28,7 @@ impl Terminal {
 
     fn tmux(&self, arguments: &[&str]) -> Output {
         let mut tmux = Command::new("tmux");
-        // No setting of this machine, and names that are known everywhere.
+        // No settings of this machine, and names that are known everywhere.
         tmux.args(["-L", "roost", "-f", "/dev/null"]).env("TMUX_TMPDIR", self.sockets.path());
         tmux.env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
         for (name, _) in std::env::vars_os() {
@@ -44,7 +44,7 @@ impl Terminal {
         String::from_utf8_lossy(&captured.stdout).replace('\u{a0}', " ")
     }
 
-    /// The screen as soon as it contains all of these.
+    /// Waits until the screen contains all of these parts; returns it.
     fn shows(&self, parts: &[&str]) -> String {
         let start = Instant::now();
         loop {
@@ -68,7 +68,7 @@ impl Drop for Terminal {
     }
 }
 
-/// A simulation that would take ten minutes, if tmux is there to run it in.
+/// Starts a simulation that would take ten minutes, if tmux is installed.
 fn simulation() -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         skipped("the dashboard on a terminal: install the package tmux");
@@ -102,7 +102,7 @@ fn ctrl_c_on_the_dashboard_sums_up_too_and_the_terminal_echoes_again() {
     terminal.shows(&["Requests per second", "q or Ctrl-C"]);
     terminal.press("C-c");
     terminal.shows(&["the run was cut short", "ended with"]);
-    // `cat` says nothing before the end of the line: what is seen is the terminal's echo.
+    // `cat` prints nothing before the end of the line: the screen shows the terminal's echo.
     terminal.tmux(&["send-keys", "-l", "heard"]);
     terminal.shows(&["heard"]);
 }

@@ -1,4 +1,4 @@
-//! Deleting a user with very many rows, with `kill -9` while these are removed.
+//! Deletion of a user with very many rows, with `kill -9` while the rows are removed.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::process::Server;
 
 const POSTS: usize = 40_000;
 const FOLLOWERS: u32 = 1_000;
-/// Kills while rows are removed, at most.
+/// Maximum number of kills while rows are removed.
 const KILLS: usize = 20;
 
 fn filled(client: &mut Client) -> u64 {
@@ -37,7 +37,7 @@ fn filled(client: &mut Client) -> u64 {
     post
 }
 
-/// The user is found nowhere, however much of what they made is removed.
+/// Checks that the user is found nowhere, at any stage of the removal.
 fn check(client: &mut Client, post: u64) {
     for path in ["/v1/users/0", "/v1/users/@ada", "/v1/users/@ada/posts"] {
         client.get(path).expect(404);

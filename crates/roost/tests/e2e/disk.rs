@@ -1,4 +1,4 @@
-//! A disk that is full: a small one that is mounted for one process.
+//! Full disk: a small one that is mounted for one process.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -21,14 +21,14 @@ const MIB: usize = 1 << 20;
 /// Bytes of the disk.
 const DISK: usize = 160 * MIB;
 
-/// A disk of its own.
+/// Small disk.
 struct Small {
     data: tempfile::TempDir,
     disk: SmallDisk,
 }
 
 impl Small {
-    /// `None` if this user cannot mount anything.
+    /// Mounts a disk; `None` if this user cannot mount anything.
     fn new() -> Option<Self> {
         let data = tempfile::tempdir().unwrap();
         let disk = SmallDisk::new(data.path(), DISK)?;
@@ -43,7 +43,7 @@ impl Small {
         self.inside(&inner)
     }
 
-    /// A command that sees the disk.
+    /// Wraps a command so that it sees the disk.
     fn inside(&self, inner: &Command) -> Command {
         self.disk.inside(inner)
     }
@@ -54,12 +54,12 @@ impl Small {
         (server, Redis::new(address.parse().unwrap()))
     }
 
-    /// A file on the disk that has nothing to do with the server.
+    /// Path of a file on the disk that does not belong to the server.
     fn other(&self) -> PathBuf {
         self.disk.outside("other")
     }
 
-    /// Uses up the disk to the last byte.
+    /// Fills the disk to the last byte.
     fn use_up(&self) {
         let mut file = File::options().create(true).append(true).open(self.other()).unwrap();
         for bytes in [MIB, 4_096, 1] {
@@ -96,12 +96,12 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let mut client = server.client();
     let ann = client.register("ann");
     let [post, other] = ["before", "another"].map(|text| client.publish(ann, text));
-    // Something else fills the disk.
+    // Another file fills the disk.
     std::fs::write(small.other(), vec![1; 70 * MIB]).unwrap();
     let kept = (0..1_000).take_while(|number| fill(&mut redis, *number)).count();
     assert!(server.process.logged("only deletions are accepted").is_some());
     assert_eq!(metric(&server, "roost_disk_full"), 1.0);
-    // Nobody's reads fail.
+    // Reads do not fail.
     assert_eq!(redis.line("DBSIZE").integer(), kept as i64);
     client.get(&format!("/v1/users/{ann}/timeline")).expect(200);
     client.get("/healthz").expect(200);
@@ -109,7 +109,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let path = format!("/v1/users/{ann}/posts");
     let refused = client.post(&path, &json!({"text": "now"})).expect(507);
     assert_eq!(refused.json()["error"], "disk_full");
-    // Deletions are accepted, also between lines that are not.
+    // Deletions are accepted, even between refused lines.
     let text = json!({"op": "post", "user": ann.to_string(), "text": "now"});
     let delete = json!({"op": "delete_post", "id": other.to_string()});
     let lines: String = [&text, &delete, &text].map(|line| format!("{line}\n")).concat();
@@ -122,7 +122,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     for number in 0..kept {
         assert_eq!(redis.line(&format!("DEL k{number}")).integer(), 1);
     }
-    // There is room again.
+    // Space is free again.
     std::fs::remove_file(small.other()).unwrap();
     assert!(server.process.logged("the disk has enough free space again").is_some());
     assert!(fill(&mut redis, 0));
@@ -140,7 +140,7 @@ fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
     assert!((0..20).all(|number| fill(&mut redis, number)));
     small.use_up();
     assert!(server.process.logged("only deletions are accepted").is_some());
-    // The last bytes may be gone only after the server has looked.
+    // The last bytes may be gone only after the server has checked.
     let start = Instant::now();
     while metric(&server, "roost_disk_free_bytes") > 0.0 {
         assert!(start.elapsed() < PATIENCE);
@@ -155,11 +155,11 @@ fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
     assert_eq!(redis.line("DBSIZE").integer(), 20);
     server.client().get(&format!("/v1/users/{ann}")).expect(200);
     assert!(!fill(&mut redis, 20));
-    // It can be stopped and started.
+    // The server can be stopped and started.
     server.stop();
     let (server, mut redis) = small.start();
     assert_eq!(redis.line("DBSIZE").integer(), 20);
-    // Once there is room, everything goes on.
+    // Once space is free, everything works.
     std::fs::remove_file(small.other()).unwrap();
     assert!(server.process.logged("the disk has enough free space again").is_some());
     assert!((20..60).all(|number| fill(&mut redis, number)));
@@ -204,7 +204,7 @@ fn a_full_disk_of_the_archive_stops_nothing() {
     assert_eq!(unfinished(&folder), 0, "nothing half written is left");
 }
 
-/// Files in an archive that are not whole ones.
+/// Number of incomplete files in an archive.
 fn unfinished(archive: &std::path::Path) -> usize {
     let names = std::fs::read_dir(archive).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_string_lossy().ends_with(".tmp")).count()

@@ -1,8 +1,8 @@
-//! The commands of the documents: every block of every document is pasted into a shell, as a reader would do, and its
-//! output is compared. Each document has a folder and an address of its own.
+//! Commands of the documents: every block of every document is pasted into a shell, like a reader does, and its output
+//! is compared. Each document has its own folder and address.
 //!
-//! What only a whole machine has (systemd, apt, docker, sudo) is a function of the shell that does nothing. Paths
-//! of the machine are those below the folder.
+//! Commands that need a whole machine (systemd, apt, docker, sudo) are shell functions that do nothing. Paths of the
+//! machine lead below the folder.
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
@@ -13,28 +13,28 @@ use rcgen::{CertificateParams, KeyPair};
 
 use crate::support::skipped;
 
-/// A block of a document.
+/// Block of a document.
 struct Block {
     how: How,
-    /// Replaced in it.
+    /// Replacements in the block.
     replace: &'static [(&'static str, &'static str)],
-    /// Pasted before it.
+    /// Text pasted before the block.
     before: &'static str,
-    /// Pasted after it.
+    /// Text pasted after the block.
     after: &'static str,
-    /// In its output and in that of `after`, in this order.
+    /// Parts of the output of the block and of `after`, in this order.
     says: &'static [&'static str],
 }
 
 enum How {
-    /// It is run.
+    /// Run.
     Run,
-    /// It takes long or needs other machines: its `roost` commands get `--help` as the last argument, so their
-    /// arguments are parsed, and nothing else is run.
+    /// Slow, or for other machines: its `roost` commands get `--help` as the last argument, so that their arguments are
+    /// parsed, and nothing else is run.
     Parse,
-    /// It is stored in this file.
+    /// Stored in this file.
     File(&'static str),
-    /// It has no commands.
+    /// Without commands.
     Shown,
 }
 
@@ -46,7 +46,7 @@ const fn says(says: &'static [&'static str]) -> Block {
     Block { says, ..RUN }
 }
 
-/// Documents that have blocks, with what is done with each of them, in order.
+/// Documents with blocks, and the handling of each block, in order.
 const DOCUMENTS: &[(&str, &[Block])] = &[
     ("README.md", README),
     ("docs/accounts.md", ACCOUNTS),
@@ -85,7 +85,7 @@ const ACCOUNTS: &[Block] = &[
         ..says(&["roost serves https://", "ann ", "ann@example.org"])
     },
     Block { how: How::File("about.toml"), ..RUN },
-    // The server says what the file says, and bob has signed up.
+    // The server shows the text of the file, and bob has signed up.
     Block {
         before: r#"
             printf GIF89a > lyon.png
@@ -157,7 +157,7 @@ const INSTALL: &[Block] = &[
     Block { before: "roost serve", ..says(&["roost_"]) },
     says(&["roost serves http://"]),
     says(&[]),
-    // A container has the directory of its own.
+    // A container has its own directory.
     says(&[]),
     Block {
         before: "roost serve; stop; KEY=$(roost key create check --scope read); roost serve",
@@ -259,8 +259,8 @@ const SECURITY: &[Block] = &[Block {
 const TESTING: &[Block] =
     &[SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN];
 
-/// What the shell has beside the commands of a document. A server runs until the next one is started, and is stopped
-/// while a command needs its directory.
+/// Shell functions around the commands of a document. A server runs until the next one is started, and is stopped while
+/// a command needs its directory.
 const SHELL: &str = r#"
 set -eu
 exec 2>&1
@@ -308,7 +308,7 @@ apt() { :; }; docker() { :; }; install() { :; }; journalctl() { :; }; nats() { :
 systemctl() { :; }; stub() { :; }
 "#;
 
-/// Paths and names of documents, and what stands for them here.
+/// Paths and names in documents, with their replacements in the test.
 const REPLACED: &[(&str, &str)] = &[
     ("target/release/roost", "roost"),
     ("target/dist/roost", "roost"),
@@ -326,7 +326,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("roost_…", "$ADMIN"),
 ];
 
-/// The blocks of a document, in fences or indented by four spaces or more.
+/// Blocks of a document, in fences or indented by four spaces or more.
 pub(crate) fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let (mut block, mut fence, mut first, mut empty_lines) = (String::new(), None, 0, 1);
@@ -343,7 +343,7 @@ pub(crate) fn blocks(text: &str) -> Vec<String> {
         } else if line.trim().is_empty() {
             empty_lines += 1;
         } else if indent >= 4 && !is_fence && (empty_lines > 0 || !block.is_empty()) {
-            // Empty lines within it are a part of it.
+            // Empty lines inside a block belong to it.
             let between = if block.is_empty() { 0 } else { empty_lines };
             first = if block.is_empty() { indent } else { first };
             let line = line.get(first.min(indent)..).unwrap_or_default();
@@ -367,7 +367,7 @@ fn text(document: &str) -> String {
     std::fs::read_to_string(repository().join(document)).unwrap()
 }
 
-/// The shell's input for a document: before each block its number is printed.
+/// Shell input for a document: prints the number of each block before it.
 fn script(document: &str, pasted: &[Block], folder: &Path, address: &str) -> String {
     let found = blocks(&text(document));
     assert_eq!(found.len(), pasted.len(), "{document} has other blocks: {found:#?}");
@@ -375,7 +375,7 @@ fn script(document: &str, pasted: &[Block], folder: &Path, address: &str) -> Str
     for (number, (text, block)) in found.iter().zip(pasted).enumerate() {
         let replaced = block.replace.iter().chain(REPLACED);
         let text = replaced.fold(text.clone(), |text, (from, to)| text.replace(from, to));
-        // Within quotes nothing else would replace it.
+        // Within quotes the shell would not replace it.
         let text = text.replace("$ADDRESS", address);
         writeln!(script, "echo '--- {number}'\n{}", block.before).unwrap();
         match block.how {
@@ -393,7 +393,7 @@ fn script(document: &str, pasted: &[Block], folder: &Path, address: &str) -> Str
     script + "echo '--- end'\nstop\n"
 }
 
-/// Pastes the blocks of a document; an error has all that was printed.
+/// Pastes the blocks of a document; an error contains the whole output.
 fn check(document: &str, pasted: &[Block], ports: [u16; 2]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();

@@ -1,6 +1,6 @@
-//! A command whose rule panics: its request fails alone, and the server goes on, as does the next start.
+//! A command whose rule panics: only its request fails, and the server continues, as does the next start.
 //!
-//! The environment names a text for which the rules panic: only a debug build looks.
+//! An environment variable has the text at which the rules panic, only in a debug build.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::support::redis::{Redis, Reply};
 
 const PANIC: (&str, &str) = ("ROOST_TEST_PANIC", "boom");
 
-/// Whether the binary that is tested looks at the environment.
+/// Whether the tested binary reads that environment variable.
 const CAN_FAIL: bool = cfg!(debug_assertions);
 
 fn command(data: &Path) -> Command {

@@ -1,5 +1,5 @@
-//! A friendship graph, the real one of Reed College if it is on this machine: every user posts, and every home timeline and every mentions feed is
-//! compared with a reference result, first gathered by fan-in, then as kept in memory by fan-out.
+//! Friendship graph, the real one of Reed College if it is on this machine: every user posts, and every home timeline
+//! and every mentions feed is compared with a reference result, first gathered by fan-in, then cached by fan-out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -28,7 +28,7 @@ fn every_home_timeline_of_a_graph_is_what_a_naive_reader_finds() {
     post_from_everyone(&mut client, &mut world, "first");
     check_everybody(&server, &world);
 
-    // Now all users are active: from here on their timelines are kept in memory, not gathered.
+    // From here on all users are active, and their timelines are cached instead of gathered.
     post_from_everyone(&mut client, &mut world, "second");
     change_minds(&mut client, &mut world);
     check_everybody(&server, &world);
@@ -39,7 +39,7 @@ fn every_home_timeline_of_a_graph_is_what_a_naive_reader_finds() {
     check_everybody(&server, &world);
 }
 
-/// The edge list: the real one, which may not be in the repository, or one that is made in `folder` with as many users and
+/// Edge list: the real one, which may not be in the repository, or a generated one in `folder` with as many users and
 /// friendships, in which a few users have very many.
 fn graph(folder: &Path) -> PathBuf {
     let real = shared().map(|shared| shared.join("data/reed98/edges.txt"));
@@ -68,11 +68,11 @@ fn load(server: &Server, graph: &Path) {
     let target = format!("http://{}", server.address);
     let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--server", &target];
     let ended = run(arguments.into_iter().chain(["--duration", "1s", "--load", "heavy"]));
-    // On a busy machine the generator may be too slow to measure anything, which is no fault of the timelines.
+    // On a busy machine the generator may be too slow for a measurement, which does not affect the timelines.
     assert!(ended.status.success() || ended.err.contains("inconclusive"), "{ended:#?}");
 }
 
-/// The follows from the file itself, the handles and the posts of that second from the server.
+/// Reads the follows from the file, and the handles and the posts of that second from the server.
 fn what_was_loaded(client: &mut Client, graph: &Path) -> World {
     let mut world = World::default();
     let users = client.all("/v1/users?limit=100");
@@ -110,7 +110,7 @@ fn read_posts(client: &mut Client, world: &mut World) {
     assert!(posts > 0, "one second of heavy load makes posts");
 }
 
-/// The post with this text: `@handle` is a mention. Those that begin with one are replies here.
+/// Parses a post: `@handle` is a mention, and one at the beginning means a reply here.
 fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     let of_handle = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !of_handle(c) && c != '@');
@@ -122,8 +122,8 @@ fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     Post { id, text: text.to_owned(), reply_to, mentions }
 }
 
-/// Every user posts three times: a text without mention, a reply to a friend or another user, and a
-/// mention inside a text.
+/// Posts three times as every user: a text without mention, a reply to a friend or another user, and a mention inside a
+/// text.
 fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     let handles: BTreeMap<u32, String> =
         world.0.iter().map(|(id, account)| (*id, account.handle.clone())).collect();
@@ -139,7 +139,7 @@ fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
         drafts.push((*id, format!("@{handle} {round}: an answer from {id}"), Some(other)));
         drafts.push((*id, within, None));
     }
-    // The answers are to the plain words.
+    // Replies refer to the plain posts.
     for drafts in [plain, drafts] {
         let post = |(user, text, other): &(u32, String, Option<u32>)| {
             let mut post = json!({"op": "post", "user": user, "text": text});
@@ -157,7 +157,7 @@ fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     }
 }
 
-/// Every seventh user deletes a post, and every fifth unfollows one user and follows another.
+/// Deletes a post of every seventh user; makes every fifth unfollow one user and follow another.
 fn change_minds(client: &mut Client, world: &mut World) {
     let mut commands = Vec::new();
     for (id, account) in &mut world.0 {
@@ -177,7 +177,7 @@ fn change_minds(client: &mut Client, world: &mut World) {
     client.batch(&commands);
 }
 
-/// Every home timeline and every mentions feed, all pages of them.
+/// Compares every page of every home timeline and every mentions feed.
 fn check_everybody(server: &Server, world: &World) {
     std::thread::scope(|scope| {
         for part in 0..2 {
@@ -193,7 +193,7 @@ fn check_everybody(server: &Server, world: &World) {
     });
 }
 
-/// Reading from the end to the beginning finds the same posts.
+/// Checks that reading from the end to the beginning finds the same posts.
 fn check_backwards(client: &mut Client, world: &World) {
     for reader in (0..USERS as u32).step_by(40) {
         let home = world.home(reader);

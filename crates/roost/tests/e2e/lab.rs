@@ -26,10 +26,10 @@ const TINY: [&str; 14] = [
     "life=600",
     "rate=2000",
 ];
-/// How many of these the experiment `keys` has.
+/// Number of these that belong to the experiment `keys`.
 const OF_KEYS: usize = 5;
 
-/// The arguments that set parameters.
+/// Arguments that set parameters.
 fn set(values: &[&'static str]) -> Vec<&'static str> {
     values.iter().flat_map(|value| ["--set", value]).collect()
 }
@@ -174,7 +174,7 @@ fn what_is_not_installed_is_skipped_with_its_reason() {
         ended.out.contains(&format!("Skipped: erlang-central in keys: {reason}")),
         "{ended:#?}"
     );
-    // The report is that of the run, whatever is installed where it is printed.
+    // The report is that of the run, independent of the programs installed where it is printed.
     assert_eq!(lab(&["report", &data], &[]).out, ended.out);
     let list = without_path(&["list"]).out;
     assert!(list.contains(&format!("in Erlang (skipped: {reason})")), "{list}");

@@ -1,5 +1,4 @@
-//! Live updates of the real binary: in order, once, across `kill -9`, and while another reader has
-//! stopped reading.
+//! Live updates of the real binary: in order, once, across `kill -9`, and while another reader has stopped reading.
 
 use serde_json::json;
 
@@ -7,7 +6,7 @@ use crate::support::events::{Event, Events};
 use crate::support::http::Client;
 use crate::support::process::Server;
 
-/// Users 0 to 3; 1 and 2 follow 0.
+/// Registers users 0 to 3; 1 and 2 follow 0.
 fn users(client: &mut Client) {
     for handle in ["ada", "bob", "eve", "dan"] {
         client.register(handle);
@@ -27,7 +26,7 @@ fn reported(events: &[Event]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Checks that of every post both were reported: that it is at home, and that it mentions the reader.
+/// Checks that two events were reported for every post: on the home timeline, and as a mention.
 fn check_both_reported(seen: &[Event], published: &[u64]) {
     let seen: Vec<_> = seen.iter().map(|event| event.id.as_str()).collect();
     let both = |post: &u64| [format!("{post}.p"), format!("{post}.m")];
@@ -77,7 +76,7 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
     ];
     assert_eq!(reported(&dan.take(expect.len())), expect);
 
-    // A server that shuts down ends its streams, and they contain nothing more.
+    // A server that shuts down ends its streams, which contain nothing more.
     server.stop();
     assert!(bob.next_event().is_none() && dan.next_event().is_none());
 }
@@ -129,7 +128,7 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
 
     let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
     let mut client = server.client();
-    // More than a page was missed, in part from before the kill, in part from before reconnecting.
+    // More than a page was missed, in part before the kill, in part before reconnecting.
     publish(&mut client, 150);
     let mut bob = listen(&server, 1, Some(&seen_by_bob.last().unwrap().id));
     let mut eve = listen(&server, 2, Some(&seen_by_eve.last().unwrap().id));
@@ -153,7 +152,7 @@ fn a_reader_who_has_stopped_reading_delays_no_other_client() {
     users(&mut client);
     let mut bob = listen(&server, 1, None);
     let mut eve = listen(&server, 2, None);
-    // Together more than the system buffers for a reader who reads nothing: some 15 MB.
+    // Together more than the system buffers for a reader who has stopped: some 15 MB.
     let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430);
     let post = |number| json!({"op": "post", "user": 0, "text": format!("{number} {family}")});
     let mut published = Vec::new();
@@ -168,7 +167,7 @@ fn a_reader_who_has_stopped_reading_delays_no_other_client() {
     assert_eq!(eve.next_stored().unwrap().post, last);
     published.push(last);
 
-    // When bob reads again he gets everything in order, or the end if he took too long.
+    // When bob reads again he gets everything in order, or the end if he was too slow.
     let seen: Vec<u64> = std::iter::from_fn(|| bob.next_stored())
         .take(published.len())
         .map(|event| event.post)

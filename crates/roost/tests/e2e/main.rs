@@ -1,8 +1,8 @@
-//! The real binary from end to end: every test starts `roost` as a process of its own on a free
-//! port and a temporary directory, sends requests as users do, and ends it as operators do.
+//! The real binary from end to end: every test starts `roost` as its own process on a free port and a temporary
+//! directory, sends requests like users do, and ends it like operators do.
 //!
-//! No test sleeps: they wait for output, for an answer, for words on a screen or for an end, each
-//! with a bound ([`support::PATIENCE`]) beyond which something hangs.
+//! No test sleeps: they wait for output, a response, words on a screen or an exit, with a timeout
+//! ([`support::PATIENCE`]) that is reached only if the program hangs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 

@@ -1,4 +1,4 @@
-//! The options and commands that the documents name: each is in the help of the program.
+//! Options and commands named in the documents: each is in the help of the program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::documents::blocks;
 use crate::support::process::run;
 
-/// Options of other programs, which documents name alone.
+/// Options of other programs, which documents name without their program.
 const OTHERS: [&str; 10] = [
     "--disk",
     "--example",
@@ -19,10 +19,10 @@ const OTHERS: [&str; 10] = [
     "--runs",
     "--seconds",
 ];
-/// The command that is no user's, and so in no help.
+/// Internal command, which no help lists.
 const HIDDEN: &str = "convert-picture";
 
-/// The help of each command, by its words, as in `key create`.
+/// Help of each command, by its words, for example `key create`.
 fn helps() -> BTreeMap<String, String> {
     let mut helps = BTreeMap::new();
     let mut left = vec![String::new()];
@@ -39,7 +39,7 @@ fn helps() -> BTreeMap<String, String> {
     helps
 }
 
-/// The names in the sections of commands, and of tools.
+/// Names in the sections of commands, and of tools.
 fn commands(help: &str) -> Vec<String> {
     let mut inside = false;
     let mut found = Vec::new();
@@ -58,7 +58,7 @@ fn commands(help: &str) -> Vec<String> {
     found
 }
 
-/// The long options of a text.
+/// Long options in a text.
 fn options(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-';
     let words = text.split(|c: char| c.is_whitespace() || c == '[' || c == '(');
@@ -68,7 +68,7 @@ fn options(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The texts between backticks, on one line or two, and the commands of blocks that run the program. A table of a block has
+/// Texts between backticks, on one line or two, and the commands of blocks that run the program. A table in a block has
 /// more than one space after the name.
 fn spans(text: &str) -> Vec<String> {
     let plain = text.split('`').skip(1).step_by(2).filter(|span| !span.contains("\n\n"));
@@ -91,7 +91,7 @@ fn command(line: &str) -> String {
     folders.into_iter().find_map(|folder| line.strip_prefix(folder)).unwrap_or(line).to_owned()
 }
 
-/// The fault of a span, if it is one of ours.
+/// Fault of a span, if it names an unknown option or command of roost.
 fn fault(span: &str, helps: &BTreeMap<String, String>) -> Option<String> {
     let has = |help: &String, name: &str| options(help).any(|option| option == name);
     let Some(words) = span.strip_prefix("roost ") else {

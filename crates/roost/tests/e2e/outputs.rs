@@ -15,19 +15,19 @@ use crate::support::PATIENCE;
 use crate::support::http::Client;
 use crate::support::process::{Process, Server, roost, serve};
 
-/// An output that takes nothing, or not for long.
+/// Output that accepts nothing, or only a little.
 #[derive(Clone, Copy, Debug)]
 enum Bad {
     Full,
     Closed,
-    /// Its reader never reads.
+    /// The reader never reads.
     Stuck,
 }
 
 impl Bad {
     const ALL: [Self; 3] = [Self::Full, Self::Closed, Self::Stuck];
 
-    /// The output, and what must live as long.
+    /// Opens the output; returns also what must stay open with it.
     fn open(self) -> (Stdio, Option<std::io::PipeReader>) {
         match self {
             Self::Full => (File::options().write(true).open("/dev/full").unwrap().into(), None),
@@ -73,7 +73,7 @@ fn a_server_serves_and_stops_in_order_whatever_becomes_of_its_outputs() {
         let (out, _out_reader) = bad.open();
         let (err, _err_reader) = bad.open();
         let mut command = roost(["serve", "--open", "--listen", &address.to_string(), "--data"]);
-        // More lines than a pipe takes.
+        // More lines than fit into a pipe.
         command.arg(data.path()).env("ROOST_LOG", "debug").stdout(out).stderr(err);
         let mut server = Killed(command.spawn().unwrap());
         let mut client = ready(&mut server, address);
@@ -125,7 +125,7 @@ fn no_signal_but_those_to_stop_ends_a_server_and_hup_reloads_the_level_of_the_lo
     fs::write(&config, "log-level = \"debug\"\n").unwrap();
     server.process.signal(Signal::HUP);
     let start = Instant::now();
-    // It is read again within a moment; from then on each response is logged.
+    // The log is read again soon; from then on each response is logged.
     while start.elapsed() < PATIENCE {
         server.client().get("/v1/users?limit=1").expect(200);
         if server.process.log().contains("/v1/users") {

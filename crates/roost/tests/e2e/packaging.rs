@@ -1,4 +1,4 @@
-//! What is handed out with the binary: packages, unit, image, dashboard and alerts.
+//! Files that are distributed with the binary: packages, unit, image, dashboard and alerts.
 
 mod container;
 mod debian;
@@ -21,7 +21,7 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(packaging(name)).unwrap()
 }
 
-/// What `cargo xtask dist` makes of the binary that is tested.
+/// Output of `cargo xtask dist` for the tested binary.
 struct Dist {
     tree: PathBuf,
     archive: PathBuf,
@@ -29,7 +29,7 @@ struct Dist {
 }
 
 impl Dist {
-    /// Made once for all tests of this process. Those of another process wait, as they use the same folder.
+    /// Builds it once for all tests of this process. Other processes wait, because they use the same folder.
     fn made() -> &'static Self {
         static MADE: OnceLock<(File, Dist)> = OnceLock::new();
         let made = MADE.get_or_init(|| {
@@ -55,7 +55,7 @@ impl Dist {
     }
 }
 
-/// The output of a tool; `None`, reported as a skip, if it is not installed.
+/// Output of a tool. If it is not installed, reports a skip and returns `None`.
 fn tool(command: &mut Command) -> Option<Output> {
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

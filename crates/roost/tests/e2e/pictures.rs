@@ -1,10 +1,10 @@
-//! The process that converts pictures is limited by the operating system, because what a decoder takes does not follow
-//! from what a file says of itself.
+//! The operating system limits the process that converts pictures, because a decoder's memory does not follow from the
+//! sizes that a file declares.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Bits, of which the first is the lowest of the first byte.
+/// Writer of bits, lowest bit of the first byte first.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -22,13 +22,13 @@ impl Bits {
         }
     }
 
-    /// A code with one symbol, which takes no bits.
+    /// Appends a code with one symbol, which takes no bits.
     fn put_symbol(&mut self, symbol: u8) {
         self.put(0b101, 3);
         self.put(symbol.into(), 8);
     }
 
-    /// A code whose symbols have the lengths 1 to 10 and 10.
+    /// Appends a code whose symbols have the lengths 1 to 10 and 10.
     fn put_long_code(&mut self) {
         // Each of 16 lengths is written with four bits, in the order of the format.
         self.put(0, 1);
@@ -46,12 +46,12 @@ impl Bits {
     }
 }
 
-/// A WebP of one pixel, with so many groups of codes.
+/// WebP file of one pixel, with this many groups of codes.
 fn webp(groups: u16) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.put(0x2f, 8);
     bits.put(0, 14 + 14 + 1 + 3);
-    // No transform and no cache of colors; an image of the groups, which is one pixel: the last group.
+    // No transform and no cache of colors; an image of the groups, with one pixel: the last group.
     bits.put(0, 2);
     bits.put(1, 1);
     bits.put(0, 3);
@@ -72,7 +72,7 @@ fn webp(groups: u16) -> Vec<u8> {
     [b"RIFF", &whole[..], b"WEBPVP8L", &chunk, &data].concat()
 }
 
-/// What the process writes, and whether it ended by itself.
+/// Output of the process, and whether it exited without a signal.
 fn convert(file: &[u8]) -> (Vec<u8>, bool) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
     command.args([node::CONVERT, "attachment"]).stdin(Stdio::piped()).stdout(Stdio::piped());

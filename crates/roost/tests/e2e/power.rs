@@ -1,9 +1,9 @@
-//! Power losses under load, for the whole process: afterwards exactly the acknowledged changes exist, once and
-//! in order, as after `kill -9` in [`crate::crash`].
+//! Power losses under load, for the whole process: afterwards exactly the acknowledged changes exist, once and in
+//! order, as after `kill -9` in [`crate::crash`].
 //!
-//! A layer under the server (the crate `powerloss`) records what it does to files. The server ends during a
-//! randomly chosen one of these calls; then its directory is replaced by what a disk might hold: what was
-//! synced, and a random part of the rest. The ledger is in this process.
+//! A layer under the server (the crate `powerloss`) records its changes of files. The server ends during a randomly
+//! chosen one; then its directory is replaced by a possible state of the disk: all synced data, and a random part of
+//! the rest. The ledger is in this process.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,15 +20,15 @@ use crate::crash::{self, Counts, Load, Readers, Round};
 use crate::support::process::{Process, Server};
 use crate::support::skipped;
 
-/// Losses in a test run.
+/// Number of losses in a test run.
 const LOSSES: u64 = 6;
-/// Losses on one data directory, so that reading everything after each stays quick.
+/// Number of losses on one data directory, so that reading everything after each stays quick.
 const LOSSES_EACH: u64 = 12;
-/// Kills on one data directory.
+/// Number of kills on one data directory.
 const KILLS_EACH: u64 = 25;
-/// Most calls that change files before a loss, usually, and now and then.
+/// Maximum number of recorded calls before a loss: the usual one, and a rare one.
 const CALLS_MAX: [u64; 2] = [1_500, 8_000];
-/// Most such calls of a server that loses power while it starts.
+/// Maximum number of calls of a server that loses power while it starts.
 const CALLS_OF_START: u64 = 120;
 
 #[test]
@@ -48,12 +48,12 @@ fn a_server_that_never_syncs_loses_what_it_acknowledged() {
     if !SUPPORTED {
         return skipped("power losses: the layer works on Linux on x86-64");
     }
-    // Checkpoints are synced all the same, so a run can be lucky.
+    // Checkpoints are synced even so: a run can be lucky.
     let is_lost = |seed| {
         let mut machine = Machine::new("never", Accounting::Honest, seed);
         let run = std::panic::AssertUnwindSafe(|| machine.lose_power(LOSSES, &mut print));
         let Err(panic) = std::panic::catch_unwind(run) else { return false };
-        // A panic elsewhere is no loss: the server does not start, or the layer is not loaded.
+        // A panic in another step is not a loss: the server does not start, or the layer is not loaded.
         if !machine.compares {
             std::panic::resume_unwind(panic);
         }
@@ -62,7 +62,7 @@ fn a_server_that_never_syncs_loses_what_it_acknowledged() {
     assert!((1..=10).any(is_lost), "no loss was found: the test cannot find any");
 }
 
-/// `cargo xtask power`: as many losses and kills as the environment says.
+/// Test of `cargo xtask power`: the environment has the numbers of losses and kills.
 #[test]
 #[ignore = "takes long; cargo xtask power runs it"]
 fn campaign() {
@@ -112,13 +112,13 @@ fn print(line: &str) {
     println!("{line}");
 }
 
-/// A folder in memory if there is such a file system, because syncs take no time there.
+/// Creates a folder in memory if there is such a file system, where syncs take no time.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
 }
 
-/// A machine that loses power: a data directory, its clients and what they know.
+/// Machine that loses power: a data directory, its clients and their ledgers.
 struct Machine {
     folder: tempfile::TempDir,
     data: PathBuf,
@@ -127,11 +127,11 @@ struct Machine {
     seed: u64,
     rng: StdRng,
     load: Load,
-    /// Whether what a server has is compared with what it acknowledged.
+    /// Whether the server's data is compared with its acknowledgements.
     compares: bool,
 }
 
-/// A server under the layer is about to start on this disk.
+/// Recording of a server that starts on this disk.
 struct Recorded {
     disk: Disk,
     journal: Journal,
@@ -148,8 +148,7 @@ impl Machine {
         Self { folder, data, policy, accounting, seed, rng, load, compares: false }
     }
 
-    /// Loses power so many times, each followed by a comparison of everything. A line for each goes to
-    /// `out`.
+    /// Loses power `losses` times, and compares everything after each. Writes a line for each to `out`.
     fn lose_power(&mut self, losses: u64, out: &mut dyn FnMut(&str)) -> Counts {
         let mut counts = Counts::default();
         let mut done = 0;
@@ -211,7 +210,7 @@ impl Machine {
         Recorded { disk, journal, command }
     }
 
-    /// Leaves of the directory what a power loss leaves.
+    /// Leaves the data that survives a power loss in the directory; returns a description.
     fn forget(&mut self, recorded: Recorded) -> String {
         let Recorded { mut disk, journal, .. } = recorded;
         assert!(journal.is_loaded(), "the layer was not loaded");
@@ -224,7 +223,7 @@ impl Machine {
             _ => Loss::Parts(self.rng.random_range(0..=1000)),
         };
         disk.lose_power(loss, self.rng.random()).unwrap();
-        // It says which file it is, and this is another one. What is left of a torn one must not matter.
+        // The file contains its own identity, and this copy has another. What is left of a torn one must not matter.
         let lock = self.data.join("lock");
         if fs::read(&lock).is_ok_and(|mark| mark.starts_with(b"used ") && mark.ends_with(b"\n")) {
             fs::remove_file(lock).unwrap();
@@ -241,7 +240,7 @@ impl Counts {
     }
 }
 
-/// The library of the layer, beside this test.
+/// Library of the layer, next to this test's binary.
 fn layer() -> PathBuf {
     let path = std::env::current_exe().unwrap().parent().unwrap().join("libpowerloss.so");
     assert!(path.exists(), "{} is missing", path.display());

@@ -1,4 +1,4 @@
-//! A data directory on a disk that can only be read, as of a disk that fails.
+//! Data directory on a read-only disk, like a failing one.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -8,7 +8,8 @@ use std::process::Command;
 use crate::support::process::{Ended, Process, Server, roost, run};
 use crate::support::skipped;
 
-/// Runs a command that can only read a directory. None, reported, if this user cannot mount anything.
+/// Runs a command that can only read a directory. If this user cannot mount anything, reports a skip and returns
+/// `None`.
 fn reading_only(data: &Path, arguments: &[&str]) -> Option<Ended> {
     let script =
         "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" || exit 77; exec \"$@\"";
@@ -29,7 +30,7 @@ fn what_is_on_a_disk_that_can_only_be_read_is_checked_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let (data, to) = (folder.path().join("data"), tempfile::tempdir().unwrap());
     let to = |name: &str| to.path().join(name).to_str().unwrap().to_owned();
-    // The end of the log is in no checkpoint.
+    // No checkpoint contains the end of the log.
     let server = Server::open(&data, &[]);
     let ann = server.client().register("ann");
     server.client().publish(ann, "unsaved");

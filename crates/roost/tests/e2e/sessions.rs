@@ -1,5 +1,5 @@
-//! What a user may do in `/v1` with a token or in a browser after a log-in: every route with every kind of reader, requests
-//! of other sites, and tokens and sessions that have ended.
+//! Rights of a user in `/v1` with a token or in a browser after a log-in: every route with every kind of reader,
+//! requests of other sites, and tokens and sessions that have ended.
 
 mod browser;
 mod tokens;
@@ -14,10 +14,10 @@ use crate::support::process::{Process, Server, roost, serve};
 use browser::Browser;
 
 const KEY: &str = "a-key-of-the-product";
-/// The origin of the product's pages.
+/// Origin of the product's pages.
 const APP: &str = "https://app.example";
 
-/// A server with users who have accounts: what each of them sees is not for the others.
+/// Server with users who have accounts and must not see each other's private data.
 struct World {
     data: tempfile::TempDir,
     server: Server,
@@ -72,18 +72,18 @@ impl World {
     }
 }
 
-/// What users may do with a route.
+/// Rights of users on a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
-    /// What is theirs.
+    /// Their own data.
     Own,
-    /// What they may see.
+    /// Data that they may see.
     See,
-    /// What is theirs: posts that they wrote.
+    /// Their own posts.
     Author,
 }
 
-/// The routes that are open for users, written down again: whoever opens one must say so twice.
+/// Routes that are open for users, repeated here so that opening one needs two changes.
 const OPEN: &str = "
     See    GET /v1/users
     See    GET /v1/users/{user}
@@ -152,20 +152,20 @@ fn open() -> BTreeMap<(String, String), Open> {
     found
 }
 
-/// Every route of the API that needs a key, as its description says.
+/// Every route of the API that needs a key, according to its OpenAPI document.
 fn routes(product: &mut Client) -> Vec<(String, String)> {
     let described = product.get("/v1/openapi.json").expect(200).json();
     let paths = described["paths"].as_object().unwrap().iter();
     let routes = paths.flat_map(|(path, item)| {
         let methods = item.as_object().unwrap().iter();
-        // Those without security are the same for everybody.
+        // Routes without security are the same for everybody.
         let closed = methods.filter(|(_, route)| route["security"] != json!([{}]));
         closed.map(|(method, _)| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
     });
     routes.collect()
 }
 
-/// A path with its parameters.
+/// Path with its parameters filled in.
 fn filled(path: &str, user: u64, other: u64, post: u64) -> String {
     let post = post.to_string();
     path.replace("{user}", &user.to_string())
@@ -176,7 +176,7 @@ fn filled(path: &str, user: u64, other: u64, post: u64) -> String {
         .replace("{key}", "key")
 }
 
-/// The code of an error, or the status of what is none.
+/// Code of an error, or the status of a success.
 fn code(status: u16, body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     json["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)
@@ -185,7 +185,8 @@ fn code(status: u16, body: &[u8]) -> String {
 /// Sends requests of a user.
 type Send<'a> = dyn FnMut(&str, &str, Option<&Value>) -> Answer + 'a;
 
-/// Checks every route with requests of a user, who has these scopes and has written a post. Returns the number of requests.
+/// Checks every route with requests of a user, who has these scopes and has written a post. Returns the number of
+/// requests.
 fn check_routes(
     world: &mut World,
     me: &'static str,
@@ -204,7 +205,7 @@ fn check_routes(
     let mut checked = 0;
     for (method, path) in routes {
         let rule = open.get(&(method.clone(), path.clone())).copied();
-        // Deleted at the end only, and streams do not end.
+        // Deleted only at the end; and streams do not end.
         let is_left =
             path.ends_with("/events") || (rule == Some(Open::Author) && method == "DELETE");
         let scope = if method == "GET" { "read" } else { "write" };
@@ -261,7 +262,7 @@ fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
     let checked = check_routes(&mut world, "ada", &["read", "write"], &mut send);
     assert!(checked > 800, "{checked}");
     let others = world.post("bob", &json!({"text": "not mine"}));
-    // Other ways to write the same.
+    // Other spellings of the same path.
     for path in [
         format!("/v1/users/@ada/timeline?viewer={ada}"),
         format!("/v1/users/0{ada}/timeline"),
@@ -319,7 +320,7 @@ fn users_neither_read_nor_change_what_is_hidden_from_them() {
             items.as_array().unwrap().iter().map(|post| number(&post["id"])).collect();
         assert_eq!(ids, [public], "{path}");
     }
-    // Whoever blocks a user does not exist for them.
+    // A user who blocks another does not exist for them.
     for path in [
         format!("/v1/users/{eve}?viewer={ada}"),
         format!("/v1/users/{eve}/posts?viewer={ada}"),
@@ -363,7 +364,7 @@ fn only_pages_of_the_server_have_the_session_of_a_browser() {
     ] {
         check(&[&both[..], &[(name, value)]].concat(), "forbidden_origin");
     }
-    // What a page of another site can make a browser send.
+    // Headers that a page of another site can make a browser send.
     check(&[("Cookie", cookie)], "unauthorized");
     check(&[("Cookie", cookie), ("Roost-Session", "")], "not_logged_in");
     check(&[("Cookie", cookie), ("Roost-Session", "1")], "not_logged_in");
@@ -371,7 +372,7 @@ fn only_pages_of_the_server_have_the_session_of_a_browser() {
     check(&[("Cookie", cookie), ("Roost-Session", &bob.token)], "not_logged_in");
     check(&[&both[..], &[("Roost-Session", token)]].concat(), "not_logged_in");
     check(&[("Cookie", &bob.cookie), ("Roost-Session", &bob.token)], "not_own");
-    // The secret of a session is no key, and a key decides alone.
+    // The secret of a session is not a key, and a key has priority.
     let (_, secret) = cookie.split_once('=').unwrap();
     check(&[("Authorization", &format!("Bearer {secret}"))], "unauthorized");
     let key = format!("Bearer {KEY}");
@@ -455,7 +456,7 @@ fn a_log_in_begins_a_new_session_whatever_cookie_the_browser_had() {
     let mut ada = Browser::log_in_with(world.server.address, "ada", password, Some(planted));
     assert_ne!(ada.cookie, planted);
     ada.send("GET", &format!("/v1/users/{}/timeline", ada.user), None).expect(200);
-    // Another log-in in the same browser ends the session before it.
+    // Another log-in in the same browser ends the earlier session.
     let before = ada.clone();
     let mut again =
         Browser::log_in_with(world.server.address, "ada", password, Some(&before.cookie));
@@ -478,7 +479,7 @@ fn a_log_in_begins_a_new_session_whatever_cookie_the_browser_had() {
 fn nothing_is_read_written_or_streamed_with_a_session_that_has_ended() {
     std::thread::scope(|scope| {
         for way in ["disable", "reset-password", "delete", "log-out", "revoke"] {
-            // Each waits until the server ends a stream in which nothing happens.
+            // Each waits until the server ends an idle stream.
             scope.spawn(move || nothing_is_left_after(way, false));
         }
         for way in ["disable", "reset-password", "delete", "revoke", "revoke-token"] {
@@ -487,7 +488,7 @@ fn nothing_is_read_written_or_streamed_with_a_session_that_has_ended() {
     });
 }
 
-/// Ends a session, or a token, in this way.
+/// Ends a session or a token in this way, and checks that nothing continues.
 fn nothing_is_left_after(way: &str, is_token: bool) {
     let mut world = World::new();
     let (ada, bob) = (world.id("ada"), world.id("bob"));
@@ -513,15 +514,15 @@ fn nothing_is_left_after(way: &str, is_token: bool) {
     while !next().contains("connected") {}
     world.post("bob", &json!({"text": "before"}));
     while !next().contains("before") {}
-    // A request whose body arrives late.
+    // Request whose body arrives late.
     let mut slow = connect(world.server.address).unwrap();
     let body = br#"{"text":"too late"}"#;
     let json = [&head[..], &[("Content-Type", "application/json")]].concat();
     let whole = request(&host, "POST", &format!("/v1/users/{ada}/posts"), &json, body);
     let (begin, rest) = whole.split_at(whole.len() - 4);
     slow.get_mut().write_all(begin).unwrap();
-    // The server has looked up the session of that request: later ones of the connection are in order, so wait for
-    // another one that was sent after it.
+    // The server has looked up the session of that request: later ones of the connection are processed in order, so
+    // wait for another one that was sent after it.
     let mut client = Client::new(world.server.address, None);
     let mut send = |method: &str, path: &str| client.send(method, path, &head, b"").unwrap();
     send("GET", &format!("/v1/users/{ada}/timeline")).expect(200);
@@ -555,7 +556,7 @@ fn nothing_is_left_after(way: &str, is_token: bool) {
     }
     assert!(!seen.contains("after"), "{way}: {seen}");
     if way != "delete" {
-        // On a new connection: the server has closed the idle one.
+        // On a new connection, because the server has closed the idle one.
         let mut product = Client::new(world.server.address, Some(KEY.to_owned()));
         let posts = product.get(&format!("/v1/users/{ada}/posts")).expect(200).json();
         assert_eq!(posts["items"], json!([]), "{way}");
@@ -588,7 +589,7 @@ fn the_rates_and_streams_of_a_user_are_limited() {
     let refused = refused.expect("requests are counted");
     refused.assert_error(429, "too_many_requests", "too many requests");
     assert!(refused.header("retry-after").is_some());
-    // Others may go on.
+    // Other users can continue.
     let mut bob = world.log_in("bob");
     bob.send("GET", &format!("/v1/users/{}/timeline", bob.user), None).expect(200);
 }

@@ -1,4 +1,4 @@
-//! `roost simulate` and `roost demo` as their users start them.
+//! `roost simulate` and `roost demo` as users start them.
 
 use serde_json::Value;
 
@@ -168,7 +168,7 @@ fn a_search_for_the_capacity_ends_with_an_interval() {
     }
     let trials = found["trials"].as_array().unwrap();
     assert!(trials.len() >= 8, "{found:#}");
-    // On a busy machine the search may be inconclusive, and reports so.
+    // On a busy machine the search may be inconclusive, which it reports.
     let outcome = found["outcome"].as_str().unwrap();
     assert!(["holds", "at_least", "unsteady"].contains(&outcome), "{found:#}");
     let is_found = outcome == "holds" || found["rate_per_s"].as_f64() > Some(0.0);

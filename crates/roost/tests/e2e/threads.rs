@@ -22,7 +22,7 @@ fn context(client: &mut Client, post: u64) -> (Vec<String>, Vec<String>) {
 #[test]
 fn threads_edits_and_deletions_are_the_same_after_kill_9() {
     let data = tempfile::tempdir().unwrap();
-    // So small an overlay that a part is in the store, and a part in the log.
+    // The overlay is so small that one part is in the store, and another in the log.
     let options = ["--overlay-memory", "64KiB"];
     let server = Server::open(data.path(), &options);
     let mut client = server.client();

@@ -24,14 +24,14 @@ use crate::support::PATIENCE;
 use crate::support::http::{Answer, Chunked, read_head, request};
 use crate::support::process::{Process, serve};
 
-/// A certificate with its private key, in PEM form.
+/// Certificate with its private key, in PEM form.
 struct Pair {
     cert: String,
     key: String,
 }
 
 impl Pair {
-    /// For `localhost` and 127.0.0.1, valid between these numbers of days from now.
+    /// Makes a certificate for `localhost` and 127.0.0.1, valid between these numbers of days from now.
     fn new(from: i64, until: i64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let day = |days: i64| {
@@ -50,7 +50,7 @@ impl Pair {
     }
 }
 
-/// Files of a certificate, beside a data directory.
+/// Certificate files next to a data directory.
 struct Files {
     directory: TempDir,
     cert: PathBuf,
@@ -66,7 +66,7 @@ impl Files {
         files
     }
 
-    /// Replaces both in the way of certbot: one after the other, each in one step.
+    /// Replaces both files like certbot: one after the other, each atomically.
     fn replace(&self, pair: &Pair) {
         for (path, text) in [(&self.cert, &pair.cert), (&self.key, &pair.key)] {
             let new = path.with_extension("new");
@@ -79,7 +79,7 @@ impl Files {
         self.directory.path().join("data")
     }
 
-    /// `roost serve` with these files.
+    /// Command of `roost serve` with these files.
     fn serve(&self, more: &[&str]) -> Command {
         let mut command = serve(&self.data(), more);
         command.arg("--tls-cert").arg(&self.cert).arg("--tls-key").arg(&self.key);
@@ -96,7 +96,7 @@ fn start(command: &mut Command) -> (Process, SocketAddr) {
     (process, address.parse().unwrap())
 }
 
-/// The certificate of the server that a log line is about.
+/// Certificate digest in a log line.
 fn sha256(line: &str) -> String {
     let line: Value = serde_json::from_str(line).unwrap();
     line["sha256"].as_str().unwrap().to_owned()
@@ -104,7 +104,7 @@ fn sha256(line: &str) -> String {
 
 type Connection = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
-/// A client that trusts the certificates of these files.
+/// Client that trusts the certificates of these files.
 fn trusting(files: &[&Path]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for file in files {
@@ -168,13 +168,13 @@ fn ask(
     (status, body)
 }
 
-/// Asserts that the server answers to a client that trusts these files.
+/// Asserts that the server answers a client that trusts these files.
 fn check_serves(address: SocketAddr, files: &[&Path]) {
     let mut connection = connect(&trusting(files), address, "localhost").unwrap();
     assert_eq!(ask(&mut connection, "GET", "/healthz", &[], b"").0, 200);
 }
 
-/// The certificate that a server shows.
+/// Certificate presented by a server.
 fn shown(address: SocketAddr, files: &[&Path]) -> CertificateDer<'static> {
     let connection = connect(&trusting(files), address, "localhost").unwrap();
     connection.get_ref().conn.peer_certificates().unwrap()[0].clone()

@@ -1,4 +1,4 @@
-//! Things that an operator must notice: failed log-ins, pending accounts, missing backups, the version.
+//! Events that an operator must notice: failed log-ins, pending accounts, missing backups, the version.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ fn form(address: SocketAddr, path: &str, fields: &str, token: Option<&str>) -> A
     client.send("POST", path, &headers, fields.as_bytes()).unwrap()
 }
 
-/// The value of a metric without labels.
+/// Value of a metric without labels.
 #[track_caller]
 fn metric(server: &Server, name: &str) -> f64 {
     let text = server.client().get("/metrics").expect(200).text();
@@ -22,7 +22,7 @@ fn metric(server: &Server, name: &str) -> f64 {
     line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
 }
 
-/// The first line of the log with this part.
+/// First log line that contains this part.
 fn logged(server: &Server, part: &str) -> Value {
     let line = server.process.logged(part).expect("it is logged");
     serde_json::from_str(&line).unwrap()
@@ -85,7 +85,7 @@ fn the_time_of_the_last_backup_is_known_after_a_restart_and_the_version_always()
     let server = Server::open(data.path(), &[]);
     assert_eq!(metric(&server, name), of_running);
     server.stop();
-    // One of the stopped server counts, too.
+    // A backup of the stopped server counts, too.
     std::fs::remove_file(data.path().join("last-backup")).unwrap();
     let mut command = roost(["backup", "--data"]);
     let ended =

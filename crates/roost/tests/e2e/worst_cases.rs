@@ -1,6 +1,5 @@
-//! The smallest requests with the largest effect, against a server with little memory: other clients are
-//! served, memory stays below what the server reports at its start, and after `kill -9` it starts again
-//! with everything that was acknowledged.
+//! The smallest requests with the largest effect, against a server with little memory: other clients are served, memory
+//! stays below the server's reported limit, and after `kill -9` it starts again with all acknowledged changes.
 
 mod http;
 mod keys;
@@ -18,19 +17,19 @@ use crate::support::redis::{Redis, Reply};
 
 const MIB: u64 = 1 << 20;
 
-/// A server with little memory for HTTP and Redis clients, and its data.
+/// Server with little memory for HTTP and Redis clients, and its data.
 struct Small {
     data: TempDir,
     settings: Vec<&'static str>,
     server: Option<Server>,
     redis: SocketAddr,
-    /// The memory limit that the server reports, in bytes.
+    /// Memory limit that the server reports, in bytes.
     memory: u64,
     strangers: u32,
 }
 
 impl Small {
-    /// A server with 900 MiB, and no fsync: the end of a process loses nothing without it.
+    /// Starts a server with 900 MiB, and without fsync: the end of a process loses nothing.
     fn start() -> Self {
         Self::with(&["--memory", "900MiB", "--media-max", "0", "--durability", "never"])
     }
@@ -65,7 +64,7 @@ impl Small {
         Redis::new(self.redis)
     }
 
-    /// Other clients read and write, over HTTP and as Redis clients.
+    /// Checks that other clients read and write, over HTTP and as Redis clients.
     fn check_strangers(&mut self) {
         self.strangers += 1;
         let (text, mut client) = (self.strangers.to_string(), self.client());
@@ -80,21 +79,21 @@ impl Small {
         assert_eq!(redis.line("GET stranger"), Reply::Bulk(Some(text.into_bytes())));
     }
 
-    /// Memory was never above what the server reports, nor above this number of MiB.
+    /// Checks that memory was never above the server's reported limit, nor above this number of MiB.
     fn check_memory(&self, most_mib: u64) {
         let peak = self.server().process.peak_memory();
         assert!(peak <= self.memory, "{} MiB of {}", peak / MIB, self.memory / MIB);
         assert!(peak <= most_mib * MIB, "{} MiB, not {most_mib}", peak / MIB);
     }
 
-    /// Ends the server with `kill -9` and starts it again.
+    /// Kills the server with `kill -9` and starts it again.
     fn kill_and_start(&mut self) {
         self.server.take().unwrap().kill();
         self.serve();
     }
 
-    /// The end of every case: other clients are served and memory was bounded, and both hold again after
-    /// `kill -9`, as does what `kept` checks.
+    /// Ends a case: other clients are served and memory was bounded, and both hold again after `kill -9`, as does the
+    /// check `kept`.
     fn check(mut self, most_mib: u64, kept: impl Fn(&mut Redis)) {
         self.check_strangers();
         kept(&mut self.redis());

@@ -1,4 +1,4 @@
-//! A node that has other rows than most other nodes stops, and does not serve again.
+//! A node whose rows differ from those of most other nodes stops, and does not serve again.
 
 use commitlog::{Applied, Arrived, NodeId};
 use jetlog::{JetLog, JetLogOptions};
@@ -6,16 +6,16 @@ use testkit::process::{Process, Server, run};
 
 use super::{World, text};
 
-/// The entry of a status in a group begins with these bytes.
+/// First bytes of a status in a group.
 const STATUS: [u8; 2] = [0, 125];
 
-/// Checkpoint, position, digest, and versions of commands and rules, if a group ends with a status.
+/// Parses the status at the end of a group: checkpoint, position, digest, and versions of commands and rules.
 fn status(payload: &[u8]) -> Option<Vec<u64>> {
     let begins = payload.windows(STATUS.len()).enumerate().filter(|(_, bytes)| *bytes == STATUS);
     begins.filter_map(|(at, _)| numbers(&payload[at + STATUS.len()..])).next_back()
 }
 
-/// The numbers of a status, if there is nothing else.
+/// Parses the numbers of a status; `None` if other bytes follow.
 fn numbers(bytes: &[u8]) -> Option<Vec<u64>> {
     let mut numbers = vec![0];
     let mut shift = 0;
@@ -54,7 +54,7 @@ fn a_node_that_differs_does_not_start_again() {
     log.begin(1);
     let mut redis = world.redis(0);
     let (mut statuses, mut said) = (0, false);
-    // Each is a group of its own. After its second status the node hears of another digest there, and says its third.
+    // Each change is its own group. After its second status the node learns of another digest, and reports its third.
     let ended = loop {
         if redis.try_send(&testkit::redis::command(&[b"INCR", b"sum"])).is_err()
             || redis.try_receive().is_err()
@@ -77,7 +77,7 @@ fn a_node_that_differs_does_not_start_again() {
     assert!(said && !ended.status.success());
     let expected = "this node has made other rows of the log than most other nodes";
     assert!(ended.err.contains(expected), "{}", ended.err);
-    // As systemd would do it.
+    // Restarts like systemd does.
     for _ in 0..2 {
         let again = Process::start(&mut world.command(0)).ended();
         assert_eq!(again.status.code(), Some(1), "{again:#?}");

@@ -1,7 +1,7 @@
 //! Random faults under load: `cargo xtask cluster`. One fault at a time, each for some seconds; then everything is
 //! compared with the ledgers of the clients, on every node.
 //!
-//! `ROOST_CLUSTER_SECONDS`, `ROOST_TEST_SEED` and `ROOST_CLUSTER_OUT`, a folder for the data, are set by the command.
+//! The command sets `ROOST_CLUSTER_SECONDS`, `ROOST_TEST_SEED` and `ROOST_CLUSTER_OUT`, a folder for the data.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -26,14 +26,14 @@ use super::pictures::{log_in, read};
 const NODES: usize = 3;
 const WRITERS: usize = 6;
 const COUNTERS: usize = 2;
-/// The disk of the last server.
+/// Size of the last server's disk.
 const DISK_BYTES: usize = 1 << 30;
-/// A pause is counted as one of a fault up to so long after its end.
+/// Time after a fault in which pauses are attributed to it.
 const AFTER: Duration = Duration::from_secs(3);
-/// Posts of a home that are compared.
+/// Number of posts of a home that are compared.
 const HOME: usize = 100;
 
-/// What can go wrong.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     KillNode,
@@ -59,10 +59,10 @@ const FAULTS: [Fault; 9] = [
     Fault::StepClock,
 ];
 
-/// A fault that happened.
+/// Fault that happened.
 struct Happened {
     fault: Fault,
-    /// The node or server, and more.
+    /// Affected node or server, and more.
     what: String,
     from: Duration,
     to: Duration,
@@ -129,7 +129,7 @@ fn campaign() {
     }
 }
 
-/// Ends the clients when it is dropped, also by a panic.
+/// Ends the clients on drop, also after a panic.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -140,7 +140,7 @@ impl Drop for Ends<'_> {
 
 struct Users {
     writers: Vec<u64>,
-    /// Follows all writers, who follow it at times.
+    /// User who follows all writers, who follow it at times.
     reader: u64,
 }
 
@@ -153,7 +153,7 @@ fn users(world: &World) -> Users {
     Users { writers, reader: reader.into() }
 }
 
-/// Waits although nothing is awaited: a fault has a length.
+/// Waits for the length of a fault.
 fn rest(time: Duration) {
     let end = Instant::now() + time;
     while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -181,7 +181,7 @@ fn break_things(
     rest(Duration::from_secs(3));
     while nodes.begin.elapsed() < length {
         if left.is_empty() {
-            // Each kind once, in another order each time.
+            // Each kind once, in random order.
             left.clone_from(&possible);
         }
         let fault = left.swap_remove(random.index(left.len()));
@@ -197,7 +197,7 @@ fn break_things(
     faults
 }
 
-/// Makes one thing go wrong for some seconds; returns what it was.
+/// Causes one fault for some seconds; returns its description.
 fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random) -> String {
     let (at, seconds) = (random.index(NODES), random.between(1, 10));
     let time = Duration::from_secs(seconds);
@@ -253,11 +253,11 @@ fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random
             let file = world.servers.on_small_disk("fill").unwrap();
             let mut fill = std::fs::File::create(&file).unwrap();
             while fill.write_all(&[0; 1 << 20]).is_ok() {}
-            // An open file would keep its room.
+            // An open file would keep its space.
             drop(fill);
             rest(time);
             std::fs::remove_file(&file).unwrap();
-            // JetStream ends on this server when its disk is full, until the server is started again.
+            // JetStream stops on this server when its disk is full, until the server is restarted.
             world.servers.kill(NODES - 1);
             world.servers.restart(NODES - 1);
             format!("server {}", NODES - 1)
@@ -272,7 +272,7 @@ fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random
     }
 }
 
-/// Every picture that was acknowledged is on every node, with the same bytes.
+/// Checks that every acknowledged picture is on every node, with the same bytes.
 fn compare_pictures(world: &World, pictures: &[(String, u8)]) {
     let mut colors = BTreeMap::new();
     for (path, color) in pictures {
@@ -302,7 +302,7 @@ fn compare(world: &World, users: &Users, ledgers: &[Ledger], counters: &[Counted
             let follows = client.all(&path).iter().any(|user| number(&user["id"]) == users.reader);
             assert_eq!(follows, ledger.follows, "node {node}: {path}");
         }
-        // A home is the newest posts of those whom its user follows.
+        // A home has the newest posts of the followed users.
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.truncate(HOME);
         let path = format!("/v1/users/{}/timeline?limit={HOME}", users.reader);
@@ -323,7 +323,7 @@ fn compare(world: &World, users: &Users, ledgers: &[Ledger], counters: &[Counted
     assert_eq!(values.len(), counters.len(), "all nodes have the same counters: {values:?}");
 }
 
-/// The fault that began while a change waited, or at whose time it was begun, if any.
+/// Fault that began while a change waited, or during which it was begun, if any.
 fn during(faults: &[Happened], pause: Pause) -> Option<Fault> {
     let waited = pause.at..=pause.at + pause.took;
     let began = faults.iter().find(|one| waited.contains(&one.from));
@@ -379,7 +379,7 @@ fn write_data(out: &std::path::Path, report: &str, faults: &[Happened], ledgers:
         writeln!(lines, "{from:.3},{to:.3},{fault:?},{what}").unwrap();
     }
     std::fs::write(out.join("faults.csv"), lines).unwrap();
-    // All would be megabytes: those that a user might notice.
+    // Only the pauses that a user might notice: all would be megabytes.
     let mut lines = String::from("at_s,took_ms,fault\n");
     let mut pauses: Vec<Pause> = ledgers.iter().flat_map(|ledger| ledger.pauses.clone()).collect();
     pauses.sort_unstable_by_key(|pause| pause.at);
@@ -392,7 +392,7 @@ fn write_data(out: &std::path::Path, report: &str, faults: &[Happened], ledgers:
 }
 
 impl World {
-    /// Panics if a node has ended by itself.
+    /// Panics if a node has ended unexpectedly.
     fn check_alive(&mut self) {
         for (at, node) in self.nodes.iter_mut().enumerate() {
             let node = node.as_mut().unwrap();

@@ -1,6 +1,7 @@
 //! Figures of a cluster of three NATS servers and three nodes on this machine: `cargo xtask cluster --figures`.
 //!
-//! Everything shares the processors, clients too. So each figure has a control of the same run, or is processor time.
+//! Everything shares the processors, including the clients. So each figure has a control of the same run, or is
+//! processor time.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -18,18 +19,18 @@ use testkit::process::Server;
 use super::World;
 
 const CONNECTIONS: usize = 64;
-/// How long all connections post.
+/// Length of the posting phase.
 const POSTING: Duration = Duration::from_secs(10);
-/// Posts of a client alone.
+/// Number of posts of a single client.
 const ALONE: usize = 500;
-/// Users whose homes are read; each follows all others.
+/// Number of users whose homes are read; each follows all others.
 const USERS: usize = 50;
 const POSTS_EACH: usize = 10;
-/// Rounds of reads, by turns on a node and on a server of its own, and reads of each.
+/// Rounds of reads, alternating between a node and a standalone server.
 const ROUNDS: usize = 7;
-/// So many that the clock of a process, which counts hundredths of a second, is precise to a percent.
+/// Reads per round: enough that a process clock in hundredths of a second is precise to a percent.
 const READS: usize = 40_000;
-/// Batches of posts, and posts in each.
+/// Number of batches of posts, and posts in each.
 const BATCHES: usize = 40;
 const BATCH_LINES: usize = 5_000;
 
@@ -50,7 +51,7 @@ fn figures() {
     }
 }
 
-/// The values at these hundredths, in milliseconds.
+/// Formats the values at these percentiles, in milliseconds.
 fn percentiles(times: &mut [Duration], of: &[usize]) -> String {
     times.sort_unstable();
     let at = |hundredth: usize| times[(times.len() - 1) * hundredth / 100].as_secs_f64() * 1e3;
@@ -99,7 +100,7 @@ fn post_by_many(world: &World, report: &mut String) {
     .unwrap();
 }
 
-/// Waits until a node knows a user that another one has made.
+/// Waits until a node has a user that was registered on another one.
 fn wait_for_user(client: &mut Client, user: u32) {
     let start = Instant::now();
     while client.get(&format!("/v1/users/{user}")).status != 200 {
@@ -116,7 +117,7 @@ fn seconds(server: &Server) -> f64 {
     processor_seconds(server.process.id().as_raw_nonzero().get() as u32).unwrap()
 }
 
-/// A post through a node, and a group of the same length through the log alone, by turns.
+/// Alternately posts through a node, and writes a group of the same length to the log alone.
 fn post_alone(world: &World, report: &mut String) {
     let stream = "control".to_owned();
     let options = JetLogOptions { stream, ..JetLogOptions::new(&world.servers.urls()) };
@@ -149,7 +150,7 @@ fn post_alone(world: &World, report: &mut String) {
     .unwrap();
 }
 
-/// The same users, follows and posts.
+/// Creates the same users, follows and posts on a node and on a server.
 fn fill(client: &mut Client) -> Vec<u32> {
     let users: Vec<u32> = (0..USERS).map(|at| client.register(&format!("home{at}"))).collect();
     for user in &users {
@@ -191,7 +192,7 @@ fn read_homes(world: &World, report: &mut String) {
     .unwrap();
 }
 
-/// Reads of homes on one node, on two and on three at the same time.
+/// Reads homes on one node, on two and on three at the same time.
 fn read_on_more_and_more_nodes(world: &World, report: &mut String) {
     let mut client = world.client(0);
     let mut known =
@@ -222,7 +223,7 @@ fn read_on_more_and_more_nodes(world: &World, report: &mut String) {
         .unwrap();
 }
 
-/// What posts cost a node that applies them, and that which got them in batches.
+/// Measures the cost of posts for a node that applies them, and for the one that received them in batches.
 fn apply_posts_of_others(world: &World, report: &mut String) {
     let mut client = world.client(0);
     let user = client.register("batches");

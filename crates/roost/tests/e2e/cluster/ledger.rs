@@ -1,4 +1,4 @@
-//! What clients did, by their own account: what was acknowledged, what was refused, and what may have been made.
+//! Ledgers of the clients: acknowledged and refused changes, and those with an unknown outcome.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -13,16 +13,16 @@ use testkit::{PATIENCE, Random, Reply};
 
 use super::pictures::{path, try_upload};
 
-/// A client takes a node that does not answer for so long for dead, and tries another one.
+/// Timeout after which a client tries another node.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
-/// A change that is not acknowledged after so long, with retries, is a failure of the test.
+/// Time after which an unacknowledged change, with retries, fails the test.
 const INSISTS_FOR: Duration = Duration::from_secs(300);
 
-/// Pause between the uploads of a client, and how long it waits for one.
+/// Pause between the uploads of a client, and timeout of an upload.
 const UPLOADS_EVERY: Duration = Duration::from_secs(5);
 const UPLOADED_WITHIN: Duration = Duration::from_secs(10);
 
-/// The addresses of the nodes, of those that were killed the last ones.
+/// Addresses of the nodes; those of a killed node are its last ones.
 pub(crate) struct Nodes {
     pub(crate) http: Mutex<Vec<SocketAddr>>,
     pub(crate) redis: Mutex<Vec<SocketAddr>>,
@@ -46,36 +46,36 @@ impl Nodes {
     }
 }
 
-/// How long a change took, with all its retries.
+/// Duration of a change with all its retries.
 #[derive(Clone, Copy)]
 pub(crate) struct Pause {
-    /// When it was begun, after the begin of the run.
+    /// Begin of the change, since the begin of the run.
     pub(crate) at: Duration,
     pub(crate) took: Duration,
 }
 
-/// One user's changes.
+/// Changes of one user.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) user: u64,
-    /// Texts that were acknowledged, in order.
+    /// Texts of acknowledged posts, in order.
     acknowledged: Vec<String>,
-    /// Texts that may have been made: the answer was lost, or said so.
+    /// Texts of posts that may exist: their answer was lost, or left it open.
     possible: BTreeSet<String>,
-    /// Texts that were refused.
+    /// Texts of refused posts.
     refused: BTreeSet<String>,
     /// Whether the user follows `followed`.
     pub(crate) follows: bool,
-    /// The last position of an acknowledged change.
+    /// Position of the last acknowledged change.
     pub(crate) position: u64,
     pub(crate) pauses: Vec<Pause>,
 }
 
-/// A client that writes as one user.
+/// Client that writes as one user.
 pub(crate) struct Writer<'a> {
     nodes: &'a Nodes,
     client: Client,
-    /// Which node it uses.
+    /// Index of the node that it uses.
     at: usize,
     random: Random,
     ledger: Ledger,
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
         Self { nodes, client, at, random, ledger: Ledger { user, ..Ledger::default() } }
     }
 
-    /// Writes until the run is done.
+    /// Writes until the run ends.
     pub(crate) fn run(mut self, followed: u64) -> Ledger {
         let mut number = 0;
         while !self.nodes.is_done() {
@@ -106,7 +106,7 @@ impl<'a> Writer<'a> {
         self.client = Client::new(self.nodes.http(self.at), None).within(ANSWERS_WITHIN);
     }
 
-    /// Repeats a change, which must be one that is made once, until it is acknowledged.
+    /// Repeats an idempotent change until it is acknowledged.
     fn insist(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &Value) {
         let start = Instant::now();
         let headers = [&[("Content-Type", "application/json")], headers].concat();
@@ -118,7 +118,7 @@ impl<'a> Writer<'a> {
                     self.acknowledge(&answer);
                     break;
                 }
-                // 404: the user was made on another node a moment ago.
+                // 404: the user was registered on another node a moment ago.
                 Ok(answer) => assert!(
                     matches!(answer.status, 404 | 503),
                     "{path}: {} {}",
@@ -149,7 +149,7 @@ impl<'a> Writer<'a> {
         self.ledger.acknowledged.push(text);
     }
 
-    /// Without an idempotency key, and so only once.
+    /// Posts without an idempotency key, and so without retries.
     fn post_once(&mut self, number: usize) {
         let text = format!("{}-{number} once", self.ledger.user);
         let sent = self.client.try_post(&self.path("posts"), &[], &json!({"text": text}));
@@ -180,7 +180,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Ledger {
-    /// Compares the posts of the user, oldest first, with what was done.
+    /// Compares the posts of the user, oldest first, with the ledger.
     pub(crate) fn check(&self, found: &[String]) {
         let user = self.user;
         let mut seen = BTreeSet::new();
@@ -195,13 +195,13 @@ impl Ledger {
         assert_eq!(certain.len(), self.acknowledged.len(), "user {user}");
     }
 
-    /// Number of posts that were acknowledged, refused, and possible.
+    /// Numbers of acknowledged, refused, and possible posts.
     pub(crate) fn counts(&self) -> [usize; 3] {
         [self.acknowledged.len(), self.refused.len(), self.possible.len()]
     }
 }
 
-/// What a Redis client did with one counter.
+/// Changes of one counter by a Redis client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) acknowledged: i64,
@@ -209,7 +209,7 @@ pub(crate) struct Counted {
     pub(crate) refused: i64,
 }
 
-/// Counts with a Redis client, on one node after the other, until the run is done.
+/// Increments with a Redis client, on one node after the other, until the run ends.
 pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
     let (mut counted, mut at) = (Counted::default(), first);
     let increment = command(&[b"INCR", key.as_bytes()]);
@@ -217,10 +217,10 @@ pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
         at += 1;
         let Ok(mut redis) = Redis::try_new(nodes.redis(at)) else { continue };
         redis.stream().set_read_timeout(Some(ANSWERS_WITHIN)).unwrap();
-        // A change for each connection once in a while, so that connections break during changes, too.
+        // Some changes per connection, so that connections also break during changes.
         for _ in 0..100 {
             if redis.try_send(&increment).is_err() {
-                // Perhaps it was sent before the connection broke.
+                // It may have been sent before the connection broke.
                 counted.possible += 1;
                 break;
             }
@@ -250,7 +250,7 @@ pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
     counted
 }
 
-/// Uploads a picture every few seconds, on one node after the other, until the run is done: what was acknowledged.
+/// Uploads a picture every few seconds, on one node after the other, until the run ends; returns the acknowledged ones.
 pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u8)> {
     let (mut pictures, mut next) = (Vec::new(), Instant::now());
     for at in first.. {
@@ -266,9 +266,9 @@ pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u
         let color = pictures.len() as u8;
         match try_upload(&mut client, color) {
             Ok(answer) if answer.status == 200 => pictures.push((path(&answer), color)),
-            // After a quarter of an hour the user has as many as may wait for a post.
+            // After a quarter of an hour the user has the maximum of pictures without a post.
             Ok(answer) if answer.text().contains("pictures that no post has") => break,
-            // 401: the node does not know the token yet. 429: there were many.
+            // 401: the node does not have the token yet. 429: too many requests.
             Ok(answer) => assert!(
                 matches!(answer.status, 401 | 429 | 503),
                 "{} {}",
@@ -281,7 +281,7 @@ pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u
     pictures
 }
 
-/// Waits until a node has made all changes up to a position.
+/// Waits until a node has applied all changes up to a position.
 pub(crate) fn reach(client: &mut Client, position: u64) {
     let start = Instant::now();
     let after = position.to_string();

@@ -1,4 +1,4 @@
-//! The links between nodes and NATS servers: proxies of toxiproxy, which can be cut and slowed down.
+//! Links between nodes and NATS servers: proxies of toxiproxy, which can be cut and slowed down.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
@@ -10,16 +10,16 @@ use testkit::http::{Answer, Client};
 use testkit::nats::{NatsServers, program};
 use testkit::process::Process;
 
-/// A proxy for each node and server.
+/// One proxy for each pair of node and server.
 pub(crate) struct Links {
     _process: Process,
     api: SocketAddr,
-    /// Of each node, ports that lead to the servers.
+    /// Ports that lead to the servers, by node.
     ports: Vec<Vec<u16>>,
 }
 
 impl Links {
-    /// None, reported, without toxiproxy.
+    /// Starts the proxies. Without toxiproxy it reports a skip and returns `None`.
     pub(crate) fn new(nodes: usize, servers: &NatsServers) -> Option<Self> {
         let program = program("toxiproxy-server")?;
         let port = free_port();
@@ -47,7 +47,7 @@ impl Links {
         Some(links)
     }
 
-    /// The answer to a request, over a connection of its own: toxiproxy closes connections that have been idle.
+    /// Sends a request on a new connection: toxiproxy closes idle ones.
     fn ask(&self, path: &str, body: &Value) -> Answer {
         Client::new(self.api, None).post(path, body)
     }
@@ -78,7 +78,7 @@ impl Links {
         }
     }
 
-    /// Makes all links as they should be.
+    /// Restores all links.
     pub(crate) fn heal(&self) {
         self.ask("/reset", &json!({})).expect(204);
     }

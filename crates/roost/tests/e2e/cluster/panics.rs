@@ -1,4 +1,4 @@
-//! A command whose rule panics, in a cluster: all nodes refuse it, go on, start again and agree.
+//! A command whose rule panics, in a cluster: all nodes refuse it, continue, restart and agree.
 
 use serde_json::json;
 

@@ -11,7 +11,7 @@ use testkit::{PATIENCE, gif};
 
 use super::{World, text};
 
-/// Makes an account on a node, and returns a token of an app.
+/// Creates an account on a node, and returns an app's token.
 pub(crate) fn log_in(world: &World, node: usize, handle: &str) -> String {
     let made = run(["account", "create", handle, "--data", text(&world.data(node))]);
     assert!(made.status.success(), "{made:#?}");
@@ -54,14 +54,14 @@ fn upload(world: &World, node: usize, token: &str, color: u8) -> String {
         if answer.status == 200 {
             return path(&answer);
         }
-        // The account may have been made on another node a moment ago.
+        // The account may have been created on another node a moment ago.
         assert!(matches!(answer.status, 401 | 503), "{} {}", answer.status, answer.text());
         assert!(answer.status == 401 || answer.header("retry-after").is_some());
         assert!(start.elapsed() < PATIENCE, "{}", answer.text());
     }
 }
 
-/// The bytes of a picture on a node, once that knows it.
+/// Reads a picture from a node, waiting until the node has it.
 pub(crate) fn read(mut client: Client, path: &str) -> Vec<u8> {
     let start = Instant::now();
     loop {
@@ -74,18 +74,18 @@ pub(crate) fn read(mut client: Client, path: &str) -> Vec<u8> {
     }
 }
 
-/// Whichever node or server is killed, once a picture is acknowledged it is on all nodes.
+/// An acknowledged picture is on all nodes, even if a node or server is killed.
 #[test]
 fn an_acknowledged_picture_is_on_every_node() {
     let Some(mut world) = World::start(3) else { return };
     let token = log_in(&world, 0, "anna");
-    // The node that has it is gone at once.
+    // The node with the picture is killed at once.
     let first = upload(&world, 0, &token, 1);
     world.kill(0);
     let bytes = read(world.client(1), &first);
     assert!(bytes.starts_with(&[0x89, b'P', b'N', b'G']) || bytes.starts_with(&[0xff, 0xd8]));
     assert!(read(world.client(2), &first) == bytes);
-    // With two servers, and while a node is away.
+    // With two servers, and while a node is stopped.
     world.servers.kill(1);
     let second = upload(&world, 1, &token, 2);
     let bytes = read(world.client(2), &second);
@@ -99,7 +99,7 @@ fn an_acknowledged_picture_is_on_every_node() {
         assert!(read(world.client(node), &first) != bytes, "node {node}");
     }
     world.same_digests();
-    // A node that joins, and one that leaves, have all of them.
+    // A joining node and a leaving one have all of them.
     let joined = world.join(3);
     assert!(joined.status.success(), "{joined:#?}");
     world.nodes.push(None);
@@ -112,7 +112,7 @@ fn an_acknowledged_picture_is_on_every_node() {
     assert!(read(alone.client(), &second) == bytes);
 }
 
-/// Without the stream of files pictures are refused, and everything else goes on.
+/// If the stream of files is missing, pictures are refused, and everything else works.
 #[test]
 fn without_the_stream_of_files_pictures_are_refused_and_nothing_is_stored() {
     let Some(mut world) = World::start(1) else { return };
@@ -129,13 +129,13 @@ fn without_the_stream_of_files_pictures_are_refused_and_nothing_is_stored() {
     world.client(0).register("ben");
     let said = world.nodes[0].as_ref().unwrap().process.logged("nats stream add roost-files");
     assert!(said.is_some(), "the log has the command");
-    // A start makes it.
+    // A start creates it.
     world.stop(0);
     world.restart(0);
     upload(&world, 0, &token, 3);
     read(world.client(0), &first);
     let files = std::fs::read_dir(world.data(0).join("media")).unwrap().map(Result::unwrap);
     let count = |dir: std::fs::DirEntry| std::fs::read_dir(dir.path()).unwrap().count();
-    // The file of the picture that was refused is one that nobody needs.
+    // The refused picture's file is unused.
     assert_eq!(files.map(count).sum::<usize>(), 3);
 }

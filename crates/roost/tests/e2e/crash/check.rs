@@ -1,4 +1,4 @@
-//! Compares everything the server returns with everything the workers know.
+//! Compares everything the server returns with the workers' ledgers.
 
 use std::collections::HashSet;
 use std::thread;
@@ -19,9 +19,9 @@ const CONNECTIONS: usize = 3;
 
 /// The users whose home timelines, story homes and mentions are compared.
 pub(crate) enum Readers<'a> {
-    /// Those of [`READERS`] users.
+    /// [`READERS`] random users.
     Some(&'a mut StdRng),
-    /// Those of all users; deleted posts and stories are checked as well.
+    /// All users; deleted posts and stories are checked as well.
     All,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
     }
 }
 
-/// No id belongs to two posts or stories, and no text occurs twice.
+/// Checks that ids of posts and stories are unique, and texts too.
 fn check_ids_and_texts(world: &World, workers: &[Worker]) {
     let mut given = HashSet::new();
     let all = workers.iter().flat_map(|worker| worker.published.keys());
@@ -74,7 +74,7 @@ fn check_ids_and_texts(world: &World, workers: &[Worker]) {
     assert!(written.into_iter().all(|post| texts.insert(&post.text)), "a text occurs twice");
 }
 
-/// Exactly the expected users are registered, and the counts in their profiles are right.
+/// Checks that exactly the expected users are registered, with the right counts in their profiles.
 fn check_profiles(client: &mut Client, world: &World) {
     let shown: Vec<_> = client.all("/v1/users?limit=100").iter().map(profile).collect();
     let expected = world.0.iter().map(|(id, account)| {
@@ -93,7 +93,7 @@ fn profile(user: &Value) -> (u64, String, [u64; 4]) {
     (number(&user["id"]), user["handle"].as_str().unwrap().to_owned(), counts)
 }
 
-/// What a user wrote in the order of its acknowledgement, and their follows in both directions and
+/// Checks the posts and stories of a user in the order of acknowledgement, and the follows in both directions and
 /// friends.
 fn check_user(client: &mut Client, world: &World, user: u32) {
     let account = &world.0[&user];
@@ -113,7 +113,7 @@ fn check_user(client: &mut Client, world: &World, user: u32) {
     check("friends", world.friends(user).into_iter().collect());
 }
 
-/// Deleted posts and stories cannot be read.
+/// Checks that deleted posts and stories cannot be read.
 fn check_deleted(client: &mut Client, world: &World, workers: &[Worker]) {
     let written = world.0.values().flat_map(|account| account.posts.iter().chain(&account.stories));
     let live: HashSet<u64> = written.map(|post| post.id).collect();

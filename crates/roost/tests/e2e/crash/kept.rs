@@ -1,11 +1,10 @@
-//! The keys of a worker of the crash test in a bucket: a few keys of its own, whose values it changes
-//! repeatedly.
+//! Keys of a worker of the crash test in a bucket: a few keys of its own, whose values it changes repeatedly.
 
 use std::collections::BTreeMap;
 
 use crate::support::http::{Answer, Client};
 
-/// The bucket, which all workers share.
+/// Bucket shared by all workers.
 const BUCKET: &str = "/v1/buckets/3/keys";
 
 /// Values that were acknowledged, by key.
@@ -41,7 +40,7 @@ impl Kept {
         Some(answer.expect(200).text())
     }
 
-    /// Compares what the server keeps for the worker with what the worker knows.
+    /// Compares the server's values with the worker's.
     pub(super) fn check(&self, client: &mut Client) {
         let mut path = Some(format!("{BUCKET}?prefix={}&limit=100", self.prefix));
         let mut keys = Vec::new();

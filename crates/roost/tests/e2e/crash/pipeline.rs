@@ -1,7 +1,7 @@
-//! A Redis client of the crash test: pipelines of commands on a few keys of its own.
+//! Redis client of the crash test: pipelines of commands on a few keys of its own.
 //!
-//! Commands of one client are applied in order. So after a restart the keys must be as after some number of
-//! the commands that were sent: at least those that were answered, and a transaction counts as one.
+//! Commands of one client are applied in order. So after a restart the keys must have the values after some number of
+//! the sent commands: at least the answered ones, where a transaction counts as one.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -23,9 +23,9 @@ pub(super) struct Pipeline {
     prefix: String,
     rng: StdRng,
     serial: u32,
-    /// After all commands that were answered.
+    /// Values after all answered commands.
     values: Values,
-    /// Sent and not answered.
+    /// Commands that were sent and not answered.
     waiting: Vec<Step>,
 }
 
@@ -91,7 +91,7 @@ impl Pipeline {
         }
         self.serial += 1;
         let mut value = self.serial.to_string();
-        // Long ones, so that the log goes from segment to segment and is cut.
+        // Long values, so that the log fills segments and is cut.
         value.push_str(&"-".repeat(match self.rng.random_range(0..100) {
             0..10 => 10_000,
             10..13 => 300_000,
@@ -100,8 +100,7 @@ impl Pipeline {
         Step::Set(key, value)
     }
 
-    /// After a restart: how many of the commands without an answer were applied; the values are as
-    /// after those.
+    /// Determines after a restart how many of the unanswered commands were applied, and checks the values.
     pub(super) fn resolve(&mut self, address: SocketAddr) {
         let found = self.read(address);
         let mut steps = std::mem::take(&mut self.waiting).into_iter();
@@ -131,7 +130,7 @@ impl Pipeline {
 }
 
 impl Step {
-    /// Applies it to the values; returns the reply.
+    /// Applies the command to the values; returns the reply.
     fn apply(&self, values: &mut Values) -> Reply {
         match self {
             Self::Set(key, value) => {

@@ -1,4 +1,4 @@
-//! What a worker of the crash test teaches: samples of a set of its own, each a drawing of its label.
+//! Samples of a worker of the crash test: a set of its own, each sample a drawing of its label.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ impl SampleAdded {
         client.get(&format!("/v1/samples/{id}")).status == 200
     }
 
-    /// Compares what the server knows of the set with what the worker knows.
+    /// Compares the server's set with the worker's.
     pub(super) fn check(&self, client: &mut Client) {
         let overview = client.get("/v1/recognitions").expect(200).json();
         let sets = overview["sets"].as_array().unwrap();
@@ -63,7 +63,7 @@ impl SampleAdded {
         }
     }
 
-    /// For each label the sample nearest to its drawing; nothing if the set has none.
+    /// Sample nearest to the drawing of each label; `None` if the set is empty.
     fn nearest(&self, client: &mut Client, labels: &[&str]) -> Option<Vec<Value>> {
         let samples: Vec<_> = labels.iter().map(|label| drawing(label)).collect();
         let path = format!("/v1/recognitions?k=1&set={}", self.set);
@@ -78,7 +78,7 @@ impl SampleAdded {
     }
 }
 
-/// A drawing that no other label has: its bytes.
+/// Bytes of a drawing that no other label has.
 fn drawing(label: &str) -> String {
     let hex: String = label.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("{hex:0>256}")

@@ -1,5 +1,5 @@
-//! A client of the crash test: changes what is its own, one change after the other, and knows the
-//! outcome of all of them but perhaps the last.
+//! Client of the crash test: changes its own data, one change after the other, and records all outcomes, of which only
+//! the last may be unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ use crate::support::world::{Account, Form, Post, ids};
 /// TTL of a story in seconds: the largest, so that none expires in a test.
 const STORY_SECS: u64 = 604_800;
 
-/// A change that one worker makes.
+/// Change by one worker.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Register {
@@ -57,15 +57,15 @@ pub(super) enum Change {
     },
 }
 
-/// A relation between two users.
+/// Relation between two users.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tie {
     Follow,
-    /// Of a user and one with a higher number: so it is the first one's to change.
+    /// Friendship with a user of a greater id, stored and changed at this user.
     Friendship,
 }
 
-/// A post or a story to be.
+/// Post or story to publish.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     form: Form,
@@ -78,19 +78,19 @@ pub(super) struct Draft {
 pub(super) struct Worker {
     number: u32,
     rng: StdRng,
-    /// Counts what must not be the same twice: handles, texts and keys.
+    /// Source of unique handles, texts and keys.
     serial: u32,
-    /// The users that this worker registered; no other worker changes them.
+    /// Users registered by this worker; no other worker changes them.
     pub(super) accounts: BTreeMap<u32, Account>,
-    /// Every post and story there ever was, also those that were deleted.
+    /// Every published post and story, including deleted ones.
     pub(super) published: BTreeMap<u64, Form>,
-    /// Its samples.
+    /// Samples of the worker.
     pub(super) taught: SampleAdded,
-    /// Its keys in a bucket.
+    /// Keys of the worker in a bucket.
     pub(super) kept: Kept,
-    /// Acknowledged with a key, the last one.
+    /// Last acknowledged draft with an idempotency key.
     keyed: Option<(Draft, u64)>,
-    /// Sent, not answered.
+    /// Change that was sent and not answered.
     waiting: Option<Change>,
 }
 
@@ -137,7 +137,7 @@ impl Worker {
         }
     }
 
-    /// Sends a batch; returns whether the worker goes on.
+    /// Sends a batch; returns whether the worker continues.
     fn batch(&mut self, mut drafts: Vec<Draft>, client: &Client, round: &Round) -> bool {
         let ids = batch::send(client, &drafts);
         let mut over = false;
@@ -231,7 +231,7 @@ impl Worker {
             mentions = vec![];
         }
         if self.rng.random_bool(0.4) {
-            // 430 characters to a reader, 7,740 bytes to the log.
+            // 430 characters for a reader, 7,740 bytes for the log.
             text.push(' ');
             text.push_str(&"\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430));
         }
@@ -271,7 +271,7 @@ impl Worker {
         assert!(self.accounts.insert(id, account).is_none(), "{id} was given out twice");
     }
 
-    /// Checks the answer about a post or a story; returns its id.
+    /// Checks the response to a post or a story; returns its id.
     fn check_published(&self, draft: &Draft, answer: &Value) -> u64 {
         let (author, post) = Post::read(answer);
         assert_eq!((author, &post), (draft.author, &draft.post(post.id)));
@@ -288,7 +288,7 @@ impl Worker {
         }
     }
 
-    /// Applies a relation, the end of one, a deletion, or a change of a key.
+    /// Records a relation, its end, a deletion, or a change of a key.
     fn happened(&mut self, change: &Change) {
         match *change {
             Change::Keep { ref key, ref value } => {
@@ -332,8 +332,8 @@ impl Worker {
         Ok(())
     }
 
-    /// After a restart: determines the outcome of the change without an answer, then repeats the
-    /// last post or story that had a key, which must change nothing.
+    /// Determines the outcome of the unanswered change after a restart, then repeats the last post or story with a key,
+    /// which must change nothing.
     pub(super) fn resolve(&mut self, client: &mut Client, directory: &Directory) {
         let keyed = self.keyed.take();
         match self.waiting.take() {
@@ -354,7 +354,7 @@ impl Worker {
             Some(change) if has_happened(&change, client) => self.happened(&change),
             Some(_) => {}
         }
-        // The change without an answer may have deleted that very one.
+        // The unanswered change may have deleted it.
         if let Some((draft, id)) = keyed
             && self.accounts[&draft.author].written(draft.form).iter().any(|post| post.id == id)
         {
@@ -365,7 +365,7 @@ impl Worker {
         }
     }
 
-    /// Those of a batch that were applied are the first ones, in order.
+    /// Resolves a batch: its applied posts are the first ones, in order.
     fn resolve_batch(&mut self, drafts: Vec<Draft>, client: &mut Client) {
         let path = format!("/v1/users/{}/posts?limit={}", drafts[0].author, drafts.len());
         let newest = client.get(&path).expect(200).json();
@@ -409,7 +409,7 @@ impl Draft {
 }
 
 impl Tie {
-    /// The noun in the URLs.
+    /// Noun in the URLs.
     fn noun(self) -> &'static str {
         match self {
             Self::Follow => "following",
@@ -432,7 +432,7 @@ impl Tie {
     }
 }
 
-/// Whether a relation, the end of one, a deletion, or a change of a key has been applied.
+/// Whether a relation, its end, a deletion, or a change of a key has been applied.
 fn has_happened(change: &Change, client: &mut Client) -> bool {
     match change {
         Change::Tie { tie, user, other } => are_joined(client, *tie, *user, *other),

@@ -1,6 +1,6 @@
-//! All responses against a description of Mastodon's API: their shapes, and what random requests do.
+//! All responses against a description of Mastodon's API: their shapes, and the results of random requests.
 //!
-//! The description is among the shared data. It has paths, parameters and fields, and no text.
+//! The description is in the folder of shared data. It has paths, parameters and fields, and no text.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use super::{HERE, python, server};
 use crate::support::process::Server;
 use crate::support::{not_here, said, shared};
 
-/// Fewer responses mean that something was not compared.
+/// Minimum number of compared responses; fewer mean that the check is incomplete.
 const COMPARED_MIN: usize = 100;
-/// Random examples per endpoint in a test run; a campaign has its number in `ROOST_EXAMPLES`.
+/// Random examples per endpoint in a test run; `ROOST_EXAMPLES` overrides it.
 const EXAMPLES: &str = "12";
 
-/// The description; `None` if it is missing, which is reported.
+/// Path of the description. If it is missing, reports a skip and returns `None`.
 fn description() -> Option<PathBuf> {
     let file = shared().map(|shared| shared.join("mastodon-openapi.json"));
     let file = file.filter(|file| file.is_file());
@@ -39,7 +39,7 @@ fn endpoints(data: &Path) -> PathBuf {
     file
 }
 
-/// Runs a program of this folder on a new server, which says at the end what it counted.
+/// Runs a program of this folder on a new server; the program prints counts at the end.
 fn run(data: &Path, program: &str, more: &[&str]) -> Option<(Server, String)> {
     let (description, mut python) = (description()?, python()?);
     let server = server(data, &["--anonymous-reads"]);
@@ -50,7 +50,7 @@ fn run(data: &Path, program: &str, more: &[&str]) -> Option<(Server, String)> {
     Some((server, counted))
 }
 
-/// The number with which a text begins.
+/// Number at the beginning of a text.
 fn number(counted: &str) -> usize {
     counted.split(' ').next().unwrap().parse().unwrap()
 }

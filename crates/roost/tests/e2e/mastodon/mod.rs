@@ -1,4 +1,4 @@
-//! Clients of Mastodon's API that others wrote, and checks of all responses, against the real binary: toot's own tests,
+//! Third-party clients of Mastodon's API and checks of all responses, against the real binary: toot's own tests,
 //! Mastodon.py, masto.js, a description of the API, and random requests of schemathesis.
 
 mod checks;
@@ -11,13 +11,13 @@ use std::process::Command;
 use crate::support::process::{Server, serve};
 use crate::support::{fetched, said, skipped};
 
-/// Number of toot's tests. Another one means another version of them.
+/// Number of toot's tests. A different number means another version.
 const TOOT_TESTS: usize = 114;
 
-/// The folder of a file of these tests.
+/// Folder with the files of these tests.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/mastodon");
 
-/// A server on which everybody may sign up, with more settings.
+/// Starts a server on which everybody may sign up, with more settings.
 fn server(data: &Path, more: &[&str]) -> Server {
     let about = data.join("about.toml");
     std::fs::write(&about, "title = 'Tests'\nrules = ['Be kind']\ntext = 'One.'").unwrap();
@@ -25,7 +25,7 @@ fn server(data: &Path, more: &[&str]) -> Server {
     Server::start(&mut serve(&data.join("data"), &[&open, more].concat()))
 }
 
-/// Python with the libraries that are fetched for these tests; `None` if they are missing, which is reported.
+/// Python with the libraries fetched for these tests. If they are missing, reports a skip and returns `None`.
 fn python() -> Option<Command> {
     let library = fetched("mastodon-python");
     if !library.is_dir() {
@@ -36,12 +36,12 @@ fn python() -> Option<Command> {
     }
     let mut python = Command::new("python3");
     python.env("PYTHONPATH", format!("{}:{HERE}", library.display()));
-    // The folders of the project and of what is fetched stay as they are.
+    // Keeps bytecode out of the folders of the project and of the libraries.
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     Some(python)
 }
 
-/// The number before a word of the summary of pytest.
+/// Number before a word of pytest's summary.
 fn count(summary: &str, what: &str) -> usize {
     let words: Vec<_> = summary.split([' ', ',']).filter(|word| !word.is_empty()).collect();
     let pair = words.windows(2).find(|pair| pair[1] == what);
@@ -56,7 +56,7 @@ fn toots_own_tests_pass_except_those_of_missing_features() {
     }
     let Some(mut python) = python() else { return };
     let data = tempfile::tempdir().unwrap();
-    // The suite has this address in some tests; the plugin leads it to the server.
+    // The suite has this address in some tests; the plugin redirects it to the server.
     let url = "http://localhost:3000";
     let server = server(data.path(), &["--anonymous-reads", "--public-url", url]);
     python
@@ -64,7 +64,7 @@ fn toots_own_tests_pass_except_those_of_missing_features() {
         .args(["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "toot_plugin"])
         .arg("tests/integration")
         .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        // It stores its settings there.
+        // toot stores its settings there.
         .env("HOME", data.path())
         .env_remove("XDG_CONFIG_HOME")
         .env_remove("XDG_CACHE_HOME")

@@ -1,4 +1,4 @@
-//! The file of the image. No image is built: that needs a registry. Its commands run against a server here.
+//! Containerfile of the image. No image is built, which would need a registry; its commands run against a server here.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! The dashboard and the alert rules: their queries parse, and every metric in them exists.
+//! Dashboard and alert rules: their queries parse, and every metric in them exists.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::support::process::Server;
 use crate::support::redis::Redis;
 use crate::support::said;
 
-/// Where on the dashboard nothing else may be.
+/// Area of a panel on the dashboard, which must not overlap others.
 #[derive(Clone, Copy)]
 struct Place {
     x: u64,
@@ -36,14 +36,14 @@ fn dashboard() -> Value {
     serde_json::from_str(&read("monitoring/dashboard.json")).unwrap()
 }
 
-/// The queries of all panels.
+/// Queries of all panels.
 fn queries(dashboard: &Value) -> Vec<String> {
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
     targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The names in a text that begin as those of our metrics do.
+/// Names in a text with the prefix of roost's metrics.
 fn metrics_in(text: &str) -> BTreeSet<&str> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.split(|letter| !is_name(letter))
@@ -51,7 +51,7 @@ fn metrics_in(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The names of all samples that a server exposes once it was used in every way.
+/// Names of all samples that a server exposes after being used in every way.
 fn exposed() -> BTreeSet<String> {
     let data = tempfile::tempdir().unwrap();
     let server = Server::open(data.path(), &["--redis-listen", "127.0.0.1:0"]);
@@ -74,7 +74,7 @@ fn every_metric_of_the_dashboard_and_the_alerts_exists() {
     assert!(used.len() > 30, "{used:?}");
     let missing: Vec<_> = used.iter().filter(|name| !exposed.contains(**name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {exposed:?}");
-    // And the other way round, so that the dashboard shows what there is.
+    // And conversely: the dashboard shows all metrics.
     let shown = metrics_in(&dashboard);
     let derived = ["_bucket", "_sum", "_count"];
     let of_histograms = |name: &&String| derived.iter().any(|end| name.ends_with(end));
@@ -107,7 +107,7 @@ fn the_panels_of_the_dashboard_are_complete_and_beside_each_other() {
 
 #[test]
 fn prometheus_parses_every_query_of_the_dashboard() {
-    // As rules, with the variables of Grafana replaced.
+    // Queries as rules, with the variables of Grafana replaced.
     let rules = queries(&dashboard()).into_iter().enumerate().map(|(number, query)| {
         let query = query.replace("$__rate_interval", "5m").replace("$instance", ".*");
         json!({"record": format!("panel:{number}"), "expr": query})

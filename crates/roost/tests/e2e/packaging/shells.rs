@@ -1,4 +1,4 @@
-//! Man pages, as `man` shows them, and completions, as shells use them.
+//! Man pages, as shown by `man`, and completions, as used by shells.
 
 use std::process::Command;
 

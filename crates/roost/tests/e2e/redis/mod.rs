@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::support::process::Server;
 
-/// A server with Redis clients' port, and that port.
+/// Starts a server that serves Redis clients; returns their port.
 fn serve(data: &Path) -> (Server, u16) {
     let server = Server::open(data, &["--redis-listen", "127.0.0.1:0"]);
     let address = server.process.said("roost serves redis://127.0.0.1:").unwrap();

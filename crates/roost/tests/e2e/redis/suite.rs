@@ -1,9 +1,9 @@
-//! The test suite of Redis 7.0, from Debian's source package: the units about strings, keys, expiry,
-//! scans, transactions and the protocol.
+//! Test suite of Redis 7.0, from Debian's source package: the units about strings, keys, expiry, scans, transactions
+//! and the protocol.
 //!
-//! Tests that need replicas, `DEBUG`, a limit of memory, or a look into the process are left out by
-//! their tags. How a value is encoded in memory is not compared, since roost keeps all strings alike.
-//! What else is left out is in `suite_skips.txt`, with the reason after ` -- `.
+//! Tags exclude tests that need replicas, `DEBUG`, a memory limit, or access to the process. Encodings in memory are
+//! not compared, because roost stores all strings alike. `suite_skips.txt` lists other exclusions, with the reason
+//! after ` -- `.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const UNITS: [&str; 8] = [
     "unit/protocol",
     "unit/quit",
 ];
-/// Fewer mean that the run ended early.
+/// Minimum number of passed tests; fewer mean that the run ended early.
 const PASSED_MIN: usize = 235;
 
 fn folder() -> Option<PathBuf> {

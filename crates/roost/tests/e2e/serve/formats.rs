@@ -1,8 +1,7 @@
-//! Data of format 1 are read, those of a newer one are refused.
+//! Data of format 1 is read, newer formats are refused.
 //!
-//! `tests/fixtures/data-v1` is a data directory as it is after `kill -9`: part of
-//! what happened is in the store, the rest in the log alone. The log's one segment is shortened
-//! to what is in it and some room, which the format allows.
+//! `tests/fixtures/data-v1` is a data directory after `kill -9`: some changes are in the store, the rest only in the
+//! log. The log's one segment is shortened to its contents and some space, which the format allows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,13 +22,13 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data-v1")
 }
 
-/// The segments of the log in a data directory, whole.
+/// Full-length segments of the log in a data directory.
 fn segments(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = fs::read_dir(data.join("log")).unwrap().map(|file| file.unwrap().path());
     files.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-/// Puts a number into the header of a segment, with the checksum that belongs to it.
+/// Writes a field into the header of a segment, and updates the checksum.
 fn patch(segment: &mut [u8], at: usize, bytes: &[u8]) {
     segment[at..at + bytes.len()].copy_from_slice(bytes);
     let crc = crc32c::crc32c(&segment[..CRC_AT]);
@@ -71,7 +70,7 @@ fn data_of_version_1_are_read() {
     assert!(line.contains("\"replayed\":6,"), "the log holds what the store does not: {line}");
     let mut client = Client::new(server.address, Some(KEY.to_owned()));
     check_fixture(&mut client);
-    // And it can be written on.
+    // It can also be written to.
     client.register("dan");
     client.publish(3, "hello from a later version");
     server.stop();
@@ -81,7 +80,7 @@ fn data_of_version_1_are_read() {
     check_fixture(&mut client);
 }
 
-/// What [`make_the_fixture`] wrote, which every later version must read.
+/// Checks the data written by [`make_the_fixture`], which every later version must read.
 fn check_fixture(client: &mut Client) {
     let texts = |answer: Answer| -> Vec<String> {
         let page = answer.expect(200).json();
@@ -106,8 +105,7 @@ fn check_fixture(client: &mut Client) {
     assert_eq!(texts(client.get("/v1/users/@eve/timeline")), ["@bob from the log"]);
 }
 
-/// Writes the fixture. To be run once for a format, before it is released: its point is that it
-/// stays as it is.
+/// Writes the fixture. To be run once per format, before its release; afterwards the fixture must not change.
 #[test]
 #[ignore = "writes the fixture"]
 fn make_the_fixture() {
@@ -142,7 +140,7 @@ fn make_the_fixture() {
         patch(&mut segment, LENGTH_AT, &length.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
-    // They say that the directory is in use, and when it was.
+    // They mark the directory as in use, and have the time of the last use.
     ["lock", "last-run"].iter().for_each(|name| fs::remove_file(data.path().join(name)).unwrap());
     fs::remove_dir_all(fixture()).ok();
     copy(data.path(), &fixture());

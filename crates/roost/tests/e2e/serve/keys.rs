@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::http::Client;
 use crate::support::process::{Ended, Process, Server, roost, serve};
 
-/// The statuses of a read without a key and with each of these.
+/// Statuses of a read without a key and with each of these keys.
 fn statuses(server: &Server, keys: &[&str]) -> Vec<u16> {
     let keys = std::iter::once(None).chain(keys.iter().map(|key| Some((*key).to_owned())));
     let read = |key| Client::new(server.address, key).get("/v1/users").status;
@@ -90,7 +90,7 @@ fn a_start_that_fails_makes_no_key() {
         assert!(ended.err.contains(flag) && ended.out.is_empty(), "{ended:#?}");
         assert!(fs::read_dir(data.path()).unwrap().next().is_none(), "nothing was made");
     }
-    // A later failure: what the node opens is refused.
+    // A later failure: opening the node fails.
     fs::write(data.path().join("log"), "not a directory").unwrap();
     let ended = Process::start(&mut serve(data.path(), &[])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
@@ -146,7 +146,7 @@ fn a_lost_key_is_replaced_by_another_one() {
     assert!(key(data.path(), &["revoke", "default"]).status.success());
     let server = Server::start(&mut serve(data.path(), &[]));
     assert_eq!(statuses(&server, &[lost.trim(), made.out.trim()]), [401, 401, 200]);
-    // Even without any key no other first one is made: that would be a key that nobody asked for.
+    // Even without any key no other first key is created, because nobody asked for one.
     assert!(key(data.path(), &["revoke", "new"]).status.success());
     server.stop();
     let server = Server::start(&mut serve(data.path(), &[]));

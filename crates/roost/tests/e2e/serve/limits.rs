@@ -11,7 +11,7 @@ use crate::support::process::{Process, Server, roost, serve};
 
 const KEY: &str = "a-key-for-these-tests";
 
-/// A server that may open so many files.
+/// Command of a server with this limit of open files.
 fn limited(data: &Path, files: u32, more: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]);
@@ -29,9 +29,9 @@ fn idle_connections_beyond_the_limit_of_files_block_no_client_and_the_log_goes_o
     let ada = client.register("ada");
     let mut idle: Vec<TcpStream> = Vec::new();
     for round in 0..6 {
-        // Each time more than may be open at all.
+        // More per round than may be open at all.
         idle.extend((0..100).map(|_| TcpStream::connect(server.address).unwrap()));
-        // Segments of the log are filled and checkpoints are taken meanwhile.
+        // Meanwhile segments of the log are filled and checkpoints are taken.
         let path = format!("/v1/buckets/0/keys/{round}");
         let put = client.send("PUT", &path, &[], &vec![round; 15 << 20]).unwrap();
         assert_eq!(put.status, 204, "{}", put.text());
@@ -83,7 +83,7 @@ fn a_start_is_ended_by_sigterm_at_once() {
     let server = Server::open(data.path(), &[]);
     server.client().register("ada");
     server.kill();
-    // A log that cannot be read to its end: nothing writes into this pipe.
+    // A log that cannot be read to its end: nothing is written into this pipe.
     let log = std::fs::read_dir(data.path().join("log")).unwrap();
     let segment = log
         .map(|entry| entry.unwrap().path())

@@ -1,4 +1,4 @@
-//! A browser in which a user logs in, and the requests of the pages in it.
+//! Browser in which a user logs in, and the requests of its pages.
 
 use std::net::SocketAddr;
 
@@ -6,18 +6,18 @@ use serde_json::Value;
 
 use crate::support::http::{Answer, Client, number};
 
-/// A browser with a session.
+/// Browser with a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Browser {
     address: SocketAddr,
-    /// The cookie of the session, as a header has it.
+    /// Cookie of the session, as in a header.
     pub(crate) cookie: String,
-    /// The token of its forms.
+    /// Token of its forms.
     pub(crate) token: String,
     pub(crate) user: u64,
 }
 
-/// The cookie that a response sets.
+/// Cookie set by a response.
 fn cookie(answer: &Answer) -> String {
     let set = answer.header("set-cookie").unwrap_or_else(|| panic!("no cookie: {}", answer.text()));
     for part in ["HttpOnly", "SameSite=Lax", "Path=/"] {
@@ -26,7 +26,7 @@ fn cookie(answer: &Answer) -> String {
     set.split(';').next().unwrap().to_owned()
 }
 
-/// The token of the forms of a page.
+/// Token of the forms of a page.
 fn token(page: &str) -> String {
     let (_, rest) = page.split_once("name=\"form_token\" value=\"").unwrap();
     rest.split('"').next().unwrap().to_owned()
@@ -37,7 +37,7 @@ impl Browser {
         Self::log_in_with(address, name, password, None)
     }
 
-    /// In a browser that has a cookie already.
+    /// Logs in with a browser that may have a cookie already.
     pub(crate) fn log_in_with(
         address: SocketAddr,
         name: &str,
@@ -93,7 +93,7 @@ impl Browser {
         assert_eq!(answer.status, 303, "{}", answer.text());
     }
 
-    /// Revokes, on the page of the settings, everything but this session.
+    /// Revokes everything except this session on the settings page.
     pub(crate) fn revoke_others(&mut self) {
         let mut client = Client::new(self.address, None);
         let headers = [("Cookie", &*self.cookie)];

@@ -89,7 +89,7 @@ fn only_the_product_mints_lists_and_revokes_tokens_and_only_digests_are_stored()
     let [token] = listed["items"].as_array().unwrap().as_slice() else { panic!("{listed}") };
     assert_eq!((number(&token["id"]), &token["scopes"]), (id, &json!(["read"])));
     assert!(!listed.to_string().contains(&secret), "{listed}");
-    // Of another user there is no such token.
+    // Another user does not have this token.
     let bob = world.id("bob");
     let other = format!("/v1/users/{bob}/tokens/{id}");
     world.product.send("DELETE", &other, &[], b"").unwrap().expect(204);
@@ -258,7 +258,7 @@ fn pages_of_the_origins_that_the_operator_names_may_call_with_a_token() {
     assert_eq!(answer.header("access-control-allow-origin"), Some(APP));
     assert!(answer.header("access-control-expose-headers").unwrap().contains("Link"));
     assert_eq!(answer.header("vary"), Some("origin"));
-    // What went wrong can be read, too.
+    // Pages can read errors, too.
     let refused = ask("GET", &path, APP, &[]);
     assert_eq!((refused.status, refused.header("access-control-allow-origin")), (401, Some(APP)));
     for origin in
@@ -270,13 +270,13 @@ fn pages_of_the_origins_that_the_operator_names_may_call_with_a_token() {
         let answer = ask("GET", &path, origin, &token).expect(200);
         assert_eq!(answer.header("access-control-allow-origin"), None, "{origin}");
     }
-    // Cookies are of no use to these pages.
+    // Cookies do not work for these pages.
     let ada = world.log_in("ada");
     let session = [("Cookie", ada.cookie.as_str()), ("Roost-Session", ada.token.as_str())];
     let answer = ask("GET", &format!("/v1/users/{}/timeline", ada.user), APP, &session);
     assert_eq!(code(answer.status, &answer.body), "forbidden_origin");
     assert_eq!(answer.header("access-control-allow-credentials"), None);
-    // A key is for programs of the product, which are no pages.
+    // Keys are for programs of the product, not for pages.
     let key = format!("Bearer {KEY}");
     let answer = ask("GET", "/v1/users", APP, &[("Authorization", &key)]);
     assert_eq!(code(answer.status, &answer.body), "forbidden_origin");

@@ -1,4 +1,4 @@
-//! A reference model: what every user should see, from a simple list of all changes.
+//! Reference model: the data every user should see, from a simple list of all changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::http::{Client, number};
 
-/// What users write.
+/// Kind of a text by a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Post,
@@ -14,7 +14,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// The noun in the URLs.
+    /// Noun in the URLs.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Post => "posts",
@@ -23,7 +23,7 @@ impl Form {
     }
 }
 
-/// A live post or story. A story has no mentions and no reply, whatever its text.
+/// Live post or story. A story has neither mentions nor a reply, whatever its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Post {
     pub(crate) id: u64,
@@ -32,16 +32,16 @@ pub(crate) struct Post {
     pub(crate) mentions: Vec<u32>,
 }
 
-/// The state of a user that the user can change.
+/// State of a user that the user can change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     pub(crate) handle: String,
     pub(crate) following: BTreeSet<u32>,
-    /// Friends with greater ids: each friendship is stored with the smaller id of the two.
+    /// Friends with greater ids: each friendship is stored at the smaller id of the two.
     pub(crate) befriended: BTreeSet<u32>,
-    /// In order of publishing.
+    /// Posts in order of publishing.
     pub(crate) posts: Vec<Post>,
-    /// In order of publishing. None expires during a test.
+    /// Stories in order of publishing. None expires during a test.
     pub(crate) stories: Vec<Post>,
 }
 
@@ -66,7 +66,7 @@ impl Account {
 pub(crate) struct World(pub(crate) BTreeMap<u32, Account>);
 
 impl Post {
-    /// A post or a story from JSON, and the number of its author.
+    /// Parses a post or a story from JSON, with the number of its author.
     pub(crate) fn read(json: &Value) -> (u32, Self) {
         let account = |account: &Value| number(&account["id"]) as u32;
         let post = Self {
@@ -93,14 +93,14 @@ impl World {
         self.0.iter().filter_map(befriends).chain(befriended).collect()
     }
 
-    /// The stories of a user's friends, newest first.
+    /// Stories of a user's friends, newest first.
     fn stories_home(&self, reader: u32) -> Vec<u64> {
         let friends = self.friends(reader);
         let stories = friends.iter().flat_map(|friend| &self.0[friend].stories);
         newest_first(stories.map(|story| story.id).collect())
     }
 
-    /// The home timeline of a user, newest first.
+    /// Home timeline of a user, newest first.
     pub(crate) fn home(&self, reader: u32) -> Vec<u64> {
         let following = &self.0[&reader].following;
         let mut home: Vec<u64> = self.0[&reader].posts.iter().map(|post| post.id).collect();
@@ -114,9 +114,9 @@ impl World {
         newest_first(home)
     }
 
-    /// The posts that mention a user, newest first.
+    /// Posts that mention a user, newest first.
     pub(crate) fn mentions(&self, reader: u32) -> Vec<u64> {
-        // Their own are left out.
+        // Their own posts are left out.
         let others = self.0.iter().filter(|(id, _)| **id != reader);
         let posts = others.flat_map(|(_, account)| &account.posts);
         newest_first(posts.filter(|post| post.mentions.contains(&reader)).map(|p| p.id).collect())
@@ -141,7 +141,7 @@ impl World {
     }
 }
 
-/// The ids of everything in a list, page after page.
+/// Ids of all items of a list, over all pages.
 pub(crate) fn ids(client: &mut Client, path: &str) -> Vec<u64> {
     client.all(path).iter().map(|item| number(&item["id"])).collect()
 }

@@ -49,7 +49,7 @@ fn requests_long_values_and_event_streams_work_over_https() {
     drop(server);
 }
 
-/// The text of a message that a server sends over a WebSocket: shorter than 64 KiB, in one frame.
+/// Text of a WebSocket message from a server: shorter than 64 KiB, in one frame.
 fn message(connection: &mut Connection) -> String {
     let mut head = [0; 2];
     connection.read_exact(&mut head).unwrap();

@@ -1,4 +1,4 @@
-//! HTTP requests with the largest effect, and streams.
+//! HTTP requests and streams with the largest effect.
 
 use std::io::{BufReader, Cursor, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::support::process::{Process, serve};
 
 const FOLLOWING_MAX: u32 = 7_500;
 
-/// Sends a request and reads nothing.
+/// Sends a request without reading a response.
 fn begin(small: &Small, request: &str) -> BufReader<TcpStream> {
     let mut stream = connect(small.server().address).unwrap();
     stream.get_mut().write_all(request.as_bytes()).unwrap();
@@ -48,7 +48,7 @@ fn png(image: GrayImage) -> Vec<u8> {
     file.into_inner()
 }
 
-/// So many MiB of zeros in the format of zlib. All parts of 16 MiB look the same.
+/// Zeros of this many MiB in the format of zlib. All parts of 16 MiB look the same.
 fn zeros(mib: usize) -> Vec<u8> {
     const PART: usize = 16 << 20;
     let part = vec![0; PART];
@@ -62,14 +62,14 @@ fn zeros(mib: usize) -> Vec<u8> {
     [b"\x78\xda".to_vec(), packed.repeat((mib << 20) / PART), end].concat()
 }
 
-/// The checksum of PNG files.
+/// Checksum of PNG files.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc));
     !bytes.iter().fold(u32::MAX, byte)
 }
 
-/// Drawings are recognized by as many as there are at once; each is answered with one of these.
+/// Recognizes drawings with the maximum number of concurrent clients; each response has one of these statuses.
 fn check_recognition(small: &Small, file: &[u8], statuses: &[u16]) {
     std::thread::scope(|scope| {
         for _ in 0..16 {
@@ -260,7 +260,7 @@ fn very_many_event_streams_of_one_author() {
     let mut posts = Vec::new();
     for (number, user) in users.iter().take(10).enumerate() {
         posts.push(client.publish(author, &format!("post {number}")));
-        // Reads of other clients meanwhile are never refused.
+        // Reads of other clients are never refused meanwhile.
         client.get(&format!("/v1/users/{user}/timeline")).expect(200);
     }
     for listener in &mut listeners {

@@ -1,4 +1,4 @@
-//! Many keys and buckets: cheap to make, and costly to remove, to walk or to have expire.
+//! Many keys and buckets: cheap to create, and costly to remove, to walk or to expire.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use super::Small;
 use crate::support::redis::{Redis, Reply, command, line};
 
-/// Makes so many keys in bucket 0.
+/// Creates this many keys in bucket 0.
 fn fill(redis: &mut Redis, keys: usize) {
     let numbers: Vec<String> = (0..keys).map(|number| format!("k{number}")).collect();
     for numbers in numbers.chunks(10_000) {
@@ -105,7 +105,7 @@ fn one_command_of_very_many_keys() {
         let refused = redis.run(words);
         assert!(refused.error().starts_with("ERR the change is too large"), "{refused:?}");
     }
-    // The most that is allowed, many times.
+    // The maximum allowed, many times.
     for _ in 0..10 {
         assert_eq!(redis.run(&set[..2 * 30_000 + 1]), Reply::ok());
     }
@@ -140,7 +140,7 @@ fn hostile_patterns_of_clients_that_hang_up() {
     }
     small.check(500, |redis| {
         assert_eq!(redis.line("DBSIZE").integer(), 300);
-        // A walk of another client is executed.
+        // Another client's walk is executed.
         assert_eq!(redis.line("KEYS none"), Reply::Array(Vec::new()));
     });
 }

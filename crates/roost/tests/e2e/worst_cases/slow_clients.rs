@@ -1,5 +1,5 @@
-//! Thousands of clients that send much and read nothing, all at their limits at the same time: memory
-//! stays below the sum of the budgets, and other clients are served.
+//! Thousands of clients that send much and read nothing, all at their limits at the same time: memory stays below the
+//! sum of the budgets, and other clients are served.
 
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::redis::{Redis, Reply, command, line};
 
 const KEY: &str = "a-key-for-these-tests";
 
-/// A client that sends as much of these bytes as is taken at once and reads nothing.
+/// Sends as much of these bytes as is accepted at once, without reading.
 fn push(address: SocketAddr, bytes: &[u8]) -> BufReader<TcpStream> {
     let mut stream = connect(address).unwrap();
     stream.get_mut().set_nonblocking(true).unwrap();
@@ -49,7 +49,7 @@ fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
         "--durability",
         "never",
     ]);
-    // The caches, the overlay and the store are full before.
+    // The caches, the overlay and the store are full beforehand.
     let mut redis = small.redis();
     let value: Vec<u8> =
         (0..1_u32 << 18).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
@@ -123,7 +123,7 @@ fn pipelines_of_clients_that_read_nothing_with_and_without_the_key() {
     let pings = line("PING").repeat(200_000);
     let keyless: Vec<_> = (0..200).map(|_| push(redis, &pings)).collect();
     let base = server.process.peak_memory();
-    // A client without the key takes only what every connection takes.
+    // A client without the key takes only the memory of any connection.
     assert!(base < 150 << 20, "{base}");
     let mut slow: Vec<Redis> = (0..200).map(|_| known()).collect();
     for client in &mut slow {
@@ -169,7 +169,7 @@ fn idle_connections_without_a_key_under_a_low_limit_of_files() {
         }
         let mut known = Redis::new(redis);
         assert_eq!(known.line(&format!("AUTH {KEY}")), Reply::ok());
-        // Segments of the log end and checkpoints are taken meanwhile.
+        // Meanwhile segments of the log are filled and checkpoints are taken.
         assert_eq!(known.run(&[b"SET", format!("k{round}").as_bytes(), &value]), Reply::ok());
         Client::new(server.address, Some(KEY.into())).publish(0, "still here");
     }

@@ -1,12 +1,12 @@
-//! Redis commands whose values are much longer than what was sent, or that change a long value.
+//! Redis commands whose values are much longer than the command, or that change a long value.
 
 use super::Small;
 use crate::support::redis::{Redis, Reply, command, line};
 
-/// Bytes of the longest value.
+/// Length of the longest value, in bytes.
 const LONGEST: i64 = 16 << 20;
 
-/// Which of the replies say that a change was made. The others must say why it was not.
+/// Whether each reply acknowledges its change. The others must give a reason.
 fn acknowledged(replies: &[Reply]) -> Vec<bool> {
     let made = |reply: &Reply| {
         assert!(reply.error().is_empty() || reply.is_busy(), "{reply:?}");
@@ -17,8 +17,8 @@ fn acknowledged(replies: &[Reply]) -> Vec<bool> {
     made
 }
 
-/// Sends these lines together, the n-th of which makes key k<n> as long as `length`; what was acknowledged
-/// is so long, also after a kill.
+/// Sends these lines together, the n-th of which extends key k<n> to `length`. Acknowledged keys have that length, also
+/// after a kill.
 fn check_lengths(small: Small, lines: Vec<String>, length: i64) {
     let made = acknowledged(&small.redis().pipeline(lines));
     small.check(800, |redis| {
@@ -99,7 +99,7 @@ fn a_small_payload_of_restore_that_unpacks_to_a_long_value() {
     });
 }
 
-/// The checksum of Redis, bit by bit.
+/// Checksum of Redis, bit by bit.
 fn crc64(bytes: &[u8]) -> u64 {
     let step = |crc: u64| {
         let shifted = crc >> 1;
@@ -108,8 +108,8 @@ fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, byte| (0..8).fold(crc ^ u64::from(*byte), |crc, _| step(crc)))
 }
 
-/// Sends the lines together; meanwhile another client's changes are answered, at least `beside` of them before
-/// the last reply to these.
+/// Sends the lines together. Meanwhile another client's changes are answered, at least `beside` of them before the last
+/// reply to these.
 fn check_beside(small: &Small, lines: &[&str], times: usize, beside: usize) {
     let flood: Vec<u8> = lines.iter().flat_map(|text| line(text)).collect();
     let (mut flooding, mut stranger) = (small.redis(), small.redis());
