@@ -1,25 +1,25 @@
 //! A roost node without its network protocols: one log, one writer, many readers.
 //!
-//! - The writer thread takes the submissions in the inbox, computes their cost, logs them (`commitlog`),
-//!   applies them to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its
-//!   decisions are made by `applier`, which uses no thread, clock or file.
-//! - The views (home timelines, rendered posts, newest posts, samples) are changed by the effects before the reply.
-//!   Consumers (event streams) follow the effects later, from a position.
-//! - The sweeper does what is due because time passes, and erases removed stories from the disk.
+//! - The writer thread takes the submissions from the inbox, computes their cost, logs them (`commitlog`), applies them
+//!   to the store's rows by the rules of `feed` and `kv`, and publishes the effects. Its decisions are made in
+//!   `applier`, which uses no thread, clock or file.
+//! - Effects update the views (home timelines, rendered posts, newest posts, samples) before the reply. Consumers
+//!   (event streams) follow the effects later, from a position.
+//! - The sweeper runs scheduled work and erases removed stories from the disk.
 //! - Reads go to the views and to the store, never through the writer.
 //!
-//! Each folder is one mechanism; the first lines of its `mod.rs` say what it does and in which order to read it. Read
-//! `submission`, `applier`, `writer`, `views`, then `node`, which puts all together and has the reads. In the background run `due`,
-//! `checkpoints`, `backup` with the archive, and `scrub`; `shared` is what all threads share. `pictures` has their files;
-//! `cluster` is for nodes that share a log. `directory` is what lies beside the log and the store on the disk; `recovery`, `export` and
-//! `import` are commands on it.
+//! Each folder is one mechanism; the header of its `mod.rs` describes it and gives the reading order. Start with
+//! `submission`, `applier`, `writer`, `views`, then `node`, which assembles them and contains the reads. Background
+//! work is in `due`, `checkpoints`, `backup` (with the archive) and `scrub`; `shared` holds the state that all threads
+//! share, `pictures` the files of pictures. `cluster` is for nodes that share a log. `directory` manages the other
+//! files of the data directory; `recovery`, `export` and `import` are commands on a data directory.
 //!
-//! **Invariant:** changes are made only by [`Node::submit`] and the other `submit` functions. An import makes a directory
+//! **Invariant:** only [`Node::submit`] and the other `submit` functions change a node. An import makes a directory
 //! that no node has opened yet.
-//! **Invariant:** no read queues after a write; both share only locks that are held briefly. Functions whose names begin
-//! with `try_` do not wait for a disk.
+//! **Invariant:** no read queues after a write; both share only locks that are held briefly. Functions whose names
+//! begin with `try_` do not wait for a disk.
 //! **Invariant:** dependencies between files have no cycle; a folder counts as one file.
-//! **Invariant:** no async runtime is started here: tokio is used for channels and notifications.
+//! **Invariant:** this crate starts no async runtime: it uses tokio's channels and notifications only.
 
 mod applier;
 mod backup;

@@ -10,31 +10,30 @@ use crate::progress::OpenProgress;
 
 const MIB: usize = 1 << 20;
 
-/// When a change is on disk and not only in the caches of the operating system.
+/// Time at which a change is synced from the operating system's cache to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Before it is acknowledged: survives a power loss.
+    /// Before the reply: acknowledged changes survive a power loss.
     Always,
-    /// At most this long after it is acknowledged: a power loss may lose the changes of that time, the end
-    /// of the process loses nothing.
+    /// At most this long after the reply: a power loss can lose that much, a crash of the process nothing.
     Interval(Duration),
-    /// Left to the operating system: the end of the process loses nothing.
+    /// Left to the operating system: a crash of the process loses nothing.
     Never,
 }
 
 /// Options of the archive.
 #[derive(Clone, Debug)]
 pub struct ArchiveOptions {
-    /// Directory of the archive, which belongs to one data directory.
+    /// Directory of the archive; used by one data directory only.
     pub dir: PathBuf,
-    /// A change is in the archive at most this long after it was made.
+    /// Longest time from a change to its copy in the archive.
     pub interval: Duration,
-    /// The log is kept for an archive that cannot be written while it has at most this many bytes.
+    /// Size in bytes up to which the log is kept while the archive cannot be written.
     pub backlog_max: u64,
 }
 
 impl ArchiveOptions {
-    /// Within a minute, and 8 GiB.
+    /// Archives to `dir` every minute, with a backlog of at most 8 GiB.
     #[must_use]
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self { dir: dir.into(), interval: Duration::from_secs(60), backlog_max: 8 << 30 }
@@ -46,59 +45,56 @@ impl ArchiveOptions {
 pub struct NodeOptions {
     /// Directory of the log and the store; created if it does not exist.
     pub data: PathBuf,
-    /// See [`Durability`].
+    /// Policy of syncing the log to disk.
     pub durability: Durability,
-    /// Budget of home timelines; beyond it those not read lately are dropped.
+    /// Budget of home timelines; beyond it the least recently read are dropped.
     pub timeline_memory: usize,
-    /// Budget of what is rendered, of the newest posts of all users, and of lists of stories.
+    /// Budget of rendered entities, of the newest posts of all users, and of lists of stories.
     pub post_memory: usize,
-    /// Additional budget of what is rendered, for statuses and accounts of the Mastodon API.
+    /// Additional budget of rendered statuses and accounts of the Mastodon API.
     pub entity_memory: usize,
-    /// Budget of keys of buckets; beyond it those not read lately are dropped and come from the disk.
+    /// Budget of keys of buckets; beyond it the least recently read are dropped and read from disk when needed.
     pub bucket_memory: usize,
-    /// Memory for samples of the recognizer, at least [`crate::SAMPLE_MEMORY_MIN`]. A third is for the samples
-    /// themselves, the rest for what snapshots hold of earlier states.
+    /// Budget of samples of the recognizer, at least [`crate::SAMPLE_MEMORY_MIN`]. A third is for the samples, the rest
+    /// for the earlier states that snapshots hold.
     pub sample_memory: usize,
-    /// Cache of the store.
+    /// Budget of the store's block cache.
     pub store_cache: usize,
-    /// Changes held before a checkpoint writes them to the store; up to four times as much while one is
-    /// under way and writing goes on.
+    /// Size of the changes that trigger a checkpoint. While a checkpoint runs and writes continue, up to four times as
+    /// much.
     pub overlay_memory: usize,
-    /// Number of commands that may be pending; beyond it callers get [`crate::SubmitError::Busy`].
+    /// Maximum number of pending commands; beyond it callers get [`crate::SubmitError::Busy`].
     pub queue_commands_max: usize,
-    /// Whether the log is applied even if another build has acknowledged other outcomes of it than those by the rules of this
-    /// one.
+    /// Whether to apply a log whose outcomes under this build's rules differ from those that another build
+    /// acknowledged.
     pub accept_other_outcomes: bool,
-    /// Texts and views of a story are erased from every file within this time after it has expired or was
-    /// deleted, while the node runs.
+    /// Longest time until texts and views of an expired or deleted story are erased from all files of a running node.
     pub erase_within: Duration,
-    /// Bytes of the disk that are kept free: when less is free, only changes that remove something are accepted. 0
-    /// for none.
+    /// Bytes of the disk that are kept free: when less is free, only removals are accepted. 0 disables the check.
     pub disk_reserve: u64,
-    /// Most bytes that the files of pictures take.
+    /// Maximum size of all files of pictures, in bytes.
     pub media_max: u64,
-    /// The program that converts uploaded pictures in a process of its own: see [`CONVERT`](crate::CONVERT). Without one
-    /// they are converted in this process, whose memory is not limited then: only for tests.
+    /// Program that converts uploaded pictures in a separate process, see [`CONVERT`](crate::CONVERT). `None` converts
+    /// them in this process without a memory limit: only for tests.
     pub converter: Option<PathBuf>,
-    /// The archive of the log, if there is one.
+    /// Archive of the log.
     pub archive: Option<ArchiveOptions>,
-    /// Bytes per second that are read, at most, to compare everything on the disk with its checksums; 0 for not at
-    /// all.
+    /// Rate in bytes per second at which the scrub compares files with their checksums; 0 disables it.
     pub scrub_rate: u64,
     /// Source of the time.
     pub clock: Clock,
-    /// The clock is not followed if it jumps ahead by more than this, and not accepted at the start if it differs by
-    /// more from when the node last ran.
+    /// Largest difference of the clock that is accepted: a running node does not follow a larger jump ahead, and a
+    /// start is refused if the clock differs by more from the time at which the node last ran.
     pub clock_jump_max: Duration,
-    /// Whether it is accepted at the start all the same.
+    /// Whether a start accepts a larger difference of the clock.
     pub accept_clock: bool,
-    /// Says how far the opening is.
+    /// Progress of opening the node.
     pub progress: OpenProgress,
 }
 
 impl NodeOptions {
-    /// With [`Durability::Always`], within budgets of 1,536 MiB, 192 MiB more while checkpoints lag, and
-    /// [`crate::FIXED_MEMORY`].
+    /// Creates options with [`Durability::Always`] and budgets of 1,536 MiB in total; 192 MiB more while a checkpoint
+    /// runs, and [`crate::FIXED_MEMORY`].
     #[must_use]
     pub fn new(data: impl Into<PathBuf>) -> Self {
         Self {
@@ -126,7 +122,8 @@ impl NodeOptions {
         }
     }
 
-    /// These options for a program that serves nobody: it opens a directory whatever number of samples was added.
+    /// Removes the limit of samples, for commands that serve no requests: they open a directory with any number of
+    /// samples.
     #[must_use]
     pub fn with_any_samples(self) -> Self {
         Self { sample_memory: 1 << 40, ..self }

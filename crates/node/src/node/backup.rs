@@ -1,4 +1,4 @@
-//! A backup of a running node.
+//! Backup of a running node.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -13,16 +13,16 @@ impl Node {
         self.shared.log_dir.parent()
     }
 
-    /// Notes that a backup was written to its end. Blocks.
+    /// Records in the data directory that a backup was completed. Blocks.
     pub fn note_backup(&self) {
         if let Some(data) = self.data() {
             note_backup(data, self.now_ms());
         }
     }
 
-    /// A backup of everything that was acknowledged before this call, and perhaps more. Writing goes on meanwhile.
-    /// `roost` is the version of the program. Until the backup is written or dropped it holds files that
-    /// would otherwise be removed. May block for up to a minute.
+    /// Starts a backup of everything that was acknowledged before this call, and possibly of later changes. Writing
+    /// continues meanwhile. `roost` is the version of the program. Until the backup is written or dropped, it keeps
+    /// files that would otherwise be removed. May block for up to a minute.
     ///
     /// # Errors
     /// [`NodeBackupError`].

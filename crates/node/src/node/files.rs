@@ -1,5 +1,4 @@
-//! The thread by which a node of a cluster fetches the files of pictures that it lacks, and stores those that others ask
-//! for.
+//! Thread of a cluster node that fetches missing files of pictures, and stores files that other nodes request.
 
 use feed::Facts;
 use feed::media::FileHash;
@@ -10,11 +9,11 @@ use crate::cluster::missing_files::Task;
 use crate::pictures::check::FoundFile;
 use crate::shared::Shared;
 
-/// Rows that are looked at together.
+/// Number of rows per step of the scan for missing files.
 const SCAN_ROWS: usize = 256;
 
 impl Shared {
-    /// Fetches the files that this node lacks, and stores those that others ask for, until the node is closed.
+    /// Fetches missing files and stores requested ones until the node is closed.
     pub(crate) fn exchange_files(&self) {
         let Some(exchange) = &self.exchange else { return };
         while let Some(task) = exchange.next(|| self.time.elapsed()) {
@@ -25,7 +24,7 @@ impl Shared {
                 }
                 Task::Offer(hash) => _ = unless_unreadable(|| self.offer(exchange, &hash)),
                 Task::Scan(from) => {
-                    // Rows that cannot be read are damage that reads of them report.
+                    // Reads report unreadable rows; the scan skips them.
                     let next = unless_unreadable(|| self.scan_files(exchange, &from)).flatten();
                     exchange.scanned(next);
                 }
@@ -33,9 +32,9 @@ impl Shared {
         }
     }
 
-    /// Whether a file is here now, or nobody needs it.
+    /// Fetches a file; returns true if it exists here now or no picture needs it.
     fn fetch(&self, exchange: &Exchange, hash: &FileHash, tries: u32) -> bool {
-        // Before the row is looked for: from then on nobody removes the file if it is here.
+        // Pinned before the row is read: from then on an existing file is not removed.
         let mut pinned = self.media_files.pin_nothing();
         pinned.pin(*hash);
         if !self.needs_file(hash) || matches!(self.media_files.read(hash), FoundFile::Whole(_)) {
@@ -53,7 +52,7 @@ impl Shared {
             }
         };
         let Some(file) = file else {
-            // A server may not have all that others acknowledged a moment ago.
+            // A server may lag behind files that others have acknowledged.
             if tries > 0 {
                 exchange.ask(hash);
             }
@@ -68,13 +67,13 @@ impl Shared {
         }
     }
 
-    /// Stores a file on the servers if it is here and they do not have it.
+    /// Stores a file on the servers if it exists here and not there.
     fn offer(&self, exchange: &Exchange, hash: &FileHash) {
         if !self.needs_file(hash) {
             return;
         }
         let FoundFile::Whole(bytes) = self.media_files.read(hash) else { return };
-        // Another node may have been faster.
+        // Another node may have stored it first.
         if exchange.get(hash).is_ok_and(|there| there.is_some()) {
             return;
         }
@@ -83,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// Looks at some rows, and wants the files that do not exist; returns where the next rows are.
+    /// Scans some rows and adds the missing files to `exchange`; returns the start of the next rows.
     fn scan_files(&self, exchange: &Exchange, from: &[u8]) -> Option<Vec<u8>> {
         let (needed, next) = Facts::new(&self.store).needed_files(from, SCAN_ROWS);
         let missing = needed.into_iter().filter(|hash| !self.media_files.path(hash).is_file());

@@ -1,4 +1,4 @@
-//! Buckets: reading keys, and submitting changes to them.
+//! Reading keys of buckets, and submitting changes to them.
 
 use std::time::Duration;
 
@@ -12,60 +12,59 @@ use crate::submission::inbox::{SubmitError, Ticket};
 use crate::submission::{KeyReplies, ReadAt, Submission};
 use crate::views::keys::{Found, Keys, SnapshotLock};
 
-/// Operations of more bytes than this are not checked one by one for keys that are not in memory.
+/// Size of operations, in bytes, above which [`Node::may_need_disk`] does not check each key.
 const CHECKED_BYTES_MAX: usize = 64 << 10;
 
 impl Node {
-    /// The facts of buckets. May block.
+    /// Returns the facts of buckets. May block.
     #[must_use]
     pub fn key_facts(&self) -> Facts<'_, Store> {
         Facts::new(&self.shared.store)
     }
 
-    /// Keys as they are now.
+    /// Returns the keys at the present time.
     #[must_use]
     pub fn keys(&self) -> Keys<'_> {
         Keys::at(&self.shared.store, self.shared.time.now_ms())
     }
 
-    /// Keys as they are now, at the latest time that was returned to any reader: for callers who have just
-    /// read the clock ([`Node::keys`]). A key that has expired for any reader has expired here too, and
-    /// later changes by the writer are no older than this time.
+    /// Returns the keys at the latest time that any reader has got from [`Node::keys`], for callers who have just read
+    /// the clock. A key that has expired for some reader is expired here too, and later changes by the writer have at
+    /// least this time.
     #[must_use]
     pub fn keys_at_last_time(&self) -> Keys<'_> {
         Keys::at(&self.shared.store, self.shared.time.last_ms())
     }
 
-    /// Keeps the writer from changing keys, so that several keys can be read in one consistent state. Hold
-    /// it only briefly, and not while reading the disk.
+    /// Locks out the writer's changes to keys, so that several keys can be read in one consistent state. Hold the lock
+    /// only briefly, and not while reading the disk.
     #[must_use]
     pub fn snapshot_lock(&self) -> SnapshotLock<'_> {
         SnapshotLock::hold(&self.shared.snapshot_lock)
     }
 
-    /// As [`Node::snapshot_lock`], but waits at most `patience`; `None` if the writer held it that long.
+    /// Takes [`Node::snapshot_lock`], waiting at most `patience`; `None` if the writer holds it longer.
     #[must_use]
     pub fn try_snapshot_lock(&self, patience: Duration) -> Option<SnapshotLock<'_>> {
         SnapshotLock::try_hold(&self.shared.snapshot_lock, patience)
     }
 
-    /// The bucket of this name, if it is known in memory. Never waits for a disk.
+    /// Returns the id of a bucket if it is in memory. Never waits for a disk.
     #[must_use]
     pub fn try_bucket_named(&self, name: &BucketName) -> Option<BucketId> {
         let known = || self.shared.bucket_ids.get(&self.shared.store, name);
-        // The bucket may have been deleted since.
+        // A cached bucket may have been deleted.
         name.numbered().or_else(known).filter(|id| self.shared.store.bucket(*id).is_some())
     }
 
-    /// The bucket of this name. May read the disk.
+    /// Returns the id of a bucket. May read the disk.
     #[must_use]
     pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
         let read = || self.key_facts().bucket_named(name);
         self.shared.bucket_ids.read(&self.shared.store, name, read)
     }
 
-    /// Buckets that were created, in the order of their names, after `after`: at most `limit`. May read the
-    /// disk.
+    /// Returns up to `limit` created buckets after the name `after`, sorted by name. May read the disk.
     #[must_use]
     pub fn buckets_after(&self, after: Option<&str>, limit: usize) -> Vec<(BucketName, BucketId)> {
         let facts = self.key_facts();
@@ -79,13 +78,13 @@ impl Node {
         next.take(limit).collect()
     }
 
-    /// Submits operations that are applied in this order, and waits until they are durable, under the
-    /// node's policy, and applied. A transaction, which begins with [`KeyOp::Begin`](kv::KeyOp),
-    /// is applied as a unit, without operations of other callers in between. `reads` are only for a
-    /// submission that is a single transaction; they are sorted by [`ReadAt::before`].
+    /// Submits operations that are applied in this order, and waits until they are applied, and durable under the
+    /// node's policy. A transaction, which begins with [`KeyOp::Begin`](kv::KeyOp), is applied as a unit, without
+    /// operations of other callers in between. Only a submission of a single transaction may have `reads`, sorted by
+    /// [`ReadAt::before`].
     ///
-    /// The writer reads keys that are not in memory from disk, and all other changes wait meanwhile. So if
-    /// the operations [may need the disk](Node::may_need_disk), [load](Node::load_keys) their keys before.
+    /// The writer reads missing keys from disk, and all other changes wait meanwhile. So if the operations [may need
+    /// the disk](Node::may_need_disk), first [load](Node::load_keys) their keys.
     ///
     /// # Errors
     /// [`SubmitError`]
@@ -102,7 +101,7 @@ impl Node {
         self.shared.reply(replies).await
     }
 
-    /// Whether a change is accepted as far as the disk is concerned.
+    /// Checks that the disk has room for a change.
     ///
     /// # Errors
     /// [`SubmitError::DiskFull`]
@@ -110,15 +109,15 @@ impl Node {
         self.shared.admit_if(|| op.removes())
     }
 
-    /// Whether a change takes long, judged by what is in memory. Such a change waits until no other changes
-    /// wait, so submit it separately.
+    /// Whether a change is long, as far as memory can tell. Long changes wait until no other changes are pending, so
+    /// submit them separately.
     #[must_use]
     pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
         let cost = op.known_cost().unwrap_or_else(|| op.cost(&self.keys()));
         cost.work > PLAIN_WORK_MAX
     }
 
-    /// Whether operations may look up keys that are only on disk. Never waits for a disk.
+    /// Whether the operations may read keys from disk. Never waits for a disk.
     #[must_use]
     pub fn may_need_disk(&self, ops: &KeyOps) -> bool {
         if !self.key_facts().has_cold_keys() {
@@ -135,8 +134,8 @@ impl Node {
         unknown
     }
 
-    /// Loads the keys that operations look up into memory, so that the writer need not read them from disk.
-    /// Also remembers which of them do not exist. May block.
+    /// Loads the keys of the operations into memory, including the fact that some do not exist, so that the writer need
+    /// not read the disk. May block.
     pub fn load_keys(&self, ops: &KeyOps) {
         let facts = self.key_facts();
         for op in ops.iter() {
@@ -146,8 +145,8 @@ impl Node {
         }
     }
 
-    /// As [`Node::submit_keys`], but waits until there is room instead of returning [`SubmitError::Busy`]:
-    /// for a small number of callers, each of which limits how much it submits.
+    /// Submits operations like [`Node::submit_keys`], but waits for room instead of returning [`SubmitError::Busy`].
+    /// Only for a small number of callers that each limit how much they submit.
     ///
     /// # Errors
     /// [`SubmitError::Stopped`] and [`SubmitError::Unconfirmed`]

@@ -1,4 +1,4 @@
-//! Pictures: storing and reading their files, and removing what is not needed.
+//! Adding pictures, reading their files, and removing files that no picture needs.
 
 use std::fs::File;
 use std::io;
@@ -18,8 +18,8 @@ use crate::shared::Shared;
 use crate::submission::inbox::SubmitError;
 
 impl Node {
-    /// Adds a picture: it is converted, its files are durable, and the picture is [`MediaUse::Unattached`], or replaces the
-    /// one of the profile. Pictures are converted one at a time, after those that came before.
+    /// Converts a picture, makes its files durable, and adds it as [`MediaUse::Unattached`] or as the new picture of
+    /// the profile. Uploads are processed one at a time in order of arrival.
     ///
     /// [`MediaUse::Unattached`]: feed::media::MediaUse::Unattached
     ///
@@ -32,7 +32,7 @@ impl Node {
         let Added { submitted, result } = self.shared.uploads.put(upload)?;
         let added = match cluster {
             None => result.await,
-            // Also if the result comes before: then nothing is submitted.
+            // Also if the result comes first: then nothing is submitted.
             Some(_) => {
                 let _ = submitted.await;
                 let added = tokio::time::timeout(CONFIRMED_WITHIN, result).await;
@@ -42,14 +42,14 @@ impl Node {
         added.unwrap_or(Err(UploadError::Unavailable(SubmitError::Stopped)))
     }
 
-    /// Whether pictures can be uploaded at all.
+    /// Whether this node accepts uploads of pictures.
     #[must_use]
     pub fn accepts_pictures(&self) -> bool {
         self.shared.media_max > 0
     }
 
-    /// Waits until a file of a picture that could not be read was fetched from another node of the cluster, for a bounded
-    /// time; returns whether it may be here now.
+    /// Waits, for a limited time, until an unreadable file of a picture was fetched from another node of the cluster;
+    /// returns true if it may exist here now.
     pub async fn fetched_media(&self, hash: &FileHash) -> bool {
         match &self.shared.exchange {
             Some(exchange) => exchange.fetched(hash).await,
@@ -60,22 +60,22 @@ impl Node {
     /// Opens a file of a picture. Blocks.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// The file cannot be opened.
     pub fn open_media(&self, hash: &FileHash) -> io::Result<File> {
         self.shared.media_files.open(hash)
     }
 
-    /// Most bytes of all files of pictures.
+    /// Returns the maximum size of all files of pictures, in bytes.
     #[must_use]
     pub fn media_max(&self) -> u64 {
         self.shared.media_max
     }
 
-    /// Removes the files that no picture has needed for `unneeded_for`, as far as that was noticed, which a thread of the
-    /// node also does by itself; returns how many. Blocks.
+    /// Removes the files that have been known for `unneeded_for` to be needed by no picture; returns their number. A
+    /// thread of the node does the same periodically. Blocks.
     ///
     /// # Errors
-    /// If a directory cannot be read, or a file not be removed.
+    /// A directory cannot be read, or a file cannot be removed.
     pub fn collect_media(&self, unneeded_for: Duration) -> io::Result<u64> {
         let times = (self.shared.time.elapsed(), unneeded_for);
         let shared = Arc::clone(&self.shared);
@@ -84,7 +84,7 @@ impl Node {
 }
 
 impl Shared {
-    /// Promises room for files with so many bytes, in blocks of a disk.
+    /// Reserves disk space for files of `bytes` bytes, in disk blocks.
     pub(crate) fn promise_media(&self, bytes: u64) -> Result<PinnedFiles, FileError> {
         self.space.check();
         if self.space.is_full() {

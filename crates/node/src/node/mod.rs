@@ -1,5 +1,5 @@
-//! A node: the log, the writer, the store and the views, put together. Opening one recovers what
-//! was acknowledged; closing one leaves nothing to recover. The read functions are in files by topic.
+//! The node: log, writer, store and views, assembled. Opening recovers all acknowledged changes; closing leaves nothing
+//! to recover. The read functions are in one file per topic.
 
 mod backup;
 mod current;
@@ -51,15 +51,15 @@ use crate::submission::inbox::{BYTES_MAX, SubmitError};
 use crate::threads::Background;
 use crate::views::{EFFECTS_BYTES_MAX, ViewSizes};
 
-/// Memory that a node takes beside what its options say, in bytes, at most: changes under way, a group and
-/// its sectors on their way into the log, a group beyond each of two full overlays, answers, and effects for consumers.
+/// Maximum memory of a node in addition to the budgets of its options, in bytes: pending changes, a group and its
+/// sectors on the way into the log, a group beyond each of two full overlays, answers, and effects for consumers.
 pub const FIXED_MEMORY: usize =
     BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES + EFFECTS_BYTES_MAX;
 
-/// Most commands that are submitted together.
+/// Maximum number of commands of one submission.
 pub const SUBMISSION_COMMANDS_MAX: usize = GROUP_COMMANDS_MAX;
 
-/// A running node. Clones are the same node.
+/// A running node. Clones share the same node.
 #[derive(Clone)]
 pub struct Node {
     shared: Arc<Shared>,
@@ -70,71 +70,71 @@ struct Threads {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
     others: Vec<JoinHandle<()>>,
-    /// Held until the last clone of the node is dropped. None in the simulator.
+    /// Lock of the data directory, held until the last clone of the node is dropped. `None` in the simulator.
     lock: Option<DataLock>,
 }
 
 /// Current sizes of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sizes {
-    /// Registered users.
+    /// Number of registered users.
     pub users: u64,
-    /// Deleted users whose rows are not all removed.
+    /// Number of deleted users whose rows are not all removed yet.
     pub users_erasing: u64,
-    /// Live posts.
+    /// Number of live posts.
     pub posts: u64,
-    /// Live follows.
+    /// Number of live follows.
     pub follows: u64,
-    /// Bytes of the log that are kept.
+    /// Size of the kept log, in bytes.
     pub log_bytes: u64,
-    /// Bytes of the store on disk.
+    /// Size of the store on disk, in bytes.
     pub store_bytes: u64,
-    /// Pictures.
+    /// Number of pictures.
     pub pictures: u64,
-    /// Bytes of the files of pictures, in blocks of a disk. Equal files count each time.
+    /// Size of the files of pictures in disk blocks, in bytes. Files with equal contents count each time.
     pub picture_bytes: u64,
-    /// Bytes of changes not yet in the store.
+    /// Size of the changes not yet in the store, in bytes.
     pub overlay_bytes: u64,
-    /// Bytes of keys that are in the store and also cached in memory.
+    /// Size of the keys that are in the store and cached in memory, in bytes.
     pub resident_bytes: u64,
-    /// Bytes of samples, including what snapshots hold.
+    /// Size of the samples, including what snapshots hold, in bytes.
     pub sample_bytes: u64,
-    /// Commands that wait for the writer.
+    /// Number of commands that wait for the writer.
     pub queued_commands: u64,
-    /// Bytes that are free on the disk.
+    /// Free space of the disk, in bytes.
     pub disk_free_bytes: u64,
-    /// Whether only deletions are accepted, because the disk is full.
+    /// Whether only deletions are accepted because the disk is full.
     pub disk_full: bool,
-    /// Reads since the start that met a damaged row.
+    /// Number of reads since the start that found a damaged row.
     pub unreadable_reads: u64,
-    /// For how long the archive of the log has lacked a change; 0 without an archive.
+    /// Time for which the archive of the log has been incomplete; 0 without an archive.
     pub archive_lag: Duration,
-    /// Attempts to write to the archive that failed.
+    /// Number of failed writes to the archive.
     pub archive_failures: u64,
-    /// Times that the log was cut before it was archived.
+    /// Number of times that the log was cut before it was archived.
     pub archive_gaps: u64,
-    /// When the last backup of the directory was written to its end, in milliseconds since 1970; 0 if that is not known.
+    /// Time at which the last backup of the directory was completed, in milliseconds since 1970; 0 if unknown.
     pub last_backup_ms: u64,
-    /// Time by which the machine's clock is ahead of the time of the node, in milliseconds.
+    /// Difference of the machine's clock and the node's time, in milliseconds; positive if the clock is ahead.
     pub clock_offset_ms: i64,
     /// Sizes of the views.
     pub views: ViewSizes,
 }
 
 impl Node {
-    /// Whether so little of the disk is free that only changes that remove something are accepted.
+    /// Whether only removals are accepted because the disk has too little free space.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         self.shared.space.is_full()
     }
 
-    /// Opens the node in `options.data`, recovering everything that was acknowledged: the store as of its
-    /// last checkpoint, then the log after it. Blocks.
+    /// Opens the node in `options.data` and recovers everything that was acknowledged: the store at its last
+    /// checkpoint, then the log after it. Blocks.
     ///
     /// # Errors
-    /// See [`OpenError`]. The log of a directory that is refused is not changed.
+    /// [`OpenError`]. A refused directory's log is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
-        // A clock that no start can use is refused before anything is opened.
+        // An unusable clock is refused before anything is opened.
         options.clock.check(0, None)?;
         let lock = DataLock::take(&options.data)?;
         let recover = || {
@@ -148,8 +148,8 @@ impl Node {
         Self::start(options, lock, parts)
     }
 
-    /// Opens the node in `options.data` as one of the cluster that the directory belongs to, on the log that `open_log`
-    /// opens for it from where it is: takes what the log has after the last checkpoint. Blocks.
+    /// Opens the node in `options.data` as a member of the cluster of the directory. `open_log` opens the log at a
+    /// given position; the node applies all groups after its last checkpoint. Blocks.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -167,12 +167,12 @@ impl Node {
             let (position, counted) = (Position(store.1), last_group(&store.0));
             let log = open_log(cluster, node, Applied { position, counted })?;
             let was_closed = lock.was_closed(&options.data)?;
-            // Not before: a start that fails for the log changes nothing.
+            // Marked only now: a start that fails because of the log changes nothing.
             lock.mark_used(&options.data)?;
             let beside = (identity, Background::Threads, Some(cluster));
             let parts = Parts::recover(options, store, log, beside);
             if was_closed && matches!(parts, Err(OpenError::Log(_))) {
-                // The store has what was applied until the log stopped the start, and had everything before.
+                // The store has everything that was applied before the log stopped the start.
                 let closed = lock.close();
                 closed.map_err(|error| OpenError::Directory(options.data.clone(), error))?;
             }
@@ -182,7 +182,7 @@ impl Node {
         Self::start(options, lock, parts)
     }
 
-    /// Starts what was recovered, if all rows could be read.
+    /// Starts the recovered node if all rows could be read.
     fn start(
         options: &NodeOptions,
         lock: DataLock,
@@ -194,7 +194,7 @@ impl Node {
         parts.start(options, lock, last_run)
     }
 
-    /// The cluster that this node is one of; none if its log is its own.
+    /// Returns the status of the cluster; `None` for a node with its own log.
     #[must_use]
     pub fn cluster(&self) -> Option<ClusterStatus> {
         let now_ms = self.shared.time.now_ms();
@@ -202,21 +202,21 @@ impl Node {
         self.shared.cluster.as_ref().map(|cluster| cluster.status(now_ms, missing))
     }
 
-    /// The position of the last group that was applied, of a node of a cluster.
+    /// Returns the position of the last applied group; `None` for a node with its own log.
     #[must_use]
     pub fn position(&self) -> Option<u64> {
         self.shared.cluster.as_ref().map(|cluster| cluster.position().0)
     }
 
-    /// Waits until this node has applied the group at `position`, as long as others wait for an answer; returns whether
-    /// it has. True if its log is its own.
+    /// Waits until this node has applied the group at `position`, for at most as long as commands wait for a reply;
+    /// returns false after that time. Returns true at once for a node with its own log.
     pub async fn applied(&self, position: u64) -> bool {
         let reached = self.shared.positions.reached(Position(position));
         let is_alone = self.shared.cluster.is_none();
         is_alone || tokio::time::timeout(CONFIRMED_WITHIN, reached).await.is_ok()
     }
 
-    /// Submits one command and waits until it is durable, under the node's policy, and applied.
+    /// Submits one command and waits until it is applied, and durable under the node's policy.
     ///
     /// # Errors
     /// [`SubmitError`]
@@ -227,8 +227,8 @@ impl Node {
         replies.first().copied().ok_or(SubmitError::Stopped)
     }
 
-    /// Submits commands that are applied in this order; commands of other callers may be applied between
-    /// them. Waits for room instead of reporting [`SubmitError::Busy`].
+    /// Submits commands that are applied in this order; commands of other callers may come in between. Waits for room
+    /// instead of returning [`SubmitError::Busy`].
     ///
     /// # Errors
     /// [`SubmitError`]
@@ -241,14 +241,14 @@ impl Node {
         self.shared.reply(reply).await.map(SmallVec::into_vec)
     }
 
-    /// Accepts no more commands, applies those that wait and takes a last checkpoint. Blocks. Reads still
-    /// work, so the directory is free for another node only when the last clone of this one is dropped.
-    /// Closing again does nothing.
+    /// Stops accepting commands, applies the pending ones and takes a last checkpoint. Blocks. Reads still work:
+    /// another node can open the directory only after the last clone of this one is dropped. A second call does
+    /// nothing.
     pub fn close(&self) {
         self.threads.lock().end();
     }
 
-    /// Does all that is due, which a thread of the node also does by itself. Blocks.
+    /// Runs all scheduled work that is due; a thread of the node does the same periodically. Blocks.
     pub fn do_due(&self) {
         loop {
             let mut due = DueLoop::default();
@@ -259,13 +259,13 @@ impl Node {
         }
     }
 
-    /// Counters and histograms of the write path.
+    /// Returns the counters and histograms of the write path.
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
-    /// Current sizes. Reads directories, so it may block.
+    /// Returns the current sizes. Reads directories, so it may block.
     #[must_use]
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
@@ -297,8 +297,7 @@ impl Node {
 }
 
 impl Threads {
-    /// Stops the writer, then the other threads. None of them can have panicked: a panic aborts the
-    /// process.
+    /// Stops the writer, then the other threads. None of them can have panicked: a panic aborts the process.
     fn end(&mut self) {
         self.shared.uploads.close();
         self.shared.exchange.as_ref().inspect(|exchange| exchange.close());
@@ -311,8 +310,8 @@ impl Threads {
             thread.thread().unpark();
             drop(thread.join());
         }
-        // A copy of the directory is complete and consistent from now on: everything is in the store, or in the log of
-        // the directory.
+        // From here on a copy of the directory is complete and consistent: everything is in the store or in its own
+        // log.
         let has_all =
             self.shared.cluster.is_none() || self.shared.is_stored.load(Ordering::Acquire);
         if let Some(lock) = self.lock.as_mut().filter(|_| has_all)
@@ -323,7 +322,7 @@ impl Threads {
     }
 }
 
-/// Closes a node that is dropped without being closed.
+/// Closes the node if [`Node::close`] was not called.
 impl Drop for Threads {
     fn drop(&mut self) {
         self.end();

@@ -1,4 +1,4 @@
-//! Opening a node: recovering its state, and starting its threads.
+//! Opening a node: recovery of its state, and the start of its threads.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -46,7 +46,7 @@ use budget::MemoryBudget;
 pub(crate) struct Parts {
     pub(crate) shared: Arc<Shared>,
     pub(crate) writer: Writer,
-    /// The first group that had other outcomes when another build acknowledged it.
+    /// First group whose outcomes differ from those that another build acknowledged.
     pub(crate) other_outcomes: Option<Position>,
 }
 
@@ -65,8 +65,8 @@ impl Parts {
         options.clock.check(last_ms, jump_max)
     }
 
-    /// Applies to the store, which has applied the log up to a position, what the log has after it, and begins to append.
-    /// `cluster`: whose log it is, if several nodes share it.
+    /// Applies to the store the groups of the log after its applied position, and begins to append. `cluster` is the
+    /// cluster of a shared log.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -90,7 +90,7 @@ impl Parts {
         let work = match catch_up(&mut *log, &mut up_to, &mut applier, options) {
             Ok(work) => work,
             Err(error) if cluster.is_some() => {
-                // The next start, or `leave`, has what could be applied.
+                // The next start, or `leave`, continues from what could be applied.
                 if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
                     checkpoint.run()?;
                 }
@@ -103,7 +103,7 @@ impl Parts {
         tracing::info!(
             replayed = work.commands, applied = log.delivered().0, elapsed = ?start.elapsed(), "recovered"
         );
-        // The log's threads outlive the node by a moment, and must not keep its store open.
+        // The log's threads outlive the node briefly and must not keep its store open, hence the weak reference.
         let woken = Arc::new(OnceLock::<Weak<Shared>>::new());
         let shared = cluster.map(|cluster| {
             share(options, &mut *log, &applier, (cluster, applied), Arc::clone(&woken))
@@ -212,7 +212,7 @@ impl Parts {
                 Ok(())
             })
         };
-        // Posts and keys that cannot be read are not kept in memory, and reads of them will fail.
+        // Unreadable posts and keys are left out of memory; reads of them will fail.
         let mut others = vec![
             start("warm-posts", |shared| {
                 unless_unreadable(|| shared.warm_posts(|| shared.stopped()));
@@ -269,7 +269,7 @@ impl Parts {
     }
 }
 
-/// Begins to append to a log that several nodes share; none if its own is not one of those.
+/// Begins to append to a shared log; `None` for a node with its own log.
 fn share(
     options: &NodeOptions,
     log: &mut dyn Log,
@@ -292,8 +292,8 @@ fn share(
     Some((cluster, Exchange::new(files)))
 }
 
-/// Opens the store of a directory and applies its log to it, without starting threads; the caller has the lock.
-/// Whatever number of samples was taught is accepted: `serve` reports the memory that they need.
+/// Opens the store of a directory and applies its log to it, without starting threads. The caller holds the lock.
+/// Accepts any number of samples: `serve` reports the memory that they need.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -306,16 +306,16 @@ pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
     Ok(parts.shared.store.clone())
 }
 
-/// A directory whose store has everything.
+/// Directory whose store contains the whole log.
 pub(crate) struct Stored {
     pub(crate) store: Store,
-    /// The last position of the log.
+    /// Last position of the log.
     pub(crate) last: Position,
-    /// The first group that had other outcomes when another build acknowledged it, which the options accept.
+    /// First group whose outcomes differ from those that another build acknowledged; the options accept it.
     pub(crate) other_outcomes: Option<Position>,
 }
 
-/// As [`recover_once`], and writes everything to the store.
+/// Does the same as [`recover_once`] and writes everything to the store.
 ///
 /// # Errors
 /// See [`OpenError`].

@@ -1,5 +1,5 @@
-//! Reading from a node. `try_` functions look only at memory and never wait for a disk: an async
-//! worker may call them. The others may read the store and belong where blocking is allowed.
+//! Reads of posts and timelines. `try_` functions read only memory and never wait for a disk: an async worker may call
+//! them. The others may read the store and belong on threads that may block.
 
 use std::sync::Arc;
 
@@ -19,21 +19,20 @@ use super::Node;
 use crate::views::{Change, Lost, News, Views};
 
 impl Node {
-    /// The facts of the feed. May block.
+    /// Returns the facts of the feed. May block.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, Store> {
         Facts::new(&self.shared.store)
     }
 
-    /// The stamp up to which all changes are in the facts and in the views: a read from now on misses
-    /// nothing up to it. A read may show later changes too.
+    /// Returns a stamp: all changes up to it are visible in the facts and the views from now on. Reads may also show
+    /// later changes.
     #[must_use]
     pub fn visible_up_to(&self) -> rows::Stamp {
         rows::Stamp(self.shared.visible_up_to.load(std::sync::atomic::Ordering::Acquire))
     }
 
-    /// The id of a user: `Some(None)` if it is known that the user does not exist, `None` if only the facts
-    /// can say.
+    /// Resolves a user from memory: `Some(None)` if the user does not exist, `None` if only the facts can decide.
     #[must_use]
     pub fn try_resolve(&self, user: &UserRef) -> Option<Option<UserId>> {
         let known = match user {
@@ -43,16 +42,16 @@ impl Node {
         Some(known.filter(|id| !self.is_deleted(*id)))
     }
 
-    /// Whether a user was deleted. Never waits for a disk.
+    /// Whether the user is deleted. Never waits for a disk.
     #[must_use]
     pub fn is_deleted(&self, user: UserId) -> bool {
         let store = &self.shared.store;
-        // Rows of this table are never removed, so memory knows.
+        // Rows of this table are never removed, so memory can decide.
         store.totals().users_deleted > 0
             && store.may_have_member(SetTable::DeletedUsers, user.0.into(), 0)
     }
 
-    /// The id of a user, if they are registered. May block.
+    /// Returns the id of a registered user. May block.
     #[must_use]
     pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
         let read = || self.facts().resolve(user);
@@ -62,8 +61,8 @@ impl Node {
         }
     }
 
-    /// Appends a page of home(user) to `out`: posts as JSON objects joined by commas, newest
-    /// first. `None`, and nothing appended, if it is not all in memory.
+    /// Appends a page of the user's home timeline to `out`: posts as JSON objects separated by commas, newest first.
+    /// Returns `None` and appends nothing if a part is not in memory.
     pub fn try_home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> Option<PageEnds> {
         let mut ids = Vec::with_capacity(page.limit.min(feed::limits::PAGE_MAX));
         let more = self.shared.views.try_home(user, page, &mut ids)?;
@@ -80,8 +79,8 @@ impl Node {
         Some(PageOf::newest_first(ids, more, page).ends(page))
     }
 
-    /// As [`Node::try_home`], reading what is not in memory; the user's timeline is active from now on. May
-    /// block.
+    /// Appends a page of the user's home timeline like [`Node::try_home`], reading what is not in memory, and marks the
+    /// timeline as active. May block.
     pub fn home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         let home = self.home_ids(user, page);
         let viewer = self.viewer(Some(user));
@@ -89,24 +88,25 @@ impl Node {
         home.ends(page)
     }
 
-    /// Appends a post that is in home(user) as JSON if it is in memory, and if no block or mute hides what it boosts; false
-    /// if not.
+    /// Appends a post of the user's home timeline as JSON if it is in memory and no block or mute hides the post that
+    /// it boosts; returns false otherwise.
     pub fn try_home_post(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         self.try_wanted_post(post, |author| self.surely_wants(user, author), out)
     }
 
-    /// As [`Node::try_home_post`]. May block.
+    /// Appends a post of the user's home timeline like [`Node::try_home_post`], reading what is not in memory. May
+    /// block.
     pub fn home_post(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let wants = |author| self.viewer(Some(user)).wants_boosts_of(author);
         self.views().entities.post(&self.shared.store, self.facts(), post, wants, out)
     }
 
-    /// A page of posts that mention `user`, as [`Node::home`] does. May block.
+    /// Appends a page of the posts that mention `user`, in the form of [`Node::home`]. May block.
     pub fn mentions(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         self.append_page(&self.mention_ids(user, page), page, out)
     }
 
-    /// The ids on a page of posts that mention `user`, without posts that are hidden from the user. May block.
+    /// Returns the ids on a page of the posts that mention `user`, except hidden ones. May block.
     #[must_use]
     pub fn mention_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
         let (facts, viewer) = (self.facts(), self.viewer(Some(user)));
@@ -114,8 +114,8 @@ impl Node {
         scan(page, read, |post| Shown::when(viewer.notified(post), post))
     }
 
-    /// A page of the posts to which `user` reacted, by descending stamps of the reactions, which are its ends. Without posts
-    /// that the viewer may not see. May block.
+    /// Appends a page of the posts to which `user` reacted and that the viewer may see, newest reaction first. The ends
+    /// of the page are stamps of reactions. May block.
     pub fn reacted<R: Rows + ?Sized>(
         &self,
         viewer: &Viewer<'_, R>,
@@ -130,7 +130,8 @@ impl Node {
         found.ends(page)
     }
 
-    /// A page of the posts by `user` that the viewer may see, as [`Node::home`] does; see [`feed::profile`]. May block.
+    /// Appends a page of the posts by `user` that the viewer may see, in the form of [`Node::home`]; see
+    /// [`feed::profile`]. May block.
     pub fn posts_by<R: Rows + ?Sized>(
         &self,
         viewer: &Viewer<'_, R>,
@@ -142,7 +143,8 @@ impl Node {
         self.append_page(&posts, page, out)
     }
 
-    /// Appends a page of a hashtag timeline as `reader` sees it, or the application itself, as [`Node::home`] does. May block.
+    /// Appends a page of a hashtag timeline as `reader`, or the application (`None`), sees it, in the form of
+    /// [`Node::home`]. May block.
     pub fn append_tagged(
         &self,
         reader: Option<UserId>,
@@ -153,10 +155,10 @@ impl Node {
         self.append_page(&tagged::posts(&self.viewer(reader), query, page), page, out)
     }
 
-    /// Appends `"ancestors":[...],"descendants":[...]` of a post: posts as JSON objects, oldest first and
-    /// in thread order; see [`feed::thread`] for the bounds. Of the descendants `limit` posts after `from`;
-    /// returns where the next page begins, if there is more. `viewer` sees only what is visible and wanted, the
-    /// application (`None`) everything. `None`, and nothing appended, if there is no such post. May block.
+    /// Appends `"ancestors":[...],"descendants":[...]` of a post: JSON objects, oldest first and in thread order;
+    /// [`feed::thread`] has the bounds. Includes up to `limit` descendants after `from` and returns the start of the
+    /// next page. `viewer` sees only visible and wanted posts, the application (`None`) all. Returns `None` and appends
+    /// nothing if the post is not visible. May block.
     pub fn context(
         &self,
         viewer: Option<UserId>,
@@ -181,7 +183,7 @@ impl Node {
         found.ends(page)
     }
 
-    /// The ids on a page of the posts by `user` that the filter allows and the viewer may see. May block.
+    /// Returns the ids on a page of the posts by `user` that match the filter and that the viewer may see. May block.
     #[must_use]
     pub fn visible_posts<R: Rows + ?Sized>(
         &self,
@@ -194,8 +196,8 @@ impl Node {
         feed::profile::posts(viewer, user, page, filter, read)
     }
 
-    /// Whether it is known that neither a block nor a mute hides `other` from `user`, and their account is not disabled; false
-    /// if only the facts can say.
+    /// Whether no block or mute hides `other` from `user` and the account of `other` is enabled; false also if memory
+    /// alone cannot decide.
     #[must_use]
     pub fn surely_wants(&self, user: UserId, other: UserId) -> bool {
         let (store, totals) = (&self.shared.store, self.shared.store.totals());
@@ -204,13 +206,14 @@ impl Node {
         };
         let blocks = |one, other| totals.blocks > 0 && may(SetTable::Blocks, one, other);
         let may_mute = totals.mutes > 0 && may(SetTable::Mutes, user, other);
-        // A row says whether others must ask them, or their account is disabled.
+        // The table has a row for users who approve follows, and for disabled accounts.
         let may_be_disabled = totals.accounts_disabled > 0
             && store.may_have_members(SetTable::LockedUsers, other.0.into());
         !(blocks(user, other) || blocks(other, user) || may_mute || may_be_disabled)
     }
 
-    /// As [`Node::try_post`]; false also if it is not known that `user` may see it and has not muted its author.
+    /// Appends a post like [`Node::try_post`]; returns false also if memory cannot decide that `user` may see it and
+    /// has not muted its author.
     pub fn try_post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let is_shown = |post: Post| {
             let is_addressed =
@@ -223,7 +226,7 @@ impl Node {
         row.is_some_and(|row| is_shown(rows::decode(&row))) && self.try_post(post, out)
     }
 
-    /// Appends a post as JSON if it is in memory; false if not, whether the post exists or not.
+    /// Appends a post as JSON; returns false if it is not in memory, whether or not it exists.
     pub fn try_post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         self.try_wanted_post(post, |_| true, out)
     }
@@ -240,29 +243,29 @@ impl Node {
         self.views().entities.try_post(&self.shared.store, in_memory, post, wants, out)
     }
 
-    /// Appends a post as JSON; false if there is none. May block.
+    /// Appends a post as JSON; returns false if it does not exist. May block.
     pub fn post(&self, post: PostId, out: &mut Vec<u8>) -> bool {
         self.views().entities.post(&self.shared.store, self.facts(), post, |_| true, out)
     }
 
-    /// As [`Node::post`]; false also if `user` may not see it. May block.
+    /// Appends a post like [`Node::post`]; returns false also if `user` may not see it. May block.
     pub fn post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let viewer = self.viewer(Some(user));
         let visible = || self.facts().post(post).is_some_and(|post| viewer.visible(&post));
         visible() && self.post(post, out)
     }
 
-    /// What a user may see, or the application itself (`None`). May block.
+    /// Returns the view of a user, or of the application (`None`), on the posts. May block.
     #[must_use]
     pub fn viewer(&self, user: Option<UserId>) -> Viewer<'_, Store> {
         Viewer::new(self.facts(), user)
     }
 
-    /// The ids on a page of home(user), without boosts of posts by users whom a block or a mute hides; the user's timeline is
-    /// active from now on. May block.
+    /// Returns the ids on a page of the user's home timeline, except boosts of posts by users that a block or a mute
+    /// hides, and marks the timeline as active. May block.
     #[must_use]
     pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
-        // Before the reads: they miss nothing up to it.
+        // Read first: the following reads include all posts up to it.
         let newest = PostId(self.visible_up_to().0);
         let read = |page: &Page| self.views().home(self.facts(), user, page, newest);
         let viewer = self.viewer(Some(user));
@@ -276,7 +279,7 @@ impl Node {
         scan(page, read, |post| Shown::when(viewer.wants_at_home(post), post))
     }
 
-    /// As [`Node::home_ids`]; `None` if it is not all in memory.
+    /// Returns the ids of [`Node::home_ids`]; `None` if a part is not in memory.
     #[must_use]
     pub fn try_home_ids(&self, user: UserId, page: &Page) -> Option<PageOf<PostId>> {
         let mut items = Vec::new();
@@ -284,39 +287,39 @@ impl Node {
         Some(PageOf::newest_first(items, more, page))
     }
 
-    /// Watches for new posts at home and new mentions, edits and deletions of both, changes of whom the
-    /// user follows, and stories of friends that are posted or end. May block.
+    /// Watches for new posts in the user's home timeline and new mentions, their edits and deletions, changes to the
+    /// user's follows, and stories of friends. May block.
     #[must_use]
     pub fn watch(&self, user: UserId) -> Watch {
         let news = Some(self.views().watch(self.facts(), user));
         Watch { node: self.clone(), user, news }
     }
 
-    /// The effects of the next group after `cursor` that has some, or none if there is no such group; `cursor` is then at
-    /// the last group that they include. Whoever follows them keeps the cursor, in memory or in files of its own. Facts and
-    /// views show what the effects say, or something later.
+    /// Returns the effects of the next group after `cursor` that has any, and sets `cursor` to that group; `None` if
+    /// there is no such group. The consumer stores the cursor, in memory or in its own files. Facts and views show the
+    /// state of these effects or a later one.
     ///
-    /// Stories that are viewed, and samples, are not among them. What a command changed that panicked and was undone has no
-    /// effects; those of others are there, but the facts may have shown it for a while.
+    /// Views of stories and samples have no effects. A command that panicked and was undone has none either, although
+    /// the facts may have shown its changes for a short time.
     ///
-    /// **After a power loss** positions are used again, for other groups, if the log is not made durable before each reply
-    /// ([`Durability`](crate::Durability)). So a cursor that is kept in files is valid only together with a mark of the
-    /// groups up to it, for example the digest of outcomes there ([`rows::Totals::outcomes`]): if the facts have another
-    /// one at that position, what was derived is to be derived again.
+    /// **After a power loss** positions may be reused for other groups, unless the log is durable before each reply
+    /// ([`Durability`](crate::Durability)). So store a cursor in files only together with a mark of the groups up to
+    /// it, for example their digest of outcomes ([`rows::Totals::outcomes`]): if the facts have another digest at that
+    /// position, derive everything again.
     ///
     /// # Errors
-    /// [`Lost`] if some of the effects are not kept any more: what was derived from them is to be derived from the facts,
-    /// which have everything up to `cursor` then. The effects that are kept follow.
+    /// [`Lost`] if some of the effects are no longer kept: derive everything again from the facts, which then include
+    /// all changes up to `cursor`. The following calls return the kept effects.
     pub fn next_effects(&self, cursor: &mut Position) -> Result<Option<Arc<[Effect]>>, Lost> {
         self.views().next_effects(cursor)
     }
 
-    /// Waits until there may be effects after `cursor`: a group was applied.
+    /// Waits until a group after `cursor` was applied; it may have effects.
     pub async fn effects_after(&self, cursor: Position) {
         self.shared.positions.reached(Position(cursor.0 + 1)).await;
     }
 
-    /// The position of the last group whose effects the facts and views show.
+    /// Returns the position of the last group whose effects are visible in the facts and views.
     #[must_use]
     pub fn effects_end(&self) -> Position {
         self.views().effects_end()
@@ -326,12 +329,12 @@ impl Node {
         &self.shared.views
     }
 
-    /// Appends posts as JSON objects joined by commas.
+    /// Appends posts as JSON objects separated by commas.
     pub(crate) fn append_posts(&self, posts: &[PostId], out: &mut Vec<u8>) {
         self.append_wanted(posts, |_| true, out);
     }
 
-    /// As [`Node::append_posts`], without boosts of posts by an author of whom `wants` nothing.
+    /// Appends posts like [`Node::append_posts`], except boosts of posts by authors for whom `wants` is false.
     fn append_wanted(&self, posts: &[PostId], wants: impl Fn(UserId) -> bool, out: &mut Vec<u8>) {
         let start = out.len();
         for id in posts {
@@ -339,7 +342,7 @@ impl Node {
             if before > start {
                 out.push(b',');
             }
-            // A post may have been deleted since its id was read, or with its author: then it is left out.
+            // A post that was deleted after its id was read, alone or with its author, is left out.
             if !self.views().entities.post(&self.shared.store, self.facts(), *id, &wants, out) {
                 out.truncate(before);
             }
@@ -347,7 +350,7 @@ impl Node {
     }
 }
 
-/// Notifies when there may be something new for a user. Dropping it ends the watch.
+/// Notifies of news for a user. Dropping it ends the watch.
 pub struct Watch {
     node: Node,
     user: UserId,
@@ -355,13 +358,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits until something may be new at home, in the mentions or among the stories since
-    /// [`Watch::mentions`] was called, or since the watch began. News that come while no call waits are
-    /// reported once.
+    /// Waits for news in the home timeline, the mentions or the stories since the last call of [`Watch::mentions`], or
+    /// since the watch began. News that arrive while no call waits are reported once.
     ///
-    /// The user's home timeline must be in memory for deletions and edits of posts at home: read it once after the watch
-    /// began, and again after every change. It may be evicted at any time; then such a change is reported as
-    /// [`Change::Missed`], together with the next news.
+    /// Deletions and edits of home posts are noticed only while the user's home timeline is in memory: read it once
+    /// after the watch began, and again after every change. It can be evicted at any time; then the change is reported
+    /// as [`Change::Missed`], together with the next news.
     pub async fn changed(&mut self) {
         let closed = match &mut self.news {
             Some(news) => news.changed().await.is_err(),
@@ -372,23 +374,23 @@ impl Watch {
         }
     }
 
-    /// A counter that rises when the user is mentioned, or a few others are; it includes all mentions up to an earlier
-    /// [`Node::visible_up_to`]. [`Watch::changed`] does not report again what is new until now.
+    /// Returns a counter that rises when the user is mentioned, and sometimes when others are. It includes all mentions
+    /// up to an earlier [`Node::visible_up_to`]. [`Watch::changed`] then reports only later news.
     pub fn mentions(&mut self) -> u32 {
         self.news.iter_mut().for_each(|news| drop(news.borrow_and_update()));
         self.node.views().mention_changes(self.user)
     }
 
-    /// The number of changes since the first watch of the user began.
+    /// Returns the number of changes since the user's first watch began.
     #[must_use]
     pub fn changes_end(&self) -> u64 {
         self.news.as_ref().map_or(0, |news| news.borrow().end())
     }
 
-    /// The changes after the first `read` ones, oldest first, each with the number of changes up to and
-    /// including it, which is the `read` for the next call. The newest 32 are kept. Call this before
-    /// reading the home timeline: that read keeps the timeline in memory, so that later changes are recorded.
-    /// A caller who also reads everything again after each [`Change::Missed`] misses nothing.
+    /// Returns the changes after the first `read` ones, oldest first, each with the number of changes up to and
+    /// including it: the `read` of the next call. The newest 32 are kept. Call this before reading the home timeline:
+    /// that read keeps the timeline in memory, so that later changes are recorded. A caller who also reads everything
+    /// again after each [`Change::Missed`] misses nothing.
     #[must_use]
     pub fn changes_after(&self, read: u64) -> Vec<(u64, Change)> {
         self.news.as_ref().map_or_else(Vec::new, |news| news.borrow().after(read))

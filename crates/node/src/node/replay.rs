@@ -1,4 +1,4 @@
-//! Applying to a store what the log has after it, when a node is opened.
+//! Replay: applies to a store the groups of the log after its position, when a node is opened.
 
 use std::time::Duration;
 
@@ -14,26 +14,26 @@ use crate::submission::inbox::Ticket;
 use crate::submission::versions::rules;
 use crate::views::samples::{memory_for, taught_bytes};
 
-/// A start reports that it waits for the log after this time.
+/// Time after which a start reports that it waits for the log.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
-/// Groups that a start has applied.
+/// Totals of the replayed groups.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Replayed {
-    /// Commands, each operation on keys by itself.
+    /// Number of commands; each operation on keys counts as one.
     pub(super) commands: usize,
-    /// What is not in the store yet, in the unit of [`rows::Cost::work`].
+    /// Work that is not in the store yet, in the unit of [`rows::Cost::work`].
     pub(super) work: usize,
-    /// The first group that had other outcomes when another build acknowledged it.
+    /// First group whose outcomes differ from those that another build acknowledged.
     pub(super) other_outcomes: Option<Position>,
 }
 
-/// Applies what the log had when it was opened, for which it waits as long as it takes. Effects are dropped: views begin
-/// empty. It takes checkpoints as a running node does: that bounds memory, and a start that is killed part-way still makes
-/// progress. `up_to` is what is applied, also after an error.
+/// Applies all groups that the log had when it was opened, and waits for them without a time limit. Drops the effects:
+/// views begin empty. Takes checkpoints like a running node, which bounds memory and keeps the progress of an
+/// interrupted start. Sets `up_to` to the last applied group, also on errors.
 ///
-/// A group that another build has acknowledged with other outcomes ends it, unless the options accept that: nothing after the
-/// group before it was written then. Of the last group nobody knows.
+/// Fails at a group whose outcomes differ from those that another build acknowledged, unless the options accept it;
+/// then nothing after the previous group has been written. The outcomes of the last group are unknown.
 pub(super) fn catch_up(
     log: &mut dyn Log,
     up_to: &mut Position,
@@ -43,7 +43,7 @@ pub(super) fn catch_up(
     let mut replayed = Replayed::default();
     let applied = *up_to;
     let is_alone = log.node().is_none();
-    // Whether there was a group of another build.
+    // Whether a group of another build was found.
     let mut has_others = false;
     options.progress.begin(log.last_at_open().0.saturating_sub(applied.0));
     while log.delivered() < log.last_at_open() {
@@ -80,7 +80,7 @@ pub(super) fn catch_up(
     Ok(replayed)
 }
 
-/// Takes a checkpoint of what was replayed up to `position`, if it is much.
+/// Takes a checkpoint of the replayed groups up to `position` if they are many.
 fn write_if_much(
     rows: &mut StoreWriter,
     position: u64,
@@ -121,7 +121,7 @@ mod tests {
     use crate::submission::entry::{Entry, Origin};
     use crate::{Node, RestoreOptions, repair, restore};
 
-    /// The groups of the directory of a node that was killed, by positions.
+    /// Returns the groups, by position, of the directory of a node that was killed.
     fn killed_groups(data: &Path) -> Vec<(u64, Vec<u8>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let node = Node::open(&NodeOptions::new(data)).unwrap();
@@ -143,8 +143,8 @@ mod tests {
         groups
     }
 
-    /// Makes the directory `data` with a log of these groups, those with other rules that `is_other` names, and with another
-    /// digest of the outcomes of the group `wrong`.
+    /// Makes the directory `data` with a log of these groups; `is_other` selects groups of other rules, and the group
+    /// `wrong` gets another digest of outcomes.
     fn make(
         data: &Path,
         groups: &[(u64, Vec<u8>)],
@@ -177,9 +177,10 @@ mod tests {
             (0..5, None, None),
             (0..5, Some(0), Some(1)),
             (0..5, Some(3), Some(4)),
-            // Nothing says what the last one should be.
+            // The log does not have the outcomes of the last group.
             (0..5, Some(4), None),
-            // Only another build can have had other outcomes: that of the group, or of one before, or that which goes on.
+            // Only another build can have had other outcomes: the build of the group, of an earlier one, or of the next
+            // one.
             (0..0, Some(2), None),
             (2..3, Some(2), Some(3)),
             (0..1, Some(2), Some(3)),
@@ -207,7 +208,7 @@ mod tests {
                     assert_eq!(found, OpenError::OtherOutcomes(position).to_string());
                     let (repaired, to) = repaired(true).unwrap();
                     assert_eq!((repaired.counts.0, repaired.lost.len()), (5, 1), "{repaired:?}");
-                    // It was accepted once and for all.
+                    // The outcomes were accepted permanently.
                     Node::open(&NodeOptions::new(&to)).unwrap().close();
                 }
                 Err(error) => panic!("{error:?}"),
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(refused.to_string(), OpenError::OtherOutcomes(Position(3)).to_string());
         let accepted = restored("accepted", true).unwrap();
         assert_eq!((accepted.counts.0, accepted.other_outcomes), (5, Some(3)));
-        // It was accepted once and for all.
+        // The outcomes were accepted permanently.
         Node::open(&NodeOptions::new(folder.path().join("accepted"))).unwrap().close();
     }
 }

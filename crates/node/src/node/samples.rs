@@ -9,8 +9,8 @@ use super::Node;
 use crate::views::samples::TooManySnapshots;
 
 impl Node {
-    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits at most
-    /// while a few samples are added.
+    /// Returns a snapshot of a set's samples, if the set exists; it never changes. Waits at most while a few samples
+    /// are added.
     ///
     /// # Errors
     /// [`TooManySnapshots`]; try again later.
@@ -18,7 +18,7 @@ impl Node {
         self.shared.samples.get(set)
     }
 
-    /// All sets, by name, as [`Node::samples`] gives them.
+    /// Returns snapshots of all sets, sorted by name.
     ///
     /// # Errors
     /// [`TooManySnapshots`]; try again later.
@@ -26,7 +26,7 @@ impl Node {
         self.shared.samples.all()
     }
 
-    /// A sample that was taught or is built in. May block.
+    /// Returns a taught or built-in sample. May block.
     #[must_use]
     pub fn sample(&self, id: SampleId) -> Option<Sample> {
         if id.is_built_in() { self.shared.samples.built_in(id) } else { self.facts().sample(id) }

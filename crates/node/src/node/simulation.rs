@@ -1,5 +1,5 @@
-//! A node without threads, for the simulator (crate `dst`), which decides what happens next: each function is
-//! one step of what a thread does in a running node, and runs the same code.
+//! A node without threads, for the simulator (crate `dst`), which chooses the order of events. Each function is one
+//! step of a thread of a running node and runs the same code.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +26,14 @@ use crate::threads::Background;
 use crate::threads::queue::Queue;
 use crate::writer::Writer;
 
-/// Why a node stopped: the process would have ended.
+/// Error that would end the process of a running node.
 pub type SimulationError = Box<dyn std::error::Error + Send + Sync>;
 /// Receives the replies to commands.
 pub type PendingRequests = Receiver<SmallVec<[Reply; 1]>>;
 /// Receives the replies to operations on keys.
 pub type PendingKeys = Receiver<KeyReplies>;
 
-/// An entry of the log.
+/// Entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Logged {
     /// A command of the feed.
@@ -43,10 +43,10 @@ pub enum Logged {
 }
 
 impl Logged {
-    /// The entries of a group.
+    /// Decodes the entries of a group.
     ///
     /// # Panics
-    /// If the payload is not one of ours.
+    /// If the payload is invalid.
     #[must_use]
     pub fn read_all(mut payload: &[u8]) -> Vec<Self> {
         let mut entries = Vec::new();
@@ -66,7 +66,7 @@ impl Logged {
     }
 }
 
-/// A node and what its threads own.
+/// A node and the state that its threads own.
 pub struct SimulatedNode {
     node: Node,
     writer: Writer,
@@ -77,8 +77,8 @@ pub struct SimulatedNode {
 }
 
 impl SimulatedNode {
-    /// Opens a node as [`Node::open`] does, on rows in memory and on the log that `open_log` opens. A new
-    /// store orders keys by `seed`.
+    /// Opens a node like [`Node::open`], on rows in memory and on the log that `open_log` opens. A new store orders
+    /// keys by `seed`.
     ///
     /// # Errors
     /// See [`OpenError`].
@@ -101,20 +101,19 @@ impl SimulatedNode {
         Ok(Self { node, writer, sweeper, jobs, submitted: 0 })
     }
 
-    /// The node, for reads.
+    /// Returns the node, for reads.
     #[must_use]
     pub fn node(&self) -> &Node {
         &self.node
     }
 
-    /// The last position of the log.
+    /// Returns the last position of the log.
     #[must_use]
     pub fn log_last(&self) -> Position {
         self.writer.log.delivered()
     }
 
-    /// Submits commands; they are applied by a later [`SimulatedNode::turn`]. Returns the number of the
-    /// submission.
+    /// Submits commands; a later [`SimulatedNode::turn`] applies them. Returns the number of the submission.
     ///
     /// # Errors
     /// [`SubmitError`]; none of the commands is applied then.
@@ -128,7 +127,7 @@ impl SimulatedNode {
         Ok((self.submitted, reply))
     }
 
-    /// Submits operations on keys, as [`Node::submit_keys`] does. Returns the number of the submission.
+    /// Submits operations on keys like [`Node::submit_keys`]. Returns the number of the submission.
     ///
     /// # Errors
     /// [`SubmitError`]; none of the operations is applied then.
@@ -143,7 +142,8 @@ impl SimulatedNode {
         Ok((self.submitted, reply))
     }
 
-    /// One turn of the writer. Returns what groups took of submissions, in the order of their entries.
+    /// Runs one turn of the writer. Returns the parts of submissions that its groups took, in the order of their
+    /// entries.
     ///
     /// # Errors
     /// If the disk fails: the process would end.
@@ -152,7 +152,7 @@ impl SimulatedNode {
         Ok(std::mem::take(&mut self.writer.applier.taken))
     }
 
-    /// One step of the sweeper: at a wake-up, or with the replies to its commands.
+    /// Runs one step of the sweeper: at a wake-up, or with the replies to its commands.
     pub fn do_due(&mut self) {
         let step = self.sweeper.step(|mut reply| match reply.try_recv() {
             Err(oneshot::error::TryRecvError::Empty) => Err(reply),
@@ -163,7 +163,7 @@ impl SimulatedNode {
         }
     }
 
-    /// Runs a checkpoint or an erasure that was started; false if there is none.
+    /// Runs a checkpoint or an erasure that was started; returns false if there is none.
     ///
     /// # Errors
     /// If the disk fails: the process would end.
@@ -171,7 +171,7 @@ impl SimulatedNode {
         Ok(self.jobs.run_one()?)
     }
 
-    /// What the thread that syncs the log under [`Interval`](crate::Durability::Interval) does when it wakes.
+    /// Syncs the log like the thread of [`Interval`](crate::Durability::Interval) on a wake-up.
     ///
     /// # Errors
     /// If the disk fails: the process would end.
@@ -181,17 +181,17 @@ impl SimulatedNode {
         Ok(())
     }
 
-    /// The whole work of the thread that reads keys into memory after the start.
+    /// Does the whole work of the thread that reads keys into memory after the start.
     pub fn warm_keys(&self) {
         self.node.shared.store.warm_keys(|| false);
     }
 
-    /// The whole work of the thread that reads posts into memory after the start.
+    /// Does the whole work of the thread that reads posts into memory after the start.
     pub fn warm_posts(&self) {
         self.node.shared.warm_posts(|| false);
     }
 
-    /// Closes the node as [`Node::close`] does.
+    /// Closes the node like [`Node::close`].
     ///
     /// # Errors
     /// If the disk fails.

@@ -1,5 +1,4 @@
-//! Reading stories from a node. Whether a story is live is decided when it is read, by a time that never
-//! goes back. It does not depend on the sweep.
+//! Reads of stories. A read decides whether a story is live by a time that never goes back, independently of the sweep.
 
 use feed::stories::StoryRef;
 use feed::{Batch, Facts, Page, PageEnds, Story, StoryId, UserId, scan};
@@ -9,14 +8,14 @@ use super::Node;
 use crate::views::{Shown, render};
 
 impl Node {
-    /// Milliseconds since 1970; never less than in an earlier reply or at any acknowledged change.
+    /// Returns milliseconds since 1970; never less than in an earlier reply or at an acknowledged change.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.shared.time.now_ms()
     }
 
-    /// Appends a live story that `reader` may see (any story if `None`) to `out` as JSON; false if there is
-    /// none. May block.
+    /// Appends a live story that `reader` may see (`None`: any story) to `out` as JSON; returns false if there is none.
+    /// May block.
     pub fn story(&self, id: StoryId, reader: Option<UserId>, out: &mut Vec<u8>) -> bool {
         let facts = self.facts();
         let story = facts.story(id).filter(|story| story.is_live(self.now_ms()));
@@ -28,8 +27,8 @@ impl Node {
         self.append_story(StoryRef { story: id, author, expires_ms }, seen, out)
     }
 
-    /// A page of the live stories of `author` that `reader` may see, as JSON objects joined by
-    /// commas, newest first. May block.
+    /// Appends a page of the live stories of `author` that `reader` may see: JSON objects separated by commas, newest
+    /// first. May block.
     pub fn stories_by(
         &self,
         author: UserId,
@@ -52,8 +51,8 @@ impl Node {
         found.ends(page)
     }
 
-    /// Appends a page of the live stories of all friends of `user` to `out`, as
-    /// [`Node::stories_by`] does. `None`, and nothing appended, if it is not all in memory.
+    /// Appends a page of the live stories of all friends of `user`, in the form of [`Node::stories_by`]. Returns `None`
+    /// and appends nothing if a part is not in memory.
     pub fn try_stories_home(
         &self,
         user: UserId,
@@ -74,14 +73,14 @@ impl Node {
         Some(found.ends(page))
     }
 
-    /// As [`Node::try_stories_home`], reading what is not in memory. May block.
+    /// Appends a page of stories like [`Node::try_stories_home`], reading what is not in memory. May block.
     pub fn stories_home(&self, user: UserId, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         let found = self.views().stories.home(self.facts(), user, self.now_ms(), page);
         self.append_stories(found.items.iter().map(|shown| (shown.story, Some(shown.seen))), out);
         found.ends(page)
     }
 
-    /// The newest live stories of all friends of `user`, newest first. May block.
+    /// Returns the newest live stories of all friends of `user`, newest first. May block.
     #[must_use]
     pub fn stories_of_friends(&self, user: UserId, limit: usize) -> Vec<StoryRef> {
         let page = Page::newest(limit);
@@ -89,30 +88,30 @@ impl Node {
         page.items.into_iter().map(|shown| shown.story).collect()
     }
 
-    /// As [`Node::stories_of_friends`]; `None` if it is not all in memory.
+    /// Returns the stories of [`Node::stories_of_friends`]; `None` if a part is not in memory.
     #[must_use]
     pub fn try_stories_of_friends(&self, user: UserId, limit: usize) -> Option<Vec<StoryRef>> {
         let page = Page::newest(limit);
         Some(self.views().stories.try_stories(user, self.now_ms(), &page)?.items)
     }
 
-    /// A counter that rises when stories or friends of any user change. It includes all changes up to an
+    /// Returns a counter that rises when stories or friends of any user change. It includes all changes up to an
     /// earlier [`Node::visible_up_to`].
     #[must_use]
     pub fn story_changes(&self) -> u64 {
         self.views().story_changes()
     }
 
-    /// Appends a live story of a friend of `reader` as JSON if it is in memory; false if not, whether the
-    /// story exists or not.
+    /// Appends a live story of a friend of `reader` as JSON; returns false if it is not in memory, whether or not it
+    /// exists.
     pub fn try_story(&self, story: StoryRef, reader: UserId, out: &mut Vec<u8>) -> bool {
         let seen = self.views().stories.try_seen(reader, story.story);
         seen.is_some_and(|seen| self.try_append_story(story, seen, out))
     }
 
-    /// The users within `span` of user ids who have seen a live story of `author`, each with the time of
-    /// their first view in milliseconds since 1970, also users whom the author may not see. `None` if there is no such
-    /// story, or it is by another author. May block.
+    /// Returns the users with ids in `span` who have seen a live story of `author`, including users that are hidden
+    /// from the author, each with the time of the first view in milliseconds since 1970. `None` if `author` has no such
+    /// live story. May block.
     #[must_use]
     pub fn story_views(
         &self,
@@ -125,9 +124,8 @@ impl Node {
         Some(self.facts().story_views(story, span))
     }
 
-    /// Starts to erase everything that was removed with dead stories from the files of the log and the
-    /// store, which takes seconds. A thread of the node also does it by itself within
-    /// [`crate::NodeOptions::erase_within`].
+    /// Starts to erase everything that was removed with ended stories from the files of the log and the store, which
+    /// takes seconds. A thread of the node does the same within [`crate::NodeOptions::erase_within`].
     pub fn erase_stories(&self) {
         self.shared.start_erasure();
     }
@@ -145,7 +143,7 @@ impl Node {
             if before > start {
                 out.push(b',');
             }
-            // It may have been deleted since its id was read: then it is left out.
+            // A story that was deleted after its id was read is left out.
             if !self.append_story(story, seen, out) {
                 out.truncate(before);
             }

@@ -1,4 +1,4 @@
-//! The thread that adds pictures: it lets them be converted, stores their files, and submits the commands.
+//! Thread that adds pictures: it has them converted, stores their files, and submits the commands.
 
 use std::io;
 
@@ -17,13 +17,13 @@ use crate::shared::Shared;
 use crate::submission::inbox::SubmitError;
 
 impl Shared {
-    /// Adds the pictures that are uploaded, until the node is closed.
+    /// Adds uploaded pictures until the node is closed.
     pub(crate) fn take_uploads(&self) {
         while let Some(Job { upload, submitted, result }) = self.uploads.next() {
             let unreadable = Err(SubmitError::Unreadable.into());
             let added = unless_unreadable(|| self.add_picture(upload, submitted));
             let added = added.unwrap_or(unreadable);
-            // If the caller is gone, the picture stays unattached and expires.
+            // Without its caller the picture stays unattached and expires.
             let _ = result.send(added);
         }
     }
@@ -39,7 +39,7 @@ impl Shared {
             Shape::Avatar => Some(ProfilePicture::Avatar),
             Shape::Header => Some(ProfilePicture::Header),
         };
-        // What is refused in any case is not converted.
+        // Pictures that would be refused anyway are not converted.
         self.cluster.as_ref().map_or(Ok(()), Cluster::admits_pictures)?;
         if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, profile, 0) {
             return Err(refusal.into());
@@ -69,7 +69,7 @@ impl Shared {
         let reply = self.submit_own(command)?;
         let _ = submitted.send(());
         let replies = reply.blocking_recv().map_err(|_| SubmitError::Stopped)?;
-        // Only now: the picture has its row.
+        // Only now the row of the picture protects the files.
         drop(files);
         match replies.first().map(|reply| reply.outcome) {
             Some(Ok(Done::Media(MediaDone::Added(id)))) => Ok(id),
@@ -78,7 +78,7 @@ impl Shared {
         }
     }
 
-    /// Stores a file here, and for the other nodes of a cluster: both before the picture exists.
+    /// Stores a file here, and for the other nodes of a cluster, before the picture exists.
     fn store_file(
         &self,
         files: &mut PinnedFiles,
@@ -95,7 +95,7 @@ impl Shared {
     }
 }
 
-/// Bytes of the files of a picture, in blocks of a disk.
+/// Returns the size of the files of a picture in disk blocks, in bytes.
 fn disk_bytes(picture: &Picture) -> u64 {
     let files = std::iter::once(&picture.original).chain(&picture.preview);
     files.map(|file| feed::media::disk_bytes(file.bytes.len() as u64)).sum()

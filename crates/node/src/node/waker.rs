@@ -1,4 +1,4 @@
-//! The thread that wakes the watchers of users. It wakes all of them, who then get `resync`, at most once per second.
+//! Thread that wakes the watchers of users. At most once per second it wakes all of them, with `resync`.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +6,8 @@ use feed::Facts;
 
 use crate::shared::Shared;
 
-/// How often the thread looks for effects if the writer does not wake it; and how long it waits between
-/// wakings of all watchers, who would otherwise be woken ever again while there is too much to do, or commands fail.
+/// Interval at which the thread checks for effects if the writer does not wake it. Also the minimum time between two
+/// wake-ups of all watchers, which bounds their number under overload and when commands fail.
 const REST: Duration = Duration::from_secs(1);
 
 /// Runs until the node stops.
