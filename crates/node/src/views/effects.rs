@@ -1,8 +1,9 @@
-//! The newest effects of what was applied, for consumers that follow at their own pace.
+//! Ring of the newest effects, for consumers that follow at their own pace.
 //!
-//! The writer appends the effects of each group and waits for nobody. A consumer keeps the position of the last group that
-//! it has handled, in memory or in files of its own, and asks for what follows. If some of that has left memory, it is notified,
-//! derives what it holds from the facts again, and goes on with what is kept.
+//! The writer appends the effects of each group and never waits for consumers. A consumer stores the position of the
+//! last group that it has handled, in memory or in its own files, and asks for the next ones. If some of these have
+//! left the ring, the consumer is notified, derives its state from the facts again, and continues with the kept
+//! effects.
 //!
 //! **Invariant:** when a consumer gets effects, or is notified that some are lost, the facts and the views show them.
 
@@ -14,30 +15,31 @@ use feed::{Effect, UserId};
 
 use super::sync::Mutex;
 
-/// Bytes of the effects that are kept at most, with the users of direct posts and of boosts: 262,144 effects without users,
-/// if groups are large. The newest group is kept also if it is larger.
+/// Maximum size of the kept effects in bytes, including the users of direct posts and of boosts: 262,144 effects
+/// without users in large groups. The newest group is kept even if it is larger.
 pub(crate) const BYTES_MAX: usize = 262_144 * size_of::<Effect>();
 const _: () = assert!(size_of::<Effect>() <= 32);
 
-/// Effects after the position of a consumer are not kept any more: what it holds is to be made from the facts again.
+/// Error for effects after a consumer's position that are no longer kept: it must derive its state from the facts
+/// again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost;
 
-/// See the module.
+/// Ring of the newest effects.
 pub(super) struct Effects(Mutex<Kept>);
 
 struct Kept {
-    /// Each with its position, ascending.
+    /// Groups with their positions, ascending.
     groups: VecDeque<(Position, Arc<[Effect]>)>,
     bytes: usize,
-    /// The position up to which effects are not kept.
+    /// Position up to which effects are not kept.
     lost: Position,
-    /// The position of the last group.
+    /// Position of the last group.
     end: Position,
 }
 
 impl Effects {
-    /// Those after what is applied already.
+    /// Creates an empty ring for the effects after the position `applied`.
     pub(super) fn new(applied: Position) -> Self {
         let (groups, bytes) = (VecDeque::new(), 0);
         Self(Mutex::new(Kept { groups, bytes, lost: applied, end: applied }))
@@ -47,7 +49,7 @@ impl Effects {
     pub(super) fn publish(&self, position: Position, effects: Vec<Effect>) {
         let new: Option<Arc<[Effect]>> = (!effects.is_empty()).then(|| effects.into());
         let new_bytes = new.as_deref().map_or(0, bytes);
-        // They are dropped after the guard.
+        // Evicted groups are dropped after the guard.
         let mut evicted = Vec::new();
         let mut kept = self.0.lock();
         kept.end = position;
@@ -64,16 +66,16 @@ impl Effects {
         }
     }
 
-    /// The position of the last group.
+    /// Returns the position of the last group.
     pub(super) fn end(&self) -> Position {
         self.0.lock().end
     }
 
-    /// The effects of the next group after `cursor` that has some, or none; `cursor` is then at the last group that they
-    /// include.
+    /// Returns the effects of the next group after `cursor` that has any, and sets `cursor` to that group. `None` if
+    /// there is no such group; `cursor` is then at the last group.
     ///
     /// # Errors
-    /// [`Lost`]; `cursor` is then before the oldest group that is kept or, if it was after the last one, at that.
+    /// [`Lost`]; `cursor` is then before the oldest kept group, or at the last group if it was after that.
     pub(super) fn next(&self, cursor: &mut Position) -> Result<Option<Arc<[Effect]>>, Lost> {
         let kept = self.0.lock();
         let nearest = (*cursor).clamp(kept.lost, kept.end);
@@ -87,13 +89,13 @@ impl Effects {
     }
 }
 
-/// Bytes of a group.
+/// Returns the size of a group in bytes.
 fn bytes(effects: &[Effect]) -> usize {
     let of_users = |effect: &Effect| match effect {
         Effect::Post { users: Some(users), .. } => users.len() * size_of::<UserId>(),
         _ => 0,
     };
-    // Two counters in front of the effects.
+    // The two counters of the `Arc` precede the effects.
     let own = size_of::<(Position, Arc<[Effect]>)>() + 2 * size_of::<usize>();
     own + size_of_val(effects) + effects.iter().map(of_users).sum::<usize>()
 }
@@ -110,7 +112,7 @@ mod tests {
         posts.map(post).collect()
     }
 
-    /// What a consumer gets after a position, and where it is then.
+    /// Returns the result for a consumer at a position, and its next position.
     fn next(effects: &Effects, cursor: u64) -> (Result<usize, Lost>, u64) {
         let mut cursor = Position(cursor);
         let next = effects.next(&mut cursor);
@@ -146,7 +148,7 @@ mod tests {
         assert_eq!(next(&effects, groups - 1), (Ok(per_group as usize), groups));
         let kept = (0..=groups).filter(|from| next(&effects, *from).0.is_ok()).count() as u64;
         assert!(kept + 3 > groups, "{kept} of {groups}");
-        // One that does not fit by itself.
+        // This group alone exceeds the limit.
         effects.publish(Position(groups + 1), posts(0..300_000));
         assert_eq!(next(&effects, groups - 1), (Err(Lost), groups));
         assert_eq!(next(&effects, groups), (Ok(300_000), groups + 1), "who keeps up loses nothing");

@@ -1,15 +1,16 @@
-//! Everything that was rendered for clients, in one table: posts and stories of `/v1`, and what the Mastodon API makes.
+//! Cache of everything that is rendered for clients: posts and stories of `/v1`, and the entities of the Mastodon API.
 //!
-//! An entity is one allocation: the revisions of what it was made of ([`Subject`]), and its bytes. It is current while these
-//! revisions are those from before it was read. The store raises a revision after readers see a change and before the change is
-//! acknowledged. So an entity that is current never shows a state from before an acknowledged command.
+//! An entity is one allocation: the revisions of the subjects that it was made of ([`Subject`]), read before their
+//! rows, and its bytes. It is current while these revisions have not changed. The store raises a revision after readers
+//! see a change and before the change is acknowledged. So a current entity never shows a state from before an
+//! acknowledged command.
 //!
-//! Forms of the same post are entities of their own, because they are made of different things: a favourite changes a status
-//! of the Mastodon API, which counts it, and no post of `/v1`.
+//! Each form of a post is a separate entity, because its subjects differ: a favourite changes the status of the
+//! Mastodon API, which counts it, but no post of `/v1`.
 //!
-//! When a user is deleted, counts leave out at once what is removed row by row. So an entity with counts also has how often
-//! users were hidden until it was made; if that has changed, its reader checks first whether the users who are being removed
-//! concern it, which few rows say.
+//! Deleting a user changes counts at once, although the rows are removed one by one. So an entity with counts also has
+//! the value of [`rows::Totals::hidings`] from when it was made. If the value has changed, the reader first checks,
+//! with a few rows, whether the users that are being removed concern the entity.
 
 use std::any::Any;
 use std::sync::atomic::Ordering;
@@ -23,19 +24,19 @@ use triomphe::ThinArc;
 
 use super::sync::{AtomicU64, Mutex};
 
-/// Bytes of an entry of the table in addition to the entity.
+/// Size of an entry of the table in addition to the entity, in bytes.
 const ENTRY_BYTES: usize = 80;
-/// Bytes of a typical entry, for sizing the table.
+/// Size of a typical entry, for sizing the table, in bytes.
 const TYPICAL_BYTES: usize = 512;
-/// Bytes of a revision in an entity.
+/// Size of a revision in an entity, in bytes.
 const REVISION_BYTES: usize = 6;
-/// Most parts of the table, each with a lock that is held while a post is copied out: a page of posts pays
-/// for no reference counts.
+/// Maximum number of shards of the table. Each has a lock that is held while a post is copied out, so that a page of
+/// posts needs no reference counts.
 const SHARDS_MAX: usize = 64;
-/// Least bytes of a part: a few of the largest entities.
+/// Minimum size of a shard in bytes: a few of the largest entities.
 const SHARD_BYTES_MIN: usize = 64 << 10;
 
-/// The entities within their budget.
+/// Rendered entities within their budget.
 pub(crate) struct Entities {
     shards: Vec<Mutex<Shard>>,
     shard_bytes: u64,
@@ -43,8 +44,8 @@ pub(crate) struct Entities {
 
 type Shard = unsync::Cache<EntityKey, Entity, Bytes, DefaultHashBuilder, Evicted>;
 
-/// Whom an entity is of. Each kind has a budget of its own, so that neither pushes out the other; and users, who are fewer and
-/// read more often, stay in the caches of a processor.
+/// Kind of an entity. Each kind has its own budget, so that neither displaces the other. Users are fewer and read more
+/// often, so they stay in the processor's caches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Names and accounts.
@@ -53,44 +54,45 @@ pub(super) enum Kind {
     Posts,
 }
 
-/// The thing that an entity shows, and its form. Posts and stories have ids of the same kind: who asks for a post must never
-/// get a story, which only friends may see, and only while it is live.
+/// Subject and form of an entity. Posts and stories share one kind of id: a request for a post must never get a story,
+/// which only friends may see, and only while it is live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EntityKey {
-    /// A post as `/v1` shows it; a boost without the boosted post.
+    /// Post of `/v1`; a boost without the boosted post.
     Post(PostId),
-    /// A story as `/v1` shows it.
+    /// Story of `/v1`.
     Story(StoryId),
     /// Handles and names of a block of users.
     Names(u32),
-    /// The part of a Mastodon `Status` that is the same for all readers.
+    /// Part of a Mastodon `Status` that is the same for all readers.
     Status(PostId),
-    /// A Mastodon `Account`.
+    /// Mastodon `Account`.
     Account(UserId),
-    /// The part of a Mastodon `Account` without counts.
+    /// Part of a Mastodon `Account` without counts.
     Profile(UserId),
-    /// The knowledge that nothing marks posts for this reader.
+    /// Marker that no posts are marked for this reader.
     Unmarked(UserId),
 }
 
-/// A rendered thing.
+/// Rendered bytes with the revisions of their subjects.
 #[derive(Clone)]
 pub struct Entity(ThinArc<Head, u8>);
 
-/// The beginning of an entity. Its revisions and its bytes follow.
+/// Header of an entity, before its revisions and bytes.
 struct Head {
     revisions: u8,
-    /// Place in the bytes where text is missing that most posts have; 0 if none is.
+    /// Index in the bytes where the usual text of most posts is left out; 0 if nothing is.
     cut: u32,
-    /// Bytes of `parts`.
+    /// Size of `parts` in bytes.
     parts_bytes: u32,
-    /// The number of times that users were hidden, up to which the entity is known to be right.
+    /// Greatest value of [`rows::Totals::hidings`] at which the entity is known to be right.
     hidings: AtomicU64,
-    /// What readers need to know of the entity apart from its bytes.
+    /// Data about the entity that readers need in addition to its bytes.
     parts: Option<Box<dyn Any + Send + Sync>>,
 }
 
-/// The revisions of what an entity is made of, each read before its rows, and how often users were hidden until then.
+/// Revisions of the subjects of an entity, each read before its rows, and the value of [`rows::Totals::hidings`] at
+/// that time.
 #[derive(Clone, Debug, Default)]
 pub struct MadeOf {
     revisions: SmallVec<[Revision; 6]>,
@@ -99,10 +101,10 @@ pub struct MadeOf {
 
 /// Source of revisions.
 pub(crate) trait Revisions {
-    /// The revision of what `subject` says.
+    /// Returns the revision of `subject`.
     fn revision(&self, subject: Subject) -> Revision;
 
-    /// Whether a revision is the present one.
+    /// Whether the revision is the present one.
     fn is_current(&self, revision: Revision) -> bool;
 }
 
@@ -129,7 +131,7 @@ impl Revisions for store::RevisionsCopy {
 #[derive(Clone)]
 struct Bytes;
 
-/// Hands out what is evicted, to be dropped without the lock.
+/// Collects evicted entities, so that they are dropped after the lock.
 #[derive(Clone, Default)]
 struct Evicted;
 
@@ -164,7 +166,7 @@ impl MadeOf {
         self
     }
 
-    /// What it and another thing are made of together.
+    /// Adds the revisions of `other`.
     #[must_use]
     pub fn with(self, other: &Self) -> Self {
         self.and(other.revisions.iter().copied())
@@ -172,13 +174,13 @@ impl MadeOf {
 }
 
 impl Entity {
-    /// An entity with these bytes.
+    /// Creates an entity of these bytes.
     #[must_use]
     pub fn new(made_of: &MadeOf, bytes: &[u8]) -> Self {
         Self::make(made_of, [bytes, &[]], (None, 0), 0)
     }
 
-    /// An entity with `parts`, which take `parts_bytes` in memory.
+    /// Creates an entity with `parts`, which take `parts_bytes` in memory.
     #[must_use]
     pub fn with_parts<T: Any + Send + Sync>(
         made_of: &MadeOf,
@@ -188,7 +190,7 @@ impl Entity {
         Self::make(made_of, [bytes, &[]], (Some(Box::new(parts)), parts_bytes), 0)
     }
 
-    /// A post of `/v1`, without `usual` if its bytes have that.
+    /// Creates a post of `/v1`, leaving out `usual` if its bytes contain that.
     pub(super) fn without<T: Any + Send + Sync>(
         usual: &[u8],
         made_of: &MadeOf,
@@ -239,13 +241,13 @@ impl Entity {
         self.0.slice.split_at_checked(length).unwrap_or_default()
     }
 
-    /// The bytes, which are JSON or a part of it.
+    /// Returns the bytes: JSON or a part of it.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.split().1
     }
 
-    /// The parts, if they are of this type.
+    /// Returns the parts if they are of type `T`.
     #[must_use]
     pub fn parts<T: Any>(&self) -> Option<&T> {
         self.head().parts.as_ref()?.downcast_ref()
@@ -259,7 +261,7 @@ impl Entity {
         })
     }
 
-    /// What it was made of.
+    /// Returns the revisions and the value of [`rows::Totals::hidings`] of this entity.
     #[must_use]
     pub fn made_of(&self) -> MadeOf {
         MadeOf::after(self.head().hidings.load(Ordering::Acquire)).and(self.revisions())
@@ -269,8 +271,9 @@ impl Entity {
         self.revisions().all(|revision| revisions.is_current(revision))
     }
 
-    /// Whether it is right after users were hidden so many times: if that is not known, `is_unconcerned` says whether none
-    /// of them concerns it. The number alone matters: what it says of was read before it was stored.
+    /// Whether the entity is right at this value of [`rows::Totals::hidings`]. If that is unknown, `is_unconcerned`
+    /// decides whether the hidden users leave the entity unchanged. The atomic needs no lock: the rows that the number
+    /// describes were read before it was stored.
     pub(crate) fn is_right_after(
         &self,
         hidings: u64,
@@ -287,7 +290,7 @@ impl Entity {
         is_right
     }
 
-    /// Appends the bytes, with `usual` where it is missing.
+    /// Appends the bytes, inserting `usual` where it was left out.
     pub(super) fn append(&self, usual: &[u8], out: &mut Vec<u8>) {
         let bytes = self.bytes();
         match self.head().cut {
@@ -303,7 +306,7 @@ impl Entity {
 }
 
 impl Entities {
-    /// Keeps at most `bytes`.
+    /// Creates a cache of at most `bytes`.
     pub(crate) fn new(bytes: usize) -> Self {
         let shards = (bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
         let bytes = bytes / shards;
@@ -336,13 +339,13 @@ impl Entities {
         shard
     }
 
-    /// A quarter is of users. A small table has one part for both.
+    /// Returns the shards of a kind. A quarter is for users; a table with one shard uses it for both.
     fn shards_of(&self, kind: Kind) -> &[Mutex<Shard>] {
         let (users, posts) = self.shards.split_at(self.shards.len() / 4);
         if kind == Kind::Users && !users.is_empty() { users } else { posts }
     }
 
-    /// What `read` finds in an entity. Other readers of the same part of the table wait meanwhile.
+    /// Returns the result of `read` for an entity. Other readers of its shard wait meanwhile.
     pub(super) fn read<T>(
         &self,
         key: EntityKey,
@@ -351,7 +354,7 @@ impl Entities {
         read(self.shard(key).lock().get(&key)?)
     }
 
-    /// An entity that is current.
+    /// Returns an entity if it is current.
     pub(crate) fn get(&self, key: EntityKey, revisions: &impl Revisions) -> Option<Entity> {
         // Compared without the lock.
         self.read(key, |entity| Some(entity.clone())).filter(|entity| entity.is_current(revisions))
@@ -362,13 +365,13 @@ impl Entities {
         drop(evicted);
     }
 
-    /// Removes a story that was deleted or expired.
+    /// Removes a story that was deleted or has expired.
     pub(super) fn forget(&self, story: StoryId) {
         let key = EntityKey::story(story);
         self.shard(key).lock().remove(&key);
     }
 
-    /// Whether what is of users, or what is of posts, uses less than this part of its budget.
+    /// Whether entities of this kind use less than this fraction of their budget.
     pub(super) fn has_room(&self, kind: Kind, part: f64) -> bool {
         let shards = self.shards_of(kind);
         let used: u64 = shards.iter().map(|shard| shard.lock().weight()).sum();
@@ -376,7 +379,7 @@ impl Entities {
         (used as f64) < budget as f64 * part
     }
 
-    /// Bytes held.
+    /// Returns the size of all entities in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().weight()).sum()
     }

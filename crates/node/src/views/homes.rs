@@ -1,8 +1,8 @@
-//! Reading homes, and the posts of one author: from timelines in memory, else from the list of the newest
-//! posts, and from the facts what is older.
+//! Reads of home timelines and of the posts of one author: from timelines in memory, or from the list of the newest
+//! posts, and older posts from the facts.
 //!
-//! A home has the posts of authors, which timelines keep, and those with followed hashtags, which are read from the facts
-//! each time. Most users follow no hashtags, and their timelines know it.
+//! A home timeline has the posts of authors, which are cached as timelines, and posts with followed hashtags, which are
+//! read from the facts each time. Most users follow no hashtags, and their cached timelines record that.
 
 use std::sync::atomic::Ordering;
 
@@ -17,22 +17,23 @@ use super::entities::Revisions;
 use super::newest::Position;
 use super::timeline::{Found, KEPT, Timeline};
 
-/// How often a timeline is gathered because the user's follows changed meanwhile, before a page is answered without one.
+/// Maximum number of times that a timeline is gathered again because the user's follows changed meanwhile; then the
+/// page is read without a timeline.
 const GATHER_ATTEMPTS: usize = 3;
-/// Older rows that are loaded at once: a few milliseconds of reading, and 0.1 ms of the writer.
+/// Number of older rows that are loaded per step: a few milliseconds of reading, and 0.1 ms of the writer.
 const LOADED: usize = 2_048;
-/// The lists of which a home is made.
+/// Lists that make up a home timeline.
 enum List {
     ByAuthors,
     Tagged,
 }
 
-/// Names, or posts to render, that are read at once: 3 MiB if all are the longest.
+/// Number of names, or of posts to render, that are read per step: 3 MiB if all have the maximum length.
 const RENDERED: usize = 256;
 
 impl Views {
-    /// A page of home(user), newest first, appended to `out`, if it is in memory. Returns whether there are
-    /// more.
+    /// Appends a page of the user's home timeline to `out`, newest first; returns whether there are more posts. `None`
+    /// if it is not in memory.
     pub(crate) fn try_home(
         &self,
         user: UserId,
@@ -49,7 +50,7 @@ impl Views {
         }
     }
 
-    /// A page of the user's timeline in memory, if there is one.
+    /// Reads a page of the user's cached timeline, if there is one.
     fn cached(&self, user: UserId, page: &Page, out: &mut Vec<PostId>) -> Option<Found> {
         let found = self.timelines.reader().get(&user)?.page(&self.newest, page, out);
         match found {
@@ -63,8 +64,8 @@ impl Views {
         Some(found)
     }
 
-    /// A page of home(user); makes the user active if there is room. The facts and the views have
-    /// all posts up to `newest`. May read the facts.
+    /// Returns a page of the user's home timeline, and caches the timeline if there is room. The facts and the views
+    /// have all posts up to `newest`. May read the facts.
     pub(crate) fn home<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -90,12 +91,12 @@ impl Views {
             }
             List::Tagged => tagged(span),
         });
-        // The lists are read one after the other, and posts may come meanwhile: of an earlier one in the list that was read
-        // first the page knows nothing.
+        // The lists are read one after the other. A post that arrives meanwhile may be missing from the first, so the
+        // page ends at `newest`.
         scan(page, both, Shown::Yes).up_to(newest.0, page)
     }
 
-    /// A page of home(user) without posts that are there because of their hashtags alone; makes the user active.
+    /// Returns a page of the home timeline without posts that only match hashtags, and caches the timeline.
     fn by_authors<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -120,7 +121,7 @@ impl Views {
                 Found::Page { more, .. } if is_current => {
                     return PageOf::newest_first(items, more, page);
                 }
-                // It may have a post that was made after the user had unfollowed, muted or blocked its author.
+                // It may contain a post that was made after the user unfollowed, muted or blocked its author.
                 Found::Page { .. } => {}
                 Found::Beyond => break,
                 Found::Stale => self.timelines.evict(user, Timeline::is_stale),
@@ -129,8 +130,8 @@ impl Views {
         self.page(facts, user, page)
     }
 
-    /// Gathers the timeline of the user, with more than `enough` posts if there are so many. What the facts do not show is
-    /// published after `position`: it is of before this call.
+    /// Gathers the user's timeline, with more than `enough` posts if there are so many. `position` was read before this
+    /// call: everything that the facts do not show is published after it.
     pub(super) fn timeline<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -141,7 +142,7 @@ impl Views {
         self.rebuilds.fetch_add(1, Ordering::Relaxed);
         let home = facts.home_authors(user);
         let follows_tags = facts.follows_tags(user);
-        // Before a read finds the timeline: a post that comes after the read wakes the watcher.
+        // Indexed before a read finds the timeline: a post that comes after the read wakes the watcher.
         if self.watchers.any().is_some_and(|table| table.watches(user)) {
             self.watchers.watch_posts(user, &home);
         }
@@ -152,7 +153,7 @@ impl Views {
         Timeline::new(user, (home, follows_tags), (&gathered, ended_early), position)
     }
 
-    /// A page of home(user) without a timeline, and without posts that are at home because of their hashtags alone.
+    /// Returns a page of the home timeline without posts that only match hashtags, without caching a timeline.
     fn page<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -162,8 +163,8 @@ impl Views {
         self.gather(facts, user, &facts.home_authors(user), page, None).0
     }
 
-    /// Gathers a page of home(user). If more than `enough` posts are in memory, it may have fewer posts than
-    /// its limit though there are more: then it returns true, too. May read the facts.
+    /// Gathers a page of the user's home timeline. If more than `enough` posts are in memory, it may stop before the
+    /// limit and then returns true. May read the facts.
     pub(super) fn gather<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -193,7 +194,7 @@ impl Views {
         }
     }
 
-    /// Posts of one author within `span`. May read the facts.
+    /// Returns the posts of one author within `span`. May read the facts.
     pub(crate) fn posts_by<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -210,8 +211,8 @@ impl Views {
         found
     }
 
-    /// Reads older posts into memory; false if none are left or there is no more room. One thread at a
-    /// time. May read the facts.
+    /// Loads older posts into memory; returns false if none are left or the budget is used up. One thread at a time.
+    /// May read the facts.
     pub(crate) fn load_posts<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> bool {
         let Some(before) = self.newest.begin_load() else { return false };
         let (posts, next) = facts.posts_before(before, LOADED);
@@ -219,8 +220,8 @@ impl Views {
         true
     }
 
-    /// Reads names of users before `before` and keeps them, with revisions from before; returns before which to continue, if there are more and there
-    /// is room. May read the facts.
+    /// Caches names of the users before `before`, with revisions that were read before them; returns where to continue
+    /// if there are more and there is room. May read the facts.
     pub(crate) fn load_names<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -230,8 +231,8 @@ impl Views {
         self.entities.load_names(revisions, facts, before, RENDERED)
     }
 
-    /// Renders the newest posts before `before`, as after a start nothing is rendered; returns before which to continue, if
-    /// there are more and there is room. May read the facts.
+    /// Renders the newest posts before `before`, to fill the cache after a start; returns where to continue if there
+    /// are more and there is room. May read the facts.
     pub(crate) fn render_posts<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,

@@ -1,23 +1,23 @@
-//! Ids by name, as readers found them.
+//! Cache of ids by name, filled by readers.
 //!
-//! **Invariant:** an id that was returned was the one of its name, and stays it: no other user gets a handle, and no other
-//! bucket an id. Whether what it names was deleted is checked at each use. Only a command that was taken back made a name for
-//! nothing: so an entry is valid while none was taken back since before it was read.
+//! **Invariant:** a name keeps its id: handles and ids of buckets are never reused. Each use checks whether the user or
+//! bucket was deleted. The only exception is a command that was undone: an entry is valid only while no command was
+//! undone since before it was read.
 
 use std::hash::Hash;
 
 use quick_cache::sync::Cache;
 use store::Store;
 
-/// Number of names that are remembered.
+/// Maximum number of cached names.
 const NAMES: usize = 65_536;
 
-/// Ids by name.
+/// Cache of ids by name.
 pub(crate) struct Ids<N, I>(Cache<N, Found<I>>);
 
 #[derive(Clone, Copy)]
 struct Found<I> {
-    /// The store's number of changes that were taken back, before the id was read.
+    /// The store's number of undone commands, from before the id was read.
     undone: u64,
     id: I,
 }
@@ -27,13 +27,13 @@ impl<N: Hash + Eq + Clone, I: Copy> Ids<N, I> {
         Self(Cache::new(NAMES))
     }
 
-    /// The id of a name, if it is known in memory.
+    /// Returns the cached id of a name.
     pub(crate) fn get(&self, store: &Store, name: &N) -> Option<I> {
         let found = self.0.get(name)?;
         (found.undone == store.undone()).then_some(found.id)
     }
 
-    /// The result of `read` for a name, which is remembered.
+    /// Returns and caches the result of `read` for a name.
     pub(crate) fn read(
         &self,
         store: &Store,

@@ -1,7 +1,7 @@
-//! Keys as readers see them.
+//! Keys of buckets for readers.
 //!
-//! A key is read from memory without waiting for the writer: from the overlays and the cached rows of the
-//! store. A key that is in neither may be on disk.
+//! A key is read from memory, from the overlays and the cached rows of the store, without waiting for the writer. A key
+//! in neither may be on disk.
 //!
 //! **Invariant:** a transaction on keys is applied without interleaved changes. A holder of the [`SnapshotLock`] sees
 //! all of a group's changes to keys or none.
@@ -12,27 +12,27 @@ use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, Space, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
-/// How many times as many keys all buckets must have as a small one.
+/// Ratio of the keys of all buckets to those of a bucket from which the bucket is read as a small one.
 const SMALL: u64 = 64;
 
-/// Keeps the writer from changing keys as long as it is held. Hold it only briefly.
+/// Guard that keeps the writer from changing keys. Hold it only briefly.
 pub struct SnapshotLock<'a>(
     #[expect(dead_code, reason = "held, never read")] RwLockReadGuard<'a, ()>,
 );
 
 impl<'a> SnapshotLock<'a> {
-    /// Waits until the writer does not hold `lock`.
+    /// Takes `lock` once the writer has released it.
     pub(crate) fn hold(lock: &'a RwLock<()>) -> Self {
         Self(lock.read())
     }
 
-    /// As [`SnapshotLock::hold`], but waits at most `patience`.
+    /// Takes `lock`; `None` if the writer holds it for longer than `patience`.
     pub(crate) fn try_hold(lock: &'a RwLock<()>, patience: Duration) -> Option<Self> {
         lock.try_read_for(patience).map(Self)
     }
 }
 
-/// Keys as they are at one time.
+/// Keys at one time.
 #[derive(Clone, Copy)]
 pub struct Keys<'a> {
     store: &'a Store,
@@ -55,20 +55,19 @@ impl<'a> Keys<'a> {
         Self { store, now_ms }
     }
 
-    /// The time that decides which keys have expired, in milliseconds since 1970.
+    /// Returns the time that decides which keys have expired, in milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> u64 {
         self.now_ms
     }
 
-    /// A bucket, if it exists. Never waits for a disk.
+    /// Returns a bucket if it exists. Never waits for a disk.
     #[must_use]
     pub fn bucket(&self, bucket: BucketId) -> Option<Bucket> {
         self.store.bucket(bucket)
     }
 
-    /// What is known in memory about a key. Never waits for a disk. In a bucket that does not exist, all
-    /// keys are absent.
+    /// Looks up a key in memory. Never waits for a disk. In a bucket that does not exist, all keys are absent.
     #[must_use]
     pub fn try_row(&self, bucket: BucketId, key: &[u8]) -> Found {
         let Some(bucket) = self.store.bucket(bucket) else { return Found::Absent };
@@ -79,14 +78,14 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Hints that a key is read soon, so that its row is fetched into the processor's cache until then.
+    /// Prefetches the row of a key that is read soon into the processor's cache.
     pub fn prefetch(&self, bucket: BucketId, key: &[u8]) {
         if let Some(bucket) = self.store.bucket(bucket) {
             self.store.prefetch_key(bucket.space, key);
         }
     }
 
-    /// A key. May read the disk.
+    /// Returns the row of a key. May read the disk.
     #[must_use]
     pub fn row(&self, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
         let row = self.read(bucket, |space| self.store.key(space, key)).flatten();
@@ -98,17 +97,16 @@ impl<'a> Keys<'a> {
         loop {
             let space = self.store.bucket(bucket)?.space;
             let rows = read(space);
-            // If the bucket was emptied during the read, its space may belong to another bucket now.
+            // If the bucket was emptied during the read, its space may now belong to another bucket.
             if self.store.bucket(bucket)?.space == space {
                 return Some(rows);
             }
         }
     }
 
-    /// Live keys from `cursor` on, in the store's own order: at most `at_most`, fewer if they hold more
-    /// than 4 MiB, and none if none of `at_most` rows is live; and the cursor to continue from, if more may
-    /// follow. A walk to the end returns every key that existed during all of it. The first cursor is 0.
-    /// May read the disk.
+    /// Returns live keys from `cursor` on, in the store's order, and the cursor of the next call if there may be more
+    /// keys. Returns at most `at_most` keys, fewer if they exceed 4 MiB, and none if none of `at_most` rows is live. A
+    /// walk to the end returns every key that existed during all of it. The first cursor is 0. May read the disk.
     #[must_use]
     pub fn walk(
         &self,

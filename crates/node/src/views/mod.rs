@@ -1,13 +1,12 @@
-//! Data that is derived from the facts and kept in memory, so that reads need not queue or access a disk.
+//! Data that is derived from the facts and kept in memory, so that reads need neither a queue nor a disk.
 //!
-//! **Invariant:** a view never holds what the facts could not rebuild; dropping any part of it
-//! costs time and changes no answer.
-//! **Invariant:** locks are taken in this order: table of timelines, a timeline, the newest posts. A holder of the lock
-//! of the watchers takes no other but that of the effects.
+//! **Invariant:** the facts can rebuild everything in a view; dropping any part of it costs time and changes no answer.
+//! **Invariant:** locks are taken in this order: table of timelines, a timeline, the newest posts. A holder of the
+//! watchers' lock takes no other lock except that of the effects.
 //! **Invariant:** a post costs the writer the same for any number of followers, event streams and consumers of effects.
 //!
-//! Read `newest`, `timeline`, `user_cache`, `homes`, then `effects`, `watchers` and `wake`; `stories` are apart, and so are
-//! `samples`, `keys`, and all that is rendered: `entities`, then `rendered`, `render` and `names`.
+//! Read `newest`, `timeline`, `user_cache`, `homes`, then `effects`, `watchers` and `wake`. Separate topics are
+//! `stories`, `samples`, `keys`, and rendering: `entities`, then `rendered`, `render` and `names`.
 
 mod effects;
 mod entities;
@@ -54,27 +53,27 @@ pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
 
-/// Counters of mentions, 256 KiB. Users whose number is the same modulo this share one.
+/// Number of counters of mentions, 256 KiB. Users whose ids are equal modulo this number share one.
 const MENTION_COUNTERS: usize = 1 << 16;
 
-/// Home timelines of active users, the newest posts of all users and stories of each, and both as JSON.
+/// All views: home timelines, newest posts, stories, rendered entities, watchers and effects.
 pub(crate) struct Views {
-    /// Home timelines of active users. They are dropped when the user follows, mutes or blocks, and follow `newest` else.
+    /// Home timelines of active users. Follows, mutes and blocks of the user drop them; otherwise they follow `newest`.
     timelines: UserCache<Timeline>,
     newest: NewestPosts,
-    /// The cached data of stories homes.
+    /// Data for lists of stories.
     pub(crate) stories: Stories,
-    /// Posts, stories and more as JSON.
+    /// Rendered posts, stories and other entities.
     pub(crate) entities: Entities,
     watchers: Watchers,
     effects: Effects,
-    /// Whether something was missed, or read that was taken back, so that all watchers are to be woken.
+    /// Whether all watchers must be woken, because effects were lost, or read and then undone.
     wakes_all: AtomicBool,
-    /// Number of times that all watchers were woken for that.
+    /// Number of times that all watchers were woken.
     wake_overflows: AtomicU64,
-    /// Rises with each change of stories or friends.
+    /// Counter that rises with each change of stories or friends.
     story_changes: AtomicU64,
-    /// Each rises with each mention of some users.
+    /// Counters that rise with each mention of some users.
     mention_changes: Vec<AtomicU32>,
     hits: AtomicU64,
     rebuilds: AtomicU64,
@@ -83,29 +82,29 @@ pub(crate) struct Views {
 /// Sizes and counts of the views, for the metrics.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ViewSizes {
-    /// Users whose home timeline is in memory.
+    /// Number of users whose home timeline is in memory.
     pub active_timelines: u64,
-    /// Estimated bytes of those timelines.
+    /// Estimated size of these timelines in bytes.
     pub timeline_bytes: u64,
-    /// Bytes of rendered posts, stories, statuses and accounts, and of names.
+    /// Size of rendered posts, stories, statuses, accounts and of names, in bytes.
     pub rendered_bytes: u64,
-    /// Bytes of the newest posts, and estimated ones of authors' newest stories and of what readers saw.
+    /// Size of the newest posts, and estimated size of authors' newest stories and of seen stories, in bytes.
     pub recent_bytes: u64,
-    /// Timelines dropped to stay within the budget since the start.
+    /// Number of timelines dropped since the start because of the budget.
     pub evictions: u64,
-    /// Home pages answered from memory since the start.
+    /// Number of home pages answered from memory since the start.
     pub hits: u64,
-    /// Timelines gathered from the facts since the start.
+    /// Number of timelines gathered from the facts since the start.
     pub rebuilds: u64,
-    /// Times since the start that changes were lost to event streams, so that all of them read again: too many waited, or a
-    /// command was taken back.
+    /// Number of times since the start that all event streams had to read again, because too many changes were pending
+    /// or a command was undone.
     pub wake_overflows: u64,
-    /// Users with an event stream who are asked about each post.
+    /// Number of users with an event stream that are checked for each post.
     pub unindexed_watchers: u64,
 }
 
 impl Views {
-    /// Empty views within these budgets, in bytes, of facts that have the groups up to `applied` and no post from
+    /// Creates empty views with these budgets in bytes. The facts have the groups up to `applied`, and no post from
     /// `first_post` on.
     pub(crate) fn new(
         (timeline_bytes, post_bytes, entity_bytes): (usize, usize, usize),
@@ -128,10 +127,10 @@ impl Views {
         }
     }
 
-    /// Applies what the group at `position` did, and drops what a reader may have read of commands of it if some were taken
-    /// back. Writer only; the facts hold it already.
+    /// Applies the effects of the group at `position`, and with `is_undone` drops what readers may have read of undone
+    /// commands. Called by the writer only, after the facts have the group.
     pub(crate) fn publish(&self, position: Position, mut effects: Vec<Effect>, is_undone: bool) {
-        // First: no timeline shows a later post to who has unfollowed or was blocked before it.
+        // First: a timeline must not show a later post to a user who has unfollowed or was blocked before it.
         effects.iter().for_each(|effect| self.drop_timelines(effect));
         self.newest.apply(match effects.as_slice() {
             [rest @ .., _] if rows::has_bug("lose-effect") && rest.len() > 5 => rest,
@@ -158,7 +157,7 @@ impl Views {
         self.effects.publish(position, effects);
     }
 
-    /// Drops what a reader may have read of a command that was taken back. What is rendered has numbers of changes.
+    /// Drops what readers may have read of an undone command. Rendered entities are invalidated by their revisions.
     fn forget_undone(&self) {
         self.timelines.clear();
         self.stories.clear();
@@ -167,8 +166,7 @@ impl Views {
         self.wakes_all.store(true, Ordering::Release);
     }
 
-    /// Drops the timelines of users who follow, mute or hide others than before: they are gathered again when they are
-    /// read.
+    /// Drops the timelines of users whose follows, mutes or hidden users changed; the next read gathers them again.
     fn drop_timelines(&self, effect: &Effect) {
         if let Effect::Follow { user, .. }
         | Effect::Input { user, input: Input::Follows | Input::Hidden } = *effect
@@ -177,7 +175,7 @@ impl Views {
         }
     }
 
-    /// The effects after a position: see [`Effects::next`].
+    /// Returns the effects after a position: see [`Effects::next`].
     pub(crate) fn next_effects(
         &self,
         cursor: &mut Position,
@@ -185,12 +183,12 @@ impl Views {
         self.effects.next(cursor)
     }
 
-    /// The position of the last group whose effects are published.
+    /// Returns the position of the last group whose effects are published.
     pub(crate) fn effects_end(&self) -> Position {
         self.effects.end()
     }
 
-    /// Waits for anything new for `user`: at home, in mentions, and among the stories of friends. May
+    /// Begins to watch for news for `user`: in the home timeline, in mentions, and among the stories of friends. May
     /// read the facts.
     pub(crate) fn watch<R: Rows + ?Sized>(
         &self,
@@ -211,13 +209,14 @@ impl Views {
         self.watchers.unwatch(user);
     }
 
-    /// A counter that rises when any story is posted or gone, or friends change. When a stamp is visible,
-    /// it includes all changes up to that stamp.
+    /// Returns a counter that rises when a story is posted or ends, or friends change. When a stamp is visible, it
+    /// includes all changes up to that stamp.
     pub(crate) fn story_changes(&self) -> u64 {
         self.story_changes.load(Ordering::Acquire)
     }
 
-    /// A counter that rises when `user` is mentioned, as [`Views::story_changes`], or when one of a few others is.
+    /// Returns a counter that rises when `user` or a few others are mentioned. When a stamp is visible, it includes all
+    /// mentions up to that stamp.
     pub(crate) fn mention_changes(&self, user: UserId) -> u32 {
         self.mention_changes_of(user).load(Ordering::Acquire)
     }
@@ -234,7 +233,7 @@ impl Views {
         self.watchers.are_any()
     }
 
-    /// Current sizes.
+    /// Returns the current sizes.
     pub(crate) fn sizes(&self) -> ViewSizes {
         ViewSizes {
             rendered_bytes: self.entities.bytes(),
@@ -250,7 +249,7 @@ impl Views {
     }
 }
 
-/// Whether consumers follow such an effect.
+/// Whether effects of this kind are published to consumers.
 fn is_followed(effect: &Effect) -> bool {
     let is_viewed = matches!(effect, Effect::Story { change: StoryChange::Viewed { .. }, .. });
     !is_viewed && !matches!(effect, Effect::Sample { .. })

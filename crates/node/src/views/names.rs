@@ -1,35 +1,36 @@
-//! Handles and names of users for rendering, in blocks of neighbouring users: a few bytes for each user who was read so far.
+//! Handles and names of users for rendering, in blocks of neighboring users: a few bytes per user who was read.
 //!
-//! A name is current as long as the revision of its user is the one that was read before the name.
+//! A name is current while its user has the revision that was read before the name.
 
 use feed::{Facts, Handle, Name, UserId};
 use rows::{Rows, Subject};
 
 use super::entities::{Entities, Entity, EntityKey, MadeOf, Revisions};
 
-/// Users of a block.
+/// Number of users per block.
 const BLOCK: usize = 64;
-/// Bytes of the place of a user's texts in a block: the count of the user's revision, and where the texts begin and end, which
-/// is the same if the user was not read.
+/// Size of a user's entry in a block, in bytes: the count of the user's revision, and the begin and end of the texts.
+/// These are equal for a user who was not read.
 const PLACE_BYTES: usize = 8;
-/// Bytes of the places, which the texts follow. Of each user: the length of the handle in one byte, the handle, the name.
+/// Size of all entries of a block in bytes. The texts follow: per user the length of the handle in one byte, the
+/// handle, the name.
 const PLACES_BYTES: usize = BLOCK * PLACE_BYTES;
 const TEXT_BYTES_MAX: usize = 1 + feed::limits::HANDLE_CHARS_MAX + feed::limits::NAME_BYTES_MAX;
 
 const _: () = assert!(PLACES_BYTES + BLOCK * TEXT_BYTES_MAX < u16::MAX as usize);
 
-/// The handle and the name of a user, which posts and stories show.
+/// Handle and name of a user, as posts and stories show them.
 pub(crate) struct UserNames {
     block: Entity,
     index: usize,
 }
 
-/// The number of the block of a user, and the index in it.
+/// Returns the block of a user and the index in it.
 fn place_of(user: UserId) -> (EntityKey, usize) {
     (EntityKey::Names(user.0 / BLOCK as u32), user.0 as usize % BLOCK)
 }
 
-/// The count of the revision of a user in a block, and the texts; none if the user was not read.
+/// Returns the count of a user's revision in a block, and the texts; `None` if the user was not read.
 fn found(block: &[u8], index: usize) -> Option<(u32, &[u8])> {
     let (places, _) = block.as_chunks::<PLACE_BYTES>();
     let [a, b, c, d, begin @ .., e, f] = *places.get(index)?;
@@ -38,7 +39,7 @@ fn found(block: &[u8], index: usize) -> Option<(u32, &[u8])> {
     Some((u32::from_le_bytes([a, b, c, d]), texts))
 }
 
-/// The users of the block `old`, and the one at `index` with these texts.
+/// Returns a copy of the block `old` in which the user at `index` has these texts.
 fn with(old: &[u8], index: usize, user: (u32, &[u8])) -> Vec<u8> {
     let mut block = Vec::with_capacity(old.len().max(PLACES_BYTES) + user.1.len());
     let mut texts = Vec::with_capacity(old.len());
@@ -57,7 +58,7 @@ fn with(old: &[u8], index: usize, user: (u32, &[u8])) -> Vec<u8> {
 }
 
 impl Entities {
-    /// The names of a user, if they are known.
+    /// Returns the names of a user if they are cached and current.
     pub(super) fn names(&self, revisions: &impl Revisions, user: UserId) -> Option<UserNames> {
         let revision = revisions.revision(Subject::Profile(user.0.into()));
         let (key, index) = place_of(user);
@@ -67,7 +68,7 @@ impl Entities {
         })
     }
 
-    /// The names of a user, read from the facts if need be.
+    /// Returns the names of a user, from the facts if they are not cached.
     pub(super) fn names_of<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -76,13 +77,13 @@ impl Entities {
     ) -> Option<UserNames> {
         let count = revisions.revision(Subject::Profile(user.0.into())).count;
         self.names(revisions, user).or_else(|| {
-            // Deleted users are still mentioned.
+            // Includes deleted users, who are still mentioned.
             let stored = facts.stored_user(user)?;
             Some(self.add_names(user, count, &stored.handle, &stored.name))
         })
     }
 
-    /// Adds what was read of a user after the count of the revision, and returns it.
+    /// Caches the names of a user, with the count of the revision that was read before them, and returns them.
     pub(super) fn add_names(
         &self,
         user: UserId,
@@ -96,7 +97,7 @@ impl Entities {
             unreachable!("a handle has at most 30 bytes");
         };
         let texts = [&[length], handle, name].concat();
-        // Of two users that are added at the same time, one may be missing: it will be read again.
+        // If two users are added at the same time, one may be missing; it is then read again.
         let old = self.read(key, |block| Some(block.clone()));
         let old = old.as_ref().map_or(&[][..], Entity::bytes);
         let block = Entity::new(&MadeOf::default(), &with(old, index, (count, &texts)));
@@ -106,12 +107,12 @@ impl Entities {
 }
 
 impl UserNames {
-    /// The handle.
+    /// Returns the handle.
     pub(crate) fn handle(&self) -> &str {
         self.split().0
     }
 
-    /// The name.
+    /// Returns the name.
     pub(crate) fn name(&self) -> &str {
         self.split().1
     }
@@ -134,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Every subject has a revision with this count.
+    /// Revisions of which each has this count.
     struct At(u32);
 
     impl Revisions for At {

@@ -1,25 +1,24 @@
-//! The newest posts of all users, from which homes and lists of an author's posts are read without the
+//! List of the newest posts of all users, from which home timelines and the posts of an author are read without the
 //! store.
 //!
-//! The posts are in one list in the order of ids, and each author's among them are linked. A home begins at
-//! the newest post of each followed user and always takes the newest that is left: it touches the followed
-//! users and the posts on the page, and nothing else.
+//! The posts are in one list, ordered by id, in which each author's posts are linked. A read of a home timeline begins
+//! at the newest post of each followed user and repeatedly takes the newest remaining one: it touches only the followed
+//! users and the posts on the page.
 //!
-//! The writer appends posts; the oldest leave when the budget is used up. After a start nothing is known of
-//! earlier posts. A thread reads them from the facts, newest first, until the budget is used up: see
-//! [`NewestPosts::begin_load`].
+//! The writer appends posts; the oldest leave when the budget is used up. After a start a thread loads earlier posts
+//! from the facts, newest first, until the budget is used up: see [`NewestPosts::begin_load`].
 //!
-//! **Invariant:** every live post whose id is at least `complete_from`, by a user who was not deleted, is in
-//! the list once its effect is published, and a deleted one is not. Older posts are read from the facts.
+//! **Invariant:** every live post with an id of at least `complete_from`, by a user who is not deleted, is in the list
+//! once its effect is published; a deleted post is not. Older posts are read from the facts.
 //!
-//! Timelines follow the list: a [`Position`] says what a timeline has of it. Beside the posts the list has the latest
-//! [`Changes`] of posts and those of users, under the same lock: so a timeline always has a prefix of the published effects.
+//! Timelines follow the list: a [`Position`] records how much of it a timeline has applied. The latest [`Changes`] of
+//! posts and of users are under the same lock, so a timeline always has a prefix of the published effects.
 //!
-//! The users on whom it depends in whose home a post is ([`HomeUsers`]) are beside the list, so that a home needs no rows
-//! for it. They change when an earlier boost ends ([`PostChange::Shown`]).
+//! The list also keeps the [`HomeUsers`] of posts, which decide whose home timelines show a post, so that a home
+//! timeline needs no rows for them. They change when an earlier boost ends ([`PostChange::Shown`]).
 //!
-//! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one
-//! user checks whether that user was deleted.
+//! Posts of deleted users may be in the list. No user follows these users, and a read of the posts of one user checks
+//! whether that user is deleted.
 
 mod changes;
 mod links;
@@ -44,34 +43,34 @@ use changes::Changes;
 pub(super) use links::Entry;
 use links::Links;
 
-/// Effects that are applied under one lock: 20 µs.
+/// Number of effects that are applied under one lock: 20 µs.
 const PIECE: usize = 256;
-/// Posts that one read looks at, at most, beside the newest of each author: it keeps the writer waiting for
-/// about 0.3 ms. What is further down is read from the facts.
+/// Maximum number of posts that one read visits, in addition to the newest of each author: the writer waits for it for
+/// about 0.3 ms. Older posts are read from the facts.
 const STEPS_MAX: usize = 4_096;
-/// Changes of posts that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all of them looks
-/// for each among its posts, while the writer waits.
+/// Number of changes of posts that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all
+/// of them looks up each among its posts while the writer waits.
 const CHANGES_MAX: usize = 16_384;
-/// Changes of users that are kept for timelines: 128 KiB. A timeline that lacks one that is gone is gathered again, so posts
-/// that are deleted with their author do not displace them.
+/// Number of changes of users that are kept for timelines: 128 KiB. A timeline that lacks an older one is gathered
+/// again. They are separate so that posts that are deleted with their author do not displace them.
 const USER_CHANGES_MAX: usize = 4_096;
-/// Deletions that are remembered while posts are read from the facts. If there are more, these posts are
-/// read again.
+/// Maximum number of deletions that are recorded while posts are loaded from the facts. If there are more, these posts
+/// are read again.
 const MISSED_MAX: usize = 1_024;
 
-/// See the module.
+/// List of the newest posts with its lock and budget.
 pub(super) struct NewestPosts {
     bytes_max: usize,
-    /// The version of the list, published while its lock is held: who loads it sees, by acquire and release, that nothing
-    /// up to it is missing.
+    /// Version of the list, stored (release) while its lock is held: a thread that loads it (acquire) sees all changes
+    /// up to it.
     version: AtomicU64,
     list: RwLock<List>,
 }
 
-/// The part of the list that a timeline has applied.
+/// Part of the list that a timeline has applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
-    /// Rises with everything that is published.
+    /// Version of the list; rises with every publication.
     version: u64,
     /// Number of posts that were added as the newest.
     posts: u64,
@@ -81,26 +80,26 @@ pub(super) struct Position {
     user_changes: u64,
 }
 
-/// See the module.
+/// State of the list that the lock protects.
 pub(super) struct List {
     links: Links,
     version: u64,
-    /// Of posts.
+    /// Latest changes of posts.
     changes: Changes,
     user_changes: Changes,
-    /// Users of the posts of the list that have some.
+    /// Home users of the posts that have any.
     users: HashMap<PostId, HomeUsers>,
     user_bytes: usize,
-    /// A post did not fit that was loaded: no more are.
+    /// Whether a loaded post did not fit, so that no more are loaded.
     is_full: bool,
     complete_from: u64,
     steps_max: usize,
-    /// Posts that were deleted since a load began, if one is under way, and were not in the list.
+    /// Posts outside the list that were deleted since the running load began; `None` if none runs.
     missed: Option<Vec<PostId>>,
 }
 
 impl NewestPosts {
-    /// An empty list that takes at most `bytes`. It is complete from the post `complete_from` on.
+    /// Creates an empty list of at most `bytes`, complete from the post `complete_from` on.
     pub(super) fn new(bytes: usize, complete_from: u64) -> Self {
         let list = List {
             links: Links::new(bytes),
@@ -117,7 +116,7 @@ impl NewestPosts {
         Self { bytes_max: bytes, version: AtomicU64::new(0), list: RwLock::new(list) }
     }
 
-    /// Applies what a group of commands did. Writer only, in order, once the facts show it.
+    /// Applies the effects of a group. Called by the writer only, in order, after the facts show them.
     pub(super) fn apply(&self, effects: &[Effect]) {
         let concerns = |effect: &Effect| match effect {
             Effect::Post { change, .. } => *change != PostChange::Edited,
@@ -157,18 +156,18 @@ impl NewestPosts {
         self.version.load(Ordering::Acquire) == position.version
     }
 
-    /// The position of all that is published.
+    /// Returns the position of everything that is published.
     pub(super) fn position(&self) -> Position {
         self.list.read().position()
     }
 
-    /// Returns what `look` returns for the list as it is at one moment.
+    /// Returns the result of `look` for a consistent state of the list.
     pub(super) fn with<T>(&self, look: impl FnOnce(&List) -> T) -> T {
         look(&self.list.read())
     }
 
-    /// Begins to load older posts: returns the post before which they are to be read from the facts. `None`
-    /// if no more are to be loaded. One thread at a time.
+    /// Begins to load older posts; returns the post before which they are to be read from the facts, or `None` if no
+    /// more are to be loaded. One thread at a time.
     pub(super) fn begin_load(&self) -> Option<PostId> {
         let mut list = self.list.write();
         if list.complete_from == 0 || list.is_full || !list.has_room(self.bytes_max, None) {
@@ -178,13 +177,13 @@ impl NewestPosts {
         Some(PostId(list.complete_from))
     }
 
-    /// Has what a load that is under way has read dropped, and read again. Writer only.
+    /// Makes a running load drop what it has read, and read it again. Called by the writer only.
     pub(super) fn abort_load(&self) {
         self.list.write().missed = None;
     }
 
-    /// Adds what the facts have before `before`, which [`NewestPosts::begin_load`] returned: all posts from
-    /// `next` on, or all there are, newest first.
+    /// Adds loaded posts from before `before`, which [`NewestPosts::begin_load`] returned, newest first: all posts from
+    /// `next` on, or all there are.
     pub(super) fn end_load(&self, before: PostId, posts: &[Loaded], next: Option<PostId>) {
         let mut list = self.list.write();
         let Some(missed) = list.missed.take() else { return };
@@ -208,12 +207,12 @@ impl NewestPosts {
         if rest.peek().is_none() {
             list.complete_from = next.map_or(0, |next| next.0);
         }
-        // Links may have begun that need memory of their own.
+        // Links that need additional memory may have begun.
         list.keep_within(self.bytes_max);
     }
 
-    /// Appends the posts of home(`reader`) within `span`, in its order, as far as they are here. Returns the part that is left
-    /// for the facts, if any: what is in it follows what was appended.
+    /// Appends the posts of the home timeline of `reader` within `span`, in its order, as far as the list has them.
+    /// Returns the rest of the span, to be read from the facts; its posts follow the appended ones.
     pub(super) fn home(
         &self,
         reader: UserId,
@@ -233,8 +232,8 @@ impl NewestPosts {
         list.read(home.with(reader), span, select, found)
     }
 
-    /// Appends an author's posts within `span`, in its order, as far as they are here. Returns the part that
-    /// is left for the facts, if any: what is in it follows what was appended.
+    /// Appends an author's posts within `span`, in its order, as far as the list has them. Returns the rest of the
+    /// span, to be read from the facts; its posts follow the appended ones.
     pub(super) fn posts_by(
         &self,
         author: UserId,
@@ -245,14 +244,14 @@ impl NewestPosts {
         self.list.read().read([author].into_iter(), span, select, found)
     }
 
-    /// Bytes held.
+    /// Returns the size of the list in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.list.read().bytes()
     }
 }
 
 impl List {
-    /// The position of all that the list has.
+    /// Returns the position of the end of the list.
     pub(super) fn position(&self) -> Position {
         Position {
             version: self.version,
@@ -262,40 +261,40 @@ impl List {
         }
     }
 
-    /// Whether all posts and changes of posts after `position` are here.
+    /// Whether all posts and changes of posts after `position` are kept.
     pub(super) fn has_all_after(&self, position: Position) -> bool {
         let new = self.links.added() - position.posts;
         new <= self.links.len() as u64 && self.changes.has_all_from(position.changes)
     }
 
-    /// Whether all changes of users after `position` are here.
+    /// Whether all changes of users after `position` are kept.
     pub(super) fn has_users_after(&self, position: Position) -> bool {
         self.user_changes.has_all_from(position.user_changes)
     }
 
-    /// The changes after `position` that are here: those of posts, and then those of users, oldest first.
+    /// Returns the kept changes after `position`: those of posts, then those of users, each oldest first.
     pub(super) fn changes_after(&self, position: Position) -> impl Iterator<Item = &Effect> {
         self.changes.from(position.changes).chain(self.user_changes.from(position.user_changes))
     }
 
-    /// The places of the posts after `position`, as far as they are here; see [`List::entry`].
+    /// Returns the indices of the kept posts after `position`; see [`List::entry`].
     pub(super) fn places_after(&self, position: Position) -> Range<usize> {
         let (end, new) = (self.links.len(), self.links.added() - position.posts);
         end.saturating_sub(usize::try_from(new).unwrap_or(usize::MAX))..end
     }
 
-    /// The posts at these places, oldest first. The author of one that was removed is nobody.
+    /// Returns the posts at these indices, oldest first. The author of a removed post is an id that no user has.
     pub(super) fn entries(&self, places: Range<usize>) -> impl Iterator<Item = Entry> {
         self.links.entries(places)
     }
 
-    /// The users on whom it depends in whose home a post is.
+    /// Returns the users that decide whose home timelines show a post.
     pub(super) fn users_of(&self, post: PostId) -> Option<&HomeUsers> {
         self.users.get(&post)
     }
 
-    /// Appends what `select` makes of the posts of home(`reader`), newest first, up to `limit`: those from a place on, or
-    /// all. Returns whether there are no others.
+    /// Appends the results of `select` for the posts of the home timeline of `reader` from an index on, or for all of
+    /// them, newest first, up to `limit`. Returns whether there are no others.
     pub(super) fn newest_from(
         &self,
         place: Option<usize>,
@@ -327,7 +326,7 @@ impl List {
         self.links.bytes() + self.user_bytes
     }
 
-    /// Whether another post with these users is within `bytes_max`.
+    /// Whether another post with these users fits into `bytes_max`.
     fn has_room(&self, bytes_max: usize, users: Option<&HomeUsers>) -> bool {
         let others = self.user_bytes + users.map_or(0, user_bytes);
         self.links.has_room(bytes_max.saturating_sub(others))
@@ -347,13 +346,13 @@ impl List {
         }
     }
 
-    /// Changes what is known of a boost.
+    /// Updates the entry of a boost.
     fn show(&mut self, (post, listed): Posted, users: Option<&HomeUsers>) {
         if self.links.relist((post, listed)) {
             self.remove_users(post);
             users.into_iter().for_each(|users| self.add_users(post, users));
         } else if let Some(missed) = &mut self.missed {
-            // What is being loaded may have it as it was, and is read again.
+            // The running load may have read the old state: it reads it again.
             missed.resize(MISSED_MAX, post);
         }
     }
@@ -368,8 +367,8 @@ impl List {
         }
     }
 
-    /// Appends what `select` makes of the posts by `authors` within `span`, in its order, up to its limit.
-    /// It is also called with posts by others. Returns the part of the span that is left.
+    /// Appends the results of `select` for the posts by `authors` within `span`, in its order, up to its limit.
+    /// `select` is also called with posts by other authors. Returns the rest of the span.
     fn read<T>(
         &self,
         authors: impl Iterator<Item = UserId>,
@@ -389,7 +388,7 @@ impl List {
         }
     }
 
-    /// As [`List::read`], from the places of the newest posts of the authors on.
+    /// Reads in descending order like [`List::read`], from the indices of the authors' newest posts.
     fn read_down<T>(
         &self,
         newest: Vec<usize>,
@@ -401,7 +400,7 @@ impl List {
         let (mut left, mut steps, mut before) = (span.limit, 0, None);
         while let Some(mut top) = next.peek_mut() {
             let place = *top;
-            // Authors who share links come to the same post: it is no step, and never what is left.
+            // Authors that share links reach the same post twice: the second time is no step.
             if before == Some(place) {
                 PeekMut::pop(top);
                 continue;
@@ -466,7 +465,7 @@ impl List {
     }
 }
 
-/// Bytes of these users, with their entry in the table and the vector that it points to, at most.
+/// Returns the maximum size of these users with their entry in the table and the vector, in bytes.
 fn user_bytes(users: &HomeUsers) -> usize {
     const ENTRY_BYTES: usize = 96;
     ENTRY_BYTES + users.len() * size_of::<UserId>()

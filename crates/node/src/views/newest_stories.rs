@@ -1,4 +1,4 @@
-//! The newest stories of each author, so that gathering a home reads little from the store.
+//! Newest stories of each author, so that gathering a list of stories reads little from the store.
 
 use feed::StoryId;
 use rows::{Order, Span};
@@ -6,38 +6,37 @@ use smallvec::SmallVec;
 
 use super::user_cache::Cached;
 
-/// Items kept of an author, at least, once they have that many: what gathering asks for first, and
-/// a few more.
+/// Minimum number of items that are kept of an author who has as many: the first request of gathering, and a few more.
 const KEPT: usize = 10;
 const TRIM_AT: usize = 16;
-/// Fewer than gathering asks for first are no use, unless they are all there is.
+/// Number of items below which a list is useless unless it is complete: the first request of gathering.
 const USEFUL: usize = 8;
 
-/// A story and when it expires, in milliseconds since 1970.
+/// A story and its expiry in milliseconds since 1970.
 pub(super) type Item = (StoryId, u64);
 
-/// An author's newest stories.
+/// Newest stories of an author.
 ///
-/// **Invariant:** the items descend, and hold all live ones of the author that are not older than the last
-/// one; if `complete`, all live ones.
+/// **Invariant:** the items descend and include all live stories of the author that are not older than the last item;
+/// if `complete`, all live ones.
 pub(super) struct NewestStories {
     complete: bool,
-    /// Stored in place, not through a pointer: finding the list fetches its beginning.
+    /// Stored in place without a pointer: finding the list fetches its beginning.
     items: SmallVec<[Item; TRIM_AT]>,
 }
 
 impl NewestStories {
-    /// The span to scan for [`NewestStories::scanned`].
+    /// Span to scan for [`NewestStories::scanned`].
     pub(super) const NEWEST: Span =
         Span { low: 0, high: u64::MAX, limit: KEPT, order: Order::Descending };
 
-    /// Of what a scan of [`NewestStories::NEWEST`] found.
+    /// Creates a list of the results of a scan of [`NewestStories::NEWEST`].
     pub(super) fn scanned(newest_first: impl IntoIterator<Item = Item>) -> Self {
         let items: SmallVec<_> = newest_first.into_iter().collect();
         Self { complete: items.len() < KEPT, items }
     }
 
-    /// The list with a new item, which may be there already.
+    /// Returns a copy of the list with an item, which it may have already.
     pub(super) fn with(&self, item: Item) -> Self {
         let is_present = self.items.first().is_some_and(|first| first.0.0 >= item.0.0);
         let new = (!is_present).then_some(item);
@@ -49,22 +48,22 @@ impl NewestStories {
         Self { complete: self.complete && !full, items }
     }
 
-    /// The list without an item that was deleted, if what is left is of use.
+    /// Returns a copy of the list without a deleted item; `None` if the rest is useless.
     pub(super) fn without(&self, id: u64) -> Option<Self> {
         let items: SmallVec<_> = self.items.iter().copied().filter(|item| item.0.0 != id).collect();
         let useful = self.complete || items.len() >= USEFUL;
         useful.then_some(Self { complete: self.complete, items })
     }
 
-    /// Appends what `select` makes of the items within `span`, in its order and up to its limit.
-    /// False, and nothing appended, if there may be more of them than are kept.
+    /// Appends the results of `select` for the items within `span`, in its order and up to its limit. Returns false and
+    /// appends nothing if there may be more than the kept ones.
     pub(super) fn read<U>(
         &self,
         span: Span,
         select: impl Fn(&Item) -> Option<U>,
         out: &mut Vec<U>,
     ) -> bool {
-        // Reads of the newest are the most frequent: they touch only the items that they return.
+        // Reads of the newest stories are the most frequent: they touch only the returned items.
         let newer = match span.high {
             u64::MAX => 0,
             high => self.items.partition_point(|item| item.0.0 > high),
@@ -92,7 +91,7 @@ impl NewestStories {
         }
     }
 
-    /// Whether all live items from `low` on are here.
+    /// Whether the list has all live items from `low` on.
     fn reaches_below(&self, low: u64) -> bool {
         self.complete || self.items.last().is_some_and(|last| last.0.0 < low)
     }
@@ -100,7 +99,7 @@ impl NewestStories {
 
 impl Cached for NewestStories {
     fn bytes(&self) -> usize {
-        // A list that was cut is stored in place again.
+        // A trimmed list is stored in place again.
         if self.items.spilled() { self.items.capacity() * size_of::<Item>() } else { 0 }
     }
 }

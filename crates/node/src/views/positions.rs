@@ -1,5 +1,5 @@
-//! Waiting for the group at a position to be applied and visible to reads. A group wakes those alone who wait for it or an
-//! earlier one.
+//! Waiting until the group at a position is applied and visible to reads. A group wakes only those who wait for it or
+//! an earlier one.
 
 use std::collections::BTreeMap;
 use std::mem;
@@ -10,35 +10,36 @@ use tokio::sync::oneshot;
 
 use super::sync::{AtomicU64, Mutex, fence};
 
-/// See the module.
+/// Position of the last visible group, and its waiters.
 pub(crate) struct Positions {
     reached: AtomicU64,
-    /// The lowest position that somebody waits for: the writer takes the lock only if it is reached.
+    /// Lowest position that has a waiter: the writer takes the lock only when it is reached.
     lowest: AtomicU64,
     waiting: Mutex<Waiting>,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// By position, and a number that each waiter gets. Dropping a sender wakes the waiter.
+    /// Waiters by position and a unique number. Dropping a sender wakes the waiter.
     by_position: BTreeMap<(Position, u64), oneshot::Sender<()>>,
     numbers: u64,
 }
 
-/// Forgets a waiter that waits no more.
+/// Guard that removes a waiter when it is dropped.
 struct Waiter<'a> {
     positions: &'a Positions,
     key: (Position, u64),
 }
 
 impl Positions {
-    /// The group at `reached` is applied.
+    /// Creates positions for a state in which the group at `reached` is applied.
     pub(crate) fn new(reached: Position) -> Self {
         let (reached, lowest) = (AtomicU64::new(reached.0), AtomicU64::new(u64::MAX));
         Self { reached, lowest, waiting: Mutex::default() }
     }
 
-    /// Wakes those who wait for the group at `position` or an earlier one. Writer only, once reads see it.
+    /// Wakes the waiters for the group at `position` or an earlier one. Called by the writer only, after reads see the
+    /// group.
     pub(crate) fn reach(&self, position: Position) {
         self.reached.store(position.0, Ordering::Release);
         // Either this sees the waiter, or the waiter sees the position: both store first and then load.
@@ -60,7 +61,7 @@ impl Positions {
         let _waiter = self.add(position, held);
         fence(Ordering::SeqCst);
         if self.reached.load(Ordering::Acquire) < position.0 {
-            // An error: it is dropped.
+            // An error means that the sender was dropped: the position is reached.
             drop(woken.await);
         }
     }
@@ -127,7 +128,7 @@ mod tests {
         assert!(is_ready(next.as_mut(), &wakes[1]) && !is_ready(later.as_mut(), &wakes[2]));
         positions.reach(Position(8));
         assert_eq!(woken(), [0, 1, 1, 0]);
-        // Who waits no more leaves nothing.
+        // A dropped waiter leaves nothing.
         drop(last);
         assert!(positions.waiting.lock().by_position.is_empty());
         assert_eq!(positions.lowest.load(Ordering::Relaxed), u64::MAX);

@@ -1,5 +1,5 @@
-//! Under every order of the steps of the threads, a home has a post once, from when it is visible on, and a watcher is
-//! woken for it.
+//! Tests under every order of the threads' steps: a home timeline has a visible post exactly once, and the post wakes a
+//! watcher.
 
 use std::sync::Arc;
 
@@ -49,14 +49,14 @@ impl Subject {
         })
     }
 
-    /// As the writer does it.
+    /// Publishes the post in the writer's order.
     fn write(&self) {
         self.facts.store(1, Ordering::Relaxed);
         self.newest.apply(&[posted()]);
         self.visible.store(1, Ordering::Release);
     }
 
-    /// As `Views::timeline` does it, if memory has none of the posts.
+    /// Gathers the timeline like `Views::timeline`, with none of the posts in memory.
     fn gather(&self) {
         let position = self.newest.position();
         let has_post = self.facts.load(Ordering::Relaxed) == 1;
@@ -115,7 +115,7 @@ fn a_watcher_that_begins_while_a_post_is_published_reads_it_or_is_to_be_woken() 
             loom::thread::spawn(move || {
                 subject.write();
                 shared.1.publish(GroupPosition(1), vec![posted()]);
-                // Whether it wakes the thread that wakes the watchers.
+                // Whether the waker would be woken.
                 shared.0.are_any()
             })
         };
@@ -128,7 +128,8 @@ fn a_watcher_that_begins_while_a_post_is_published_reads_it_or_is_to_be_woken() 
     });
 }
 
-/// Ada unfollows Bob, and then Bob posts, while Ada reads her home, and another thread evicts it if `evicts`.
+/// Checks that a post of Bob after Ada's unfollow is not in her home timeline, which she reads meanwhile and, if
+/// `evicts`, another thread evicts.
 fn check_unfollow(is_known: bool, evicts: bool) {
     loom::model(move || {
         let timelines = Arc::new(UserCache::<Timeline>::new(1 << 20));

@@ -1,5 +1,5 @@
-//! Posts and stories as JSON, the form in which the node returns them. The API writes all other JSON. These two are
-//! written here because a view caches their bytes and knows when a name or a post has changed.
+//! Rendering of posts and stories as JSON. The API writes all other JSON; these two are here because a view caches
+//! their bytes and invalidates them when a name or a post changes.
 
 use std::io::Write as _;
 
@@ -11,16 +11,16 @@ use jiff::Timestamp;
 use super::UserNames;
 use crate::pictures::picture_path;
 
-/// Fields of a post that was not edited, replies to nothing, mentions nobody, is for everybody and has no warning, as most:
-/// all between its time and its language. Whoever keeps many posts need not keep it with each.
+/// Fields between time and language of a public post without edit, reply, mentions and warning, which is the most
+/// frequent case. Caches of many posts leave them out.
 pub(crate) const USUAL: &[u8] =
     b",\"edited_at\":null,\"in_reply_to_id\":null,\"reply_to\":null,\"mentions\":[],\
     \"visibility\":\"public\",\"warning\":\"\",\"sensitive\":false";
 
-/// Appends `post`, which replies to `parent` if that still exists, as a JSON object, a boost up to the boosted post, which
-/// is its last field; `None`, with an unfinished object in `out`, if `names` does not know a user in it. Of constant length for posts of equal
-/// text by one author that reply to none: ids have 18 or 19 digits for decades, times always three
-/// decimals.
+/// Appends `post` as a JSON object, a boost up to the boosted post, which is its last field. `parent` is the replied-to
+/// post if it still exists. Returns `None`, with an unfinished object in `out`, if `names` lacks a user of the post.
+/// Posts of equal text by one author that are no replies have equal length: ids have 18 or 19 digits for decades, times
+/// always three decimals.
 pub(crate) fn post(
     id: PostId,
     post: &Post,
@@ -29,8 +29,8 @@ pub(crate) fn post(
     names: impl Fn(UserId) -> Option<UserNames>,
     out: &mut Vec<u8>,
 ) -> Option<()> {
-    // Names change and handles do not. A rendering is current only while its author's revision is the same,
-    // so the author is shown with the name, and other users are not.
+    // Names change, handles do not. A rendering is current only while its author's revision is unchanged, so it shows
+    // the author's name, but only the handles of other users.
     let author = names(post.author)?;
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
@@ -112,7 +112,7 @@ fn picture(id: MediaId, media: &Media, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Appends a story as a JSON object, but for its end: whether the reader has seen it, and the brace.
+/// Appends a story as a JSON object without its end: whether the reader has seen it, and the brace.
 pub(crate) fn story(story: StoryRef, author: &UserNames, text: &PostText, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(story.story.0, out);
@@ -127,7 +127,7 @@ pub(crate) fn story(story: StoryRef, author: &UserNames, text: &PostText, out: &
     out.push(b'"');
 }
 
-/// Appends the end of a story; `seen` says whether the reader has seen it, if there is a reader.
+/// Appends the end of a story; `seen` says whether the reader has seen it, `None` without a reader.
 pub(crate) fn story_end(seen: Option<bool>, out: &mut Vec<u8>) {
     out.extend_from_slice(match seen {
         None => b",\"seen\":null}",
@@ -165,7 +165,7 @@ fn string(text: &str, out: &mut Vec<u8>) {
     let Ok(()) = serde_json::to_writer(out, text) else { unreachable!("memory takes bytes") };
 }
 
-/// Appends a time as RFC 3339 with milliseconds, from milliseconds since 1970.
+/// Appends a time, given in milliseconds since 1970, as RFC 3339 with milliseconds.
 fn time(unix_ms: u64, out: &mut Vec<u8>) {
     let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let Some(time) = time else { unreachable!("41 bits of milliseconds are a time") };

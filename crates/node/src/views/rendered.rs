@@ -1,4 +1,4 @@
-//! Posts and stories as `/v1` shows them: a page is a concatenation of their bytes.
+//! Posts and stories of `/v1` from the cache: a page is a concatenation of their bytes.
 
 mod load;
 #[cfg(all(test, feature = "loom"))]
@@ -18,39 +18,40 @@ use super::names::UserNames;
 use super::render;
 use crate::pictures::pictures_of;
 
-/// The parts of which a post or story was made.
+/// Users and posts that a rendering depends on.
 #[derive(Clone, Copy)]
 struct Parts {
     author: UserId,
-    /// The author of the post that it replies to or boosts; or the author again.
+    /// Author of the replied-to or boosted post; the post's own author if there is none.
     other: UserId,
-    /// The post that it replies to or boosts, if any.
+    /// Replied-to or boosted post.
     post: Option<PostId>,
     is_boost: bool,
 }
 
-/// What was appended.
+/// Appended part of a post or story.
 #[derive(Clone, Copy)]
 enum Appended {
-    /// All of it.
+    /// The whole entity.
     Whole,
-    /// A boost up to the boosted post, which is missing with the end.
+    /// A boost up to the boosted post, which must follow with the end.
     Boost {
         post: PostId,
-        /// The author of that post.
+        /// Author of the boosted post.
         author: UserId,
     },
 }
 
-/// Something to be rendered, and the revision of its content from before it was read; that of a story does not change.
+/// An item to render, and the revision of its content from before it was read (none for a story, which does not
+/// change).
 struct Read<T> {
     content: Option<Revision>,
     item: T,
 }
 
 impl Entities {
-    /// Appends a post if it is kept, or can be rendered from memory: `in_memory` gives a post without
-    /// touching a disk. False if not, or if it is a boost of a post by an author of whom `wants` nothing.
+    /// Appends a post that is cached or can be rendered from memory: `in_memory` returns a post without reading the
+    /// disk. Returns false otherwise, and for a boost of a post by an author for whom `wants` is false.
     pub(crate) fn try_post(
         &self,
         revisions: &impl Revisions,
@@ -59,7 +60,7 @@ impl Entities {
         wants: impl FnOnce(UserId) -> bool,
         out: &mut Vec<u8>,
     ) -> bool {
-        // What is not in memory may exist all the same.
+        // A parent that is not in memory may still exist.
         let parent = |id| in_memory(id).map(Some);
         let append = |id: PostId, out: &mut Vec<u8>| {
             self.kept(revisions, EntityKey::Post(id), out).or_else(|| {
@@ -73,8 +74,8 @@ impl Entities {
         with_boosted(append, id, wants, out)
     }
 
-    /// Appends a post, rendered from the facts if need be; false if there is none, or if it is a boost of a post by an
-    /// author of whom `wants` nothing.
+    /// Appends a post, rendered from the facts if it is not cached. Returns false if it does not exist, and for a boost
+    /// of a post by an author for whom `wants` is false.
     pub(crate) fn post<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -113,7 +114,7 @@ impl Entities {
             is_boost: boost.is_some(),
         };
         let write = |post: &Post, out: &mut Vec<u8>| {
-            // A rendering is for all who see the post: some of them may not see a post replied to that is for fewer.
+            // All who see the post get the same rendering, so a parent with a smaller audience is left out.
             let parent = match post.in_reply_to {
                 Some(id) => parent(id)?
                     .filter(|to| to.visibility.shows_to_all_of(post.visibility))
@@ -125,8 +126,8 @@ impl Entities {
         self.render(revisions, (EntityKey::Post(id), post, parts), write, out)
     }
 
-    /// Appends a story, but for its end, as [`Entities::try_post`] does. The story is live: a kept
-    /// rendering may exist longer than its story.
+    /// Appends a story without its end like [`Entities::try_post`]. The caller checks that the story is live: the cache
+    /// may keep it longer.
     pub(crate) fn try_story(
         &self,
         revisions: &impl Revisions,
@@ -143,7 +144,7 @@ impl Entities {
         kept.or_else(render).is_some()
     }
 
-    /// Appends a story, but for its end, as [`Entities::post`] does. The story is live.
+    /// Appends a story without its end like [`Entities::post`]. The caller checks that the story is live.
     pub(crate) fn story<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -190,7 +191,7 @@ impl Entities {
         })
     }
 
-    /// Renders, appends and keeps something. None if `write` does not know a user in it.
+    /// Renders, appends and caches an item. Returns `None` if `write` lacks a user.
     fn render<T>(
         &self,
         revisions: &impl Revisions,
@@ -198,7 +199,7 @@ impl Entities {
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        // Before names and the other post are read.
+        // Read before the names and the other post.
         let made_of = parts.made_of(revisions, read.content);
         let start = out.len();
         if write(&read.item, out).is_none() {
@@ -212,7 +213,7 @@ impl Entities {
     }
 }
 
-/// The present revision of the content of a post.
+/// Returns the present revision of the content of a post.
 fn content_of(revisions: &impl Revisions, post: PostId) -> Option<Revision> {
     Some(revisions.revision(Subject::Content(post.0)))
 }
@@ -224,7 +225,7 @@ impl<T> Read<T> {
 }
 
 impl Parts {
-    /// The revisions now, but for that of the content.
+    /// Returns the present revisions, and `content` as that of the content.
     fn made_of(&self, revisions: &impl Revisions, content: Option<Revision>) -> MadeOf {
         let other = Some(self.other).filter(|other| *other != self.author);
         let profile = |user: UserId| Subject::Profile(user.0.into());
@@ -241,8 +242,8 @@ impl Parts {
     }
 }
 
-/// Appends a post with `append`, and if it is a boost, the boosted post in it. False, and nothing appended, if one of
-/// these is not found, or if `wants` nothing of the author of the boosted post.
+/// Appends a post with `append`, and inside a boost the boosted post. Returns false and appends nothing if one of them
+/// is not found, or if `wants` is false for the author of the boosted post.
 fn with_boosted(
     append: impl Fn(PostId, &mut Vec<u8>) -> Option<Appended>,
     id: PostId,
@@ -254,7 +255,7 @@ fn with_boosted(
         None => false,
         Some(Appended::Whole) => true,
         Some(Appended::Boost { post, author }) => {
-            // What is boosted is no boost itself.
+            // A boosted post is never a boost.
             let is_whole = wants(author) && matches!(append(post, out), Some(Appended::Whole));
             if is_whole {
                 out.push(b'}');

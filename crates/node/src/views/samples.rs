@@ -1,13 +1,12 @@
 //! The recognizer's samples in memory: a view of the facts, and the built-in digits.
 //!
-//! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and
-//! searches it without any lock. So a change never waits for a search. If a snapshot is held meanwhile, the
-//! change first copies a part of at most 4,096 samples (0.6 MB), and a reader may wait for that copy and for 64 changes.
+//! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and searches it
+//! without a lock. So a change never waits for a search. If a snapshot is held meanwhile, the change first copies a
+//! part of at most 4,096 samples (0.6 MB), and a reader may wait for that copy and for 64 changes.
 //!
-//! **Invariant:** all sets and snapshots together take at most the memory for samples. A third of that is
-//! for the sets: the sequencer refuses more samples. A snapshot is given only while sets and snapshots take
-//! at most two thirds: the sets can then be copied once more, after which no snapshot shares anything with
-//! them.
+//! **Invariant:** all sets and snapshots together fit into the memory for samples. A third of it is for the sets: the
+//! sequencer refuses more samples. Snapshots are given out only while sets and snapshots take at most two thirds: the
+//! sets can then be copied once more, after which they share nothing with any snapshot.
 
 use std::sync::Arc;
 
@@ -17,12 +16,12 @@ use knn::{Bits, LABEL_BYTES, LABEL_PLACE_BYTES, Meter, SAMPLE_BYTES, SET_BYTES, 
 use parking_lot::RwLock;
 use rows::Rows;
 
-/// What all sets take at most beside the samples that were taught: the built-in digits, and what each set
-/// has free.
+/// Maximum size of all sets in addition to the taught samples, in bytes: the built-in digits, and the free space of
+/// each set.
 const SETS_BYTES: usize = 5 << 20;
-/// Least memory for samples, in bytes: enough for the built-in digits alone.
+/// Minimum memory for samples in bytes: enough for the built-in digits alone.
 pub const SAMPLE_MEMORY_MIN: usize = 3 * SETS_BYTES;
-/// Most memory of a sample: its label may be new.
+/// Maximum memory of a sample with a new label, in bytes.
 pub(crate) const TAUGHT_BYTES: usize = SAMPLE_BYTES + LABEL_BYTES;
 
 const _: () = {
@@ -31,19 +30,17 @@ const _: () = {
     assert!((SAMPLE_SETS_MAX + 1) * set + digits <= SETS_BYTES);
 };
 
-/// Bytes that the samples that were taught may take together, if all samples and snapshots may take
-/// `sample_memory`.
+/// Returns the maximum size in bytes of all taught samples, if samples and snapshots together may take `sample_memory`.
 pub(crate) fn taught_bytes_max(sample_memory: usize) -> usize {
     (sample_memory / 3).saturating_sub(SETS_BYTES)
 }
 
-/// Memory for samples with which `taught` bytes fit.
+/// Returns the memory for samples, in bytes, into which `taught` bytes fit.
 pub(crate) fn memory_for(taught: usize) -> usize {
     3 * (taught + SETS_BYTES)
 }
 
-/// Bytes that the samples that were taught take at most, [`SETS_BYTES`] not counted. Reads a row or two of
-/// each set.
+/// Returns the maximum size of the taught samples in bytes, without [`SETS_BYTES`]. Reads a row or two of each set.
 pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
     let of_set = |set: feed::SampleSet| {
         set.samples as usize * SAMPLE_BYTES + set.labels as usize * LABEL_BYTES
@@ -51,21 +48,21 @@ pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
     facts.sample_sets().map(of_set).sum()
 }
 
-/// The snapshots in use hold all the memory that snapshots may take. Try again after some are dropped.
+/// Error: the snapshots in use hold all the memory that snapshots may take. Try again after some are dropped.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("running searches use too much memory for earlier states of the samples")]
 pub struct TooManySnapshots;
 
-/// Effects that are applied while the lock is held once: a part is copied once for all of them, and this
-/// bounds how long a reader waits.
+/// Number of effects that are applied per lock: it shares one copy of a part among them and bounds the wait of a
+/// reader.
 const PIECE: usize = 64;
 
-/// All sets. Only the writer changes them.
+/// All sets of samples. Only the writer changes them.
 pub(crate) struct SampleSets {
     sets: RwLock<Vec<Set>>,
-    /// Counts what all sets hold, and all snapshots of them.
+    /// Size of all sets and of all their snapshots.
     meter: Meter,
-    /// Above this no snapshot is given.
+    /// Size above which no snapshot is given out, in bytes.
     snapshot_bytes_max: usize,
 }
 
@@ -82,8 +79,8 @@ enum Change {
 }
 
 impl SampleSets {
-    /// The samples in the facts, which [`taught_bytes_max`] bounds. Blocks. Reads them in one scan, because a look-up of each
-    /// takes several times as long.
+    /// Loads the samples of the facts, which [`taught_bytes_max`] bounds. Blocks. Reads them in one scan, because
+    /// single look-ups take several times as long.
     pub(crate) fn load<R: Rows + ?Sized>(facts: Facts<'_, R>, sample_memory: usize) -> Self {
         let meter = Meter::default();
         let mut samples = Samples::counted_by(&meter);
@@ -99,7 +96,7 @@ impl SampleSets {
         Self { sets: RwLock::new(sets), meter, snapshot_bytes_max: sample_memory / 3 * 2 }
     }
 
-    /// Applies what a group of commands did. Writer only; the facts hold it already.
+    /// Applies the effects of a group. Called by the writer only, after the facts have the group.
     pub(crate) fn apply<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, effects: &[Effect]) {
         for piece in effects.chunks(PIECE) {
             let changes: Vec<_> =
@@ -111,20 +108,19 @@ impl SampleSets {
         }
     }
 
-    /// Bytes of all sets, including what snapshots hold.
+    /// Returns the size of all sets in bytes, including what snapshots hold.
     pub(crate) fn bytes(&self) -> usize {
         self.meter.bytes()
     }
 
-    /// The samples of a set as they are now, if it exists: a snapshot, which never changes. Waits at most
-    /// while a few samples are added.
+    /// Returns a snapshot of a set, if it exists; it never changes. Waits at most while a few samples are added.
     pub(crate) fn get(&self, name: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
         self.share(|sets| {
             sets.iter().find(|known| known.name == *name).map(|set| Arc::clone(&set.samples))
         })
     }
 
-    /// All sets, by name, as [`SampleSets::get`] gives them.
+    /// Returns snapshots of all sets, sorted by name.
     pub(crate) fn all(&self) -> Result<Vec<(SetName, Arc<Samples>)>, TooManySnapshots> {
         let shared = |set: &Set| (set.name.clone(), Arc::clone(&set.samples));
         let mut sets: Vec<_> = self.share(|sets| sets.iter().map(shared).collect())?;
@@ -132,7 +128,7 @@ impl SampleSets {
         Ok(sets)
     }
 
-    /// A built-in sample.
+    /// Returns a built-in sample.
     pub(crate) fn built_in(&self, id: SampleId) -> Option<Sample> {
         let set = SetName::digits();
         let sets = self.sets.read();
@@ -144,10 +140,10 @@ impl SampleSets {
         Some(Sample { set, label, bits: bits.to_bytes().into() })
     }
 
-    /// Returns what `read` returns for the sets, which do not change meanwhile.
+    /// Returns the result of `read` for the sets, which do not change meanwhile.
     fn share<T>(&self, read: impl FnOnce(&[Set]) -> T) -> Result<T, TooManySnapshots> {
         let sets = self.sets.read();
-        // Only the writer adds bytes, and it waits for the lock meanwhile.
+        // Only the writer adds bytes, and it waits for this lock.
         if self.meter.bytes() > self.snapshot_bytes_max {
             return Err(TooManySnapshots);
         }
@@ -158,7 +154,7 @@ impl SampleSets {
 impl Change {
     fn of<R: Rows + ?Sized>(facts: Facts<'_, R>, effect: &Effect) -> Option<Self> {
         match *effect {
-            // `None` if it was deleted within the same group.
+            // `None` for a sample that was deleted within the same group.
             Effect::Sample { set, sample, is_added: true } => {
                 facts.sample(sample).map(|found| Self::Add(set, sample, Box::new(found)))
             }
@@ -191,7 +187,7 @@ impl Set {
     }
 }
 
-/// The set of this name, a new one if there is none.
+/// Returns the set of this name, creating it if necessary.
 fn set_named<'a>(sets: &'a mut Vec<Set>, name: &SetName, meter: &Meter) -> &'a mut Set {
     let at = sets.iter().position(|set| set.name == *name).unwrap_or_else(|| {
         let samples = Arc::new(Samples::counted_by(meter));

@@ -1,5 +1,5 @@
-//! Stories homes from memory: the newest stories of all authors, and the friends and viewed stories of
-//! readers. A home is gathered at each read from what is kept here.
+//! Lists of friends' stories from memory: the newest stories of all authors, and the friends and seen stories of
+//! readers. Each read gathers a list from this data.
 
 use feed::stories::{StoryRef, gather};
 use feed::{Effect, Facts, Input, Page, PageOf, StoryChange, StoryId, UserChange, UserId};
@@ -8,26 +8,26 @@ use rows::{Rows, Span};
 use super::newest_stories::{Item, NewestStories};
 use super::user_cache::{Cached, UserCache};
 
-/// Newest stories that a reader is known to have seen, dead ones among them: 8 KiB, which are copied for
-/// each new one. Older ones are read from the facts one by one.
+/// Maximum number of seen stories that are kept of a reader, ended ones included: 8 KiB, which are copied for each new
+/// one. Older ones are read from the facts one by one.
 const SEEN_MAX: usize = 1_024;
 
-/// The cached data of stories homes.
+/// Data for lists of stories.
 pub(crate) struct Stories {
     readers: UserCache<Reader>,
     newest: UserCache<NewestStories>,
 }
 
-/// The data of a reader that a stories home depends on.
+/// Data of a reader that the list of stories depends on.
 struct Reader {
     /// Friends whom the reader does not mute, sorted.
     friends: Box<[UserId]>,
-    /// Sorted; all live stories from `seen_from` on that the reader has seen.
+    /// Stories that the reader has seen, sorted: all live ones from `seen_from` on.
     seen: Box<[StoryId]>,
     seen_from: StoryId,
 }
 
-/// A story on the home of a reader.
+/// A story in the list of a reader.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     pub(crate) story: StoryRef,
@@ -50,7 +50,7 @@ impl Reader {
         Self { friends: facts.story_authors(user).into(), seen: seen.into(), seen_from }
     }
 
-    /// With one more story seen.
+    /// Returns a copy with one more seen story.
     fn seeing(&self, story: StoryId) -> Self {
         let (mut seen, mut seen_from) = (self.seen.to_vec(), self.seen_from);
         if story >= seen_from
@@ -65,7 +65,7 @@ impl Reader {
         Self { friends: self.friends.clone(), seen: seen.into(), seen_from }
     }
 
-    /// Whether the reader has seen a live story; `None` if only the facts can say.
+    /// Whether the reader has seen a live story; `None` if only the facts can decide.
     fn has_seen(&self, story: StoryId) -> Option<bool> {
         let found = self.seen.binary_search(&story).is_ok();
         (found || story >= self.seen_from).then_some(found)
@@ -79,13 +79,13 @@ impl Cached for Reader {
 }
 
 impl Stories {
-    /// Keeps at most `bytes`.
+    /// Creates an empty cache of at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
         Self { readers: UserCache::new(bytes / 3), newest: UserCache::new(bytes - bytes / 3) }
     }
 
-    /// Applies what a command did; whether that may change which stories anybody has at home. Writer only, in order, once
-    /// the facts show it.
+    /// Applies the effect of a command; returns whether it may change any reader's list of stories. Called by the
+    /// writer only, in order, after the facts show it.
     pub(super) fn apply(&self, effect: &Effect) -> bool {
         match *effect {
             Effect::Input { user, input: Input::Friends | Input::Hidden } => {
@@ -101,25 +101,25 @@ impl Stories {
                     return false;
                 }
             },
-            // Friends still list the user, who has no stories any more.
+            // Friends still list the user, who no longer has stories.
             Effect::User { user, change: UserChange::Deleted } => {
                 self.newest.change(user, |_| None);
                 self.readers.change(user, |_| None);
             }
-            // Whose friend it is no row here says. Only operators do it.
+            // The row does not list the friends of the user. Only operators cause this.
             Effect::User { .. } => self.readers.clear(),
             _ => return false,
         }
         true
     }
 
-    /// Forgets everything. Writer only, as [`Stories::apply`].
+    /// Drops everything. Called by the writer only, in the order of [`Stories::apply`].
     pub(super) fn clear(&self) {
         self.readers.clear();
         self.newest.clear();
     }
 
-    /// A page of the stories home of `user` at `now_ms`, newest first, if it is all in memory.
+    /// Returns a page of the stories of the user's friends at `now_ms`, newest first, if it is all in memory.
     pub(crate) fn try_home(&self, user: UserId, now_ms: u64, page: &Page) -> Option<PageOf<Shown>> {
         let PageOf { items, next } = self.try_stories(user, now_ms, page)?;
         let readers = self.readers.reader();
@@ -128,7 +128,7 @@ impl Stories {
         Some(PageOf { items: items.into_iter().map(shown).collect::<Option<_>>()?, next })
     }
 
-    /// The same page without what the reader has seen.
+    /// Returns the page of [`Stories::try_home`] without the marks of seen stories.
     pub(crate) fn try_stories(
         &self,
         user: UserId,
@@ -144,12 +144,12 @@ impl Stories {
         is_complete.then_some(page)
     }
 
-    /// Whether `user` has seen a story that is live, if that is in memory.
+    /// Whether `user` has seen a live story; `None` if that is not in memory.
     pub(crate) fn try_seen(&self, user: UserId, story: StoryId) -> Option<bool> {
         self.readers.reader().get(&user)?.has_seen(story)
     }
 
-    /// As [`Stories::try_home`], with what is missing read from the facts.
+    /// Returns the page of [`Stories::try_home`], reading what is not in memory from the facts.
     pub(crate) fn home<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -186,7 +186,7 @@ impl Stories {
         }
     }
 
-    /// Estimated bytes held.
+    /// Returns the estimated size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.readers.bytes() + self.newest.bytes()
     }
@@ -231,7 +231,7 @@ mod tests {
             }
         };
         let page = Page::newest(10);
-        // Even ones are seen.
+        // The even ones are seen.
         let many = 5 * SEEN_MAX as u64;
         for n in 1..=many {
             rows.put_member(SetTable::Seen, 1, 2 * n, Some(0));
@@ -246,7 +246,7 @@ mod tests {
         }
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many)), Some(true), "the newest are kept");
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many - 1)), Some(false));
-        // One that is older than what is held is seen late.
+        // A story that is older than the kept ones is seen late.
         rows.put_member(SetTable::Seen, 1, 1, Some(0));
         see(&stories, 1);
         assert_eq!(stories.try_seen(ADA, StoryId(1)), None);

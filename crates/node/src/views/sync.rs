@@ -1,4 +1,4 @@
-//! Atomics, fences and locks of the views that threads share. With the feature `loom` they are those of the model
+//! Atomics, fences and locks of the views that threads share. The feature `loom` replaces them with those of the model
 //! checker, so that the tests in `views/races.rs` try every order of their operations.
 
 #[cfg(not(feature = "loom"))]
@@ -16,11 +16,11 @@ mod checked {
     use std::ops::{Deref, DerefMut};
     use std::sync::PoisonError;
 
-    /// The lock of loom, as parking_lot has it.
+    /// Mutex of loom with the interface of parking_lot.
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
 
-    /// The same for readers and writers.
+    /// Read-write lock of loom with the interface of parking_lot.
     #[derive(Debug)]
     pub(crate) struct RwLock<T>(loom::sync::RwLock<T>);
 

@@ -1,13 +1,12 @@
-//! One active user's home timeline: the newest post ids, contiguous to the newest of all, and whose posts they are.
+//! Cached home timeline of one active user: the newest post ids, without gaps up to the newest of all, and the authors.
 //!
-//! Nothing is delivered to it. A read brings it up to date with the list of the newest posts: it tests the posts that
-//! were added since, or, if these are more than the authors, looks at the newest post of each author. So a read costs
-//! at most one look-up for each author, however many posts there were, and a post costs the same for any number of
-//! followers.
+//! Nothing is delivered to it. A read applies the changes of the list of the newest posts: it tests the posts that were
+//! added since, or, if these are more than the authors, looks up the newest post of each author. So a read costs at
+//! most one look-up per author, however many posts there were, and a post costs the same for any number of followers.
 //!
-//! Whatever changes the authors drops the timeline: the writer does it for follows, mutes and blocks of the owner, a
-//! read for deleted and disabled users. One that is not in the table any more is stale, because the writer does not
-//! find it.
+//! Every change of the authors drops the timeline: the writer does it for follows, mutes and blocks of the owner, a
+//! read for deleted and disabled users. A timeline that was removed from the table is stale, because the writer does
+//! not find it.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -22,47 +21,47 @@ use super::newest::{Entry, List, NewestPosts, Position};
 use super::sync::{AtomicBool, Mutex};
 use super::user_cache::Cached;
 
-/// Ids kept after trimming: the largest page, and one after it that shows that there are more.
+/// Number of ids that are kept after trimming: the largest page, and a few that show that there are more.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
 
 /// Result of reading a page of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// The page was appended; whether there are more posts in the direction of reading.
+    /// The page was appended.
     Page {
-        /// Whether there are more posts.
+        /// Whether there are more posts in the direction of reading.
         more: bool,
-        /// Whether the user follows hashtags, so that these are not all posts of home.
+        /// Whether the user follows hashtags, so that the home timeline has further posts.
         follows_tags: bool,
     },
-    /// The page reaches beyond the posts that are kept.
+    /// The page reaches beyond the kept posts.
     Beyond,
     /// The timeline must be gathered from the facts again.
     Stale,
 }
 
-/// Authors whose newest post is looked up in the time in which one post is tested.
+/// Number of authors whose newest post is looked up in the time of testing one post.
 const AUTHORS_PER_TEST: usize = 4;
 
-/// A cached home timeline.
+/// Cached home timeline.
 pub(super) struct Timeline {
     user: UserId,
-    /// The users whose posts the owner has at home.
+    /// Users whose posts the owner has at home.
     pub(super) home: HomeAuthors,
-    /// Whether the owner follows hashtags, whose posts are not here.
+    /// Whether the owner follows hashtags, whose posts are not included.
     follows_tags: bool,
-    /// Whether gathering ended early, so that to gather again finds no more posts.
+    /// Whether gathering ended early, so that gathering again would find no more posts.
     ended_early: bool,
-    /// Whether it must be gathered from the facts again. The writer sets it before it publishes posts that the owner may not
-    /// have at home, so who reads it while the list of posts is locked sees it in time.
+    /// Whether the timeline must be gathered from the facts again. The writer sets it before it publishes posts that
+    /// the owner may not see, so a thread that reads it while the list of posts is locked sees it in time.
     is_stale: AtomicBool,
     state: Mutex<State>,
 }
 
-/// The part of a timeline that reads change.
+/// Part of a timeline that reads change.
 ///
-/// **Invariant:** `posts` is ascending and holds every post of home(user) that is there because of its author, up to
-/// `position` and not older than its first one; if `complete`, it holds all of them.
+/// **Invariant:** `posts` is ascending and has every post up to `position` that the owner's home timeline shows because
+/// of its author, and that is not older than the first one; if `complete`, all of them.
 struct State {
     posts: VecDeque<PostId>,
     complete: bool,
@@ -70,22 +69,22 @@ struct State {
 }
 
 impl Timeline {
-    /// Makes a timeline of authors that were read from the facts after `position`, and of the newest page of home, which
-    /// was gathered after that.
+    /// Creates a timeline of authors that were read from the facts after `position`, and of the newest page, which was
+    /// gathered after that.
     pub(super) fn new(
         user: UserId,
         (home, follows_tags): (HomeAuthors, bool),
         (gathered, ended_early): (&PageOf<PostId>, bool),
         position: Position,
     ) -> Self {
-        // A list of its own size: the gathered one has room for all that was considered.
+        // Copied to a list of its exact size: the gathered one has room for all candidates.
         let posts = gathered.items.iter().rev().copied().collect();
         let state = Mutex::new(State { posts, complete: gathered.next.is_none(), position });
         let is_stale = AtomicBool::new(false);
         Self { user, home, follows_tags, ended_early, is_stale, state }
     }
 
-    /// Whether it must be gathered from the facts again, for good.
+    /// Whether the timeline must be gathered from the facts again.
     pub(super) fn is_stale(&self) -> bool {
         self.is_stale.load(Ordering::Acquire)
     }
@@ -109,13 +108,13 @@ impl Timeline {
         }
         match state.page(page, out) {
             Some(more) => Found::Page { more, follows_tags: self.follows_tags },
-            // Deletions have left too few: gathering the posts again finds older ones.
+            // Deletions have left too few posts: gathering again finds older ones.
             None if !page.is_up && page.below.is_none() && !self.ended_early => Found::Stale,
             None => Found::Beyond,
         }
     }
 
-    /// Whether the owner has a post at home. If that depends on [`HomeUsers`] and these are not known, it is `or_else`.
+    /// Whether the owner's home timeline shows a post. Returns `or_else` if that depends on unknown [`HomeUsers`].
     pub(super) fn shows<'a>(
         &self,
         author: UserId,
@@ -138,7 +137,7 @@ impl Timeline {
         if !list.has_users_after(from) {
             return self.invalidate();
         }
-        // Posts or changes of posts have left memory that this has not applied.
+        // Whether posts or changes that this timeline lacks have left memory.
         let is_behind = !list.has_all_after(from);
         let new = list.places_after(from);
         if is_behind {
@@ -154,7 +153,7 @@ impl Timeline {
         } else {
             self.merge(state, list, Some(new.start));
         }
-        // After the posts, which the list has as all these changes have left them.
+        // Changes come after posts, because the list has the posts in the state after all these changes.
         for change in list.changes_after(from) {
             self.apply(state, change);
         }
@@ -164,11 +163,11 @@ impl Timeline {
         self.shows(author, listed, || list.users_of(post), false)
     }
 
-    /// Adds the posts from `place` on, or all, found by their authors.
+    /// Adds the posts from `place` on, or all posts, found by their authors.
     fn merge(&self, state: &mut State, list: &List, place: Option<usize>) {
         let select = |entry: Entry| self.shows_entry(list, entry).then_some(entry.post);
         let (reader, mut found) = ((self.user, &self.home), Vec::new());
-        // Otherwise there may be others between them and the posts before.
+        // Otherwise there may be others between them and the earlier posts.
         if !list.newest_from(place, reader, KEPT, select, &mut found) {
             (state.posts, state.complete) = (VecDeque::new(), false);
             if found.len() < KEPT {
@@ -180,7 +179,7 @@ impl Timeline {
         new.for_each(|post| state.push(*post));
     }
 
-    /// Applies a change of posts or users that may be applied already: that changes nothing.
+    /// Applies a change of posts or users; applying it twice has no effect.
     fn apply(&self, state: &mut State, change: &Effect) {
         match change {
             Effect::Post { post, change: PostChange::Deleted, .. } => {
@@ -197,7 +196,7 @@ impl Timeline {
                     state.trim();
                 }
             }
-            // Who follows a user that is shown again no timeline knows.
+            // A timeline does not know whether its owner follows a user that is shown again.
             Effect::User { user, change } if *change == UserChange::Shown || self.has(*user) => {
                 self.invalidate();
             }
@@ -205,7 +204,7 @@ impl Timeline {
         }
     }
 
-    /// Estimated bytes of a timeline of a user who has these at home.
+    /// Returns the estimated size in bytes of a timeline with these authors.
     fn bytes_of(home: &HomeAuthors) -> usize {
         KEPT * size_of::<PostId>()
             + (home.users.len() + home.without_boosts.len()) * size_of::<UserId>()
@@ -223,13 +222,13 @@ impl Cached for Timeline {
 }
 
 impl State {
-    /// Adds a post that is newer than all.
+    /// Adds a post that is newer than all others.
     fn push(&mut self, post: PostId) {
         if self.posts.len() >= KEPT {
             self.posts.pop_front();
             self.complete = false;
         } else if self.posts.len() == self.posts.capacity() {
-            // A list grows once, to the size that it keeps.
+            // The list grows once, to its final size.
             self.posts.reserve_exact(KEPT - self.posts.len());
         }
         self.posts.push_back(post);
@@ -243,7 +242,7 @@ impl State {
     }
 
     /// Appends the ids of a page newest first; returns whether there are more in the direction of reading. `None` if
-    /// the answer reaches beyond what is kept.
+    /// the page reaches beyond the kept posts.
     fn page(&self, page: &Page, out: &mut Vec<PostId>) -> Option<bool> {
         let end = page
             .below

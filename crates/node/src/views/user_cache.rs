@@ -1,17 +1,17 @@
-//! A cache of entries about users, read from the facts and kept within a budget until the writer changes them.
+//! Cache of entries about users, read from the facts and kept within a budget until the writer changes them.
 //!
-//! The writer applies a change once the facts show it. A reader who misses an entry reads the facts
-//! and keeps what it read only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or
-//! will equal them once a change that the facts already show is applied, or goes once it is taken back.
+//! The writer applies a change after the facts show it. A reader who misses an entry reads the facts and caches the
+//! result only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or will once the writer has
+//! applied a change that the facts already show; if that change is undone, the entry is dropped.
 //!
-//! A read takes no lock, because a home reads many entries and each lock would wait for the memory access
-//! before it. So entries are immutable: a new one replaces the old one. A timeline has a lock of its own for the posts
-//! that it adds when it is read, and is notified when it is removed.
+//! A read takes no lock, because a read of a home timeline reads many entries and each lock would wait for the memory
+//! access before it. So entries are immutable: a new one replaces the old one. A timeline has a separate lock for the
+//! posts that reads add to it, and is notified when it is removed.
 //!
-//! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and
-//! evicts cold entries. The hand passes at most [`HAND_STEPS_MAX`] entries for one that is to be kept; if
-//! all of them are hot, the new one is not kept. So a scan of users who are read once does not evict those
-//! who are read often, and the work under the lock has a bound.
+//! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and evicts cold
+//! entries. The hand passes at most [`HAND_STEPS_MAX`] entries for a new one; if all of them are hot, the new one is
+//! not cached. So a scan of users who are read once does not evict those who are read often, and the work under the
+//! lock is bounded.
 
 #[cfg(all(test, feature = "loom"))]
 mod races;
@@ -26,27 +26,28 @@ use papaya::{HashMapRef, LocalGuard};
 
 use super::sync::Mutex;
 
-/// Parts of the table; the entries of each are added and removed under one lock.
+/// Number of shards of the table; one lock per shard guards additions and removals.
 const SHARDS: usize = if cfg!(feature = "loom") { 2 } else { 64 };
-/// Bytes of an entry in the table and the ring, in addition to the entry itself.
+/// Size of an entry in the table and the ring in addition to the entry itself, in bytes.
 const ENTRY_BYTES: usize = 40;
-/// Counters of changes in each shard. Users who share one make each other read again, which strangers may cause.
+/// Number of counters of changes per shard. Users who share a counter invalidate each other's reads; strangers can
+/// cause that.
 const COUNTERS: usize = 32;
-/// Greatest heat of an entry: reads that are remembered.
+/// Maximum heat of an entry: the number of reads that are counted.
 const HEAT_MAX: u8 = 3;
-/// Entries that the hand passes at most to make room once: about 3 µs.
+/// Maximum number of entries that the hand passes for one new entry: about 3 µs.
 const HAND_STEPS_MAX: usize = 64;
 
-/// Something that is kept about a user.
+/// Entry of the cache.
 pub(super) trait Cached {
-    /// Bytes that it takes on the heap, at most.
+    /// Returns the maximum size on the heap in bytes.
     fn bytes(&self) -> usize;
 
-    /// Called before it is removed: who has found it before may still read it.
+    /// Called before the entry is removed; threads that found it earlier may still read it.
     fn removed(&self) {}
 }
 
-/// Entries by user.
+/// Cache of entries by user.
 pub(super) struct UserCache<V> {
     users: Table<V>,
     shards: Vec<Mutex<Shard>>,
@@ -57,22 +58,22 @@ type Table<V> = papaya::HashMap<UserId, CacheEntry<V>, DefaultHashBuilder>;
 type Pinned<'a, V> = HashMapRef<'a, UserId, CacheEntry<V>, DefaultHashBuilder, LocalGuard<'a>>;
 
 struct CacheEntry<V> {
-    /// Reads since the hand last passed, up to [`HEAT_MAX`]. A hint: a race loses only a read.
+    /// Number of reads since the hand last passed, up to [`HEAT_MAX`]. A hint: a race only loses a read.
     heat: AtomicU8,
-    /// Its index in the ring of its shard, whose lock guards it.
+    /// Index of the entry in the ring of its shard, guarded by the shard's lock.
     place: AtomicU32,
     value: V,
 }
 
-/// Read access to entries, which stay in memory as long as it exists.
+/// Read access to entries, which stay in memory while it exists.
 pub(super) struct CacheReader<'a, V>(Pinned<'a, V>);
 
 impl<V> CacheReader<'_, V> {
-    /// The entry of `user`.
+    /// Returns the entry of `user`.
     pub(super) fn get(&self, user: &UserId) -> Option<&V> {
         let entry = self.0.get(user)?;
         let heat = entry.heat.load(Ordering::Relaxed);
-        // Hot entries are only read, so that cores do not take the line from each other.
+        // Hot entries are only read, so that cores do not compete for the cache line.
         if heat < HEAT_MAX {
             entry.heat.store(heat + 1, Ordering::Relaxed);
         }
@@ -86,14 +87,14 @@ struct Shard {
     ring: Vec<UserId>,
     hand: usize,
     bytes: usize,
-    /// Number of entries that made room for others.
+    /// Number of entries that were evicted.
     evictions: u64,
-    /// Changes of users, each counted in one of these, so that a reader notices that what it read may be old.
+    /// Counters of changes, each for several users: a reader compares them to detect that its result may be old.
     changes: [u64; COUNTERS],
 }
 
 impl<V: Cached> UserCache<V> {
-    /// Keeps at most `bytes`.
+    /// Creates an empty cache of at most `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
         Self {
             users: papaya::HashMap::default(),
@@ -109,8 +110,8 @@ impl<V: Cached> UserCache<V> {
         shard
     }
 
-    /// Replaces an entry by what `apply` returns for it, or removes it. Writer only, in order, once the facts show the
-    /// change.
+    /// Replaces an entry by the result of `apply`, or removes it. Called by the writer only, in order, after the facts
+    /// show the change.
     pub(super) fn change(&self, user: UserId, apply: impl FnOnce(&V) -> Option<V>) {
         let mut shard = self.shard(user).lock();
         *shard.changes_of(user) += 1;
@@ -129,7 +130,7 @@ impl<V: Cached> UserCache<V> {
         }
     }
 
-    /// Removes an entry if it is of no use.
+    /// Removes an entry for which `is_useless` is true.
     pub(super) fn evict(&self, user: UserId, is_useless: impl FnOnce(&V) -> bool) {
         let mut shard = self.shard(user).lock();
         let users = self.users.pin();
@@ -138,7 +139,7 @@ impl<V: Cached> UserCache<V> {
         }
     }
 
-    /// Removes all entries. Writer only, as [`UserCache::change`].
+    /// Removes all entries. Called by the writer only, in the order of [`UserCache::change`].
     pub(super) fn clear(&self) {
         let users = self.users.pin();
         for shard in &self.shards {
@@ -150,13 +151,13 @@ impl<V: Cached> UserCache<V> {
         }
     }
 
-    /// Read access to the entries.
+    /// Returns read access to the entries.
     pub(super) fn reader(&self) -> CacheReader<'_, V> {
         CacheReader(self.users.pin())
     }
 
-    /// Returns what `look` returns for the entry of `user`, which is read from the facts if it is not in
-    /// memory; and whether the user did not change from before that read until after `look`.
+    /// Returns the result of `look` for the entry of `user`, which is read from the facts if it is not in memory, and
+    /// whether the user did not change from before that read until after `look`.
     pub(super) fn get_or_read<T>(
         &self,
         user: UserId,
@@ -174,7 +175,7 @@ impl<V: Cached> UserCache<V> {
         if is_current {
             let users = self.users.pin();
             if let Some(old) = users.get(&user) {
-                // Another reader has read the same meanwhile.
+                // Another reader has added the same entry meanwhile.
                 old.heat.store(HEAT_MAX, Ordering::Relaxed);
             } else if shard.make_room(&users, cost(&value), self.shard_bytes_max) {
                 shard.add(&users, user, value, 0);
@@ -183,24 +184,24 @@ impl<V: Cached> UserCache<V> {
         (found, is_current)
     }
 
-    /// Estimated bytes held.
+    /// Returns the estimated size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().bytes).sum()
     }
 
-    /// Number of entries.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().ring.len()).sum()
     }
 
-    /// Number of entries that made room for others so far.
+    /// Returns the number of evicted entries since the start.
     pub(super) fn evictions(&self) -> u64 {
         self.shards.iter().map(|shard| shard.lock().evictions).sum()
     }
 }
 
 impl Shard {
-    /// The counter of the changes of `user`.
+    /// Returns the counter of the changes of `user`.
     fn changes_of(&mut self, user: UserId) -> &mut u64 {
         let Some(changes) = self.changes.get_mut(user.0 as usize / SHARDS % COUNTERS) else {
             unreachable!("a remainder is within the counters");
@@ -208,7 +209,7 @@ impl Shard {
         changes
     }
 
-    /// Evicts cold entries until there is room; false if the hand has passed too many hot ones.
+    /// Evicts cold entries until there is room; returns false if the hand has passed too many hot ones.
     fn make_room<V: Cached>(
         &mut self,
         users: &Pinned<'_, V>,
@@ -232,7 +233,7 @@ impl Shard {
                 unreachable!("every user in the ring has an entry")
             };
             match entry.heat.load(Ordering::Relaxed) {
-                // The last entry of the ring takes its place and is next.
+                // The last entry of the ring takes the free index and is next.
                 0 => {
                     self.remove(users, user);
                     self.evictions += 1;

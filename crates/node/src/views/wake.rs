@@ -1,11 +1,12 @@
-//! Waking the watchers of those whom effects concern: what would cost the writer in proportion to the watchers.
+//! Waking of watchers by a separate thread, because the work grows with the number of watchers and must not slow the
+//! writer.
 //!
-//! One thread follows the effects. It asks the timelines in memory in whose home a post is, and the facts whose friend
-//! somebody is. If it lags too far, or a command was undone, all watchers are woken too and read again.
+//! The thread follows the effects. It tests the timelines in memory for whose home shows a post, and reads the friends
+//! of users from the facts. If it lags too far, or a command was undone, it wakes all watchers, who then read again.
 //!
 //! A watcher misses nothing: a post that is published before the watcher is indexed for its author is found by the read
-//! of home that follows, and one that is published after finds the watcher. A change of a post is in the effects after
-//! the list of posts has it, so a reader who is notified of it finds it applied.
+//! of home that follows; a later one finds the watcher. A change of a post reaches the effects after the list of posts,
+//! so a notified reader finds it applied.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -19,7 +20,7 @@ use super::effects::Lost;
 use super::watchers::{Change, Table};
 
 impl Views {
-    /// Wakes all watchers if something was lost to them, or taken back, since the last call; returns whether that was so.
+    /// Wakes all watchers if they have lost effects, or read undone ones, since the last call; returns whether it did.
     pub(crate) fn wake_all(&self) -> bool {
         let wakes = self.wakes_all.swap(false, Ordering::AcqRel) && self.is_watched();
         if wakes {
@@ -29,8 +30,8 @@ impl Views {
         wakes
     }
 
-    /// Wakes the watchers whom the next published effects concern; returns whether there may be more. May read the facts.
-    /// One thread at a time.
+    /// Wakes the watchers of the users whom the next published effects concern; returns whether there may be more. May
+    /// read the facts. One thread at a time.
     pub(crate) fn wake<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> bool {
         let effects = match self.watchers.next(&self.effects) {
             Ok(Some(effects)) => effects,
@@ -40,7 +41,7 @@ impl Views {
                 return true;
             }
         };
-        // Once for each author, however many of their stories end together.
+        // Once per author, however many of their stories end together.
         let mut authors = BTreeSet::new();
         effects.iter().for_each(|effect| self.wake_for(effect, &mut authors));
         for author in authors {
@@ -52,7 +53,7 @@ impl Views {
         true
     }
 
-    /// The friends of a user, or those of them who are watched: a test of each watched user if these are fewer.
+    /// Returns the friends of a user, or only the watched ones if testing each watched user is cheaper.
     fn watched_friends<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Vec<UserId> {
         match self.watchers.fewer_than(facts.counts(user).friends as usize) {
             Some(mut watched) => {
@@ -63,7 +64,8 @@ impl Views {
         }
     }
 
-    /// Wakes the watchers whom an effect concerns, but for friends of a user, who is added to `authors`.
+    /// Wakes the watchers of the users whom an effect concerns, except friends: for these it adds the user to
+    /// `authors`.
     fn wake_for(&self, effect: &Effect, authors: &mut BTreeSet<UserId>) {
         match *effect {
             Effect::Post { post, author, listed, ref users, change } => {
@@ -99,16 +101,17 @@ impl Views {
                 });
                 authors.insert(user);
             }
-            // Whose home has posts of the past again is not known, and nothing is new there.
+            // The affected homes are unknown, and their posts are old: watchers are not woken.
             Effect::User { change: UserChange::Shown, .. } => self.watchers.all_missed(false),
-            // These are not published to consumers.
+            // Not published to consumers.
             Effect::Story { change: StoryChange::Viewed { .. }, .. } | Effect::Sample { .. } => {}
             Effect::Story { author, .. } => _ = authors.insert(author),
         }
     }
 
-    /// Wakes the watchers of those who have a post at home, with a change of it if there is one. Who is mentioned in a direct
-    /// post is notified of its changes as such. Whether an earlier boost hides one that has changed is not known any more.
+    /// Wakes the watchers of the users whose home timeline shows a post, with its change if there is one. Users
+    /// mentioned in a direct post are notified separately. A changed boost counts as shown, because it is unknown
+    /// whether an earlier boost hides it.
     fn wake_readers(
         &self,
         author: UserId,

@@ -1,11 +1,11 @@
-//! The watchers of users: clients with an open stream.
+//! Watchers of users: clients with an open event stream.
 //!
-//! The lock is the last to be taken but that of the effects. The writer does not take it: a thread of its own wakes the
-//! watchers ([`wake`](super::wake)), and everybody who looks at many users does it piece by piece.
+//! The lock is the last in the lock order except for that of the effects. The writer does not take it: a separate
+//! thread wakes the watchers ([`wake`](super::wake)), and work for many users is done in pieces.
 //!
-//! The newest [`CHANGES_MAX`] deletions, edits and follows are kept for each watched user, shared by all
-//! watchers of the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each
-//! watcher of a user whose timeline is not in memory when one of its posts changes.
+//! For each watched user the newest [`CHANGES_MAX`] deletions, edits and follows are kept, shared by all watchers of
+//! the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each watcher of a user
+//! whose timeline is not in memory when one of its posts changes.
 
 mod pairs;
 #[cfg(all(test, feature = "loom"))]
@@ -24,42 +24,42 @@ use super::effects::{Effects, Lost};
 use super::sync::{AtomicUsize, Mutex, MutexGuard, fence};
 use pairs::{AT_ONCE, Pairs};
 
-/// Pairs of an author and a watcher that are indexed: about 32 bytes each, 32 MiB. Watchers whose authors do not all fit are
-/// asked about each post.
+/// Maximum number of pairs of an author and a watcher in the index: about 32 bytes each, 32 MiB. Users whose authors do
+/// not all fit are checked for each post.
 const PAIRS_MAX: usize = 1 << 20;
-/// Authors for whom a watched user is indexed. Who has more at home is asked about each post, as otherwise a thousand such
-/// users would take the room of all others.
+/// Maximum number of authors for whom a watched user is indexed. A user with more is checked for each post: a thousand
+/// such users would otherwise displace all others.
 const AUTHORS_MAX: usize = 1_000;
-/// Authors for whom one user is indexed while watched. Those whom the user follows no more are kept.
+/// Maximum number of indexed authors of one user during a watch, including those whom the user has unfollowed.
 const KEPT_AUTHORS_MAX: usize = 2 * AUTHORS_MAX;
 
-/// Changes kept for a user who is watched, 16 bytes each.
+/// Number of changes that are kept for a watched user, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
 
-/// Changes, in addition to new posts, of which a watcher of a user's timeline is notified.
+/// Change, in addition to new posts, of which a watcher of a user's timeline is notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// A post was deleted that the user had at home.
+    /// A post in the user's home timeline was deleted.
     Deleted(PostId),
-    /// A post by this user that mentioned the user was deleted.
+    /// A post by this author that mentioned the user was deleted.
     MentionDeleted(PostId, UserId),
-    /// A post that the user has at home, or that mentions or mentioned them, has another text.
+    /// A post in the user's home timeline, or one that mentions or mentioned the user, was edited.
     Edited(PostId),
-    /// The user follows this user from now on.
+    /// The user has followed this user.
     Followed(UserId),
-    /// The user does not follow this user any more.
+    /// The user has unfollowed this user.
     Unfollowed(UserId),
-    /// The user changed their filters: marks of posts may differ from now on.
+    /// The user changed their filters: marks of posts may differ.
     Filters,
-    /// There may have been other changes, or posts of the past came or went: what was read before may
-    /// be out of date.
+    /// Other changes may have happened, or old posts may have appeared or disappeared: earlier reads may be out of
+    /// date.
     Missed,
 }
 
-/// New events of a user.
+/// Latest changes for a user.
 #[derive(Default)]
 pub(crate) struct News {
-    /// Number of changes before those that are kept.
+    /// Number of changes before the kept ones.
     dropped: u64,
     changes: VecDeque<Change>,
 }
@@ -73,13 +73,13 @@ impl News {
         self.changes.push_back(change);
     }
 
-    /// Number of changes since the first watch began.
+    /// Returns the number of changes since the first watch began.
     pub(crate) fn end(&self) -> u64 {
         self.dropped + self.changes.len() as u64
     }
 
-    /// The changes after the first `read`, oldest first, each with the number of changes up to and
-    /// including it.
+    /// Returns the changes after the first `read`, oldest first, each with the number of changes up to and including
+    /// it.
     pub(crate) fn after(&self, read: u64) -> Vec<(u64, Change)> {
         let missed = (read < self.dropped).then_some((self.dropped, Change::Missed));
         let skip = read.saturating_sub(self.dropped) as usize;
@@ -91,26 +91,26 @@ impl News {
 /// Channels to the watchers.
 #[derive(Default)]
 pub(super) struct Watchers {
-    /// Users in the table.
+    /// Number of users in the table.
     users: AtomicUsize,
     table: Mutex<Table>,
 }
 
-/// The data that the lock protects.
+/// State that the lock protects.
 pub(super) struct Table {
     watched: HashMap<UserId, Watched>,
     /// Position of the last effects of which the watchers were notified.
     cursor: Position,
-    /// Posts by the user may wake the watcher.
+    /// Pairs of an author and a user whose watchers a post by the author may wake.
     authors: Pairs,
-    /// Watched users who are not in `authors` with all whom they follow.
+    /// Watched users whose followed users are not all in `authors`.
     unindexed: BTreeSet<UserId>,
 }
 
 /// A user with watchers.
 struct Watched {
     news: watch::Sender<News>,
-    /// Position of the last effects when the first watch began: its facts show these.
+    /// Position of the last effects when the first watch began, which the facts show.
     since: Position,
 }
 
@@ -126,11 +126,11 @@ impl Default for Table {
 }
 
 impl Watchers {
-    /// Waits for anything new for `user`. What the facts show later wakes it.
+    /// Begins a watch of `user`; later effects wake it.
     pub(super) fn watch(&self, user: UserId, effects: &Effects) -> watch::Receiver<News> {
         let mut table = self.table.lock();
         if table.watched.is_empty() {
-            // Nobody was there to be notified of earlier ones.
+            // The first watcher: earlier effects need no notification.
             table.cursor = effects.end();
         }
         let watched = table
@@ -144,7 +144,7 @@ impl Watchers {
         receiver
     }
 
-    /// Has posts by these authors wake the watchers of `user`, if there are any.
+    /// Makes posts by these authors wake the watchers of `user`, if there are any.
     pub(super) fn watch_posts(&self, user: UserId, home: &HomeAuthors) {
         let fits = home.users.len() <= AUTHORS_MAX;
         let all_fit = fits
@@ -160,7 +160,7 @@ impl Watchers {
             table.unindexed.remove(&user);
         } else if table.watches(user) {
             table.unindexed.insert(user);
-            // Who is asked about each post needs no pairs.
+            // A user who is checked for each post needs no pairs.
             while table.authors.forget(user) {
                 MutexGuard::unlock_fair(table);
                 table = self.table.lock();
@@ -168,12 +168,12 @@ impl Watchers {
         }
     }
 
-    /// Number of watched users who are asked about each post.
+    /// Returns the number of watched users that are checked for each post.
     pub(super) fn unindexed(&self) -> usize {
         self.table.lock().unindexed.len()
     }
 
-    /// Ends the watch of `user` if there are no watchers any more.
+    /// Ends the watch of `user` if there are no more watchers.
     pub(super) fn unwatch(&self, user: UserId) {
         {
             let mut table = self.table.lock();
@@ -186,7 +186,7 @@ impl Watchers {
         }
         loop {
             let mut table = self.table.lock();
-            // A new watcher needs the pairs, and removes them in the end.
+            // A new watcher needs the pairs, and removes them at its end.
             if table.watched.contains_key(&user) || !table.authors.forget(user) {
                 return;
             }
@@ -194,32 +194,32 @@ impl Watchers {
         }
     }
 
-    /// The next effects of which the watchers are to be notified, if there are watchers at all: see [`Effects::next`].
+    /// Returns the next effects for the watchers, if there are watchers: see [`Effects::next`].
     pub(super) fn next(&self, effects: &Effects) -> Result<Option<Arc<[Effect]>>, Lost> {
         self.any().map_or(Ok(None), |mut table| effects.next(&mut table.cursor))
     }
 
-    /// The watched users, if they are fewer than `users`.
+    /// Returns the watched users if there are fewer than `users`.
     pub(super) fn fewer_than(&self, users: usize) -> Option<Vec<UserId>> {
         let table = self.table.lock();
         (table.watched.len() < users).then(|| table.watched.keys().copied().collect())
     }
 
-    /// The table, if there are watchers at all.
+    /// Returns the table if there are watchers.
     pub(super) fn any(&self) -> Option<MutexGuard<'_, Table>> {
-        // A watch that begins now reads by itself what is new already.
+        // A watch that begins now reads earlier changes from the facts.
         self.are_any().then(|| self.table.lock())
     }
 
-    /// Whether there are watchers at all.
+    /// Whether there are watchers.
     pub(super) fn are_any(&self) -> bool {
-        // Either this sees the watcher, or the watcher sees the changes of before when it reads the facts.
+        // Either this sees the watcher, or the watcher sees the earlier changes when it reads the facts.
         fence(Ordering::SeqCst);
         self.users.load(Ordering::SeqCst) > 0
     }
 
-    /// Calls `each` with some watched users at a time, until all that `found` returns were there: it returns
-    /// [`AT_ONCE`] users from one on, ascending, or fewer if these are the last.
+    /// Calls `each` for the users that `found` returns, in pieces. `found` returns [`AT_ONCE`] users from a given one
+    /// on, ascending, or fewer at the end.
     fn pieces(&self, found: impl Fn(&Table, UserId) -> Vec<UserId>, each: impl Fn(&[UserId])) {
         let mut next = Some(UserId(0));
         while let Some(from) = next
@@ -232,7 +232,7 @@ impl Watchers {
         }
     }
 
-    /// Calls `each` with those who may have posts by `author` at home, some at a time, without holding the lock.
+    /// Calls `each` for the users whose home may show posts by `author`, in pieces, without holding the lock.
     pub(super) fn readers_of(&self, author: UserId, each: impl Fn(&[UserId])) {
         each(&[author]);
         self.pieces(|table, from| table.authors.watchers(author, from), &each);
@@ -258,8 +258,8 @@ impl Watchers {
         }
     }
 
-    /// All watchers may have missed anything, also a change of filters if they are woken: they are, or find it when something
-    /// else wakes them.
+    /// Adds [`Change::Missed`] for all watchers; with `wake` also [`Change::Filters`], and wakes them. Otherwise they
+    /// see it when something else wakes them.
     pub(super) fn all_missed(&self, wake: bool) {
         let Some(table) = self.any() else { return };
         let users: Vec<UserId> = table.watched.keys().copied().collect();
@@ -280,7 +280,7 @@ impl Watchers {
     }
 }
 
-/// The user to go on from, if there may be more after these.
+/// Returns the user to continue from, if there may be more.
 fn after(some: &[UserId]) -> Option<UserId> {
     let last = some.last().filter(|_| some.len() == AT_ONCE)?;
     last.0.checked_add(1).map(UserId)
@@ -305,8 +305,8 @@ impl Table {
         });
     }
 
-    /// Changes of what `user` has at home may be missed. Wakes no watcher: a timeline that had to make room for others
-    /// is gathered again when it is read, and not at once.
+    /// Adds [`Change::Missed`] for `user` without waking watchers: an evicted timeline need not be gathered again at
+    /// once.
     pub(super) fn missed(&self, user: UserId) {
         self.modify(user, |news| {
             news.push(Change::Missed);
@@ -314,7 +314,7 @@ impl Table {
         });
     }
 
-    /// Whoever began to watch after the effects at the cursor has read what they changed.
+    /// Changes the news of `user`. A watch that began after the effects at the cursor has read their changes already.
     fn modify(&self, user: UserId, change: impl FnOnce(&mut News) -> bool) {
         if let Some(watched) = self.watched.get(&user)
             && watched.since < self.cursor
@@ -332,7 +332,7 @@ mod tests {
 
     const ADA: UserId = UserId(1);
 
-    /// Number of users with watchers, of pairs with authors, and of users who are not indexed.
+    /// Returns the number of users with watchers, of pairs with authors, and of users who are not indexed.
     fn sizes(watchers: &Watchers) -> (usize, usize, usize) {
         let table = watchers.table.lock();
         (table.watched.len(), table.authors.len(), table.unindexed.len())
@@ -340,7 +340,7 @@ mod tests {
 
     fn watch(watchers: &Watchers, user: UserId) -> watch::Receiver<News> {
         let news = watchers.watch(user, &Effects::new(Position(0)));
-        // A group of after the watch.
+        // Simulates a group after the watch.
         watchers.table.lock().cursor = Position(1);
         news
     }
@@ -466,7 +466,7 @@ mod tests {
         for first in (1..10).map(|n| n * AUTHORS_MAX as u32) {
             let home = HomeAuthors::of(users(first..first + AUTHORS_MAX as u32));
             watchers.watch_posts(ADA, &home);
-            // Either all are indexed, or none is and the user is asked about each post.
+            // Either all are indexed, or none is and the user is checked for each post.
             let (_, pairs, unindexed) = sizes(&watchers);
             assert!(pairs <= KEPT_AUTHORS_MAX && (pairs == 0) == (unindexed == 1), "{pairs}");
         }
@@ -491,7 +491,7 @@ mod tests {
         assert_eq!((after[0], after[1]), ((3, Change::Missed), (4, deleted(4))));
         assert_eq!(news.borrow().after(3)[0], (4, deleted(4)), "all that came after are kept");
         assert_eq!(news.borrow().end(), end);
-        // What is missed without a wake-up is found by the next read.
+        // The next read finds what was missed without a wake-up.
         notified(&mut news);
         watchers.any().unwrap().missed(ADA);
         assert!(!notified(&mut news));

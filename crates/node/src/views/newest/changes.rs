@@ -1,5 +1,5 @@
-//! The latest changes that timelines must apply: of posts, that is deleted posts and boosts that are at home of more
-//! users, or of users who are deleted, hidden or shown again.
+//! Latest changes that timelines must apply: deleted posts, boosts that appear in more home timelines, and users that
+//! are deleted, hidden or shown again.
 //!
 //! A timeline that lacks more changes of posts than are kept finds its posts again by their authors; one that lacks
 //! more changes of users is gathered from the facts.
@@ -8,16 +8,16 @@ use std::collections::VecDeque;
 
 use feed::Effect;
 
-/// A bounded number of changes at consecutive positions from 0.
+/// Bounded list of changes at consecutive positions, which begin at 0.
 pub(super) struct Changes {
     kept: VecDeque<Effect>,
     kept_max: usize,
-    /// Number of changes that have left.
+    /// Number of changes that have left the list.
     dropped: u64,
 }
 
 impl Changes {
-    /// Keeps the newest `kept_max`.
+    /// Creates an empty list that keeps the newest `kept_max` changes.
     pub(super) fn new(kept_max: usize) -> Self {
         Self { kept: VecDeque::new(), kept_max, dropped: 0 }
     }
@@ -30,17 +30,17 @@ impl Changes {
         }
     }
 
-    /// The position after the last change.
+    /// Returns the position after the last change.
     pub(super) fn end(&self) -> u64 {
         self.dropped + self.kept.len() as u64
     }
 
-    /// Whether all changes from a position on are here.
+    /// Whether all changes from a position on are kept.
     pub(super) fn has_all_from(&self, position: u64) -> bool {
         self.dropped <= position
     }
 
-    /// The changes from a position on that are here.
+    /// Returns the kept changes from a position on.
     pub(super) fn from(&self, position: u64) -> impl Iterator<Item = &Effect> {
         let skip = usize::try_from(position.saturating_sub(self.dropped)).unwrap_or(usize::MAX);
         self.kept.range(skip.min(self.kept.len())..)

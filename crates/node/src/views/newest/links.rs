@@ -1,8 +1,7 @@
-//! Posts in the order of ids, with those of each author linked.
+//! Posts in the order of ids, with links between those of each author.
 //!
-//! **Invariant:** a post is linked to the next newer and the next older one of its author, and `ends` has the
-//! first and the last of them. Authors whose numbers are equal modulo `ends_max` count as one: only the
-//! reader distinguishes their posts.
+//! **Invariant:** a post is linked to the next newer and the next older one of its author, and `ends` has the first and
+//! the last of them. Authors whose ids are equal modulo `ends_max` share links; only the reader separates their posts.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,21 +9,20 @@ use std::ops::Range;
 use feed::Posted;
 use feed::{Listed, PostId, UserId};
 
-/// Ends take at most one part of so many of the memory: by default the first 2.6 million users have ends of
-/// their own.
+/// Divisor of the memory that `ends` may take: by default the first 2.6 million users have separate ends.
 const PARTS: usize = 2;
-/// Ends that are allocated together.
+/// Number of ends that are allocated together.
 const CHUNK: usize = 64;
-/// Users whose numbers are this or above share ends in any case.
+/// User id from which ends are always shared.
 const ENDS_MAX: usize = 1 << 28;
 
-/// A post's name in links, which it keeps: its place and how many posts have left before it, modulo [`NONE`].
+/// Permanent number of a post in links: its index plus the number of posts that left before it, modulo [`NONE`].
 type Number = u32;
 const NONE: Number = Number::MAX;
-/// An id that no user has: the author of a post that was removed.
+/// Id that no user has: the author of a removed post.
 const NOBODY: UserId = UserId(u32::MAX);
 
-/// A post.
+/// A post with its author.
 #[derive(Clone, Copy)]
 pub(in crate::views) struct Entry {
     pub(in crate::views) post: PostId,
@@ -41,7 +39,7 @@ struct Linked {
     older: Number,
 }
 
-/// The links of an author begin and end here.
+/// First and last post of an author.
 #[derive(Clone, Copy)]
 struct Ends {
     newest: Number,
@@ -53,10 +51,10 @@ const POST_BYTES: usize = size_of::<Linked>();
 const CHUNK_BYTES: usize = size_of::<[Ends; CHUNK]>() + size_of::<Option<Box<[Ends; CHUNK]>>>();
 const _: () = assert!(POST_BYTES == 32 && size_of::<Ends>() == 8);
 
-/// See the module.
+/// Linked list of posts.
 pub(super) struct Links {
     posts: VecDeque<Linked>,
-    /// The number of the first post.
+    /// Number of the first post.
     first: Number,
     /// Number of posts that were added as the newest.
     added: u64,
@@ -66,42 +64,42 @@ pub(super) struct Links {
 }
 
 impl Links {
-    /// No posts, for as many as take `bytes`.
+    /// Creates an empty list with room for as many posts as fit into `bytes`.
     pub(super) fn new(bytes: usize) -> Self {
         let posts = (bytes / POST_BYTES).min(NONE as usize / 2);
         let ends_max = (bytes / PARTS / size_of::<Ends>()).clamp(CHUNK, ENDS_MAX);
-        // Memory is only used where there are posts, and nothing is copied when they become more.
+        // The capacity reserves address space only: growing copies nothing.
         let posts = VecDeque::with_capacity(posts + 1);
         Self { posts, first: 0, added: 0, ends_max, ends: Vec::new(), chunks: 0 }
     }
 
-    /// Bytes used.
+    /// Returns the used memory in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.posts.len() * POST_BYTES + self.chunks * CHUNK_BYTES
     }
 
-    /// Number of posts.
+    /// Returns the number of posts.
     pub(super) fn len(&self) -> usize {
         self.posts.len()
     }
 
-    /// Number of posts that were added as the newest so far.
+    /// Returns the number of posts that were added as the newest so far.
     pub(super) fn added(&self) -> u64 {
         self.added
     }
 
-    /// Whether another post is within `bytes_max`.
+    /// Whether another post fits into `bytes_max`.
     pub(super) fn has_room(&self, bytes_max: usize) -> bool {
         self.bytes() + POST_BYTES <= bytes_max && self.posts.len() < NONE as usize / 2
     }
 
-    /// The post at a place; the first is the oldest.
+    /// Returns the post at an index; the oldest has index 0.
     pub(super) fn entry(&self, place: usize) -> Entry {
         let Linked { post, author, listed, .. } = *self.linked(place);
         Entry { post, author, listed }
     }
 
-    /// The posts at these places, which must be within the list.
+    /// Returns the posts at these indices, which must be within the list.
     pub(super) fn entries(&self, places: Range<usize>) -> impl Iterator<Item = Entry> {
         let posts = self.posts.range(places);
         posts.map(|Linked { post, author, listed, .. }| Entry {
@@ -111,24 +109,24 @@ impl Links {
         })
     }
 
-    /// The place of the newest post by `author`.
+    /// Returns the index of the newest post by `author`.
     #[inline]
     pub(super) fn newest(&self, author: UserId) -> Option<usize> {
         self.place(self.ends(author).newest)
     }
 
-    /// Appends the places of the newest posts by these authors, as far as they are from `place` on.
+    /// Appends the indices of the newest posts by these authors, except those before `place`.
     pub(super) fn newest_from(&self, place: usize, authors: &[UserId], found: &mut Vec<usize>) {
         let newest = authors.iter().filter_map(|author| self.newest(*author));
         found.extend(newest.filter(|newest| *newest >= place));
     }
 
-    /// The place of the next older post by the author of the post at `place`.
+    /// Returns the index of the next older post by the author of the post at `place`.
     pub(super) fn older(&self, place: usize) -> Option<usize> {
         self.place(self.linked(place).older)
     }
 
-    /// Adds a post that is newer than all; nothing if it is not.
+    /// Adds a post that is newer than all others; ignores any other post.
     pub(super) fn push_newest(&mut self, author: UserId, (post, listed): Posted) {
         if self.posts.back().is_some_and(|newest| newest.post >= post) {
             return;
@@ -145,7 +143,7 @@ impl Links {
         *self.ends_mut(author) = Ends { newest: number, oldest };
     }
 
-    /// Adds a post that is older than all; nothing if it is not.
+    /// Adds a post that is older than all others; ignores any other post.
     pub(super) fn push_oldest(&mut self, author: UserId, (post, listed): Posted) {
         if self.posts.front().is_some_and(|oldest| oldest.post <= post) {
             return;
@@ -162,7 +160,7 @@ impl Links {
         *self.ends_mut(author) = Ends { newest, oldest: number };
     }
 
-    /// Drops the oldest post and returns it.
+    /// Removes the oldest post and returns it.
     pub(super) fn pop_oldest(&mut self) -> Option<PostId> {
         let post = self.posts.front()?.post;
         self.unlink(0);
@@ -171,7 +169,7 @@ impl Links {
         Some(post)
     }
 
-    /// Changes what lists know about a post; false if it is none of these.
+    /// Replaces the list entry of a post; returns false if the post is not in the list.
     pub(super) fn relist(&mut self, (post, listed): Posted) -> bool {
         let Ok(place) = self.posts.binary_search_by_key(&post, |linked| linked.post) else {
             return false;
@@ -180,7 +178,7 @@ impl Links {
         true
     }
 
-    /// Removes a post; false if it is none of these.
+    /// Removes a post; returns false if the post is not in the list.
     pub(super) fn remove(&mut self, post: PostId) -> bool {
         let Ok(place) = self.posts.binary_search_by_key(&post, |linked| linked.post) else {
             return false;
@@ -190,7 +188,7 @@ impl Links {
         true
     }
 
-    /// Takes a post out of the links of its author, unless it is removed already.
+    /// Removes a post from the links of its author, unless that was done before.
     fn unlink(&mut self, place: usize) {
         let Linked { author, newer, older, .. } = *self.linked(place);
         if author == NOBODY {
@@ -208,13 +206,13 @@ impl Links {
         *self.ends_mut(author) = ends;
     }
 
-    /// The number of the post at a place.
+    /// Returns the number of the post at an index.
     fn number(&self, place: usize) -> Number {
         let number = (u64::from(self.first) + place as u64) % u64::from(NONE);
         number as Number
     }
 
-    /// Place of the post with this number.
+    /// Returns the index of the post with this number.
     #[inline]
     fn place(&self, number: Number) -> Option<usize> {
         let place = || match number.checked_sub(self.first) {
@@ -232,7 +230,7 @@ impl Links {
         self.posts.get_mut(place).unwrap_or_else(|| unreachable!("as above"))
     }
 
-    /// The index of the ends of an author. A division costs more than the rest of a look-up.
+    /// Returns the index of the ends of an author. A division would cost more than the rest of a look-up.
     #[inline]
     fn index(&self, author: UserId) -> usize {
         let index = author.0 as usize;

@@ -1,5 +1,5 @@
-//! Rendering in advance, after a start: from scans of the rows, which take a tenth of the time that it takes to read each row
-//! when it is needed.
+//! Rendering in advance after a start, from scans of the rows, which take a tenth of the time of reading each row
+//! separately.
 
 use feed::{Facts, PostId, UserId};
 use rows::{Rows, Subject};
@@ -8,12 +8,12 @@ use super::{Entities, Read, Revisions, content_of};
 use crate::pictures::pictures_of;
 use crate::views::entities::Kind;
 
-/// Part of the budget of users, and of posts, that is used at most by what is rendered in advance.
+/// Fraction of the budget of users, and of posts, that rendering in advance may fill.
 const LOADED_PART: f64 = 0.6;
 
 impl Entities {
-    /// Reads the names of the users before `before`, greatest id first, in one scan: of at most `limit`. The revisions are
-    /// from before it. Returns where to continue, if there are more and there is room.
+    /// Caches the names of at most `limit` users before `before`, greatest id first, in one scan. The revisions are
+    /// read before it. Returns where to continue if there are more and there is room.
     pub(in crate::views) fn load_names<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -29,8 +29,8 @@ impl Entities {
         users.last().map(|(id, _)| *id).filter(|_| self.has_room(Kind::Users, LOADED_PART))
     }
 
-    /// Renders the posts before `before`, newest first, in one scan: at most `limit`. The revisions are from before it.
-    /// Returns where to continue, if there are more and there is room.
+    /// Renders at most `limit` posts before `before`, newest first, in one scan. The revisions are read before it.
+    /// Returns where to continue if there are more and there is room.
     pub(in crate::views) fn load_posts<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -43,7 +43,7 @@ impl Entities {
         let (posts, next) = facts.stored_posts_before(before, limit);
         let mut out = Vec::new();
         for (id, item) in posts {
-            // What a boost shows may be deleted.
+            // Boosts are skipped: the boosted post may be deleted.
             if item.boost.is_none() && !facts.is_deleted(item.author) {
                 out.clear();
                 let pictures = pictures_of(facts, &item);

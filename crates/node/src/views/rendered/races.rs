@@ -1,4 +1,4 @@
-//! Under every order of the steps of the threads, what is kept is not older than the facts.
+//! Tests under every order of the threads' steps: a cached rendering is not older than the facts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ const ADA: UserId = UserId(1);
 const KEY: EntityKey = EntityKey::Post(PostId(7));
 const PARTS: Parts = Parts { author: ADA, other: ADA, post: None, is_boost: false };
 
-/// The text of a post, and the number of its changes, which is raised after each.
+/// Text of a post, and the number of its changes, which rises after each.
 #[derive(Default)]
 struct Facts {
     text: AtomicU8,
@@ -73,6 +73,6 @@ fn a_post_that_was_rendered_while_it_changed_is_not_shown_later() {
 
 #[test]
 fn a_post_that_two_readers_rendered_while_it_changed_is_not_shown_later() {
-    // All orders would take minutes.
+    // Trying all orders would take minutes.
     check(2, Some(3));
 }

@@ -1,4 +1,4 @@
-//! Under every order of the steps of two threads, an entry equals the facts.
+//! Tests under every order of two threads' steps: an entry equals the facts.
 
 use std::sync::Arc;
 

@@ -1,40 +1,40 @@
-//! Pairs of a user and a watcher whom something new of the user wakes, in both orders.
+//! Index of pairs of a user and a watcher who is woken by news of the user, in both orders.
 
 use std::collections::BTreeSet;
 
 use feed::UserId;
 use hashbrown::HashMap;
 
-/// Pairs that are looked up, added or removed before others may have the lock: about 50 µs.
+/// Number of pairs that are looked up, added or removed per lock: about 50 µs.
 pub(in crate::views) const AT_ONCE: usize = 256;
 
-/// See the module.
+/// Index of pairs.
 pub(super) struct Pairs {
-    /// (user, watcher)
+    /// Pairs as (user, watcher).
     by_user: BTreeSet<(UserId, UserId)>,
-    /// (watcher, user): the same pairs.
+    /// The same pairs as (watcher, user).
     by_watcher: BTreeSet<(UserId, UserId)>,
-    /// Number of pairs of each watcher who has some.
+    /// Number of pairs of each watcher that has any.
     counts: HashMap<UserId, usize>,
     pairs_max: usize,
     watcher_max: usize,
 }
 
 impl Pairs {
-    /// No pairs, and room for `pairs_max`, of them `watcher_max` of one watcher.
+    /// Creates an empty index for `pairs_max` pairs, `watcher_max` of them per watcher.
     pub(super) fn new(pairs_max: usize, watcher_max: usize) -> Self {
         let (by_user, by_watcher, counts) = Default::default();
         Self { by_user, by_watcher, counts, pairs_max, watcher_max }
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         assert_eq!(self.by_user.len(), self.by_watcher.len());
         self.by_user.len()
     }
 
-    /// Adds a pair; false if there is no room for it.
+    /// Adds a pair; returns false if there is no room.
     pub(super) fn add(&mut self, user: UserId, watcher: UserId) -> bool {
         if self.by_user.contains(&(user, watcher)) {
             return true;
@@ -62,12 +62,12 @@ impl Pairs {
         }
     }
 
-    /// Some watchers of `user`, ascending, from `from` on: [`AT_ONCE`] if there may be more.
+    /// Returns some watchers of `user`, ascending, from `from` on: [`AT_ONCE`] if there may be more.
     pub(super) fn watchers(&self, user: UserId, from: UserId) -> Vec<UserId> {
         some(&self.by_user, user, from)
     }
 
-    /// Removes some pairs of `watcher`; whether there may be more.
+    /// Removes some pairs of `watcher`; returns whether there may be more.
     pub(super) fn forget(&mut self, watcher: UserId) -> bool {
         let users = some(&self.by_watcher, watcher, UserId(0));
         users.iter().for_each(|user| self.remove(*user, watcher));

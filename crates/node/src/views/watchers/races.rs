@@ -1,4 +1,4 @@
-//! Under every order of the steps of two threads, a watcher misses nothing.
+//! Tests under every order of two threads' steps: a watcher misses nothing.
 
 use std::sync::Arc;
 
