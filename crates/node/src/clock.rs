@@ -1,5 +1,5 @@
-//! The time of the node. It follows the machine's clock while that is plausible, and otherwise the monotonic
-//! clock: it never goes back and never stops.
+//! Time of the node. It follows the machine's clock while that is plausible, and otherwise the monotonic clock: it
+//! never goes back and never stops.
 //!
 //! **Invariant:** the time never goes back while a process runs, and is never less than a stamp in the log. So a
 //! restart sets it back only if the clock was set back, and at most to the last change.
@@ -14,24 +14,24 @@ use rows::EPOCH_MS;
 
 /// 2093-01-01T00:00:00Z in milliseconds since 1970. Stamps end in September of that year.
 pub(crate) const LATEST_MS: u64 = 3_881_520_000_000;
-/// A difference between the machine's clock and the time of the node is reported from this length on.
+/// Difference between the machine's clock and the time of the node from which it is reported.
 const REPORTED: Duration = Duration::from_secs(60);
-/// Interval between such reports.
+/// Minimum interval between such reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(3_600);
 
-/// The source of the time.
+/// Source of the time.
 #[derive(Clone)]
 pub struct Clock {
-    /// Milliseconds since 1970; may step in either direction.
+    /// Returns milliseconds since 1970; may step in either direction.
     unix_ms: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// The time that has passed; never goes back.
+    /// Returns the elapsed time; never goes back.
     elapsed: Arc<dyn Fn() -> Duration + Send + Sync>,
-    /// Whether the time goes on by `elapsed` if `unix_ms` is not plausible.
+    /// Whether the time advances by `elapsed` while `unix_ms` is implausible.
     checked: bool,
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Returns the machine's clock.
     #[must_use]
     pub fn system() -> Self {
         let start = Instant::now();
@@ -42,14 +42,14 @@ impl Clock {
         Self::from_fns(unix_ms, move || start.elapsed())
     }
 
-    /// A clock whose time is what `unix_ms` returns, whatever that is, unless it goes back. Pauses are those of
-    /// the machine.
+    /// Creates a clock from `unix_ms`, whose time is followed unless it goes back. Pauses use the machine's monotonic
+    /// clock.
     pub fn from_fn(unix_ms: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         let start = Instant::now();
         Self { checked: false, ..Self::from_fns(unix_ms, move || start.elapsed()) }
     }
 
-    /// A clock like the machine's, whose time is what `unix_ms` returns. `elapsed` never goes back.
+    /// Creates a clock that is checked like the machine's, from `unix_ms` and `elapsed`. `elapsed` never goes back.
     pub fn from_fns(
         unix_ms: impl Fn() -> u64 + Send + Sync + 'static,
         elapsed: impl Fn() -> Duration + Send + Sync + 'static,
@@ -57,18 +57,18 @@ impl Clock {
         Self { unix_ms: Arc::new(unix_ms), elapsed: Arc::new(elapsed), checked: true }
     }
 
-    /// Milliseconds since 1970, as the machine says.
+    /// Returns the milliseconds since 1970 of the machine's clock.
     pub(crate) fn unix_ms(&self) -> u64 {
         (self.unix_ms)()
     }
 
-    /// The time since some moment before the first call. Never goes back.
+    /// Returns the time since some moment before the first call. Never goes back.
     pub(crate) fn elapsed(&self) -> Duration {
         (self.elapsed)()
     }
 
-    /// Whether the machine's clock can be used by a server that last ran at `last_ms`, 0 if it never did. A jump
-    /// may be as long as `jump_max`, or of any length if that is `None`.
+    /// Checks that a server that last ran at `last_ms` (0: never) can use the machine's clock. `jump_max` is the
+    /// longest accepted jump; `None` accepts any.
     ///
     /// # Errors
     /// [`ClockError`]
@@ -98,28 +98,28 @@ impl Clock {
     }
 }
 
-/// Why the machine's clock cannot be used.
+/// Reason why the machine's clock cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// It is not between 2024 and 2092.
+    /// The clock is not between 2024 and 2092.
     #[error("the machine's clock shows {0}; set it: roost works from 2024 to 2092")]
     Range(Date),
-    /// It differs much from the time at which the server last ran, which comes second.
+    /// The clock (first) differs too much from the time at which the server last ran (second).
     #[error(
         "the machine's clock shows {0}, but this server last ran at {1}; set the clock, or if it is right start \
          once with --accept-clock"
     )]
     Jump(Date, Date),
-    /// It is far behind the time at which the server last ran, which comes second.
+    /// The clock (first) lags far behind the time at which the server last ran (second).
     #[error(
         "the machine's clock shows {0}, but this server last ran at {1}; set the clock. If it is right and was wrong \
-         then, see docs/operations.md: roost export and roost import --set-back undo that, and with --accept-clock the \
-         server goes on from {1}"
+         then, see docs/operations.md: roost export and roost import --set-back undo that; with --accept-clock the \
+         server continues from {1}"
     )]
     Behind(Date, Date),
 }
 
-/// Milliseconds since 1970, shown as RFC 3339 in UTC.
+/// Milliseconds since 1970, displayed as RFC 3339 in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date(pub u64);
 
@@ -139,24 +139,24 @@ impl fmt::Debug for Clock {
     }
 }
 
-/// The time of the node. It never goes back: what has expired once stays expired.
+/// Time of the node. It never goes back: what has expired stays expired.
 ///
-/// **Invariant:** [`Time::now_ms`] is at least the time of every stamp in the log and every time it has
-/// returned before.
+/// **Invariant:** [`Time::now_ms`] is at least the time of every stamp in the log and every time that it has returned
+/// before.
 pub(crate) struct Time {
     clock: Clock,
     highest_ms: AtomicU64,
-    /// The time of the node when nothing had passed yet.
+    /// Time of the node at which the elapsed time was zero.
     base_ms: AtomicU64,
-    /// The machine's clock is not followed further ahead at once, in milliseconds.
+    /// Largest jump ahead of the machine's clock that is followed, in milliseconds.
     jump_max_ms: u64,
-    /// Differences are reported again when so many milliseconds have passed.
+    /// Elapsed time before which differences are not reported again, in milliseconds.
     report_at_ms: AtomicU64,
 }
 
 impl Time {
-    /// Begins at `from_ms`, the time of the last stamp, or at the time of the clock, if that is later. Later on
-    /// the clock is not followed if it jumps ahead by more than `jump_max`.
+    /// Begins at `from_ms`, the time of the last stamp, or at the time of the clock if that is later. Later jumps ahead
+    /// by more than `jump_max` are not followed.
     pub(crate) fn new(clock: Clock, from_ms: u64, jump_max: Duration) -> Self {
         let start_ms = (clock.unix_ms)().max(from_ms);
         let base_ms = start_ms.saturating_sub(passed_ms(&clock));
@@ -169,7 +169,7 @@ impl Time {
         }
     }
 
-    /// Milliseconds since 1970.
+    /// Returns milliseconds since 1970.
     pub(crate) fn now_ms(&self) -> u64 {
         let unix_ms = (self.clock.unix_ms)();
         let now = if self.clock.checked { self.plausible(unix_ms) } else { unix_ms };
@@ -180,7 +180,7 @@ impl Time {
         }
     }
 
-    /// The time of the machine's clock, or the time as it passes if the clock went back or jumped ahead.
+    /// Returns the time of the machine's clock, or the elapsed time if the clock went back or jumped too far ahead.
     fn plausible(&self, unix_ms: u64) -> u64 {
         let passed = passed_ms(&self.clock);
         let steady = self.base_ms.load(Ordering::Acquire).saturating_add(passed);
@@ -208,18 +208,19 @@ impl Time {
         }
     }
 
-    /// Time by which the machine's clock is ahead of the time of the node, in milliseconds; negative if it is slow.
+    /// Returns the difference of the machine's clock and the time of the node in milliseconds; negative if the clock is
+    /// slow.
     pub(crate) fn offset_ms(&self) -> i64 {
         let now = self.now_ms();
         (self.clock.unix_ms)().cast_signed() - now.cast_signed()
     }
 
-    /// See [`Clock::elapsed`].
+    /// Returns [`Clock::elapsed`].
     pub(crate) fn elapsed(&self) -> Duration {
         self.clock.elapsed()
     }
 
-    /// The latest time that was returned to any caller, without reading the clock.
+    /// Returns the latest time that was returned to any caller, without reading the clock.
     pub(crate) fn last_ms(&self) -> u64 {
         self.highest_ms.load(Ordering::Acquire)
     }
@@ -232,7 +233,7 @@ impl Time {
     }
 }
 
-/// Whole milliseconds that have passed.
+/// Returns the elapsed time in whole milliseconds.
 fn passed_ms(clock: &Clock) -> u64 {
     clock.elapsed().as_millis() as u64
 }
@@ -245,7 +246,7 @@ mod tests {
     const DAY_MS: u64 = 86_400_000;
     const START_MS: u64 = EPOCH_MS + 1_000 * DAY_MS;
 
-    /// A clock, and what it says and what has passed, in milliseconds.
+    /// Returns a clock, its time and its elapsed time, in milliseconds.
     fn clock() -> (Clock, Arc<AtomicU64>, Arc<AtomicU64>) {
         let (says, passed) = (Arc::new(AtomicU64::new(START_MS)), Arc::new(AtomicU64::new(0)));
         let (unix_ms, elapsed) = (Arc::clone(&says), Arc::clone(&passed));
@@ -260,19 +261,19 @@ mod tests {
     fn time_follows_the_clock_or_goes_on_as_it_passes() {
         let (clock, says, passed) = clock();
         let time = Time::new(clock, START_MS - 5, DAY);
-        // What the clock says, what has passed, the time; all in milliseconds after the start.
+        // Clock, elapsed time, expected time; all in milliseconds after the start.
         for (unix, elapsed, expected) in [
             (0, 0, 0),
             (10, 10, 10),
-            // It goes back: the time goes on at its rate.
+            // The clock goes back: the time continues at its rate.
             (5, 20, 20),
             (6, 1_000, 1_000),
-            // It is ahead of the time again.
+            // The clock is ahead of the time again.
             (2_000, 1_500, 2_000),
             (2_000, 1_600, 2_100),
-            // It jumps, but not too far.
+            // The clock jumps, but not too far.
             (DAY_MS, 1_700, DAY_MS),
-            // It jumps too far: that is not followed.
+            // The clock jumps too far: the time does not follow.
             (3 * DAY_MS, 1_800, DAY_MS + 100),
             (3 * DAY_MS + 50, 1_850, DAY_MS + 150),
             (DAY_MS + 160, 1_860, DAY_MS + 160),

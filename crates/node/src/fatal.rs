@@ -1,6 +1,6 @@
-//! Errors of the disk, and the one place that ends the process for them.
+//! Errors of the disk, and the single place that ends the process for them.
 //!
-//! **Invariant:** after an error of the disk nothing is retried. Errors of the log and of checkpoints are returned as
+//! **Invariant:** nothing is retried after an error of the disk. Errors of the log and of checkpoints are returned as
 //! values to the thread that needed the disk.
 
 use commitlog::LogError;
@@ -9,13 +9,13 @@ use store::StoreError;
 use crate::applier::SharedError;
 use crate::directory::divergence::Divergence;
 
-/// Why a thread of the node cannot go on.
+/// Error after which a thread of the node cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DiskError {
     /// The log could not be written, made durable or cut.
     #[error("the log failed")]
     Log(#[from] LogError),
-    /// A group of a log that several nodes share cannot be applied.
+    /// A group of a shared log cannot be applied.
     #[error("the log of the cluster cannot be applied")]
     Shared(#[from] SharedError),
     /// A checkpoint or an erasure could not be written.
@@ -27,7 +27,7 @@ pub(crate) enum DiskError {
 }
 
 impl DiskError {
-    /// Since when the node has other rows than most other nodes, if that is the error.
+    /// Returns the range in which the node began to differ from most other nodes, if that is the error.
     pub(crate) fn divergence(&self) -> Option<Divergence> {
         match self {
             Self::Shared(error) => error.divergence(),
@@ -38,8 +38,8 @@ impl DiskError {
 
 /// Ends the process at once.
 ///
-/// After a failed write or fsync of the log it is unknown what the disk holds; a retry could report as
-/// durable what is not. The next start finds out by reading the log.
+/// After a failed write or fsync of the log the contents of the disk are unknown; a retry could report lost data as
+/// durable. The next start reads the log to find out.
 pub(crate) fn end(error: &DiskError) -> ! {
     store::fatal("going on could lose acknowledged changes", error)
 }

@@ -7,7 +7,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-/// Counters and histograms of the write path. Sizes are read when asked: see [`crate::Sizes`].
+/// Counters and histograms of the write path. Sizes are read on request: see [`crate::Sizes`].
 #[derive(Clone)]
 pub struct Metrics {
     pub(crate) group_commands: Histogram,
@@ -36,7 +36,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Adds them to `registry` under the prefix `roost`.
+    /// Adds the metrics to `registry` under the prefix `roost`.
     pub fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix("roost");
         registry.register(
@@ -57,7 +57,7 @@ impl Metrics {
             self.checkpoint.clone(),
         );
         registry.register("commands", "Commands applied", self.commands.clone());
-        let failures = "Commands that were not made because the rules panicked: an error in roost";
+        let failures = "Commands that failed because the rules panicked, which is an error in roost";
         registry.register("failed_commands", failures, self.failures.clone());
         let read = "Bytes that the scrub has read from the disk";
         registry.register_with_unit("scrub_read", read, Unit::Bytes, self.scrub_read.clone());

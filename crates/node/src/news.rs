@@ -1,10 +1,10 @@
-//! What is new for a user after a position: the engine of live streams, whichever way their events are written.
+//! News of a user after a position: the engine of live streams, independent of the format of their events.
 //!
-//! A subscription holds a position and reads events after it whenever there may be new ones. It has no queue, so one that is
-//! read slowly costs nothing, and misses nothing but changes of posts that were more than are kept ([`Change::Missed`]).
-//! Home, notices and stories are read from the position and merged up to the id that all of them reach.
+//! A subscription stores a position and reads the later events whenever there may be new ones. It has no queue, so a
+//! slow reader costs nothing and misses only changes of posts that have left the bounded list ([`Change::Missed`]).
+//! Home timeline, notices and stories are read from the position and merged up to the id that all of them reach.
 //!
-//! Whoever owns the subscription decides when and where a question is answered, and writes the events.
+//! The owner of the subscription decides when and on which thread a question is answered, and writes the events.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,13 +20,13 @@ use crate::views::Change;
 
 /// Number of newest stories of friends whose end is an event.
 const STORIES_SHOWN: usize = 1_000;
-/// Bytes of events that are sent together: of changes and of what is new. The last event may be longer.
+/// Size of events that are sent together, in bytes: changes and news. The last event may exceed it.
 pub const EVENTS_BYTES: usize = 32 << 10;
 
-/// What of a post is new, or a story. The order of events with one id.
+/// Kind of news. The order decides between events with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// A post at home.
+    /// A post in the home timeline.
     Home,
     /// The same post as a mention of the user, or a notification.
     Notice,
@@ -34,36 +34,36 @@ pub enum Kind {
     Story,
 }
 
-/// The last event that was reported. Events are ordered by id, then by kind; posts, notifications and stories share one
-/// sequence of ids.
+/// Position of the last reported event. Events are ordered by id, then by kind; posts, notifications and stories share
+/// one sequence of ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NewsPosition {
-    /// The id of the post, notification or story.
+    /// Id of the post, notification or story.
     pub id: u64,
-    /// The kind of the event.
+    /// Kind of the event.
     pub kind: Kind,
 }
 
 impl NewsPosition {
-    /// After everything up to an id.
+    /// Returns the position after everything up to an id.
     #[must_use]
     pub fn after(id: u64) -> Self {
         Self { id, kind: Kind::Story }
     }
 }
 
-/// What a subscription has beside posts at home and their changes.
+/// Events of a subscription in addition to posts in the home timeline and their changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// Mentions, and stories of friends.
     MentionsAndStories,
-    /// Notifications, with those of posts at home whose authors the user wants to be notified of.
+    /// Notifications, including those of home posts by authors of whom the user wants to be notified.
     Notifications,
 }
 
 impl Interest {
-    /// Most items of each list that are read for events: about as many as are sent together, since the others are read again.
-    /// What is written of notifications, and of posts beside them, is long.
+    /// Returns the maximum number of items of each list that are read at a time: about as many as are sent together,
+    /// because the rest is read again. Notifications and statuses take many bytes.
     const fn page_size(self) -> usize {
         match self {
             Self::MentionsAndStories => limits::PAGE_MAX,
@@ -72,14 +72,14 @@ impl Interest {
     }
 }
 
-/// An event.
+/// Event of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
     /// A change of something older.
     Changed(Change),
-    /// A story is not shown any more: it expired, was deleted, or its author is no friend now.
+    /// A story is no longer shown: it expired, was deleted, or its author is no longer a friend.
     StoryEnded(StoryId),
-    /// A post at home.
+    /// A post in the home timeline.
     Home(PostId),
     /// A post that mentions the user.
     Mention(PostId),
@@ -89,7 +89,7 @@ pub enum Event {
     Story(StoryRef),
 }
 
-/// Where events are read from.
+/// Source from which events are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Memory only.
@@ -98,53 +98,53 @@ pub enum Source {
     Facts,
 }
 
-/// Writes events.
+/// Writer of events.
 pub trait EventWriter {
-    /// Writes an event, or nothing if what it is about does not exist any more, or is not for the user. None if it is to be
-    /// written from memory alone, and is not there.
+    /// Writes an event, or nothing if its subject no longer exists or is not for the user. Returns `None` if it reads
+    /// only memory and the subject is not there.
     fn write(&mut self, event: Event) -> Option<()>;
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     fn bytes(&self) -> usize;
 }
 
-/// The events of a user from a position on. Memory: 24 bytes for each story that is shown, at most 24 kB, and 512 bytes for
-/// the newest changes of its user.
+/// Events of a user from a position on. Memory: 24 bytes for each shown story, at most 24 kB, and 512 bytes for the
+/// newest changes of the user.
 pub struct Subscription {
     node: Node,
     user: UserId,
     watch: Watch,
     interest: Interest,
     position: NewsPosition,
-    /// The newest stories of friends, newest first.
+    /// Newest stories of friends, newest first.
     shown: Arc<[StoryRef]>,
-    /// The number of mentions, and of changes of stories, up to which everything is read.
+    /// Numbers of mentions and of changes of stories up to which everything is read.
     mentions_read: Option<u32>,
     stories_read: Option<u64>,
-    /// The number of changes of posts and follows that were reported, or came before.
+    /// Number of changes of posts and follows that were reported, or came before the subscription.
     changes_read: u64,
 }
 
-/// A question of a subscription to the node.
+/// Query of a subscription to the node.
 #[derive(Clone)]
 pub struct Question {
     user: UserId,
     interest: Interest,
     position: NewsPosition,
-    /// The id up to which everything is visible. Read before the other fields.
+    /// Id up to which everything is visible. Read before the other fields.
     visible_up_to: u64,
-    /// Changes that were not reported, each with the number of changes up to it.
+    /// Unreported changes, each with the number of changes up to it.
     changes: Arc<[(u64, Change)]>,
-    /// The number of changes before `changes`.
+    /// Number of changes before `changes`.
     changes_read: u64,
-    /// Whether there may be unread notices. Home is always read: that is cheap, and its timeline may have
-    /// been evicted without a notification.
+    /// Whether there may be unread notices. The home timeline is always read: that is cheap, and it may have been
+    /// evicted without a notification.
     notices_due: bool,
     /// Whether stories may have been posted or ended since `shown` was read.
     stories_due: bool,
-    /// The newest stories of friends at the previous read, newest first.
+    /// Newest stories of friends at the previous read, newest first.
     shown: Arc<[StoryRef]>,
-    /// The numbers of mentions and of changes of stories that the answer includes.
+    /// Numbers of mentions and of changes of stories that the answer includes.
     mentions: u32,
     stories: u64,
 }
@@ -152,26 +152,26 @@ pub struct Question {
 /// Mentions or notifications.
 #[derive(Default)]
 struct Notices {
-    /// Each with its id.
+    /// The notices, each with its id.
     found: Vec<(u64, Event)>,
-    /// The id up to which these are all, if there are more.
+    /// Id up to which the notices are complete, if there are more.
     reach: Option<u64>,
 }
 
-/// What was written in answer to a question, and how far it reaches.
+/// Written answer to a question, and its end.
 pub struct Answered {
     position: NewsPosition,
     shown: Arc<[StoryRef]>,
     changes_read: u64,
-    /// Whether there are more events, now or in a moment.
+    /// Whether there are more events, now or soon.
     pub more: bool,
 }
 
 impl Subscription {
     /// Begins after a position, or now. May block.
     ///
-    /// The watch begins before the first read, so no change in between is missed. For deletions this holds from the first
-    /// event on, since they are known for timelines in memory.
+    /// The watch begins before the first read, so no change in between is missed. Deletions are known only for
+    /// timelines in memory, so for them this holds from the first event on.
     #[must_use]
     pub fn begin(
         node: &Node,
@@ -199,28 +199,27 @@ impl Subscription {
         }
     }
 
-    /// The position after the last event.
+    /// Returns the position after the last event.
     #[must_use]
     pub fn position(&self) -> NewsPosition {
         self.position
     }
 
-    /// Waits until something may be new, but for stories that expire.
+    /// Waits until there may be news, except for the expiry of stories.
     pub async fn changed(&mut self) {
         self.watch.changed().await;
     }
 
-    /// The time until the first story that is shown expires.
+    /// Returns the time until the first shown story expires.
     #[must_use]
     pub fn next_expiry(&self) -> Option<Duration> {
         let first = self.shown.iter().map(|story| story.expires_ms).min()?;
         Some(Duration::from_millis(first.saturating_sub(self.node.now_ms())))
     }
 
-    /// Asks for what is new.
+    /// Creates a question for the present news.
     pub fn ask(&mut self) -> Question {
-        // The order matters: everything visible up to `visible_up_to` is included in the numbers read next,
-        // and in the pages that are read after them.
+        // The order matters: the numbers and pages that are read next include everything up to `visible_up_to`.
         let visible_up_to = self.node.visible_up_to().0;
         let (mentions, stories) = (self.watch.mentions(), self.node.story_changes());
         let now_ms = self.node.now_ms();
@@ -233,7 +232,7 @@ impl Subscription {
             visible_up_to,
             changes_read: self.changes_read,
             changes: self.watch.changes_after(self.changes_read).into(),
-            // Only mentions are counted.
+            // Only mentions have a counter.
             notices_due: !has_stories || self.mentions_read != Some(mentions),
             stories_due: has_stories && (self.stories_read != Some(stories) || expired),
             shown: Arc::clone(&self.shown),
@@ -242,7 +241,7 @@ impl Subscription {
         }
     }
 
-    /// Goes on after what was written in answer to a question, and is sent now.
+    /// Continues after the written answer to a question, which is sent now.
     pub fn go_on(&mut self, question: &Question, answered: Answered) {
         if !answered.more {
             (self.mentions_read, self.stories_read) =
@@ -254,9 +253,9 @@ impl Subscription {
 }
 
 impl Question {
-    /// Writes the events after the position: changes, the ends of stories that were shown before, and then what is new, up to
-    /// the id that all pages reach: an event is reported only when every earlier one is known. What is not visible up to is
-    /// due later. `None` if not everything is in memory.
+    /// Writes the events after the position: changes, the ends of shown stories, and then the news up to the id that
+    /// all pages reach, so that an event is reported only when every earlier one is known. What is not visible yet is
+    /// reported later. Returns `None` if not everything is in memory.
     pub fn answer(
         &self,
         node: &Node,
@@ -301,7 +300,7 @@ impl Question {
         }
         let has_more = home.next.is_some() || more_notices || stories.next.is_some();
         let mut more = due.len() < read || has_more;
-        // Everything up to `end` is reported, also if more follows: a later follow does not report older posts.
+        // Everything up to `end` is reported, even if there is more: a later follow does not report older posts.
         let mut reported = position.max(NewsPosition::after(end));
         let mut last = position;
         for (at, event) in due {
@@ -315,7 +314,7 @@ impl Question {
         Some(Answered { position: reported, shown, changes_read, more })
     }
 
-    /// A page of what is after a position.
+    /// Returns the page after a position.
     fn after(&self, position: u64) -> Page {
         Page::at(Cursor::After(position), self.interest.page_size())
     }
@@ -335,7 +334,7 @@ impl Question {
         if source == Source::Memory {
             return None;
         }
-        // After the post at home its own notice may still be due.
+        // After a home post its own notice may still be due.
         let NewsPosition { id, kind } = self.position;
         let reported = id.saturating_sub(u64::from(kind == Kind::Home));
         let page = self.after(reported);
@@ -345,7 +344,7 @@ impl Question {
             return Some(Notices { found: mentions.collect(), reach: next });
         }
         let viewer = node.viewer(Some(self.user));
-        // Those of posts are found by the posts at home.
+        // Notifications of posts are derived from the home posts.
         let wanted = NotificationFilter { not: vec![NoticeKind::Post], ..Default::default() };
         let PageOf { items: mut found, next } = viewer.notifications(&page, &wanted);
         let own = (kind == Kind::Home).then_some(PostId(id));
@@ -370,7 +369,8 @@ impl Question {
     }
 }
 
-/// Stories that were shown and are not any more, except those displaced by newer ones. Both newest first.
+/// Returns stories that were shown and no longer are, except those displaced by newer ones. Both lists are newest
+/// first.
 fn gone(shown: &[StoryRef], now_shown: &[StoryRef]) -> Vec<StoryId> {
     let full = now_shown.last().filter(|_| now_shown.len() >= STORIES_SHOWN);
     let oldest = full.map_or(0, |last| last.story.0);
@@ -380,11 +380,11 @@ fn gone(shown: &[StoryRef], now_shown: &[StoryRef]) -> Vec<StoryId> {
     shown.iter().map(|shown| shown.story).filter(|story| !still(story)).collect()
 }
 
-/// How far the clock of another node can be ahead, in milliseconds: events of a later time never were.
+/// Largest difference by which the clock of another node can be ahead, in milliseconds: later ids are invalid.
 const AHEAD_MS: u64 = 60_000;
 
 impl Node {
-    /// Whether there may have been an event with this position.
+    /// Whether an event with this position may exist.
     #[must_use]
     pub fn may_have_reached(&self, position: NewsPosition) -> bool {
         let latest = Stamp::first_of(self.now_ms() + AHEAD_MS).max(self.visible_up_to());
@@ -399,7 +399,7 @@ mod tests {
     use super::*;
     use crate::NodeOptions;
 
-    /// The events, of which each counts as so many bytes.
+    /// The written events, and the size that is counted for each, in bytes.
     struct Written(Vec<Event>, usize);
 
     impl EventWriter for Written {
@@ -413,7 +413,7 @@ mod tests {
         }
     }
 
-    /// A node on which ada and bob follow each other, and have written some posts that mention the other.
+    /// Opens a node on which ada and bob follow each other and have written posts that mention each other.
     async fn node(data: &std::path::Path, posts: usize) -> Node {
         let node = Node::open(&NodeOptions::new(data)).unwrap();
         let submit = async |command: Command| {
@@ -496,7 +496,7 @@ mod tests {
             let mut own = Subscription::begin(&node, UserId(0), interest, start);
             let mut all = Vec::new();
             loop {
-                // Each event is as much as is sent at a time.
+                // Each event has the size that is sent at a time.
                 let (question, mut written) = (own.ask(), Written(Vec::new(), EVENTS_BYTES));
                 let answered = question.answer(&node, Source::Facts, &mut written).unwrap();
                 assert!(written.0.len() <= 1);

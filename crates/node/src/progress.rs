@@ -1,10 +1,10 @@
-//! The progress of opening a node.
+//! Progress of opening a node.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The progress of [`crate::Node::open`]. Clones share it.
+/// Progress of [`crate::Node::open`]. Clones share it.
 ///
 /// The counts are only displayed and order no other memory, so they are relaxed.
 #[derive(Clone, Debug, Default)]
@@ -17,7 +17,7 @@ struct Counts {
 }
 
 impl OpenProgress {
-    /// Number of groups of the log that are applied again so far, and of how many. Both are 0 until the log is read.
+    /// Returns the number of replayed groups of the log, and of all groups to replay. Both are 0 until the log is read.
     #[must_use]
     pub fn groups(&self) -> (u64, u64) {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);

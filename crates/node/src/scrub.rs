@@ -1,8 +1,8 @@
-//! The scrub: slowly reads all table files, all completed segments of the log and all files of pictures, and compares them
-//! with their checksums, so that damage is detected before the data is needed.
+//! Scrub: slowly reads all table files, all completed segments of the log and all files of pictures, and compares them
+//! with their checksums, to detect damage before the data is needed.
 //!
-//! It reads a quarter of a MiB at a time (a group of the log, or a file of a picture, as a whole), pauses after each read to keep to its
-//! rate, and starts once per week. It takes no lock that requests take.
+//! It reads a quarter of a MiB at a time (a group of the log, or a file of a picture, as a whole), pauses after each
+//! read to keep to its rate, and starts once per week. It takes no lock that requests take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::pictures::check::FoundFile;
 use crate::pictures::files::{DIRECTORIES, MediaFiles};
 
-/// Time from the begin of a pass to the begin of the next.
+/// Time from the start of a pass to the start of the next.
 const INTERVAL: Duration = Duration::from_secs(7 * 86_400);
 
 /// State of the scrub.
@@ -27,34 +27,34 @@ pub(crate) struct Scrub {
     store: Store,
     log_dir: PathBuf,
     pictures: Arc<MediaFiles>,
-    /// By which a node of a cluster fetches files of pictures.
+    /// Exchange through which a node of a cluster fetches files of pictures.
     pub(crate) exchange: Option<Arc<Exchange>>,
     metrics: Metrics,
-    /// Bytes per second, at most.
+    /// Maximum rate in bytes per second.
     rate: u64,
-    /// The remaining targets of the pass.
+    /// Remaining targets of the pass.
     rest: Vec<Target>,
     current: Option<Current>,
-    /// When the next pass begins, while none is under way.
+    /// Start of the next pass; `None` during a pass.
     next: Option<Duration>,
     began: Duration,
-    /// Files in which damage was found.
+    /// Damaged files of the last complete pass and of this one.
     damaged: BTreeSet<PathBuf>,
-    /// The damaged files of this pass.
+    /// Damaged files of this pass.
     damaged_now: BTreeSet<PathBuf>,
 }
 
 enum Target {
     Table(PathBuf, u128),
     Segment(Position, Position),
-    /// A directory of files of pictures.
+    /// Directory of files of pictures.
     Pictures(u16),
 }
 
 enum Current {
     Table(Box<TableCheck>),
     Segment(SegmentCheck),
-    /// The remaining files of a directory, and whether a picture needs each.
+    /// Remaining files of a directory, each with whether a picture needs it.
     Pictures(BTreeMap<FileHash, bool>),
 }
 
@@ -80,7 +80,7 @@ impl Scrub {
         }
     }
 
-    /// Reads a piece, at a time since some moment; returns how long to wait for the next.
+    /// Reads a piece at the time `now`; returns how long to wait for the next.
     pub(crate) fn step(&mut self, now: Duration) -> Duration {
         if let Some(next) = self.next {
             if now < next {
@@ -102,7 +102,7 @@ impl Scrub {
         let tables = self.store.table_files().into_iter();
         self.rest = tables.map(|(path, checksum)| Target::Table(path, checksum)).collect();
         self.rest.extend((0..DIRECTORIES).map(Target::Pictures));
-        // A node of a cluster has no log of its own.
+        // A node of a cluster has no log directory.
         let segments =
             if self.log_dir.is_dir() { closed_segments(&self.log_dir) } else { Ok(Vec::new()) };
         match segments {
@@ -116,7 +116,7 @@ impl Scrub {
 
     fn end(&mut self, now: Duration) -> Duration {
         self.metrics.scrub_passes.inc();
-        // What was merged or cut since the last pass is gone.
+        // Files that were merged or cut since the last pass are gone.
         self.damaged = std::mem::take(&mut self.damaged_now);
         self.metrics.scrub_damaged.set(self.damaged.len() as i64);
         let next = (self.began + INTERVAL).max(now);
@@ -124,7 +124,7 @@ impl Scrub {
         next - now
     }
 
-    /// Opens the next file that still exists; false if there is none.
+    /// Opens the next file that still exists; returns false if there is none.
     fn open_next(&mut self) -> bool {
         while let Some(target) = self.rest.pop() {
             let opened = match target {
@@ -134,7 +134,7 @@ impl Scrub {
                 },
                 Target::Pictures(directory) => {
                     let listed = || self.pictures.listed(Facts::new(&self.store), directory);
-                    // Rows that cannot be read are found in their table file.
+                    // Unreadable rows are found in their table file.
                     let listed = unless_unreadable(listed).unwrap_or_else(|| Ok(BTreeMap::new()));
                     let path = self.pictures.dir.clone();
                     listed
@@ -161,7 +161,7 @@ impl Scrub {
         false
     }
 
-    /// Reads a piece of the current file; returns its bytes.
+    /// Reads a piece of the current file; returns its size in bytes.
     fn read(&mut self, now: Duration) -> usize {
         let found = match &mut self.current {
             None => return 0,
@@ -189,17 +189,17 @@ impl Scrub {
         0
     }
 
-    /// Reads a file of a picture; returns its bytes.
+    /// Reads a file of a picture; returns its size in bytes.
     fn read_picture(&mut self, hash: &FileHash, is_needed: bool, now: Duration) -> usize {
         let what = match self.pictures.read(hash) {
             FoundFile::Whole(bytes) => return bytes.len(),
             FoundFile::Missing => "the file of a picture is missing",
             FoundFile::Damaged => "the file of a picture is not the one that was stored",
         };
-        // The last picture that needed it may have been removed meanwhile.
+        // The last picture that needed the file may have been removed meanwhile.
         let needs = || Facts::new(&self.store).needs_file(hash);
         if is_needed && unless_unreadable(needs).unwrap_or_default() {
-            // Also reported: the disk did it.
+            // The file is fetched and also reported, because the disk is damaged.
             self.exchange.as_ref().inspect(|exchange| exchange.add(&[*hash], now));
             self.found(self.pictures.path(hash), what);
         }
@@ -208,7 +208,7 @@ impl Scrub {
 
     fn found(&mut self, path: PathBuf, what: &str) {
         let is_new = self.damaged.insert(path.clone());
-        // First, as whoever reads the line may look at the metrics at once.
+        // Set before the log line, because its reader may query the metrics at once.
         self.metrics.scrub_damaged.set(self.damaged.len() as i64);
         if is_new {
             tracing::error!(
@@ -233,7 +233,7 @@ mod tests {
         (rows.store(), log.to_owned(), Arc::new(MediaFiles::new(data)))
     }
 
-    /// Runs a pass without waiting; returns the time that it took by its own pauses.
+    /// Runs a pass without waiting; returns the sum of its pauses.
     fn pass(scrub: &mut Scrub, now: &mut Duration) -> Duration {
         let (began, passes) = (*now, scrub.metrics.scrub_passes.get());
         while scrub.metrics.scrub_passes.get() == passes {
@@ -266,7 +266,7 @@ mod tests {
         let bytes: u64 = files.iter().map(|(path, _)| path.metadata().unwrap().len()).sum();
         assert_eq!(metrics.scrub_read.get(), bytes);
         assert_eq!(metrics.scrub_damaged.get(), 0);
-        // Pauses add up to the time that the rate allows, whatever the reads took.
+        // The pauses add up to the time that the rate allows, however long the reads took.
         let mut slow = Scrub::new(of(&rows, data.path(), log.path()), Metrics::default(), rate);
         let (mut waited, mut read) = (Duration::ZERO, 0);
         while read < bytes {
@@ -294,7 +294,7 @@ mod tests {
         let pictures = Arc::new(MediaFiles::new(data.path()));
         let mut pinned = pictures.promise((0, 1_000), 100).unwrap();
         let hashes = [b"one", b"two", b"six"].map(|bytes| pinned.store(bytes).unwrap());
-        // The last one is needed by nobody.
+        // No picture needs the last one.
         for hash in &hashes[..2] {
             let name = [&hash.0[..], &[7; 8]].concat();
             rows.put_name(rows::NameTable::MediaFile, &name, Some(Value::from_slice(&[])));

@@ -5,41 +5,41 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use feed::accounts::SecretHash;
 use sha2::{Digest as _, Sha256};
 
-/// A secret that was made here.
+/// A secret that this program generated.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// A new one.
+    /// Generates a secret.
     ///
     /// # Errors
-    /// If the operating system gives no random bytes.
+    /// The operating system provides no random bytes.
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// Whether a text may be a secret; others are none without a look-up.
+    /// Whether a text has the form of a secret; others need no look-up.
     #[must_use]
     pub fn is_well_formed(text: &str) -> bool {
         let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
         text.len() == 43 && text.bytes().all(is_digit)
     }
 
-    /// The text that its owner presents.
+    /// Returns the text that the owner presents.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What is stored of it.
+    /// Returns the stored hash of the secret.
     #[must_use]
     pub fn hash(&self) -> SecretHash {
         Self::hash_of(&self.0)
     }
 
-    /// What is stored of a secret, or of a text that is only compared.
+    /// Returns the hash of a secret, or of a text that is compared with one.
     #[must_use]
     pub fn hash_of(text: &str) -> SecretHash {
         SecretHash(Sha256::digest(text.as_bytes()).into())

@@ -1,5 +1,4 @@
-//! State that the threads of a node and its readers share. Only the writer changes it, unless a comment says
-//! otherwise.
+//! State that the threads of a node and its readers share. Only the writer changes it, unless a comment says otherwise.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +28,7 @@ use crate::views::samples::SampleSets;
 
 /// Replies to the commands of a submission.
 pub(crate) type Replies = SmallVec<[Reply; 1]>;
-/// Receives the reply to a command of the node itself.
+/// Receiver of the reply to a command of the node itself.
 pub(crate) type OwnReply = oneshot::Receiver<Replies>;
 
 /// State that the writer and the readers share.
@@ -38,28 +37,28 @@ pub(crate) struct Shared {
     pub(crate) views: Views,
     pub(crate) samples: SampleSets,
     pub(crate) store: Store,
-    /// Held by the writer while it applies operations on keys, and by readers of several keys.
+    /// Lock that the writer holds while it applies operations on keys, and readers of several keys hold.
     pub(crate) snapshot_lock: RwLock<()>,
     pub(crate) metrics: Arc<Metrics>,
-    /// The highest stamp whose effects the views have.
+    /// Highest stamp whose effects the views have.
     pub(crate) visible_up_to: AtomicU64,
-    /// The group up to which all is visible to reads, and who waits for one.
+    /// Position up to which all groups are visible to reads, and the waiters for later ones.
     pub(crate) positions: Positions,
     pub(crate) log_bytes: AtomicU64,
-    /// Position of the last group whose append has returned. A group up to it is read only after this was
-    /// loaded: release and acquire.
+    /// Position of the last group whose append has returned. Readers of the log load it (acquire) before they read
+    /// groups up to it.
     pub(crate) log_last: AtomicU64,
-    /// The directory of the log.
+    /// Directory of the log.
     pub(crate) log_dir: PathBuf,
-    /// See [`crate::directory::identity`]; empty in the simulator.
+    /// Identity of the data directory, see [`crate::directory::identity`]; empty in the simulator.
     pub(crate) identity: String,
     pub(crate) archive: Arc<ArchiveProgress>,
     pub(crate) overlay_bytes: AtomicU64,
-    /// The files of pictures.
+    /// Files of pictures.
     pub(crate) media_files: Arc<MediaFiles>,
-    /// Most bytes that they take.
+    /// Maximum size of these files, in bytes.
     pub(crate) media_max: u64,
-    /// By which nodes give each other files; none if the log is the node's own.
+    /// Exchange of files between the nodes of a cluster; `None` for a log of one node.
     pub(crate) exchange: Option<Arc<Exchange>>,
     /// Pictures that wait to be converted.
     pub(crate) uploads: Uploads,
@@ -68,12 +67,12 @@ pub(crate) struct Shared {
     pub(crate) time: Time,
     pub(crate) space: Arc<Space>,
     pub(crate) erasure_due: AtomicBool,
-    /// Whether texts of stories were removed that the files may still have. Set by the writer before it answers, taken by the
-    /// sweeper: release and acquire.
+    /// Whether texts of stories were removed that files may still contain. The writer sets it before it answers
+    /// (release); the sweeper takes it (acquire).
     pub(crate) has_removed_stories: AtomicBool,
-    /// Whether a checkpoint is wanted as soon as possible.
+    /// Whether a checkpoint is requested as soon as possible.
     pub(crate) checkpoint_due: AtomicBool,
-    /// None if the log is the node's own.
+    /// Cluster of the node; `None` for a log of one node.
     pub(crate) cluster: Option<Cluster>,
     pub(crate) stopped: AtomicBool,
     /// Whether the store has everything that was applied, after the writer has ended.
@@ -81,25 +80,25 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Adds a submission to the inbox, unless there is no room for it there or on the disk.
+    /// Adds a submission to the inbox, unless the inbox or the disk is full.
     pub(crate) fn put(&self, submission: Submission<Ticket>) -> Result<(), SubmitError> {
         self.admit(&submission)?;
         self.inbox.put(submission).map_err(|(error, _)| error)
     }
 
-    /// The time at which a command would be applied now, in milliseconds since 1970: that of the log, which may be earlier than
-    /// the time of the node, if several nodes share it.
+    /// Returns the time at which a command would be applied now, in milliseconds since 1970: that of the log, which in
+    /// a cluster may be earlier than the node's time.
     pub(crate) fn log_ms(&self) -> u64 {
         self.time.now_ms().saturating_sub(self.cluster.as_ref().map_or(0, Cluster::ahead_ms))
     }
 
-    /// Has the writer erase what was removed.
+    /// Requests that the writer erases removed data.
     pub(crate) fn start_erasure(&self) {
         self.erasure_due.store(true, Ordering::Release);
         self.inbox.wake();
     }
 
-    /// Whether background threads are to end.
+    /// Whether background threads must end.
     pub(crate) fn stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire)
     }
@@ -126,14 +125,13 @@ impl Shared {
         self.admit_if(|| submission.changes.only_remove())
     }
 
-    /// Whether the disk has room for changes; `only_remove` says whether they only remove something.
+    /// Checks that the disk has room for changes; `only_remove` returns whether they only remove data.
     pub(crate) fn admit_if(&self, only_remove: impl FnOnce() -> bool) -> Result<(), SubmitError> {
         let fits = !self.space.is_full() || !self.space.is_used_up() && only_remove();
         if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
     }
 
-    /// As [`Shared::put`], but waits for room in the inbox; for a bounded time, if several nodes share the
-    /// log.
+    /// Adds a submission like [`Shared::put`], but waits for room in the inbox; in a cluster for a limited time.
     pub(crate) async fn put_waiting(
         &self,
         submission: Submission<Ticket>,
@@ -142,7 +140,7 @@ impl Shared {
         let put = self.inbox.put_waiting(submission);
         match &self.cluster {
             None => put.await,
-            // What is dropped while it waits was never in the inbox.
+            // A submission that is dropped while it waits was never in the inbox.
             Some(_) => {
                 let put = tokio::time::timeout(CONFIRMED_WITHIN, put).await;
                 put.unwrap_or(Err(SubmitError::NoLog))
@@ -150,7 +148,7 @@ impl Shared {
         }
     }
 
-    /// Waits for the reply to a submission that was accepted; for a bounded time, if several nodes share the log.
+    /// Waits for the reply to an accepted submission; in a cluster for a limited time.
     pub(crate) async fn reply<T>(&self, reply: oneshot::Receiver<T>) -> Result<T, SubmitError> {
         let reply = match &self.cluster {
             None => reply.await,

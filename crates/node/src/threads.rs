@@ -1,12 +1,12 @@
-//! Starts the threads of the node, none of which may end unnoticed. Background work is a [`Job`], which the
-//! simulator runs when it chooses.
+//! Starting of the node's threads, none of which may end unnoticed. Background work is a [`Job`], which the simulator
+//! runs when it chooses.
 
 use std::thread::JoinHandle;
 
 use crate::fatal::{DiskError, end};
 
-/// Ends the process when its thread panics: a server without its writer would seem to run and never reply
-/// to a change again.
+/// Guard that ends the process when its thread panics: a server without its writer would seem to run but never reply to
+/// a change again.
 struct AbortOnPanic;
 
 impl Drop for AbortOnPanic {
@@ -17,7 +17,7 @@ impl Drop for AbortOnPanic {
     }
 }
 
-/// Starts a thread; its panic, its error, or a failure to start it ends the process.
+/// Starts a thread. Its panic, its error, or a failure to start it ends the process.
 pub(crate) fn spawn(
     name: &str,
     work: impl FnOnce() -> Result<(), DiskError> + Send + 'static,
@@ -34,18 +34,18 @@ pub(crate) fn spawn(
     }
 }
 
-/// How background work is run.
+/// Execution of background work.
 #[derive(Clone, Default)]
 pub(crate) enum Background {
     /// Each job on a separate thread.
     #[default]
     Threads,
-    /// When the simulator chooses.
+    /// Each job when the simulator chooses.
     #[cfg(feature = "simulation")]
     Queue(queue::Queue),
 }
 
-/// Work that was started. An error on a thread ends the process.
+/// Started work. An error on a thread ends the process.
 pub(crate) enum Job {
     Thread(JoinHandle<()>),
     #[cfg(feature = "simulation")]
@@ -75,7 +75,7 @@ impl Job {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the job.
     pub(crate) fn join(self) -> Result<(), DiskError> {
         match self {
             Self::Thread(thread) => drop(thread.join()),
@@ -97,11 +97,11 @@ pub(crate) mod queue {
 
     pub(super) type Work = Box<dyn FnOnce() -> Result<(), DiskError> + Send>;
 
-    /// The started jobs, oldest first.
+    /// Started jobs, oldest first.
     #[derive(Clone, Default)]
     pub(crate) struct Queue(Arc<Mutex<Vec<Queued>>>);
 
-    /// A job; none in it once it was run. Clones are the same job.
+    /// A job; empty after it was run. Clones share the job.
     #[derive(Clone)]
     pub(crate) struct Queued(Arc<Mutex<Option<Work>>>);
 
@@ -112,7 +112,7 @@ pub(crate) mod queue {
             job
         }
 
-        /// Runs the oldest one that was not run; false if there is none.
+        /// Runs the oldest job that was not run; returns false if there is none.
         pub(crate) fn run_one(&self) -> Result<bool, DiskError> {
             loop {
                 let mut jobs = self.0.lock();
@@ -134,7 +134,7 @@ pub(crate) mod queue {
             self.0.lock().is_none()
         }
 
-        /// Runs it, if it has not run yet.
+        /// Runs the job unless it was run already.
         pub(super) fn run(&self) -> Result<(), DiskError> {
             let work = self.0.lock().take();
             work.map_or(Ok(()), |work| work())

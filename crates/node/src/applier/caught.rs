@@ -1,13 +1,15 @@
-//! Applying commands whose rule may panic. Such a command is in the log already: if the process ended, every start would
-//! apply it again, and in a cluster so would every node. So its changes are taken back, its outcome is an internal error,
-//! and the next command is applied. Rules also say what a command costs before it is logged: if these panic, it is refused.
+//! Applying commands whose rule may panic. Such a command is in the log already: if the process ended, every start
+//! would apply it again, and in a cluster so would every node. So its changes are undone, its outcome is an internal
+//! error, and the next command is applied. Rules also compute the cost of a command before it is logged: if that
+//! panics, the command is refused.
 //!
-//! - **Invariant:** the outcome depends on nothing but the command and the rows, as any other outcome: all nodes, and
-//!   replays, agree. The stamps of the command are used, and the digest has the failure.
-//! - **Invariant:** a panic of the store, or at a row that cannot be read or is malformed, is none of the rules, and ends the
-//!   process: another node, or another start, may have none. So does one in what only this node does while something is applied.
+//! - **Invariant:** the outcome depends only on the command and the rows, like any other outcome: all nodes and replays
+//!   agree. The command uses its stamps, and the digest includes the failure.
+//! - **Invariant:** a panic of the store, or at an unreadable or malformed row, does not count as one of the rules and
+//!   ends the process, because another node, or another start, may not have it. So does a panic in code that only this
+//!   node runs while a command is applied.
 //!
-//! A stack overflow, and memory that the allocator does not get, end the process at once: nothing unwinds.
+//! A stack overflow and a failed allocation end the process at once, without unwinding.
 
 use std::fmt::{self, Debug, Write as _};
 
@@ -17,14 +19,14 @@ use rows::{Rows as _, RowsMut as _, Stamp, Totals, catch_rules, panicked_at};
 use super::hashed::HashedRows;
 use super::{Applier, fault};
 
-/// Failures that are reported one by one; of those after them, one of [`REPORTED_EVERY`]: a client may repeat a request
-/// without end.
+/// Number of failures that are reported individually; afterwards one of [`REPORTED_EVERY`] is, because a client may
+/// repeat a request without end.
 const REPORTED: u64 = 10;
 const REPORTED_EVERY: u64 = 1_000;
-/// Operations whose names are reported.
+/// Maximum number of operations whose names are reported.
 const NAMES: usize = 8;
 
-/// Something to be applied.
+/// Command or operations that are being applied.
 #[derive(Clone, Copy)]
 pub(super) enum Applied<'a> {
     Command(&'a feed::Command),
@@ -32,7 +34,7 @@ pub(super) enum Applied<'a> {
 }
 
 impl Applied<'_> {
-    /// Its kind, without texts, names and keys.
+    /// Returns the kind, without texts, names and keys.
     pub(super) fn name(self) -> String {
         match self {
             Self::Command(command) => first_word(command),
@@ -43,7 +45,7 @@ impl Applied<'_> {
         }
     }
 
-    /// All of a command, or the keys of operations, for a test that looks for a text in it.
+    /// Returns the whole command, or the keys of operations, for tests that search it for a text.
     #[cfg(debug_assertions)]
     pub(super) fn text(self) -> String {
         match self {
@@ -58,7 +60,7 @@ impl Applied<'_> {
         }
     }
 
-    /// Number of stamps that it takes.
+    /// Returns the number of stamps that it takes.
     fn stamps(self) -> usize {
         match self {
             Self::Command(_) => 1,
@@ -67,14 +69,14 @@ impl Applied<'_> {
     }
 }
 
-/// The first word of a debug format, of which no more is written: a value may be very long.
+/// Returns the first word of a debug format and formats no more, because a value may be very long.
 fn first_word(of: &impl Debug) -> String {
     let mut word = Word(String::new());
     let _ended = write!(word, "{of:?}");
     word.0
 }
 
-/// Takes letters and digits, and fails at the first other character.
+/// Writer that accepts letters and digits, and fails at the first other character.
 struct Word(String);
 
 impl fmt::Write for Word {
@@ -86,8 +88,8 @@ impl fmt::Write for Word {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Applies something by the rules; none if they panicked: then nothing is changed, but its stamps from `first` on are
-    /// used.
+    /// Applies a change by the rules. Returns `None` if they panicked: then nothing is changed, except that the stamps
+    /// from `first` on are used.
     pub(super) fn by_rules<O>(
         &mut self,
         applied: Applied<'_>,
@@ -118,8 +120,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         done
     }
 
-    /// Raises the numbers of which caches are valid while they are the same: what a reader saw of the changes that were undone
-    /// belongs to a number that no other state has.
+    /// Raises the counters that validate caches above their undone values, so that nothing that a reader saw of the
+    /// undone changes matches a later state.
     fn raise_numbers(&mut self, undone: Totals) {
         let totals = self.rows.totals();
         let revocations = totals.revocations.max(undone.revocations) + 1;
@@ -127,8 +129,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.rows.put_totals(Totals { revocations, hidings, ..totals });
     }
 
-    /// Whether something is admitted that another node may have logged, as `admits` says by the rules of costs; not if these
-    /// panicked.
+    /// Whether `admits`, which computes costs by the rules, accepts a change of a shared log; false if it panicked.
+    /// Always true in a log of one node.
     pub(super) fn decide(
         &mut self,
         applied: Applied<'_>,
@@ -137,7 +139,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.shared.is_none() || self.judge(applied, admits).unwrap_or(false)
     }
 
-    /// What the rules of costs say of something; none if they panicked.
+    /// Returns the result of `judge`, which computes costs by the rules; `None` if it panicked.
     pub(super) fn judge<O>(
         &mut self,
         applied: Applied<'_>,

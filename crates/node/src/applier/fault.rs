@@ -1,13 +1,13 @@
-//! Panics of the rules, on purpose: for tests. A release build has none of it.
+//! Deliberate panics of the rules for tests. A release build has none of them.
 
 use super::caught::Applied;
 use rows::Stamp;
 
-/// The environment variable with a text: what has it panics.
+/// Environment variable with a text: a command that contains the text panics.
 #[cfg(debug_assertions)]
 const VARIABLE: &str = "ROOST_TEST_PANIC";
 
-/// Panics if that is wanted at a command with this stamp.
+/// Panics if a test requests it for a command with this stamp.
 pub(super) fn panic_if_seeded(applied: Applied<'_>, stamp: Stamp) {
     #[cfg(feature = "simulation")]
     if seeded::is_at(stamp) {
@@ -31,7 +31,7 @@ fn is_wanted(applied: Applied<'_>) -> bool {
     text.as_ref().is_some_and(|text| applied.text().contains(text))
 }
 
-/// Panics if a test wants that when costs are computed.
+/// Panics if a test requests it for the computation of costs.
 #[cfg(test)]
 pub(super) fn panic_if_cost_seeded(applied: Applied<'_>) {
     let is_wanted = of_thread::COST_TEXT.get().is_some_and(|text| applied.text().contains(text));
@@ -43,9 +43,9 @@ pub(super) mod of_thread {
     use std::cell::Cell;
 
     thread_local! {
-        /// The text of the variable, for one test.
+        /// Text in place of the environment variable, for one test.
         pub(crate) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
-        /// The same for costs.
+        /// Text for panics in the computation of costs, for one test.
         pub(in crate::applier) static COST_TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
     }
 }
@@ -59,12 +59,12 @@ pub mod seeded {
 
     static ARE_ON: AtomicBool = AtomicBool::new(false);
 
-    /// From now on the rules panic at one of about 200 stamps: when they have done everything.
+    /// Makes the rules panic at one of about 200 stamps from now on, after they have done all their work.
     pub fn panic_at_some_stamps() {
         ARE_ON.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the rules panic at a command whose first stamp is this one.
+    /// Whether the rules panic at a command whose first stamp is `stamp`.
     #[must_use]
     pub fn is_at(stamp: Stamp) -> bool {
         ARE_ON.load(Ordering::Relaxed)

@@ -1,5 +1,5 @@
-//! Puts a group together: computes the cost of waiting changes, refuses those that cost too much, and takes
-//! as many as one group may hold.
+//! Formation of groups: computes the cost of waiting changes, refuses those that cost too much, and takes as many as
+//! one group may hold.
 //!
 //! **Invariant:** a group adds at most [`CHANGE_BYTES_MAX`] to memory, in addition to one sweep of keys.
 
@@ -20,71 +20,71 @@ use crate::submission::ReadAt;
 use crate::submission::entry::{Entry, Origin};
 use crate::submission::versions::rules;
 
-/// Commands in one group: bounds the time until its first answer.
+/// Maximum number of commands in a group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
-/// Work in one group, unless a single change takes more: about 10 ms. All other changes wait for it, and so
-/// do reads of several keys.
+/// Maximum work of a group, unless a single change takes more: about 10 ms. All other changes wait for it, and so do
+/// reads of several keys.
 const GROUP_WORK_MAX: usize = 16 << 20;
-/// A submission whose first change takes more work than this is costly: it waits for a group of costly
-/// changes.
+/// Work of a submission's first change above which the submission is costly: it waits for a group of costly changes.
 pub(crate) const PLAIN_WORK_MAX: usize = 128 << 10;
-/// Work in a group of costly changes, unless the first of them takes more: about 3 ms.
+/// Maximum work of a group of costly changes, unless the first of them takes more: about 3 ms.
 const COSTLY_WORK_MAX: usize = 4 << 20;
-/// Work of one submission in a group while others wait: about 1 ms.
+/// Maximum work of one submission in a group while others wait: about 1 ms.
 const SHARE_WORK_MAX: usize = 2 << 20;
-/// Work of a submission of short changes that is taken whole: it may carry the changes of many clients.
+/// Maximum work of a submission of short changes that is taken as a whole: it may carry the changes of many clients.
 const WHOLE_WORK_MAX: usize = 8 << 20;
-/// Bytes that a command takes in the log besides its longest texts.
+/// Maximum size of a command in the log without its longest texts, in bytes.
 const ENTRY_BYTES_MAX: usize = 1_024;
-/// Bytes that a command that is no operation on keys takes in the log, at most: it has two long texts, or names many
+/// Maximum size in the log of a command other than operations on keys, in bytes: it has two long texts, or names many
 /// users.
 const REQUEST_BYTES_MAX: usize = ENTRY_BYTES_MAX
     + if 2 * POST_BYTES_MAX > FOLLOWED_BYTES_MAX { 2 * POST_BYTES_MAX } else { FOLLOWED_BYTES_MAX };
-/// Bytes of the users whom one command follows: each a handle with its length and its kind.
+/// Maximum size of the users that one command follows, in bytes: each a handle with its length and kind.
 const FOLLOWED_BYTES_MAX: usize = FOLLOW_MANY_MAX * (HANDLE_CHARS_MAX + 2);
-/// Shortest messages that a shared log must accept, in bytes: longer than any command but operations on keys.
+/// Minimum length of messages that a shared log must accept, in bytes: longer than any command except operations on
+/// keys.
 pub(crate) const SHARED_PAYLOAD_MIN: usize = 64 << 10;
-/// Most bytes of operations on keys in one submission.
+/// Maximum size of the operations on keys of one submission, in bytes.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
-/// Bytes with which a payload begins.
+/// Initial capacity of a payload, in bytes.
 const PAYLOAD_BYTES: usize = 4 << 10;
 
-// The longest command has room in the shortest payload, with what no submission asked for.
+// The longest command fits into the shortest payload, together with the entries that the node adds.
 const _: () = assert!(REQUEST_BYTES_MAX + ENTRY_BYTES_MAX <= SHARED_PAYLOAD_MIN);
 const _: () = assert!(KEY_OPS_BYTES_MAX + 2 * ENTRY_BYTES_MAX <= PAYLOAD_BYTES_MAX);
 
 /// Commands that share one append.
 pub(super) struct Group<T> {
-    /// As they are in the payload.
+    /// Entries of the payload, in order.
     pub(super) entries: Vec<Entry>,
     /// Submissions that wait for answers, in the order of the entries.
     pub(super) waiting: Vec<Waiting<T>>,
-    /// Whether the last entry is a sweep of keys, which no submission asked for.
+    /// Whether the last entry is a sweep of keys, which belongs to no submission.
     pub(super) sweeps: bool,
-    /// Whether there is a part of a submission of [`LONG_BYTES`](super::LONG_BYTES).
+    /// Whether the group has a part of a submission of at least [`LONG_BYTES`](super::LONG_BYTES).
     pub(super) has_long: bool,
-    /// Operations on keys count one by one.
+    /// Number of commands; each operation on keys counts as one.
     pub(super) commands: usize,
     payload: Vec<u8>,
-    /// The first entry, until there are others.
+    /// First entry, until there are others.
     origin: Option<Origin>,
     cost: Cost,
-    /// Longest payload, in bytes.
+    /// Maximum length of the payload, in bytes.
     bytes_max: usize,
     /// Work up to which the current submission may fill the group.
     share: usize,
     pub(super) samples: GroupSamples,
 }
 
-/// The part of a submission that is in the group.
+/// Result of adding a submission to the group.
 pub(super) enum Grouped<T> {
-    /// All of it is in the group.
+    /// The whole submission is in the group.
     All,
-    /// It has had its share of the group; this is left.
+    /// The submission has used its share of the group; this is the rest.
     Part(Queued<T>),
-    /// The group is full; this is left.
+    /// The group is full; this is the rest.
     Full(Queued<T>),
-    /// It costs much, or depends on the results of this group, and waits for a later group.
+    /// The submission is costly, or depends on the results of this group, and waits for a later group.
     Costly(Queued<T>),
 }
 
@@ -113,7 +113,7 @@ impl<T> Group<T> {
         self.waiting.is_empty() && self.entries.is_empty()
     }
 
-    /// Whether a change of this cost, with this number of commands and of bytes in the log, can be added.
+    /// Whether a change of this cost, with this number of commands and bytes in the log, fits.
     pub(super) fn has_room(&self, cost: &Cost, commands: usize, bytes: usize) -> bool {
         let sum = self.cost.and(*cost);
         let first = self.is_empty() && self.commands == 0;
@@ -125,12 +125,12 @@ impl<T> Group<T> {
                     && sum.work <= GROUP_WORK_MAX)
     }
 
-    /// Whether the current submission has had its share.
+    /// Whether the current submission has used its share.
     pub(super) fn is_shared_out(&self) -> bool {
         self.cost.work >= self.share
     }
 
-    /// The rest of a submission: [`Grouped::Part`] if it has had its share, else [`Grouped::Full`].
+    /// Returns the rest of a submission: as [`Grouped::Part`] if it has used its share, else as [`Grouped::Full`].
     pub(super) fn rest(&self, queued: Queued<T>) -> Grouped<T> {
         if self.is_shared_out() { Grouped::Part(queued) } else { Grouped::Full(queued) }
     }
@@ -141,7 +141,7 @@ impl<T> Group<T> {
         self.commands += commands;
     }
 
-    /// A submission of which more follows waits for this part, if it has anything.
+    /// Makes an unfinished submission wait for this part, unless the part is empty.
     pub(super) fn wait_for(&mut self, id: u64, part: Part) {
         if !matches!(part, Part::Requests(0)) {
             self.waiting.push(Waiting { id, ticket: None, part });
@@ -170,20 +170,20 @@ impl<T> Group<T> {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Proposes the next group, unless one is under way or nothing waits.
+    /// Proposes the next group, unless one is pending or nothing waits.
     pub(super) fn propose(&mut self, now_ms: u64, output: &mut Output<T>) {
         if self.proposed.is_some() {
             return;
         }
-        // Nodes that share a log compare what they have made of it with one another.
+        // Nodes with a shared log compare digests of rows through statuses instead.
         let origin = Origin { rules: rules(), outcomes_before: self.last_outcomes() };
         let origin = (!self.is_shared).then_some(origin);
-        // Room for a sweep, for the limit of samples and for the origin.
+        // Leaves room for a sweep, the limit of samples and the origin.
         let bytes_max = self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX);
         let mut group = Group::new(bytes_max, origin);
         group.samples = GroupSamples::new(self.is_shared.then_some(self.taught_bytes_max));
-        // Groups of each kind by turns: a change that costs little waits for one group of those that cost
-        // much, however many of these wait.
+        // Groups of the two kinds alternate: a cheap change waits for at most one group of costly ones, however many of
+        // these wait.
         if std::mem::take(&mut self.costly_next) && !self.holds_costly {
             self.take_costly(&mut group);
         }
@@ -192,7 +192,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.costly_next = true;
         }
         if group.is_empty() && !self.holds_costly {
-            // What was taken may have turned out to be costly.
+            // The taken submissions may have turned out to be costly.
             self.take_costly(&mut group);
             self.costly_next = false;
         }
@@ -213,10 +213,9 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.proposed = Some(group);
     }
 
-    /// Takes submissions that cost little, until the group is full, or all have had their share and others than long ones
-    /// wait for the group.
+    /// Takes cheap submissions until the group is full, or until all have had their share and at least one is not long.
     fn take_plain(&mut self, group: &mut Group<T>) {
-        // Of those at the end of the queue, which have had their share.
+        // Number of submissions at the end of the queue that have had their share.
         let (mut parts, mut has_short) = (0, false);
         while (self.plain.len() > parts || !has_short)
             && let Some(queued) = self.plain.pop_front()
@@ -227,7 +226,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             match self.take(group, queued, false) {
                 Grouped::All => has_short |= !is_long,
                 Grouped::Costly(queued) => self.costly.push_back(queued),
-                // Other submissions come before the rest of it.
+                // Other submissions come before the rest.
                 Grouped::Part(queued) => {
                     self.plain.push_back(queued);
                     parts += 1;
@@ -240,7 +239,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Takes costly submissions that are not held, and the first in any case, until they are enough work.
+    /// Takes costly submissions that are not held, at least one, up to their work per group.
     fn take_costly(&mut self, group: &mut Group<T>) {
         group.share = COSTLY_WORK_MAX;
         while !group.is_shared_out()
@@ -257,7 +256,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Place of the first costly submission that is not held. Few are passed over: long ones take much of the inbox.
+    /// Returns the index of the first costly submission that is not held. The search is short: long submissions take
+    /// much of the inbox.
     fn next_costly(&self) -> Option<usize> {
         if self.holds_costly {
             return None;
@@ -265,7 +265,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.costly.iter().position(|queued| !self.holds_long || !queued.has_long_bytes())
     }
 
-    /// Whether something waits that is not proposed.
+    /// Whether submissions wait that are not proposed.
     pub(crate) fn has_queue(&self) -> bool {
         !self.plain.is_empty() || !self.costly.is_empty()
     }
@@ -326,8 +326,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Chooses operations from `from` on, as many as the group has room for. None if the first of them
-    /// costs much and that is not admitted.
+    /// Chooses operations from `from` on, as many as fit. Returns `None` if the first of them is costly and
+    /// `admit_costly` is false.
     fn take_ops(
         &self,
         group: &mut Group<T>,
@@ -348,13 +348,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             }
             let count = after.ops - taken.up_to.ops;
             let mut refusal = self.refusal(&cost, possible);
-            // Such a change is no message of the log, whatever it costs.
+            // The change is longer than a message of the log, whatever it costs.
             if ENTRY_BYTES_MAX + ops.bytes_between(taken.up_to, after) > group.bytes_max {
                 refusal = refusal.or(Some(KeyRefusal::TooLarge));
             }
             if refusal == Some(KeyRefusal::TooLarge) && group.commands > 0 {
-                // Others in the group may have left long values, so the cost is only an upper bound: in the
-                // next group it is that of the change alone.
+                // Earlier changes of the group may have left long values, so this cost is only an upper bound: in the
+                // next group it is exact.
                 break;
             }
             if refusal.is_none() {
@@ -362,10 +362,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 if group.is_shared_out() || !group.has_room(&cost, count, bytes) {
                     break;
                 }
-                // Last, so that what waits for the next group holds nothing.
+                // Reserved last, so that changes that wait for the next group hold no memory.
                 if !taken.held.resize(taken.held.bytes() + cost.answer) {
                     if group.commands > 0 {
-                        // The next group may have less memory held by others, and a shorter longest value.
+                        // At the next group others may hold less memory, and the longest value may be shorter.
                         break;
                     }
                     refusal = Some(KeyRefusal::Busy);
@@ -373,7 +373,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             }
             if let Some(refusal) = refusal {
                 taken.pieces.push(Range::Refused(count, refusal));
-                // Every piece is an entry of its own.
+                // Every piece is a separate entry.
                 bytes += ENTRY_BYTES_MAX;
             } else {
                 bytes += ops.bytes_between(taken.up_to, after);
@@ -388,7 +388,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Some(taken)
     }
 
-    /// Why a change can never be made, if so.
+    /// Returns the reason why a change can never be made, if there is one.
     fn refusal(&self, cost: &Cost, possible: bool) -> Option<KeyRefusal> {
         let too_large = cost.bytes > CHANGE_BYTES_MAX
             || cost.rows > CHANGE_ROWS_MAX
@@ -400,8 +400,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// All operations at once, if their cost is known without checking each, and there is room for it: most
-    /// submissions are many short changes.
+    /// Takes all operations at once if they fit and their cost is known without checking each: most submissions are
+    /// many short changes.
     fn take_all(&self, group: &mut Group<T>, ops: &KeyOps, from: OpPlace) -> Option<TakenOps> {
         let cost = ops.known_cost().filter(|cost| cost.work <= WHOLE_WORK_MAX)?;
         let (whole, bytes) = (from.ops == 0, ENTRY_BYTES_MAX + ops.bytes());
@@ -414,8 +414,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Some(TakenOps { pieces, up_to: ops.end(), held: self.answers.empty() })
     }
 
-    /// Adds a sweep if keys have expired or lost their bucket. It has room beyond that of the group, so
-    /// that it is never left out.
+    /// Adds a sweep if keys have expired or lost their bucket. Its room is reserved, so it always fits.
     fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
         let idle = group.entries.is_empty();
         let waits = now_ms < self.sweep_at_ms && (!idle || self.sweep_found_nothing);
@@ -434,7 +433,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 }
 
-/// The cost of looking up the keys that a transaction reads.
+/// Returns the cost of looking up the keys that a transaction reads.
 pub(super) fn look_ups(reads: &[ReadAt]) -> Cost {
     let keys: usize = reads.iter().map(|read| read.keys.len()).sum();
     Cost { work: keys * WORK_PER_ROW, ..Cost::default() }

@@ -1,13 +1,12 @@
-//! The rows as the rules see them. They hash how they are changed, so that nodes which share a log can compare what a
-//! group changed.
+//! Rows for the rules, with a hash of their changes, so that nodes with a shared log can compare what a group changed.
 //!
-//! The hash has tables, keys and new contents of all changed rows, in the order of the changes. It costs a pass over
-//! the bytes that are written, and reads nothing. Rows of ephemeral tables are left out: a restart may have applied
-//! more of the log to them than to the others.
+//! The hash covers tables, keys and new contents of all changed rows, in the order of the changes. It costs a pass over
+//! the written bytes and reads nothing. Rows of ephemeral tables are left out: a restart may have applied more of the
+//! log to them than to the others.
 //!
-//! A call of the store is not of the rules: if it panics, its rows may be wrong.
+//! A panic of the store does not count as one of the rules, because its rows may be wrong.
 //!
-//! **Invariant:** without [`HashedRows::begin`] nothing is hashed: a log of one node costs nothing more.
+//! **Invariant:** nothing is hashed before [`HashedRows::begin`]: a log of one node has no extra cost.
 
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
 use rows::{
@@ -19,11 +18,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::spent::Spent;
 
-/// Marks a row of a key, in place of the tag of a table.
+/// Mark of a row of a key, in place of the tag of a table.
 const KEY: u8 = 0xff;
-/// Marks a bucket in the same place.
+/// Mark of a bucket, in place of the tag of a table.
 const BUCKET: u8 = 0xfe;
-/// Marks in the same place that the rules panicked.
+/// Mark of a panic of the rules, in place of the tag of a table.
 const FAILURE: u8 = 0xfd;
 
 const _: () = {
@@ -32,7 +31,7 @@ const _: () = {
     assert!(Table::of_tag(FAILURE).is_none(), "no table has a mark as its tag");
 };
 
-/// Rows, and the hash of their changes while it is wanted.
+/// Rows, and the hash of their changes after [`HashedRows::begin`].
 pub(super) struct HashedRows<R> {
     /// The rows, for changes that are not hashed.
     pub(super) inner: R,
@@ -47,19 +46,19 @@ impl<R> HashedRows<R> {
         Self { inner, hash: Box::default(), is_hashing: false, spent: Spent::default() }
     }
 
-    /// Hashes changes from now on.
+    /// Begins to hash changes.
     pub(super) fn begin(&mut self) {
         self.hash.reset();
         self.is_hashing = true;
     }
 
-    /// The hash of the changes since [`HashedRows::begin`].
+    /// Returns the hash of the changes since [`HashedRows::begin`].
     pub(super) fn end(&mut self) -> u64 {
         self.is_hashing = false;
         self.hash.digest()
     }
 
-    /// Hashes that the rules panicked at a command with this stamp.
+    /// Adds to the hash that the rules panicked at a command with this stamp.
     pub(super) fn note_failure(&mut self, stamp: Stamp) {
         self.note(FAILURE, &stamp.0.to_le_bytes(), None);
     }
@@ -68,7 +67,7 @@ impl<R> HashedRows<R> {
         outside_rules(|| read(&self.inner))
     }
 
-    /// Reads rows that are given to `each`, which is of the rules.
+    /// Reads rows and passes them to `each`, whose panics count as those of the rules.
     fn read_each(
         &self,
         each: &mut dyn FnMut(u64, &[u8]),
@@ -92,10 +91,10 @@ impl<R> HashedRows<R> {
         if !self.is_hashing {
             return;
         }
-        // With lengths, so that no two changes have the same bytes. A removed row has a length that no row has.
+        // Lengths make the encoding unambiguous. A removed row has a length that no row has.
         let lengths = [key.len() as u64, content.map_or(u64::MAX, |content| content.len() as u64)];
         let content = content.unwrap_or_default();
-        // Most rows are short: one call for all of it.
+        // Most rows are short: one call hashes the whole row.
         let mut head = SmallVec::<[u8; 128]>::new();
         head.push(table);
         head.extend_from_slice(lengths.map(u64::to_le_bytes).as_flattened());
@@ -271,7 +270,7 @@ impl<R: PutRows> PutRows for HashedRows<R> {
 
 impl<R: RowsMut> RowsMut for HashedRows<R> {
     fn put_totals(&mut self, totals: Totals) {
-        // They are hashed once, as they are after the group.
+        // Totals are hashed once, after the group.
         self.write(|rows| rows.put_totals(totals));
     }
 }
@@ -356,7 +355,7 @@ mod tests {
         assert_eq!(different.len(), hashes.len());
     }
 
-    /// A store may put many rows at once, or one after the other.
+    /// A store may put many rows at once or one after the other.
     #[test]
     fn many_rows_at_once_are_as_each_by_itself() {
         let (points, set) = (PointTable::Post, SetTable::Mentions);

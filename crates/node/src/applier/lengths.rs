@@ -1,4 +1,4 @@
-//! How long values can be when an operation of the group under construction is applied.
+//! Lengths of values at the time when an operation of the group under construction is applied.
 
 use std::cell::Cell;
 
@@ -9,31 +9,31 @@ use rows::Cost;
 /// Work of reading a row from the disk, in bytes copied: 30 microseconds.
 const COLD_WORK: usize = 64 << 10;
 
-/// Lengths as the facts have them, but at least that of the longest value that an earlier operation of
-/// the group may leave: it may be the same key, even under another name.
+/// Lengths of the facts, but at least that of the longest value that an earlier operation of the group may leave: it
+/// may have the same key, even under another name.
 pub(super) struct GroupLengths<'a, R: KeyRows> {
     facts: Facts<'a, R>,
-    /// The longest value so far, in bytes.
+    /// Length of the longest value so far, in bytes.
     longest: Cell<usize>,
     /// Whether some keys are not in memory.
     cold: bool,
 }
 
 impl<'a, R: KeyRows> GroupLengths<'a, R> {
-    /// For the operations after those whose longest value is `longest`.
+    /// Creates lengths for the operations after those whose longest value is `longest`.
     pub(super) fn new(facts: Facts<'a, R>, longest: usize) -> Self {
         Self { facts, longest: Cell::new(longest), cold: facts.has_cold_keys() }
     }
 
-    /// For the first operations of a group, wherever their keys are.
+    /// Creates lengths for the first operations of a group, whose keys may be on disk.
     pub(super) fn in_memory_or_not(facts: Facts<'a, R>) -> Self {
         Self { facts, longest: Cell::new(0), cold: false }
     }
 }
 
 impl<R: KeyRows> GroupLengths<'_, R> {
-    /// The cost of the next operation of the group. Loads the rows that it looks up into memory: readers do
-    /// not wait for that here, as they would when the group is applied.
+    /// Returns the cost of the next operation of the group. Loads the rows of its keys into memory: here readers do not
+    /// wait for that, as they would when the group is applied.
     pub(super) fn cost(&self, op: &KeyOp<'_>) -> Cost {
         let mut cold = 0;
         if self.cold {

@@ -1,7 +1,7 @@
-//! The nodes that share a log, as their last statuses say: one row for each, and what follows from all of them: up to where the
-//! log is needed, and what the live nodes have in common.
+//! Nodes with a shared log: a row with the last status of each, and what follows from all of them: the position up to
+//! which the log is no longer needed, and what the live nodes have in common.
 //!
-//! **Invariant:** all of this depends on nothing but the log up to here: it is the same on all nodes.
+//! **Invariant:** all of this depends only on the log up to here and is the same on all nodes.
 
 use commitlog::{NodeId, Position};
 use rows::{NameTable, Rows, RowsMut, decode, encode};
@@ -10,45 +10,45 @@ use serde::{Deserialize, Serialize};
 use super::status::STATUS_EVERY;
 use crate::submission::entry::Status;
 
-/// Groups that stay in the log before those that all nodes have in checkpoints, for nodes that are about to join.
+/// Number of groups that stay in the log before the checkpoints of all nodes, for nodes that join.
 const MARGIN: u64 = 65_536;
-/// The log does not wait for a node without a status for this long, in milliseconds of the log: a week.
+/// Time without a status after which the log does not wait for a node, in milliseconds of the log: a week.
 const AWAY_MS: u64 = 7 * 86_400_000;
-/// The versions of a node without a status for this long do not count, in milliseconds of the log: an hour.
+/// Time without a status after which the versions of a node do not count, in milliseconds of the log: an hour.
 const SILENT_MS: u64 = 3_600_000;
-/// A node without a status is away, or silent, only after so many groups: three statuses. While nothing happens
-/// nobody sends one.
+/// Minimum number of groups without a status before a node counts as away or silent: three statuses, because an idle
+/// cluster sends none.
 pub(super) const SILENT_GROUPS: u64 = 3 * STATUS_EVERY;
-/// The last byte of the name of a row of a member; a row without it is one of [`super::producers`].
+/// Last byte of the name of a member's row; rows of [`super::producers`] lack it.
 const MEMBER: u8 = 2;
-/// The name of the row with what the nodes have in common.
+/// Name of the row of [`Common`].
 const COMMON: &[u8] = &[3];
 
-/// The last status of a node.
+/// Last status of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Member {
-    /// It needs no group up to this position.
+    /// Position up to which the node needs no group.
     pub(super) checkpoint: u64,
-    /// Position and time of its group, in milliseconds since 1970.
+    /// Position and time of the status's group, in milliseconds since 1970.
     pub(super) position: u64,
     pub(super) at_ms: u64,
-    /// See [`crate::submission::versions`].
+    /// Versions of the node's commands and rules, see [`crate::submission::versions`].
     pub(super) commands: u32,
     pub(super) rules: u64,
 }
 
-/// What the live nodes have in common.
+/// Versions that the live nodes have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Common {
-    /// The version of commands that all of them can apply.
+    /// Version of commands that all of them can apply.
     pub(super) commands: u32,
-    /// Their rules, if they have the same.
+    /// Rules of all of them, if they are the same.
     pub(super) rules: Option<u64>,
-    /// The position of the group since which it is so.
+    /// Position of the group since which this holds.
     pub(super) since: u64,
 }
 
-/// A position of the log, and its time in milliseconds since 1970.
+/// Position of the log, and its time in milliseconds since 1970.
 #[derive(Clone, Copy)]
 pub(super) struct Now {
     pub(super) position: u64,
@@ -56,7 +56,7 @@ pub(super) struct Now {
 }
 
 impl Now {
-    /// Whether a node has sent no status for so long.
+    /// Whether a node has sent no status for `for_ms` and for [`SILENT_GROUPS`].
     fn misses(self, member: &Member, for_ms: u64) -> bool {
         let is_late = member.at_ms.saturating_add(for_ms) <= self.ms;
         is_late && member.position.saturating_add(SILENT_GROUPS) <= self.position
@@ -67,44 +67,44 @@ fn name_of(node: NodeId) -> Vec<u8> {
     [&node.0.to_be_bytes()[..], &[MEMBER]].concat()
 }
 
-/// The last status of a node.
+/// Returns the last status of a node.
 pub(super) fn member(rows: &impl Rows, node: NodeId) -> Option<Member> {
     rows.name(NameTable::ClusterNode, &name_of(node)).map(|row| decode(&row))
 }
 
-/// Takes note of the status of a node.
+/// Stores the status of a node.
 pub(super) fn put(rows: &mut impl RowsMut, node: NodeId, status: Status, now: Now) {
     let Status { checkpoint, commands, rules, .. } = status;
     let member = Member { checkpoint, position: now.position, at_ms: now.ms, commands, rules };
     rows.put_name(NameTable::ClusterNode, &name_of(node), Some(encode(&member)));
 }
 
-/// All nodes that are not missed for so long.
+/// Returns the nodes that have sent a status within `for_ms`.
 fn live_members(rows: &impl Rows, now: Now, for_ms: u64) -> Vec<Member> {
     let (mut all, mut from) = (Vec::new(), Vec::new());
     while let Some(name) = rows.first_name(NameTable::ClusterNode, &from) {
         let is_member = name.len() == 17 && name.last() == Some(&MEMBER);
         let row = rows.name(NameTable::ClusterNode, &name).filter(|_| is_member);
         all.extend(row.map(|row| decode::<Member>(&row)));
-        // The next possible name.
+        // Smallest greater name.
         from = [&name, [0].as_slice()].concat();
     }
     all.retain(|member| !now.misses(member, for_ms));
     all
 }
 
-/// Up to where no node needs the log, with a margin.
+/// Returns the position up to which no node needs the log, less the margin.
 pub(super) fn trimmed(rows: &impl Rows, now: Now) -> Option<Position> {
     let least = live_members(rows, now, AWAY_MS).iter().map(|member| member.checkpoint).min()?;
     least.checked_sub(MARGIN).map(Position)
 }
 
-/// What the live nodes have in common, as of the last status of any of them.
+/// Returns the versions that the live nodes had in common at the last status of any node.
 pub(super) fn common(rows: &impl Rows) -> Option<Common> {
     rows.name(NameTable::ClusterNode, COMMON).map(|row| decode(&row))
 }
 
-/// Computes again what the live nodes have in common; returns it if it has changed.
+/// Recomputes the versions that the live nodes have in common; returns them if they have changed.
 pub(super) fn update_common(rows: &mut impl RowsMut, now: Now) -> Option<Common> {
     let live = live_members(rows, now, SILENT_MS);
     let commands = live.iter().map(|member| member.commands).min()?;
@@ -138,7 +138,7 @@ mod tests {
             (1, MARGIN + 100, 0, 10, Some(100)),
             (2, MARGIN + 70, 0, 20, Some(70)),
             (3, MARGIN + 90, 0, 20, Some(70)),
-            // A week in which nothing happened.
+            // A week without groups.
             (3, MARGIN + 95, SILENT_GROUPS - 1, AWAY_MS + 20, Some(70)),
             // Now the first two have been away for too long.
             (3, MARGIN + 96, SILENT_GROUPS, AWAY_MS + 20, Some(96)),
@@ -157,7 +157,7 @@ mod tests {
         }
     }
 
-    /// An update of three nodes, one by one; the third one is replaced.
+    /// Updates three nodes one by one; the third one is replaced.
     #[test]
     fn nodes_have_in_common_what_the_live_ones_all_have() {
         let mut rows = MemoryRows::default();

@@ -1,15 +1,14 @@
-//! The sequencer and applier as a function: submissions go in; groups for the log, answers and effects come
-//! out. No thread, no clock, no lock and no file here; a thread runs it ([`crate::writer`]), and the
-//! simulator (`dst`) runs it too.
+//! Sequencer and applier as a function: submissions go in; groups for the log, answers and effects come out. It uses no
+//! thread, clock, lock or file; a thread runs it ([`crate::writer`]), and so does the simulator (`dst`).
 //!
-//! Its user repeats two inputs: [`Input::Submit`] with new submissions, and [`Input::Tick`], after each of which a group may
-//! be proposed. Once the log has it, [`Applier::apply_group`] applies it, and the groups of others and of earlier processes
-//! in the same way.
+//! The caller repeats two inputs: [`Input::Submit`] with new submissions, and [`Input::Tick`]. After each of them a
+//! group may be proposed. [`Applier::apply_group`] applies it after it is in the log, in the same way as groups of
+//! other nodes and of earlier processes.
 //!
-//! - **Invariant:** the cost of every command is computed before it is proposed. What costs more than
-//!   [`feed::limits`] allow is refused, and a group as a whole costs no more than that either, so
-//!   applying a group, live or in a replay, has a bound in memory and time.
-//! - **Invariant:** stamps are made from the place and time that the log gave a group, never before.
+//! - **Invariant:** the cost of every command is computed before it is proposed. Commands that cost more than
+//!   [`feed::limits`] allow are refused, and a group as a whole costs no more either, so applying a group, live or in a
+//!   replay, is bounded in memory and time.
+//! - **Invariant:** stamps are made from the position and time that the log gave a group, never earlier.
 //! - **Invariant:** every submission is answered exactly once.
 
 mod apply;
@@ -62,91 +61,90 @@ use status::Statuses;
 /// Interval at which a busy applier checks whether keys have expired, in milliseconds.
 const SWEEP_PAUSE_MS: u64 = 250;
 
-/// State of the sequencer and applier. A `T` says where to send an answer.
+/// State of the sequencer and applier. `T` identifies the recipient of an answer.
 pub(crate) struct Applier<R, T> {
     rows: HashedRows<R>,
     clock: StampClock,
-    /// Submissions that are not in a group yet: plain and costly ones.
+    /// Queues of submissions that are not in a group yet: plain and costly ones.
     plain: VecDeque<Queued<T>>,
     costly: VecDeque<Queued<T>>,
     /// Whether the next group is one of costly changes.
     costly_next: bool,
     /// Whether costly changes wait for a checkpoint.
     holds_costly: bool,
-    /// Whether those of them wait that have long operations.
+    /// Whether costly changes with long operations wait.
     holds_long: bool,
-    /// The outcomes of the group that is applied.
+    /// Outcomes of the group that is being applied.
     outcomes: Outcomes,
-    /// In the log or on the way there; not applied.
+    /// Proposed group: in the log or on the way there, not applied.
     proposed: Option<Group<T>>,
-    /// Submissions of which a part is applied and a part is not in a group yet.
+    /// Submissions that are partly applied and partly not in a group yet.
     partial: Vec<(u64, Partial)>,
     next_id: u64,
     /// Memory of rows that are kept for answers.
     answers: MemoryBudget,
-    /// Bytes that samples may take, as [`crate::views::samples::taught_bytes`] counts them.
+    /// Maximum size of the samples in bytes, as [`crate::views::samples::taught_bytes`] counts them.
     taught_bytes_max: usize,
-    /// Dead keys are not searched for before this time, in milliseconds since 1970, while there is
-    /// something else to do.
+    /// Time before which a busy applier does not search for dead keys, in milliseconds since 1970.
     sweep_at_ms: u64,
     /// Whether there may be dead keys, now or later.
     may_sweep: bool,
-    /// Whether the last sweep left something.
+    /// Whether the last sweep left dead keys.
     sweep_more: bool,
-    /// Whether the last sweep found nothing, because the log has an earlier time than this node: another one waits then
-    /// even if there is nothing else to do.
+    /// Whether the last sweep found nothing because the log's time is earlier than this node's: the next one then waits
+    /// even if the node is idle.
     sweep_found_nothing: bool,
-    /// Of the groups that count in a log that several nodes share.
+    /// Digest of the counted groups of a shared log.
     digest: u64,
-    /// Longest payload that the log accepts, in bytes.
+    /// Maximum length of a payload of the log, in bytes.
     payload_bytes_max: usize,
-    /// Whether the groups are those of a log that several nodes share.
+    /// Whether the log is shared by several nodes.
     is_shared: bool,
-    /// The group that is applied, if it is one of such a log.
+    /// State of the group of a shared log that is being applied.
     shared: Option<SharedGroup>,
-    /// Of the nodes that share it.
+    /// Last statuses of the nodes that share the log.
     statuses: Statuses,
-    /// Number of commands whose rules panicked, but for those of a replay.
+    /// Number of commands whose rules panicked, without those of a replay.
     failures: u64,
-    /// The part of each submission in groups, for the simulator.
+    /// Parts of submissions in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
 }
 
-/// An input of the applier.
+/// Input of the applier.
 pub(crate) enum Input<T> {
     /// New submissions.
     Submit(Vec<Submission<T>>),
-    /// Nothing; a group may be proposed.
+    /// No submissions; a group may be proposed.
     Tick,
 }
 
-/// The next actions of the applier's caller.
+/// Next actions of the applier's caller.
 pub(crate) struct Output<T> {
-    /// The payload of a group, to be appended to the log.
+    /// Payload of a group, to be appended to the log.
     pub(crate) append: Option<Vec<u8>>,
     /// Answers to send once the effects are published.
     pub(crate) answers: Vec<(T, Answer)>,
     /// Effects for the views, in order.
     pub(crate) effects: Vec<Effect>,
-    /// Commands applied, each operation on keys by itself.
+    /// Number of applied commands; each operation on keys counts as one.
     pub(crate) commands: usize,
-    /// Work of applying them, in the unit of [`rows::Cost::work`].
+    /// Work of applying the commands, in the unit of [`rows::Cost::work`].
     pub(crate) work: usize,
     /// Files of pictures that other nodes added.
     pub(crate) files: Vec<FileHash>,
-    /// No node needs the log up to here.
+    /// Position up to which no node needs the log.
     pub(crate) trim: Option<Position>,
 }
 
-/// The answers to a submission so far.
+/// Answers to a submission so far.
 #[derive(Default)]
 struct Partial {
     replies: SmallVec<[Reply; 1]>,
     answers: Vec<KeyAnswer>,
     reads: Vec<ReadRows>,
     now_ms: u64,
-    /// For the rows among the answers.
+    /// Memory of the rows among the answers.
     held: Vec<Reservation>,
     is_keys: bool,
 }
@@ -159,7 +157,7 @@ impl<T> Default for Output<T> {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Continues where `rows` end. Rows kept for answers take at most what `answers` has, and samples
+    /// Creates an applier on `rows`. Rows kept for answers take at most the memory of `answers`, and samples at most
     /// `taught_bytes_max` bytes.
     pub(crate) fn new(rows: R, answers: MemoryBudget, taught_bytes_max: usize) -> Self {
         let last = rows.totals().last_stamp.unwrap_or(rows::Stamp(0));
@@ -193,8 +191,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Takes one input. `now_ms`, in milliseconds since 1970, decides what is swept; a command is applied
-    /// at the time of its group.
+    /// Processes one input. `now_ms`, in milliseconds since 1970, decides what is swept; a command is applied at the
+    /// time of its group.
     pub(crate) fn step(&mut self, input: Input<T>, now_ms: u64) -> Output<T> {
         let mut output = Output::default();
         match input {
@@ -210,80 +208,81 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output
     }
 
-    /// Whether costly changes wait from now on, and others do not: those would make the next start long.
+    /// Sets whether costly changes wait; they would make the next start long. Others continue.
     pub(crate) fn hold_costly(&mut self, hold: bool) {
         self.holds_costly = hold;
     }
 
-    /// Whether costly changes of [`LONG_BYTES`] wait from now on, and others do not.
+    /// Sets whether costly changes of at least [`LONG_BYTES`] wait. Others continue.
     pub(crate) fn hold_long(&mut self, hold: bool) {
         self.holds_long = hold;
     }
 
-    /// For a log that several nodes share, as this node: proposes no group of more than this number of bytes.
+    /// Switches to a shared log with this node as a member; groups have at most `payload_bytes_max` bytes.
     pub(crate) fn share(&mut self, node: NodeId, payload_bytes_max: usize) {
         self.begin_statuses(node);
         self.is_shared = true;
         self.payload_bytes_max = payload_bytes_max.min(PAYLOAD_BYTES_MAX);
     }
 
-    /// Whether a proposed group has no place yet. No other one is proposed then.
+    /// Whether a proposed group has no position yet, so that no other one is proposed.
     pub(crate) fn awaits_place(&self) -> bool {
         self.proposed.is_some()
     }
 
-    /// The last epoch of a node in a log that several nodes share; 0 if there is none.
+    /// Returns the last epoch of a node in a shared log; 0 if there is none.
     pub(crate) fn last_epoch(&self, node: NodeId) -> u64 {
         producers::last_of(&self.rows.inner, node).epoch
     }
 
-    /// The digest of the outcomes of the last group that was applied; none if that is not known.
+    /// Returns the digest of the outcomes of the last applied group, if known.
     pub(crate) fn last_outcomes(&self) -> Option<u64> {
         Some(self.rows.inner.totals().outcomes).filter(|outcomes| *outcomes != 0)
     }
 
-    /// The digest of the groups that count in a log that several nodes share.
+    /// Returns the digest of the counted groups of a shared log.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }
 
-    /// Number of commands whose rules panicked, but for those of a replay.
+    /// Returns the number of commands whose rules panicked, without those of a replay.
     pub(crate) fn failures(&self) -> u64 {
         self.failures
     }
 
-    /// Ends a replay, whose failures were counted before.
+    /// Ends a replay: its failures were counted earlier and are dropped.
     pub(crate) fn replayed(&mut self) {
         self.failures = 0;
     }
 
-    /// The facts of the feed.
+    /// Returns the facts of the feed.
     pub(crate) fn facts(&self) -> feed::Facts<'_, R> {
         feed::Facts::new(&self.rows.inner)
     }
 
-    /// The facts of buckets.
+    /// Returns the facts of buckets.
     fn keys(&self) -> kv::Facts<'_, HashedRows<R>> {
         kv::Facts::new(&self.rows)
     }
 
-    /// The rows, for checkpoints: nothing else changes them.
+    /// Returns the rows for checkpoints; only the applier changes their contents.
     pub(crate) fn rows_mut(&mut self) -> &mut R {
         &mut self.rows.inner
     }
 
-    /// Whether the proposed group has a part of a submission of [`LONG_BYTES`].
+    /// Whether the proposed group has a part of a submission of at least [`LONG_BYTES`].
     pub(crate) fn proposes_long(&self) -> bool {
         self.proposed.as_ref().is_some_and(|group| group.has_long)
     }
 
-    /// The time of the last stamp of a group with these entries, in milliseconds since 1970, if the log gives it `time_ms`.
+    /// Returns the time of the last stamp of a group with these entries at the log's time `time_ms`, in milliseconds
+    /// since 1970.
     fn last_ms_of(&self, entries: &[Entry], time_ms: u64) -> u64 {
         let stamps: usize = entries.iter().map(Entry::stamps).sum();
         self.clock.clone().next_run(time_ms, stamps).after(stamps as u64).unix_ms()
     }
 
-    /// Whether keys may wait to be removed, now or later: then a [`Input::Tick`] is due regularly.
+    /// Whether keys may expire, now or later, so that an [`Input::Tick`] is needed regularly.
     pub(crate) fn expects_sweep(&self) -> bool {
         self.may_sweep
     }

@@ -1,23 +1,23 @@
-//! A digest of the outcomes of a group, which the log has with the next group. So a start or a restore that applies the groups of
-//! another build notices when its own rules have other outcomes than those that were acknowledged.
+//! Digest of the outcomes of a group, which the log stores with the next group. A start or a restore that applies the
+//! groups of another build thus detects that its rules lead to other outcomes than the acknowledged ones.
 //!
-//! Rows are not part of it: to hash them would take the writer time for each post, and nobody was answered them.
+//! Rows are not included: hashing them would cost the writer time for each post, and no client was told them.
 
 use feed::Outcome;
 use kv::KeyAnswer;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// Longest outcome in bytes, as postcard writes it.
+/// Maximum size of an outcome in bytes, as postcard writes it.
 const OUTCOME_BYTES_MAX: usize = 64;
 /// An odd number whose bits look random.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The digest of what a group has applied so far.
+/// Digest of the outcomes of a group so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Outcomes(u64);
 
 impl Outcomes {
-    /// The digest; never 0.
+    /// Returns the digest; never 0.
     pub(super) fn digest(self) -> u64 {
         self.0.max(1)
     }
@@ -31,8 +31,8 @@ impl Outcomes {
         self.0 = xxh3_64_with_seed(bytes, self.0);
     }
 
-    /// Adds the answers to operations on keys, but for the rows among them, and for what sweeps have removed: nobody was
-    /// answered that, and it depends on the secret order of keys.
+    /// Adds the answers to operations on keys, without the rows among them, and without the number of keys that sweeps
+    /// removed: no client got that, and it depends on the secret order of keys.
     pub(super) fn operations(&mut self, answers: &[KeyAnswer]) {
         for answer in answers {
             let (kind, number) = match answer {
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(digests.len(), count);
     }
 
-    /// Logs have these digests: with others, a new version refuses what an earlier one has acknowledged.
+    /// These digests are in logs: if they change, a new version refuses what an earlier one has acknowledged.
     #[test]
     fn digests_of_logs_stay_as_they_are() {
         let mut outcomes = Outcomes::default();

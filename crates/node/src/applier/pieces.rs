@@ -1,4 +1,4 @@
-//! The operations of a submission that go into a group: one by one, or a transaction as a whole.
+//! Operations of a submission that go into a group: one by one, or a transaction as a whole.
 
 use kv::{KeyOp, KeyOps, KeyRefusal, KeyRows, OpPlace};
 use rows::Cost;
@@ -32,7 +32,7 @@ impl Range {
     }
 }
 
-/// Logs pieces of `ops`; returns them, if they are needed again.
+/// Logs pieces of `ops`; returns them if they are needed again.
 pub(super) fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range]) -> KeyOps {
     if let [Range::Logged(from, to)] = pieces
         && to.ops - from.ops == ops.len()
@@ -51,13 +51,13 @@ pub(super) fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range])
 /// An operation, or a transaction as a whole.
 pub(super) struct Unit {
     pub(super) cost: Cost,
-    /// The place after it.
+    /// Position after the unit.
     pub(super) after: OpPlace,
-    /// Whether all keys that it may write can be keys.
+    /// Whether all keys that the unit may write are valid keys.
     pub(super) possible: bool,
 }
 
-/// The unit after `place`.
+/// Returns the unit after `place`.
 pub(super) fn next_unit<R: KeyRows>(
     ops: &KeyOps,
     place: OpPlace,

@@ -1,8 +1,7 @@
-//! The decision which groups of a log count, and what the facts remember for it if several nodes share the log. If it is of one
-//! node, all count.
+//! Decision which groups of a shared log count, and the rows for it. In a log of one node all groups count.
 //!
-//! **Invariant:** the decision and the digest depend on nothing but the rows and the groups of the log up to here: they
-//! are the same on all nodes.
+//! **Invariant:** the decision and the digest depend only on the rows and the groups of the log up to here and are the
+//! same on all nodes.
 
 use commitlog::{Arrived, GroupId, NodeId, Position};
 use rows::{NameTable, Rows, RowsMut, Totals, decode, encode};
@@ -11,23 +10,23 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::SharedError;
 
-/// The last group of a node that counts.
+/// Last counted group of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Producer {
     pub(crate) epoch: u64,
     pub(crate) number: u64,
-    /// Its position in the log.
+    /// Position of the group in the log.
     pub(crate) position: u64,
-    /// Of all groups of the log that count, up to this one.
+    /// Digest of all counted groups of the log up to this one.
     pub(crate) digest: u64,
 }
 
-/// The digest of the last group that counts; 0 if there is none.
+/// Returns the digest of the last counted group; 0 if there is none.
 pub(crate) fn last_digest(rows: &impl Rows) -> u64 {
     last_counted(rows).map_or(0, |(_, producer)| producer.digest)
 }
 
-/// The position and id of the last group that counts.
+/// Returns the position and id of the last counted group.
 pub(crate) fn last_group(rows: &impl Rows) -> Option<(Position, GroupId)> {
     let (node, Producer { epoch, number, position, .. }) = last_counted(rows)?;
     Some((Position(position), GroupId { node, epoch, number }))
@@ -44,13 +43,13 @@ fn last_counted(rows: &impl Rows) -> Option<(NodeId, Producer)> {
                 last = Some((node, producer));
             }
         }
-        // The next possible name.
+        // Smallest greater name.
         from = [&name, [0].as_slice()].concat();
     }
     last
 }
 
-/// The last group of a node that counts.
+/// Returns the last counted group of a node.
 pub(crate) fn last_of(rows: &impl Rows, node: NodeId) -> Producer {
     let row = rows.name(NameTable::ClusterNode, &node.0.to_be_bytes());
     row.map(|row| decode::<Producer>(&row)).unwrap_or_default()
@@ -76,7 +75,7 @@ pub(crate) fn counts(rows: &impl Rows, group: &Arrived) -> Result<bool, SharedEr
     Ok(true)
 }
 
-/// Takes note of a group that counts, with the hash of the rows that it changed; returns the digest after it.
+/// Stores a counted group, with the hash of the rows that it changed; returns the digest after it.
 pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived, changes: u64) -> u64 {
     let GroupId { node, epoch, number } = group.id;
     let digest = chained(digest, group, (changes, rows.totals()));
@@ -84,7 +83,7 @@ pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived, change
     digest
 }
 
-/// Gives the last group of a node, which is the last of all, another digest.
+/// Replaces the digest of the last group of a node, which is the last of all groups.
 pub(crate) fn put_digest(rows: &mut impl RowsMut, node: NodeId, digest: u64) {
     let producer = last_of(rows, node);
     put(rows, node, Producer { digest, ..producer });
@@ -94,7 +93,7 @@ fn put(rows: &mut impl RowsMut, node: NodeId, producer: Producer) {
     rows.put_name(NameTable::ClusterNode, &node.0.to_be_bytes(), Some(encode(&producer)));
 }
 
-/// The digest after a group that changed rows with this hash, and after which the facts have these totals.
+/// Returns the digest after a group, from the hash of its changed rows and the totals after it.
 fn chained(before: u64, group: &Arrived, (changes, totals): (u64, Totals)) -> u64 {
     let mut hash = Xxh3::with_seed(before);
     hash.update(&group.id.node.0.to_le_bytes());

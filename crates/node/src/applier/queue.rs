@@ -1,4 +1,4 @@
-//! Submissions that are not in a group yet, or of which only a part is.
+//! Submissions that are not, or only partly, in a group yet.
 
 use feed::{Reply, Request};
 use kv::{KeyOps, OpPlace};
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use crate::submission::{Changes, ReadAt, Submission};
 use budget::Reservation;
 
-/// Bytes of operations on keys that are long: while they are written, everybody waits for the disk.
+/// Size of operations on keys from which they are long, in bytes: while they are written, all others wait for the disk.
 pub(crate) const LONG_BYTES: usize = 1 << 20;
 
 /// A submission on its way into groups.
@@ -16,7 +16,7 @@ pub(super) struct Queued<T> {
     pub(super) id: u64,
     pub(super) ticket: T,
     pub(super) rest: Rest,
-    /// Whether an earlier group had no room for all of it.
+    /// Whether an earlier group had no room for the rest.
     pub(super) is_long: bool,
 }
 
@@ -25,7 +25,7 @@ pub(super) enum Rest {
     Requests(smallvec::IntoIter<[Request; 1]>),
     Keys {
         ops: KeyOps,
-        /// Before the first operation that is not in a group.
+        /// Position of the first operation that is not in a group.
         next: OpPlace,
         reads: Vec<ReadAt>,
     },
@@ -40,7 +40,7 @@ impl<T> Queued<T> {
         Self { id, ticket, rest, is_long: false }
     }
 
-    /// Whether it has operations of [`LONG_BYTES`] together.
+    /// Whether its operations take at least [`LONG_BYTES`] together.
     pub(super) fn has_long_bytes(&self) -> bool {
         match &self.rest {
             Rest::Requests(_) => false,
@@ -48,7 +48,7 @@ impl<T> Queued<T> {
         }
     }
 
-    /// Whether none of it is in a group.
+    /// Whether no part of it is in a group.
     pub(super) fn is_whole(&self) -> bool {
         match &self.rest {
             Rest::Requests(_) => true,
@@ -57,17 +57,17 @@ impl<T> Queued<T> {
     }
 }
 
-/// A part of a submission that is in a group.
+/// Part of a submission that is in a group.
 pub(super) struct Waiting<T> {
     pub(super) id: u64,
-    /// The recipient of the reply, if this is the last part.
+    /// Recipient of the reply, if this is the last part.
     pub(super) ticket: Option<T>,
     pub(super) part: Part,
 }
 
-/// Content of the part.
+/// Content of a part.
 pub(super) enum Part {
-    /// This number of commands, one by one.
+    /// Number of commands, each an entry.
     Requests(usize),
     /// A command that is not logged.
     Answered(Reply),
@@ -83,29 +83,29 @@ pub(super) enum Part {
 /// Consecutive operations on keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// In the log, as one command.
+    /// Operations in the log, as one command.
     Logged,
-    /// Refused before that: the number of operations, and why.
+    /// Number of operations that were refused before the log, and the reason.
     Refused(usize, kv::KeyRefusal),
 }
 
-/// The part of a submission that a group took.
+/// Part of a submission that a group took.
 #[cfg(feature = "simulation")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenPart {
-    /// This number of commands, an entry each.
+    /// Number of commands, each an entry.
     Requests(usize),
     /// A command that is not logged.
     Answered,
-    /// An entry of operations on keys.
+    /// Entry of operations on keys.
     Ops,
-    /// Operations on keys that are not logged.
+    /// Number of operations on keys that are not logged.
     RefusedOps(usize),
 }
 
 #[cfg(feature = "simulation")]
 impl<T> Waiting<T> {
-    /// Its content in the group, with the number of the submission, from 1.
+    /// Returns its parts in the group, each with the number of the submission, from 1.
     pub(super) fn taken(&self) -> Vec<(u64, TakenPart)> {
         let parts = match &self.part {
             Part::Requests(count) => vec![TakenPart::Requests(*count)],

@@ -1,9 +1,9 @@
-//! Putting commands other than operations on keys into a group, and deciding whether there is memory for a
-//! sample before it is logged.
+//! Adding commands other than operations on keys to a group, and checking before a sample is logged that there is
+//! memory for it.
 //!
-//! **Invariant:** after every group, the samples in the facts take at most the applier's memory for samples. So a
-//! start with the same memory can load them. A replay checks nothing: commands in the log were admitted. In a log that
-//! several nodes share each group is checked again when it is applied: see `shared`.
+//! **Invariant:** after every group, the samples in the facts fit into the applier's memory for samples. So a start
+//! with the same memory can load them. A replay checks nothing: commands in the log were admitted. In a shared log each
+//! group is checked again when it is applied: see `shared`.
 
 use feed::{Command, Facts, Refusal, Reply, Request};
 use kv::KeyRowsMut;
@@ -16,18 +16,18 @@ use super::queue::{Part, Queued, Rest, Waiting};
 use crate::submission::entry::{Entry, request_bytes};
 use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
 
-/// The reply to a command whose cost the rules failed to compute.
+/// Reply to a command whose cost could not be computed because the rules panicked.
 const INTERNAL: Reply = Reply { outcome: Err(Refusal::Internal), replayed: false };
 
 /// Changes of samples by a group.
 #[derive(Default)]
 pub(super) struct GroupSamples {
-    /// Bytes of the samples after this group, at most: those that it deletes still count. `None` until it
-    /// is needed.
+    /// Maximum size of the samples after this group, in bytes, including those that it deletes. `None` until it is
+    /// needed.
     bytes: Option<usize>,
-    /// Whether it adds or deletes a sample.
+    /// Whether the group adds or deletes a sample.
     changes: bool,
-    /// Bytes that samples may take, if that is to be in the group before the first one is added.
+    /// Maximum size of samples in bytes, which the group of a shared log records before its first sample.
     limit: Option<usize>,
 }
 
@@ -36,7 +36,7 @@ impl GroupSamples {
         Self { limit, ..Self::default() }
     }
 
-    /// The entry that comes before a command, if any.
+    /// Returns the entry that must come before a command, if any.
     pub(super) fn limit_of(&mut self, command: &Command) -> Option<Entry> {
         if !matches!(command, Command::AddSample { .. }) {
             return None;
@@ -44,7 +44,7 @@ impl GroupSamples {
         self.limit.take().map(|bytes| Entry::SampleBytes(bytes as u64))
     }
 
-    /// Counts a command that is put into the group.
+    /// Counts a command that is added to the group.
     pub(super) fn count(&mut self, command: &Command) {
         match command {
             Command::AddSample { .. } => {
@@ -57,17 +57,17 @@ impl GroupSamples {
     }
 }
 
-/// Whether a command is put into a group.
+/// Decision about a command for the group.
 enum Admission {
     Admitted,
-    /// Its reply is known without applying it.
+    /// The reply is known without applying the command.
     Answered(Reply),
-    /// Whether it is admitted depends on the results of this group: it waits for another one.
+    /// The decision depends on the results of this group: the command waits for another one.
     Waits,
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Takes as many of the commands as there is room for.
+    /// Takes as many of the commands as fit.
     pub(super) fn take_requests(
         &mut self,
         group: &mut Group<T>,
@@ -91,7 +91,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             }
             let Some(request) = requests.next() else { unreachable!("it was just seen") };
             if let Admission::Answered(reply) = admission {
-                // Finding that out is work, too.
+                // The check itself counts as work.
                 group.count(&cost, 0);
                 group.wait_for(id, Part::Requests(std::mem::take(&mut count)));
                 group.wait_for(id, Part::Answered(reply));
@@ -111,8 +111,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if waits { Grouped::Costly(rest) } else { group.rest(rest) }
     }
 
-    /// Whether there is memory for the sample that a command adds. Near the limit a group has one such
-    /// command or none, because the results of the commands before it decide.
+    /// Decides whether there is memory for the sample that a command adds. Near the limit a group has at most one such
+    /// command, because the results of earlier commands decide.
     fn admission(&self, group: &mut GroupSamples, request: &Request) -> Admission {
         if !matches!(request.command, Command::AddSample { .. }) {
             return Admission::Admitted;
@@ -128,8 +128,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Admission::Answered(self.answer_without_memory(request))
     }
 
-    /// The reply to a command that adds a sample for which there is no memory: the first result, if it is a
-    /// retry.
+    /// Returns the reply to a command that adds a sample without memory for it; for a retry, the first result.
     pub(super) fn answer_without_memory(&self, request: &Request) -> Reply {
         let full = Reply { outcome: Err(Refusal::SamplesFull), replayed: false };
         let facts = Facts::new(&self.rows);

@@ -1,14 +1,15 @@
 //! Applying the groups of a log: those that this process has proposed, with answers, and those of other nodes and of
 //! earlier processes.
 //!
-//! The cost of a change in a log that several nodes share was computed from facts that may be older than those to which it is
-//! applied: another node may have made a value longer. So the cost of operations on keys is computed again, and what has become too large is
-//! refused. In the same way samples are counted again: a group that adds some has the limit of its node.
+//! In a shared log the cost of a change was computed from facts that may be older than those to which it is applied:
+//! another node may have made a value longer. So the cost of operations on keys is computed again, and what has become
+//! too large is refused. Samples are counted again in the same way: a group that adds some includes the limit of its
+//! node.
 //!
-//! The time of a group is that of the broker. Its clock may be wrong: a time far ahead of the last stamp is taken only as
-//! far as the clock of the node agrees that appended the group, and never after 2092.
+//! The time of a group is that of the broker, whose clock may be wrong: a time far ahead of the last stamp is accepted
+//! only as far as the clock of the appending node agrees, and never after 2092.
 //!
-//! **Invariant:** what is applied and what is refused depends on nothing but the rows and the log: all nodes agree.
+//! **Invariant:** what is applied and what is refused depends only on the rows and the log: all nodes agree.
 
 use commitlog::{Arrived, GroupId, Position};
 use feed::Command;
@@ -27,66 +28,66 @@ use crate::directory::divergence::Divergence;
 use crate::submission::entry::{Entry, Status};
 use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
 
-/// A time that is further ahead of the last stamp needs two clocks, in milliseconds.
+/// Distance from the last stamp above which a time needs the agreement of two clocks, in milliseconds.
 pub(super) const LEAP_MS_MAX: u64 = 60_000;
 
-/// Rows of keys that answers keep until they are sent, in bytes.
+/// Maximum size of the rows of keys that answers keep until they are sent, in bytes.
 pub(crate) const ANSWER_BYTES: usize = 32 << 20;
 
-/// The group that is applied.
+/// State of the group that is being applied.
 pub(super) struct SharedGroup {
-    /// Of its operations on keys so far.
+    /// Cost of its operations on keys so far.
     cost: Cost,
-    /// Bytes of all samples, at most: those that the group deletes still count. None until it is needed.
+    /// Maximum size of all samples in bytes, including those that the group deletes. `None` until it is needed.
     samples: Option<usize>,
-    /// Bytes that samples may take, as the node says that appended the group.
+    /// Maximum size of samples in bytes, by the settings of the node that appended the group.
     sample_bytes_max: usize,
 }
 
-/// Why a group of the log cannot be applied. The node has to stop.
+/// Reason why a group of the log cannot be applied, so that the node has to stop.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SharedError {
-    /// The bytes are not commands, although their checksum is right.
+    /// The checksum is right, but the bytes are not commands.
     #[error("group {} of the log cannot be read: a newer version of roost may have written it", position.0)]
     Entry {
-        /// Its position.
+        /// Position of the group.
         position: Position,
-        /// The error.
+        /// Decoding error.
         source: postcard::Error,
     },
-    /// A group of this process came back and does not count.
+    /// A group of this process does not count.
     #[error(
-        "group {} of the log is of this node but does not count: another process writes as this node; each node needs a data directory of its own",
+        "group {} of the log comes from this node but is out of sequence: another process writes as this node; each node needs its own data directory",
         position.0
     )]
     Superseded {
-        /// Its position.
+        /// Position of the group.
         position: Position,
     },
-    /// Most other nodes have other rows.
+    /// Most other nodes have different rows.
     #[error(
-        "this node has made other rows of the log than most other nodes, by a group after {} and up to {}: join the cluster again with a new directory",
+        "the rows of this node differ from those of most other nodes since a group after {} and up to {}: join the cluster again with a new directory",
         after.0,
         position.0
     )]
     Differs {
-        /// Where another node last had the same digest; 0 if that is not known.
+        /// Last position at which another node had the same digest; 0 if unknown.
         after: Position,
-        /// The first position where one had another.
+        /// First position at which a node had a different one.
         position: Position,
     },
-    /// The log gave a group that is older than one that was applied.
+    /// The log returned a group that is older than an applied one.
     #[error("the log gave group {} after group {}", position.0, last.0)]
     Order {
-        /// Its position.
+        /// Position of the group.
         position: Position,
-        /// The position of the later one.
+        /// Position of the later group.
         last: Position,
     },
 }
 
 impl SharedError {
-    /// Since when the node has other rows than most other nodes, if that is the error.
+    /// Returns the range in which the node began to differ from most other nodes, if that is the error.
     pub(crate) fn divergence(&self) -> Option<Divergence> {
         match *self {
             Self::Differs { after, position } => Some(Divergence { after, position }),
@@ -96,9 +97,9 @@ impl SharedError {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Applies the next group of the log, unless it does not count. Before anything is applied, and after its keys were
-    /// read into memory, `before` gets the highest time of its stamps, in milliseconds since 1970, and whether it changes
-    /// keys; what it returns is held while the group is applied.
+    /// Applies the next group of the log if it counts. Calls `before` after its keys are in memory and before anything
+    /// is applied, with the greatest time of its stamps in milliseconds since 1970 and whether it changes keys; the
+    /// returned guard is held while the group is applied.
     ///
     /// # Errors
     /// [`SharedError`]
@@ -116,13 +117,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 false => Ok(output),
             };
         }
-        // First: what stops the node changes nothing, so that a checkpoint has what was applied before.
+        // Checked first: an error that stops the node changes nothing, so a checkpoint has what was applied before.
         let entries = match group.is_own {
             true => Vec::new(),
             false => read_entries(&group.payload)
                 .map_err(|source| SharedError::Entry { position, source })?,
         };
-        // Nobody compares the digest of a log of one node, and its facts are those with which its groups were proposed.
+        // A log of one node needs no digest for comparison, and its groups were proposed from the present facts.
         let is_alone = group.id == GroupId::ALONE;
         if !is_alone {
             let sample_bytes_max = if group.is_own { self.taught_bytes_max } else { usize::MAX };
@@ -163,13 +164,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Ok(output)
     }
 
-    /// The time of a group, in milliseconds since 1970.
+    /// Returns the time of a group, in milliseconds since 1970.
     pub(crate) fn credible_ms(&self, group: &Arrived) -> u64 {
         let last_ms = self.rows.inner.totals().last_stamp.map_or(0, Stamp::unix_ms);
         credible_ms(group.time_ms, group.sent_ms, last_ms)
     }
 
-    /// Reads the rows of keys into memory that entries look up.
+    /// Loads the rows of the keys of entries into memory.
     fn load_keys(&self, entries: &[Entry]) {
         let facts = self.keys();
         if !facts.has_cold_keys() {
@@ -207,8 +208,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output.work += self.apply_entry(entry, stamp, &mut output.effects);
     }
 
-    /// Whether operations can be applied within the limits of a group, by the facts as they are now. Always, in a log
-    /// of one node: the facts are those with which the group was proposed.
+    /// Whether the present facts allow the operations within the limits of a group. Always true in a log of one node,
+    /// whose facts are those at the proposal.
     pub(super) fn admits(&mut self, ops: &KeyOps) -> bool {
         self.decide(Applied::Ops(ops), |applier| applier.fits(ops))
     }
@@ -234,8 +235,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         fits
     }
 
-    /// Whether a command adds no sample, or the limit of the node that appended the group allows it, by the facts as they
-    /// are now. Always, in a log of one node.
+    /// Whether a command adds no sample, or the present facts allow it within the limit of the node that appended the
+    /// group. Always true in a log of one node.
     pub(super) fn admits_sample(&mut self, command: &Command) -> bool {
         self.decide(Applied::Command(command), |applier| applier.has_memory_for(command))
     }
@@ -248,7 +249,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let facts = feed::Facts::new(&self.rows);
         let mut bytes = group.samples.unwrap_or_else(|| taught_bytes(facts));
         if bytes.saturating_add(TAUGHT_BYTES) > group.sample_bytes_max {
-            // What the group added may have been less.
+            // The group may have added less than was reserved.
             bytes = taught_bytes(facts);
         }
         let fits = bytes.saturating_add(TAUGHT_BYTES) <= group.sample_bytes_max;
@@ -257,15 +258,15 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 }
 
-/// The time of a group that the broker received at `time_ms`, whose node appended it at `sent_ms` by its own clock, after
-/// a stamp of `last_ms`.
+/// Returns the time of a group that the broker received at `time_ms` and its node appended at `sent_ms` by its own
+/// clock, after a stamp of `last_ms`.
 pub(super) fn credible_ms(time_ms: u64, sent_ms: u64, last_ms: u64) -> u64 {
     let is_leap = time_ms > last_ms.saturating_add(LEAP_MS_MAX);
     let agreed_ms = if is_leap { time_ms.min(sent_ms.max(last_ms)) } else { time_ms };
     agreed_ms.min(LATEST_MS)
 }
 
-/// The files that a command needs, if it adds a picture.
+/// Returns the files that a command which adds a picture needs.
 fn files_of(command: &Command) -> impl Iterator<Item = FileHash> {
     let added = match command {
         Command::Media(MediaCommand::Add(new)) => Some(new),
@@ -282,7 +283,7 @@ pub(super) fn has_keys(entries: &[Entry]) -> bool {
     entries.iter().any(|entry| matches!(entry, Entry::Kv(_)))
 }
 
-/// The status that a group has, if any.
+/// Returns the status in a group, if any.
 fn status_of(entries: &[Entry]) -> Option<Status> {
     entries.iter().rev().find_map(|entry| match entry {
         Entry::Status(status) => Some(*status),
@@ -290,7 +291,7 @@ fn status_of(entries: &[Entry]) -> Option<Status> {
     })
 }
 
-/// The entries of a group, all of which can be applied by this program.
+/// Decodes the entries of a group; fails if this program cannot apply one of them.
 fn read_entries(mut payload: &[u8]) -> Result<Vec<Entry>, postcard::Error> {
     let mut entries = Vec::new();
     while !payload.is_empty() {

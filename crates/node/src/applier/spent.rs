@@ -1,5 +1,5 @@
-//! Rows that the rules change and look up, counted in the simulator alone: it compares what a command takes with the cost that
-//! was declared before the command was logged.
+//! Counts of rows that the rules change and look up, in the simulator only: it compares the work of a command with the
+//! cost that was declared before the command was logged.
 
 use std::cell::Cell;
 
@@ -28,7 +28,7 @@ impl Spent {
         }
     }
 
-    /// Counts rows that a read found. A read that finds none takes as much as one that finds a row.
+    /// Counts rows that a read found, at least one: a read without results costs as much as one that finds a row.
     #[inline]
     pub(super) fn look_up(&self, rows: usize) {
         if COUNTS {
@@ -36,10 +36,10 @@ impl Spent {
         }
     }
 
-    /// Compares what was counted, and other work, with what was declared.
+    /// Compares the counts, and other work, with the declared cost.
     ///
     /// # Panics
-    /// If it is more.
+    /// If they exceed it.
     pub(super) fn check(&self, what: &str, declared: &Cost, other: usize) {
         let (changed, looked_up) = (self.changed.get(), self.looked_up.get());
         let work = (changed + looked_up) * WORK_PER_ROW + other;

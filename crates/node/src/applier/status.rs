@@ -1,16 +1,15 @@
-//! Statuses of the nodes that share a log: how far their checkpoints are, so that the log can be trimmed,
-//! their digest, so that a node whose rows differ is found, and their version, so that none proposes what another one
-//! cannot apply.
+//! Statuses of the nodes that share a log: their checkpoints, so that the log can be trimmed; their digests, so that a
+//! node with different rows is found; and their versions, so that no node proposes what another one cannot apply.
 //!
-//! A node adds its status to a group of its own about every [`STATUS_EVERY`] groups of the log, also if it has nothing
-//! else to write then, and at its start if its version is another one than that of its last status. So an idle
-//! cluster writes nothing.
+//! A node adds its status to one of its groups about every [`STATUS_EVERY`] groups of the log, even if it has nothing
+//! else to write then, and at its start if its version differs from that of its last status. So an idle cluster writes
+//! nothing.
 //!
-//! Digests are compared as long as all live nodes have the same rules: another release may make other rows of the same
-//! commands. Once all have the same again, the digest begins anew.
+//! Digests are compared as long as all live nodes have the same rules, because another release may make different rows
+//! of the same commands. When all have the same rules again, the digest restarts.
 //!
-//! **Invariant:** the row of a status depends on the log alone. Votes and recent digests are in memory only, and change no
-//! row.
+//! **Invariant:** the row of a status depends on the log alone. Votes and recent digests are in memory only, and change
+//! no row.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -22,41 +21,41 @@ use super::{Applier, Output, SharedError, producers};
 use crate::submission::entry::Status;
 use crate::submission::versions::{COMMANDS, rules};
 
-/// Groups of the log after which a node sends its status again.
+/// Number of groups of the log after which a node sends its status again.
 pub(super) const STATUS_EVERY: u64 = 1_024;
-/// The log keeps what any live node lacked so long ago, in milliseconds, for nodes that are about to join.
+/// Time for which the log keeps groups that any live node lacked, in milliseconds, for nodes that join.
 const KEEP_MS: u64 = 3_600_000;
-/// Recent digests that are kept to compare: more than arrive while a status is under way.
+/// Number of recent digests that are kept for comparison: more than arrive while a status is in transit.
 const DIGESTS: usize = 16_384;
 
-/// What this node knows of others, and its own status.
+/// Knowledge of this node about the others, and its own status.
 #[derive(Default)]
 pub(super) struct Statuses {
-    /// This node; none in a log of one node.
+    /// This node; `None` in a log of one node.
     node: Option<NodeId>,
-    /// The position of the last group that counts, and the digests after recent ones.
+    /// Positions of recent counted groups, and the digests after them.
     digests: VecDeque<(u64, u64)>,
-    /// Where this node sent its status last.
+    /// Position at which this node last sent its status.
     sent_at: u64,
-    /// Whether its last status is of another version, or it has sent none yet.
+    /// Whether the last status has another version, or none was sent yet.
     is_outdated: bool,
-    /// Whether a status of this node has come back: when the next one does, the others have sent theirs, too.
+    /// Whether a status of this node has come back: by the next one, the others have also sent theirs.
     has_returned: bool,
     /// Position of the older of its last two checkpoints.
     checkpoint: u64,
-    /// What live nodes have in common, if any has sent a status.
+    /// Versions that live nodes have in common, if any has sent a status.
     common: Option<Common>,
-    /// Whether the last digest of another node that could be compared was the same, and its position.
+    /// Result of the last comparable digest of each other node: its position, and whether it was equal.
     votes: BTreeMap<NodeId, (u64, bool)>,
-    /// Where another node last had the same digest, and where one first had another, if one had.
+    /// Last position at which another node had an equal digest, and the first later one with a different digest.
     same_at: u64,
     differs_at: Option<u64>,
-    /// Up to where the log could be trimmed at recent times, in milliseconds, about one for each minute.
+    /// Positions up to which the log could be trimmed at recent times in milliseconds, about one per minute.
     trims: VecDeque<(u64, Position)>,
 }
 
 impl Statuses {
-    /// Takes note of the digest after a group that counts.
+    /// Records the digest after a counted group.
     pub(super) fn note(&mut self, position: Position, digest: u64) {
         if self.digests.len() == DIGESTS {
             self.digests.pop_front();
@@ -64,7 +63,7 @@ impl Statuses {
         self.digests.push_back((position.0, digest));
     }
 
-    /// The status to send now, if it is time.
+    /// Returns the status to send now, if one is due.
     pub(super) fn due(&mut self) -> Option<Status> {
         if !self.is_due() {
             return None;
@@ -80,13 +79,13 @@ impl Statuses {
         self.is_outdated || self.last().0 >= self.sent_at + STATUS_EVERY
     }
 
-    /// The position of the last group that counts, and the digest after it.
+    /// Returns the position of the last counted group, and the digest after it.
     fn last(&self) -> (u64, u64) {
         self.digests.back().copied().unwrap_or_default()
     }
 
     fn compare(&mut self, node: NodeId, status: Status) {
-        // What this node sent before it started again is not another opinion.
+        // A status of this node from before its restart is no second opinion.
         if self.node == Some(node) || !self.is_comparable(&status) {
             return;
         }
@@ -97,12 +96,12 @@ impl Statuses {
             (self.same_at, self.differs_at) = (status.position, None);
         } else {
             self.differs_at.get_or_insert(status.position);
-            tracing::error!(%node, position = status.position, "another node has other rows");
+            tracing::error!(%node, position = status.position, "the rows of another node differ");
         }
         self.votes.insert(node, (status.position, same));
     }
 
-    /// Whether its digest and that of this node are of the same groups and the same rules.
+    /// Whether the digests of the status and of this node cover the same groups and the same rules.
     fn is_comparable(&self, status: &Status) -> bool {
         let same_rules = |common: Common| common.rules == Some(rules());
         status.rules == rules()
@@ -111,7 +110,7 @@ impl Statuses {
                 .is_some_and(|common| same_rules(common) && status.position > common.since)
     }
 
-    /// Up to where the log could be trimmed [`KEEP_MS`] ago, if it can be up to `at` now.
+    /// Returns the position up to which the log could be trimmed [`KEEP_MS`] ago. `at` is the position for now.
     fn trimmed_before(&mut self, at: Position, now_ms: u64) -> Option<Position> {
         if self.trims.back().is_none_or(|(then_ms, _)| then_ms + 60_000 <= now_ms) {
             self.trims.push_back((now_ms, at));
@@ -121,9 +120,9 @@ impl Statuses {
         self.trims.front().filter(|_| old > 0).map(|(_, position)| *position)
     }
 
-    /// Called when a status of this node has come back: whether more nodes have other facts than the same.
+    /// Called when a status of this node has come back: whether more nodes have different facts than equal ones.
     fn is_outvoted(&mut self) -> bool {
-        // Nodes that have stopped, which may have another name since, do not count.
+        // Nodes that have stopped, and may have another name since, do not count.
         let (last, _) = self.last();
         self.votes.retain(|_, (position, _)| *position + SILENT_GROUPS >= last);
         let same = self.votes.values().filter(|(_, same)| *same).count();
@@ -133,7 +132,7 @@ impl Statuses {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Begins to share a log, as this node.
+    /// Begins to share a log as `node`.
     pub(super) fn begin_statuses(&mut self, node: NodeId) {
         let rows = &self.rows.inner;
         let member = members::member(rows, node);
@@ -148,20 +147,20 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// This node needs no group up to here any more.
+    /// Sets the position up to which this node needs no group.
     pub(crate) fn set_checkpoint(&mut self, position: Position) {
         self.statuses.checkpoint = position.0;
     }
 
-    /// The version of commands that all live nodes can apply, by their last statuses.
+    /// Returns the version of commands that all live nodes can apply, by their last statuses.
     pub(crate) fn common_commands(&self) -> u32 {
         self.statuses.common.map_or(COMMANDS, |common| common.commands)
     }
 
-    /// Applies the status in a group at `time_ms`, the last part of it.
+    /// Applies the status of a group at `time_ms`, as its last entry.
     ///
     /// # Errors
-    /// [`SharedError::Differs`], if this node has sent its status and most others have other rows.
+    /// [`SharedError::Differs`] if this node has sent its status and most others have different rows.
     pub(super) fn apply_status(
         &mut self,
         group: &Arrived,
@@ -176,10 +175,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             tracing::info!(
                 commands = common.commands,
                 same = common.rules.is_some(),
-                "the versions of the nodes"
+                "the nodes have new common versions"
             );
             self.statuses.common = Some(common);
-            // Some had other rules until here.
+            // Some nodes had other rules until here.
             self.digest = 0;
             producers::put_digest(rows, node, self.digest);
         }
@@ -203,7 +202,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
 mod tests {
     use super::*;
 
-    /// Of a node of three that have the same rules.
+    /// Returns the statuses of a node of three that have the same rules.
     fn statuses() -> Statuses {
         let common = Common { commands: COMMANDS, rules: Some(rules()), since: 1 };
         Statuses { common: Some(common), ..Statuses::default() }
@@ -229,7 +228,7 @@ mod tests {
             for (node, same) in votes.iter().enumerate() {
                 let node = NodeId(node as u128);
                 statuses.compare(node, status(7, if *same { 70 } else { 71 }));
-                // There was no group that counts, or it is forgotten.
+                // There was no counted group, or it is forgotten.
                 statuses.compare(node, status(6, 99));
             }
             assert!(!statuses.is_outvoted(), "others may not have sent theirs");
@@ -268,7 +267,7 @@ mod tests {
         assert!(statuses.trims.len() < 4);
     }
 
-    /// Another release may make other rows of the same log, and a digest before `since` has another beginning.
+    /// Another release may make different rows of the same log, and a digest before `since` has another beginning.
     #[test]
     fn only_digests_of_the_same_rules_are_compared() {
         let with = |change: &dyn Fn(&mut Statuses, &mut Status)| {

@@ -47,7 +47,7 @@ impl Shared {
         let file = match exchange.get(hash) {
             Ok(file) => file,
             Err(error) => {
-                tracing::debug!(%error, "a file of a picture is not fetched");
+                tracing::debug!(%error, "cannot fetch a file of a picture");
                 return false;
             }
         };
@@ -61,7 +61,7 @@ impl Shared {
         match pinned.store(&file) {
             Ok(_) => true,
             Err(error) => {
-                tracing::warn!(%error, "a file of a picture that was fetched is not stored");
+                tracing::warn!(%error, "cannot store a fetched file of a picture");
                 false
             }
         }
@@ -78,7 +78,7 @@ impl Shared {
             return;
         }
         if let Err(error) = exchange.put(hash, &bytes) {
-            tracing::debug!(%error, "a file of a picture is not stored for another node");
+            tracing::debug!(%error, "cannot store a file of a picture for another node");
         }
     }
 

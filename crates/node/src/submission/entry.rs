@@ -1,63 +1,63 @@
-//! The entries of the log and their bytes: the payload of a group is entries one after the other.
+//! Entries of the log and their encoding: the payload of a group is a sequence of entries.
 //!
-//! An entry of the feed is a [`Request`] as postcard writes it: an idempotency key or none, the number of
-//! the command, its fields. Other entries have no idempotency key, and a number of one byte that no command has.
+//! An entry of the feed is a [`Request`] in postcard encoding: an optional idempotency key, the number of the command,
+//! its fields. Other entries have no idempotency key, and a one-byte number that no command has.
 
 use feed::{Idempotency, Request};
 use kv::KeyOps;
 use postcard::ser_flavors::Size;
 use serde::{Deserialize, Serialize};
 
-/// Marks operations on keys, in place of the number of a command.
+/// Mark of operations on keys, in place of the number of a command.
 const KEYS: u32 = 127;
-/// Marks the limit of samples.
+/// Mark of the limit of samples.
 const SAMPLE_BYTES: u32 = 126;
-/// Marks the status of a node.
+/// Mark of the status of a node.
 const STATUS: u32 = 125;
-/// Marks the origin of a group.
+/// Mark of the origin of a group.
 const ORIGIN: u32 = 124;
 
-/// What a node says of itself.
+/// Status of a node, as reported by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Status {
-    /// It needs no group up to this position.
+    /// Position up to which the node needs no group.
     pub(crate) checkpoint: u64,
-    /// Where its digest was this one.
+    /// Position of the digest.
     pub(crate) position: u64,
     pub(crate) digest: u64,
-    /// The version of commands that it can apply; see [`crate::submission::versions`].
+    /// Version of commands that the node can apply; see [`crate::submission::versions`].
     pub(crate) commands: u32,
-    /// Identifies the rules by which it applies them.
+    /// Identifier of the rules by which the node applies commands.
     pub(crate) rules: u64,
 }
 
-/// Where a group of a log of one node comes from.
+/// Origin of a group in a log of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
-    /// Identifies the rules that made its outcomes, which were acknowledged; see [`crate::submission::versions::rules`].
+    /// Identifier of the rules that made the acknowledged outcomes; see [`crate::submission::versions::rules`].
     pub(crate) rules: u64,
-    /// The digest of the outcomes of the group before it, unless that was applied by an earlier process.
+    /// Digest of the outcomes of the previous group, unless an earlier process applied that.
     pub(crate) outcomes_before: Option<u64>,
 }
 
-/// One entry.
+/// Entry of the log.
 #[derive(Debug)]
 pub(crate) enum Entry {
-    /// A command of the feed. Takes one stamp.
+    /// Command of the feed. Takes one stamp.
     Feed(Request),
-    /// Operations on keys of buckets. Takes as many stamps as there are operations.
+    /// Operations on keys of buckets. Takes one stamp per operation.
     Kv(KeyOps),
-    /// Only in a log that several nodes share, before the first sample that a group adds: bytes that samples may take, by
-    /// the settings of the node. Takes no stamp.
+    /// Maximum size of samples in bytes, by the settings of the node. Only in a shared log, before the first sample
+    /// that a group adds. Takes no stamp.
     SampleBytes(u64),
-    /// Only in a log that several nodes share: what the node says of itself. Takes no stamp.
+    /// Status of the node. Only in a shared log. Takes no stamp.
     Status(Status),
-    /// Only in a log of one node, as the first entry of each group. Takes no stamp.
+    /// Origin of the group, its first entry. Only in a log of one node. Takes no stamp.
     Origin(Origin),
 }
 
 impl Entry {
-    /// Number of stamps that it takes.
+    /// Returns the number of stamps that the entry takes.
     pub(crate) fn stamps(&self) -> usize {
         match self {
             Self::Feed(_) => 1,
@@ -66,7 +66,7 @@ impl Entry {
         }
     }
 
-    /// Appends its bytes to `bytes`.
+    /// Appends the encoded entry to `bytes`.
     pub(crate) fn write(&self, bytes: Vec<u8>) -> Vec<u8> {
         match self {
             Self::Feed(request) => extend(request, bytes),
@@ -77,10 +77,10 @@ impl Entry {
         }
     }
 
-    /// Reads the first entry of `bytes`; returns what follows it.
+    /// Decodes the first entry of `bytes`; returns the rest.
     ///
     /// # Errors
-    /// If the bytes are not an entry, which the checksum of the log makes very unlikely.
+    /// The bytes are not an entry, which the checksum of the log makes very unlikely.
     pub(crate) fn read(bytes: &[u8]) -> Result<(Self, &[u8]), postcard::Error> {
         let (idempotency, rest) = postcard::take_from_bytes::<Option<Idempotency>>(bytes)?;
         let (number, rest) = postcard::take_from_bytes::<u32>(rest)?;
@@ -105,7 +105,7 @@ impl Entry {
     }
 }
 
-/// The origin of a group with this payload; none if it has none that this program can read.
+/// Returns the origin of a group with this payload; `None` if it has none that this program can read.
 pub(crate) fn origin_of(payload: &[u8]) -> Option<Origin> {
     match Entry::read(payload) {
         Ok((Entry::Origin(origin), _)) => Some(origin),
@@ -113,7 +113,7 @@ pub(crate) fn origin_of(payload: &[u8]) -> Option<Origin> {
     }
 }
 
-/// Number of bytes of [`Entry::Feed`] with this request.
+/// Returns the size of [`Entry::Feed`] with this request, in bytes.
 pub(crate) fn request_bytes(request: &Request) -> usize {
     match postcard::serialize_with_flavor(request, Size::default()) {
         Ok(bytes) => bytes,
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// The bytes are those of logs, so they are written out here.
+    /// Logs contain these bytes, so they are written out here.
     #[test]
     fn entries_of_logs_have_these_bytes() {
         let ops =

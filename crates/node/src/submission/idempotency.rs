@@ -1,14 +1,15 @@
-//! Keys under which clients repeat a change without making it twice.
+//! Keys with which clients repeat a change without making it twice.
 
 use feed::{Command, Idempotency, limits};
 use sha2::{Digest as _, Sha256};
 
-/// A key as a client sent it: 1 to 255 characters of ASCII.
+/// Idempotency key of a client: 1 to 255 ASCII characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey(Box<[u8]>);
 
 impl IdempotencyKey {
-    /// None if it is too long, empty, or not of visible characters with spaces between them: a header ends at its spaces.
+    /// Parses a key; `None` if it is too long, empty, or has other characters than visible ones with spaces between
+    /// them (a header is trimmed).
     #[must_use]
     pub fn parse(key: &[u8]) -> Option<Self> {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';
@@ -17,8 +18,8 @@ impl IdempotencyKey {
         is_valid.then(|| Self(key.into()))
     }
 
-    /// Digests of the key for one kind of change to one resource, and of the content of the command. `scope` has no zero
-    /// byte, and the users of the command are resolved.
+    /// Returns digests of the key for one kind of change to one resource, and of the content of the command. `scope`
+    /// has no zero byte, and the users of the command are resolved.
     #[must_use]
     pub fn digest(&self, scope: &str, command: &Command) -> Idempotency {
         let mut key = Sha256::new();
@@ -65,7 +66,7 @@ mod tests {
         }
     }
 
-    /// A digest that changes keeps a retry after an upgrade from finding what its first attempt did.
+    /// If a digest changes, a retry after an upgrade does not find the result of its first attempt.
     #[test]
     fn the_digest_of_a_command_stays_what_it_is() {
         let digest = IdempotencyKey::parse(b"k").unwrap().digest("s", &follow(1, 2));

@@ -1,4 +1,4 @@
-//! The queue of changes for the writer, which takes all of them at once so that one fsync serves them all.
+//! Queue of changes for the writer, which takes all of them at once so that one fsync serves them all.
 //!
 //! **Invariant:** all submissions without a reply, in the inbox or taken from it, are within the bounds.
 
@@ -12,13 +12,13 @@ use tokio::sync::{Notify, oneshot};
 
 use super::{Answer, Changes, KeyReplies, ReadAt, Submission};
 
-/// Bytes of operations on keys that may be under way.
+/// Maximum size of pending operations on keys, in bytes.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
-/// The same for those that are not short: the rest is for short ones.
+/// Maximum size of pending operations on keys that are not short, in bytes: the rest is for short ones.
 const LONG_BYTES_MAX: usize = BYTES_MAX / 4 * 3;
-/// Bytes of a submission that is short.
+/// Maximum size of a short submission, in bytes.
 const SHORT_BYTES: usize = 64 << 10;
-/// The recipient of the reply to a submission.
+/// Recipient of the reply to a submission.
 pub(crate) struct Ticket {
     reply_to: ReplyTo,
     size: Size,
@@ -29,7 +29,7 @@ enum ReplyTo {
     Keys(oneshot::Sender<KeyReplies>),
 }
 
-/// The size of a pending submission.
+/// Size of a pending submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Size {
     commands: usize,
@@ -44,7 +44,7 @@ impl std::ops::AddAssign for Size {
 }
 
 impl Ticket {
-    /// The size of the submission, for [`Inbox::release`].
+    /// Returns the size of the submission, for [`Inbox::release`].
     pub(crate) fn size(&self) -> Size {
         self.size
     }
@@ -60,7 +60,7 @@ impl Ticket {
 }
 
 impl Submission<Ticket> {
-    /// A submission of commands, and the receiver of their replies.
+    /// Creates a submission of commands, and the receiver of their replies.
     pub(crate) fn of_requests(
         requests: SmallVec<[Request; 1]>,
     ) -> (Self, oneshot::Receiver<SmallVec<[Reply; 1]>>) {
@@ -70,7 +70,7 @@ impl Submission<Ticket> {
         (Self { changes: Changes::Requests(requests), ticket }, replies)
     }
 
-    /// A submission of operations on keys, and the receiver of their replies.
+    /// Creates a submission of operations on keys, and the receiver of their replies.
     pub(crate) fn of_keys(
         ops: KeyOps,
         reads: Vec<ReadAt>,
@@ -82,29 +82,29 @@ impl Submission<Ticket> {
     }
 }
 
-/// Why a command was not accepted. Unless it is [`SubmitError::Unconfirmed`], it was not applied and will not be.
+/// Reason why a command was not accepted. Except for [`SubmitError::Unconfirmed`], it was not applied and will not be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    /// Too many commands wait already.
+    /// Too many commands are pending.
     #[error("the server has too many pending changes; try again in a second")]
     Busy,
-    /// The disk is full, and the change is not a deletion, or the disk is used up.
+    /// The disk is full and the change is not a deletion, or even the reserve is used up.
     #[error("the disk of the server is full; delete data, or free space on the disk")]
     DiskFull,
-    /// The log that several nodes share cannot be written now.
+    /// The log of the cluster cannot be written now.
     #[error(
         "the log of the cluster cannot be written now, and the change was not made; try again in a second"
     )]
     NoLog,
-    /// The log that several nodes share has not confirmed the change in time. It may still be made.
+    /// The log of the cluster has not confirmed the change in time. It may still be made.
     #[error("the log of the cluster has not confirmed the change in time; it may still be made")]
     Unconfirmed,
-    /// Some node that shares the log runs an earlier version, which cannot apply the change.
+    /// A node of the cluster runs an earlier version, which cannot apply the change.
     #[error(
-        "a node of the cluster runs an earlier version, which does not know this change, and it was not made; update all nodes"
+        "a node of the cluster runs an earlier version that cannot apply this change, so it was not made; update all nodes"
     )]
     Upgrading,
-    /// The change depends on a row that cannot be read.
+    /// The change depends on an unreadable row.
     #[error("the server cannot read the data for this change: its disk is damaged")]
     Unreadable,
     /// The node is closing.
@@ -118,11 +118,11 @@ pub(crate) enum Wakeup {
     Work,
     /// No submission came in time.
     Idle,
-    /// Nothing is left and nothing will come.
+    /// The inbox is closed and empty.
     Closed,
 }
 
-/// The submissions that wait for the writer.
+/// Submissions that wait for the writer.
 pub(crate) struct Inbox {
     state: Mutex<State>,
     filled: Condvar,
@@ -133,15 +133,15 @@ pub(crate) struct Inbox {
 #[derive(Default)]
 struct State {
     waiting: Vec<Submission<Ticket>>,
-    /// Of everything that is not answered.
+    /// Size of everything that is not answered.
     under_way: Size,
     closed: bool,
-    /// Whether the writer has something to do that is not in the inbox.
+    /// Whether the writer has work outside the inbox.
     woken: bool,
 }
 
 impl Inbox {
-    /// For at most `commands_max` commands under way.
+    /// Creates an inbox for at most `commands_max` pending commands.
     pub(crate) fn new(commands_max: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -151,7 +151,7 @@ impl Inbox {
         }
     }
 
-    /// Adds a submission to the queue. One larger than the whole inbox is accepted when nothing is pending.
+    /// Adds a submission to the queue. If nothing is pending, accepts even one larger than the whole inbox.
     pub(crate) fn put(
         &self,
         submission: Submission<Ticket>,
@@ -179,7 +179,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// As [`Inbox::put`], but waits for room.
+    /// Adds a submission like [`Inbox::put`], but waits for room.
     pub(crate) async fn put_waiting(
         &self,
         submission: Submission<Ticket>,
@@ -196,7 +196,7 @@ impl Inbox {
         }
     }
 
-    /// Moves everything that waits to `out`; waits up to `patience` for the first, or for [`Inbox::wake`].
+    /// Moves all submissions to `out`; waits up to `patience` for the first one or for [`Inbox::wake`].
     pub(crate) fn take(&self, out: &mut Vec<Submission<Ticket>>, patience: Duration) -> Wakeup {
         let mut state = self.state.lock();
         if state.waiting.is_empty() && !state.closed && !state.woken {
@@ -210,7 +210,7 @@ impl Inbox {
         Wakeup::Work
     }
 
-    /// Ends the wait of the writer, or its next one.
+    /// Ends the present or next wait of the writer.
     pub(crate) fn wake(&self) {
         let mut state = self.state.lock();
         if !std::mem::replace(&mut state.woken, true) {
@@ -227,14 +227,14 @@ impl Inbox {
         self.room.notify_waiters();
     }
 
-    /// Accepts no more submissions. Those that wait are still applied.
+    /// Stops accepting submissions. The queued ones are still applied.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.filled.notify_one();
         self.room.notify_waiters();
     }
 
-    /// Number of pending commands.
+    /// Returns the number of pending commands.
     pub(crate) fn len(&self) -> usize {
         self.state.lock().under_way.commands
     }

@@ -1,6 +1,6 @@
 //! Submissions to the writer, and its replies.
 //!
-//! Read this file, `inbox`, the queue before the writer, then `entry`, the form in the log, and `versions` of commands.
+//! Read this file, `inbox` (the queue before the writer), `entry` (the form in the log), then `versions` of commands.
 
 pub(crate) mod entry;
 pub(crate) mod idempotency;
@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use budget::Reservation;
 
-/// The changes of one submission.
+/// Changes of one submission.
 pub(crate) enum Changes {
     /// Commands, applied in order.
     Requests(SmallVec<[Request; 1]>),
@@ -22,7 +22,7 @@ pub(crate) enum Changes {
 }
 
 impl Changes {
-    /// Whether they only remove something: they are accepted although the disk is full.
+    /// Whether the changes only remove data: they are accepted even if the disk is full.
     pub(crate) fn only_remove(&self) -> bool {
         match self {
             Self::Requests(requests) => requests.iter().all(|request| request.command.removes()),
@@ -31,30 +31,30 @@ impl Changes {
     }
 }
 
-/// Changes of one caller, and where to send the answer.
+/// Changes of one caller, and the recipient of the answer.
 pub(crate) struct Submission<T> {
     pub(crate) changes: Changes,
     pub(crate) ticket: T,
 }
 
-/// The answer to a submission.
+/// Answer to a submission.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// One reply for each command.
+    /// One reply per command.
     Requests(SmallVec<[Reply; 1]>),
-    /// For operations on keys.
+    /// Replies to operations on keys.
     Keys(KeyReplies),
 }
 
-/// A read of keys in the middle of a transaction: it sees what the operations before it have done, and no
-/// changes of other submissions. Not logged.
+/// Read of keys within a transaction: it sees the results of the earlier operations, and no changes of other
+/// submissions. Not logged.
 #[derive(Clone, Debug)]
 pub struct ReadAt {
     /// Index of the operation before which it happens; the number of operations means after the last.
     pub before: usize,
-    /// The bucket of the keys.
+    /// Bucket of the keys.
     pub bucket: BucketId,
-    /// The keys to read.
+    /// Keys to read.
     pub keys: Vec<Box<[u8]>>,
 }
 
@@ -63,23 +63,23 @@ pub struct ReadAt {
 pub struct ReadRows {
     /// Number of keys in the bucket.
     pub count: u64,
-    /// A row or none for each key; `None` if the rows read by the transaction exceed
-    /// [`READ_BYTES_MAX`] together, there is no memory for them, or the transaction was refused.
+    /// Row of each key, if it exists. `None` if the rows read by the transaction exceed [`READ_BYTES_MAX`] together,
+    /// there is no memory for them, or the transaction was refused.
     pub rows: Option<Vec<Option<KeyRow>>>,
 }
 
-/// The answer to a submission of operations on keys.
+/// Answer to a submission of operations on keys.
 #[derive(Debug)]
 pub struct KeyReplies {
-    /// One for each operation.
+    /// One answer per operation.
     pub answers: Vec<KeyAnswer>,
-    /// One for each read, in the order given.
+    /// One result per read, in the given order.
     pub reads: Vec<ReadRows>,
-    /// The time of the submission, in milliseconds since 1970, which decided what had expired.
+    /// Time of the submission, in milliseconds since 1970, which decided what had expired.
     pub now_ms: u64,
-    /// Memory reserved for the rows among the answers, until this is dropped.
+    /// Memory reserved for the rows among the answers until this is dropped.
     pub held: Vec<Reservation>,
 }
 
-/// Most bytes of keys and values that the reads of one transaction return.
+/// Maximum size of the keys and values that the reads of one transaction return, in bytes.
 pub const READ_BYTES_MAX: usize = 64 << 20;

@@ -1,7 +1,7 @@
-//! Versions, for nodes that share a log and do not all run the same version of roost, as during an update one by one.
+//! Versions of commands, for nodes that share a log but run different versions of roost, as during a rolling update.
 //!
-//! **Invariant:** a command keeps the version in which it was added, and a node of that version or a later one can apply
-//! it. No node proposes a command that a live one cannot apply; see [`crate::applier`].
+//! **Invariant:** a command keeps the version in which it was added, and a node of that version or a later one can
+//! apply it. No node proposes a command that a live one cannot apply; see [`crate::applier`].
 
 use feed::Command;
 use kv::KeyOp;
@@ -9,23 +9,23 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::Changes;
 
-/// The version of the commands that this program knows: the highest of [`of_command`] and [`of_op`].
+/// Version of the commands of this program: the highest of [`of_command`] and [`of_op`].
 pub(crate) const COMMANDS: u32 = 1;
-/// Since this version nodes fetch the files of pictures that others add.
+/// Version since which nodes fetch the files of pictures that others add.
 pub(crate) const PICTURES: u32 = 1;
 
-/// The version in which a command was added, or the last one of its parts. What is new begins with a version that was
-/// never released.
+/// Returns the version in which a command, or the last of its parts, was added. New commands begin with an unreleased
+/// version.
 fn of_command(_: &Command) -> u32 {
     1
 }
 
-/// The version in which an operation on keys was added.
+/// Returns the version in which an operation on keys was added.
 fn of_op(_: &KeyOp<'_>) -> u32 {
     1
 }
 
-/// The version that a node must have to apply changes; 0 for none.
+/// Returns the version that a node needs to apply changes; 0 for none.
 pub(crate) fn needed_for(changes: &Changes) -> u32 {
     let needed = match changes {
         Changes::Requests(requests) => {
@@ -36,8 +36,9 @@ pub(crate) fn needed_for(changes: &Changes) -> u32 {
     needed.unwrap_or(0)
 }
 
-/// Identifies the rules by which this program applies commands: nodes with the same rules make the same rows of the same
-/// log. Other builds may make others, so it is a digest of the release and of the sources of the rules (`build.rs`).
+/// Returns an identifier of the rules by which this program applies commands: nodes with the same rules make the same
+/// rows of the same log. Other builds may differ, so it is a digest of the release and of the sources of the rules
+/// (`build.rs`).
 pub(crate) fn rules() -> u64 {
     xxh3_64(concat!(env!("CARGO_PKG_VERSION"), " ", env!("ROOST_RULES")).as_bytes())
 }
@@ -52,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    /// Deserializes nothing, but fails with the names of the variants of an enum.
+    /// Deserializer that fails with the names of the variants of an enum.
     struct Variants;
 
     impl<'de> Deserializer<'de> for Variants {
@@ -81,8 +82,8 @@ mod tests {
         T::deserialize(Variants).err().map_or_else(String::new, |error| error.to_string())
     }
 
-    /// If this fails, there is a new command, or a new part of one: say in [`of_command`] or [`of_op`] since which version
-    /// it exists, raise [`COMMANDS`] if the last version was released, and correct the numbers.
+    /// If this fails, there is a new command, or a new part of one: return its version from [`of_command`] or
+    /// [`of_op`], raise [`COMMANDS`] if the last version was released, and correct the numbers.
     #[test]
     fn every_command_has_its_version() {
         let known = [

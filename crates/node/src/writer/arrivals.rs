@@ -1,5 +1,5 @@
-//! What the log gives back, in its order: the groups of this node, and in a cluster those of the others. One group of this
-//! node is under way at a time: what arrives meanwhile shares the next one.
+//! Groups that the log returns, in its order: those of this node, and in a cluster those of the others. One group of
+//! this node is pending at a time: changes that arrive meanwhile share the next one.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -12,39 +12,39 @@ use crate::directory::divergence::{self, Divergence};
 use crate::directory::lock::DataLock;
 use crate::fatal::DiskError;
 
-/// Groups that are applied before new submissions are looked at.
+/// Maximum number of groups that are applied before new submissions are handled.
 const GROUPS_MAX: usize = 64;
-/// Pause of a writer that cannot go on: the disk is full and so is the overlay.
+/// Pause of a writer that cannot continue because the disk and the overlay are full.
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long a node that closes waits for its group.
+/// Longest time that a closing node waits for its group.
 const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 
-/// What the writer waits for.
+/// State of the writer's wait for its group.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// Since when a group of this node has been under way.
+    /// Time since which a group of this node has been pending.
     since: Option<Instant>,
-    /// The time of the node when it was appended, in milliseconds since 1970.
+    /// Node time at which the group was appended, in milliseconds since 1970.
     appended_ms: u64,
-    /// Whether the log may have more groups at once.
+    /// Whether the log may have more groups immediately.
     more: bool,
-    /// When the inbox was found closed.
+    /// Time at which the inbox was found closed.
     closed: Option<Instant>,
 }
 
 impl Waiting {
-    /// A group is under way.
+    /// Records that a group is pending.
     pub(super) fn begin(&mut self, now_ms: u64) {
         self.since = Some(Instant::now());
         self.appended_ms = now_ms;
     }
 
-    /// Whether the log may have more groups at once.
+    /// Whether the log may have more groups immediately.
     pub(super) fn has_more(&self) -> bool {
         self.more
     }
 
-    /// Whether a group is under way.
+    /// Whether a group is pending.
     pub(super) fn is_waiting(&self) -> bool {
         self.since.is_some()
     }
@@ -55,8 +55,8 @@ impl Waiting {
 }
 
 impl Writer {
-    /// Applies groups that a shared log has, of this node and of others. One of its own has none that was not applied when
-    /// it was appended.
+    /// Applies the available groups of a shared log, of this node and of others. Does nothing for a log of one node,
+    /// whose groups are applied when they are appended.
     pub(super) fn apply_arrived(&mut self, closed: bool) -> Result<(), DiskError> {
         if self.shared.cluster.is_none() {
             return Ok(());
@@ -86,13 +86,13 @@ impl Writer {
         Ok(())
     }
 
-    /// Whether there is room for the changes of others, which were never asked.
+    /// Whether the overlay has room for groups of other nodes, which are not subject to admission.
     fn can_apply(&mut self) -> bool {
         let overlay_bytes = self.applier.rows_mut().overlay_bytes();
         !self.checkpoints.is_overdue(overlay_bytes)
     }
 
-    /// Applies the next group; false if none is here.
+    /// Applies the next group; returns false if none is available.
     pub(super) fn apply_next(&mut self) -> Result<bool, DiskError> {
         let Some(mut group) = self.log.next()? else { return Ok(false) };
         let shared = &self.shared;
@@ -102,8 +102,8 @@ impl Writer {
         let (position, time_ms) = (group.position, self.applier.credible_ms(&group));
         self.checkpoints.logged(group.payload.len());
         let mut output = self.applier.apply_group(&group, |last_ms, has_keys| {
-            // Before a row of the group is visible: what has expired at the time of the group has then expired for every
-            // reader.
+            // Before a row of the group is visible: what has expired at the time of the group has then expired for
+            // every reader.
             shared.time.at_least(last_ms);
             has_keys.then(|| shared.snapshot_lock.write())
         })?;
@@ -124,8 +124,9 @@ impl Writer {
         Ok(true)
     }
 
-    /// Takes a last checkpoint if the log of the cluster stopped the node, and closes the directory: it has all that the
-    /// node had applied, for another start and for `leave`. Returns the error that ends the process.
+    /// If the log of the cluster stopped the node, takes a last checkpoint and closes the directory: it then has
+    /// everything that the node has applied, for another start and for `leave`. Returns the error that ends the
+    /// process.
     pub(super) fn stopped_by(&mut self, error: DiskError) -> DiskError {
         let is_of_log = matches!(error, DiskError::Shared(_) | DiskError::Log(LogError::Shared(_)));
         let Some(position) = self.shared.cluster.as_ref().map(Cluster::position) else {
@@ -135,7 +136,7 @@ impl Writer {
             return error;
         }
         if let Some(found) = error.divergence() {
-            // First: whatever happens to the checkpoint, the node must not serve again.
+            // Recorded first: even if the checkpoint fails, the node must not serve again.
             self.note_divergence(found);
         }
         tracing::warn!(
@@ -149,7 +150,7 @@ impl Writer {
                 }
             }
             Ok(false) => {}
-            Err(error) => tracing::error!(%error, "no last checkpoint"),
+            Err(error) => tracing::error!(%error, "cannot take a last checkpoint"),
         }
         error
     }
@@ -157,11 +158,11 @@ impl Writer {
     fn note_divergence(&self, found: Divergence) {
         let Some(cluster) = &self.shared.cluster else { return };
         if let Err(error) = divergence::write(&self.data, cluster.id(), found) {
-            tracing::error!(%error, "the data directory does not say that the node must not start again");
+            tracing::error!(%error, "cannot mark the data directory as diverged: do not start this node again");
         }
     }
 
-    /// Whether everything that was submitted is answered, or the log does not answer.
+    /// Whether all submissions are answered, or the log does not answer.
     pub(super) fn is_done(&self) -> bool {
         let gives_up = self.waiting.closed.is_some_and(|since| since.elapsed() > CLOSED_WITHIN);
         gives_up || !self.applier.has_queue() && !self.applier.awaits_place()

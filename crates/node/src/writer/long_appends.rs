@@ -1,24 +1,25 @@
-//! Turns between long values and other changes: while a value of some MiB is written, everybody waits for the disk. So a client
-//! that sets one after another would slow down all others.
+//! Turns between long values and other changes: while a value of some MiB is written, all others wait for the disk, so
+//! a client that sets one after another would slow down everyone else.
 
 use std::ops::Range;
 
-/// Costly changes with long values wait after a long append for so many times as it took, if there are other changes.
+/// Ratio of the wait of costly changes with long values to the duration of the last long append, if there are other
+/// changes.
 const TURN: u64 = 3;
-/// Longest time of an append that counts, in milliseconds: a clock may jump meanwhile.
+/// Maximum duration of an append that counts, in milliseconds: a clock may jump meanwhile.
 const TOOK_MAX_MS: u64 = 1_000;
 
-/// When costly changes with long values wait because of a long append.
+/// State of the wait of costly changes with long values after a long append.
 #[derive(Debug, Default)]
 pub(crate) struct LongAppends {
-    /// End of the turn of others, in milliseconds.
+    /// End of the turn of other changes, in milliseconds.
     until_ms: u64,
     /// Whether there was another append since the long one.
     has_others: bool,
 }
 
 impl LongAppends {
-    /// Notes an append, whether it is one of long values, and from when to when it took.
+    /// Records an append: whether it has long values, and its begin and end.
     pub(crate) fn appended(&mut self, is_long: bool, time_ms: Range<u64>) {
         if !is_long {
             self.has_others = true;

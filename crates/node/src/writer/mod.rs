@@ -1,5 +1,5 @@
-//! The writer: the only thread that changes facts. It runs the [`Applier`]: takes pending submissions, appends
-//! the proposed groups to the log, has applied what the log gives back, publishes the effects, and sends the replies.
+//! Writer: the only thread that changes facts. It runs the [`Applier`]: takes pending submissions, appends the proposed
+//! groups to the log, applies the groups that the log returns, publishes the effects, and sends the replies.
 //!
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.
@@ -32,11 +32,11 @@ use crate::submission::inbox::{Size, Ticket, Wakeup};
 pub(crate) use arrivals::Waiting;
 pub(crate) use long_appends::LongAppends;
 
-/// Longest time for which the writer sleeps before it checks whether a checkpoint is due.
+/// Longest sleep of the writer before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same between the steps of an erasure, which has to end in time, and while changes wait for a checkpoint.
+/// Longest sleep between the steps of an erasure, which has a deadline, and while changes wait for a checkpoint.
 const PATIENCE_SHORT: Duration = Duration::from_millis(10);
-/// The same while there are keys that expire, or the log is to be cut when it is archived.
+/// Longest sleep while there are keys that expire, or the log must be cut after it is archived.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
 
 /// State that the writer shares with the thread that syncs the log periodically.
@@ -50,14 +50,14 @@ pub(crate) struct Writer {
     pub(crate) checkpoints: Checkpoints,
     pub(crate) durability: Durability,
     pub(crate) sync_slot: Arc<SyncSlot>,
-    /// None until they are started.
+    /// Waker thread; `None` until it is started.
     pub(crate) waker: Option<std::thread::Thread>,
     pub(crate) sweeper: Option<std::thread::Thread>,
     pub(crate) long_appends: LongAppends,
     pub(crate) waiting: Waiting,
-    /// The data directory.
+    /// Data directory.
     pub(crate) data: PathBuf,
-    /// The lock of the directory of a node of a cluster.
+    /// Lock of the data directory, in a cluster.
     pub(crate) lock: Option<DataLock>,
 }
 
@@ -65,7 +65,7 @@ impl Writer {
     /// Works until the inbox is closed and empty, then takes a last checkpoint.
     ///
     /// # Errors
-    /// When the disk fails. A failed write must not be tried again: the process ends.
+    /// The disk fails. A failed write must not be retried: the process ends.
     pub(crate) fn run(mut self) -> Result<(), DiskError> {
         loop {
             match self.turn(self.patience()) {
@@ -76,7 +76,7 @@ impl Writer {
         }
     }
 
-    /// Longest time for which the writer may wait for new submissions.
+    /// Returns the longest time that the writer may wait for new submissions.
     fn patience(&self) -> Duration {
         let can_propose = self.applier.has_work() && !self.applier.awaits_place();
         let may_propose = !self.is_out_of_space() && !self.log.refuses_changes();
@@ -95,13 +95,13 @@ impl Writer {
         }
     }
 
-    /// Whether the disk is used up, and nothing was accepted before that.
+    /// Whether the disk is used up and no accepted submission waits.
     fn is_out_of_space(&self) -> bool {
         self.shared.space.is_used_up() && !self.applier.has_queue()
     }
 
-    /// Takes what waits, for which it waits up to `patience`, and logs and applies a group. False if the
-    /// inbox is closed and nothing is left.
+    /// Waits up to `patience` for submissions, then logs and applies a group. Returns false if the inbox is closed and
+    /// nothing is left.
     ///
     /// # Errors
     /// See [`Writer::run`].
@@ -119,7 +119,7 @@ impl Writer {
         let input = match wakeup {
             Wakeup::Work => Input::Submit(taken),
             Wakeup::Closed if self.is_done() => return Ok(false),
-            // Not even a sweep is logged then.
+            // Without disk space not even a sweep is logged.
             Wakeup::Idle if self.is_out_of_space() || self.log.refuses_changes() => {
                 return Ok(true);
             }
@@ -133,7 +133,8 @@ impl Writer {
         match output.append {
             Some(payload) => {
                 self.append(payload)?;
-                // A log of its own has it already. What there is to do for one group was accepted with it.
+                // A log of one node returns the group at once. Disk space for one group was checked when it was
+                // accepted.
                 self.apply_next()?;
             }
             None if output.answers.is_empty() => {
@@ -156,7 +157,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Lets readers see an applied group, sends the answers, and takes a checkpoint if it is time.
+    /// Makes an applied group visible to readers, sends the answers, and takes a checkpoint if one is due.
     fn show(
         &mut self,
         output: Output<Ticket>,
@@ -168,8 +169,8 @@ impl Writer {
         let failures = self.applier.failures() - metrics.failures.get();
         metrics.failures.inc_by(failures);
         let Output { answers, effects, work, .. } = output;
-        // While rows of a deleted user are left, reads cost more. Other nodes of a cluster leave them to the one that was
-        // asked, and look later.
+        // Reads cost more until the rows of a deleted user are removed, so the sweeper starts at once. In a cluster the
+        // node that got the request does it; the others check later.
         let deletes =
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
@@ -192,12 +193,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Hands the proposed group to the log, as durable as the policy wants it.
+    /// Appends the proposed group to the log, and syncs it according to the policy.
     fn append(&mut self, payload: Vec<u8>) -> Result<(), DiskError> {
         let (now_ms, bytes) = (self.shared.time.now_ms(), payload.len());
         self.log.append(payload.into(), now_ms)?;
         match self.durability {
-            // One of a cluster is durable when it comes back.
+            // In a cluster the group is durable when the log returns it.
             _ if self.shared.cluster.is_some() => self.waiting.begin(now_ms),
             Durability::Always if rows::has_bug("acknowledge-before-sync") => {}
             Durability::Always => {
@@ -232,7 +233,7 @@ impl Writer {
     fn answer(&self, answers: Vec<(Ticket, Answer)>) {
         let mut answered = Size::default();
         answers.iter().for_each(|(ticket, _)| answered += ticket.size());
-        // First, so that a caller who gets an answer finds room for the next change.
+        // Released first, so that a caller who gets an answer finds room for the next change.
         self.shared.inbox.release(answered);
         for (ticket, answer) in answers {
             ticket.answer(answer);

@@ -424,7 +424,7 @@ fn a_node_whose_rows_differ_stops_and_the_others_go_on() {
         for (node, error) in &stopped {
             assert_eq!(*node, 2, "{name}: {error}");
             let expected =
-                "this node has made other rows of the log than most other nodes, by a group after ";
+                "the rows of this node differ from those of most other nodes since a group after ";
             let range =
                 error.strip_prefix(expected).and_then(|rest| rest.split_once(':')).unwrap().0;
             let (after, up_to) = range.split_once(" and up to ").unwrap();

@@ -75,7 +75,7 @@ fn a_node_that_differs_does_not_start_again() {
         assert!(statuses < 5, "it notices");
     };
     assert!(said && !ended.status.success());
-    let expected = "this node has made other rows of the log than most other nodes";
+    let expected = "the rows of this node differ from those of most other nodes";
     assert!(ended.err.contains(expected), "{}", ended.err);
     // Restarts like systemd does.
     for _ in 0..2 {
