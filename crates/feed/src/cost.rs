@@ -1,4 +1,4 @@
-//! The highest cost of each command; see [`rows::Cost`].
+//! Upper bound of the cost of each command; see [`rows::Cost`].
 
 mod choices;
 mod drafts;
@@ -30,25 +30,24 @@ use crate::text::Note;
 use choices::{dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost};
 use drafts::tags_cost;
 
-/// Rows that remembering an idempotency key changes: its own, two old ones that are removed, and one that
-/// is only looked up.
+/// Rows for an idempotency key: its own, two old ones that are removed, and one lookup.
 const IDEMPOTENCY_ROWS: usize = 4;
 /// Most bytes of the row of a boost.
 const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
-/// Bytes of the keys of these rows.
+/// Key bytes of the rows of a direct post for one user.
 const DIRECT_BYTES: usize = 40;
-/// Bytes of the keys of these rows beside the hashtag.
+/// Key bytes of the rows of a hashtag of a post, without the hashtag.
 const TAG_ROW_BYTES: usize = 32;
-/// Bytes of these rows.
+/// Bytes of the rows of a picture.
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
-/// The last rows of a deleted user are removed at once.
+/// The last rows of a deleted user are removed by one command.
 const _: () =
     assert!(FEATURED_TAGS_MAX + FOLLOWED_TAGS_MAX + WHOLE_TABLES.len() + 6 <= ERASE_ROWS_MAX);
-/// Bytes of the key of each.
+/// Key bytes of a row of a list or list member.
 const LIST_ROW_BYTES: usize = 16;
-/// Finding URLs, mentions and hashtags in a byte of a text.
+/// Work of tokenizing one byte of text.
 pub(crate) const TEXT_WORK: usize = 32;
-/// Looking up a handle and writing a mention, which takes longer than other rows.
+/// Work of looking up a handle and writing a mention, which is more than for other rows.
 pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
 
 /// Most bytes of the row of a user.
@@ -58,15 +57,15 @@ const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
     + 2 * PROFILE_FIELDS_MAX * (FIELD_BYTES_MAX + 2)
     + 160;
 
-/// Bytes of these rows.
+/// Bytes of the rows of a grant.
 const GRANT_BYTES: usize = 512;
 /// Most grants of a user.
 const GRANTS: usize = USER_GRANTS_MAX + USER_TOKENS_MAX;
-/// Rows of a new grant, of the one that is removed for it, and of the owner's grants with their list.
+/// Rows of a new grant and of the grant it replaces, and reads of the owner's grants and their list.
 const GRANTING_ROWS: usize = 2 * GRANT_ROWS + 2 * GRANTS;
 
 impl Request {
-    /// The highest cost.
+    /// Upper bound of the request's cost.
     #[must_use]
     pub fn cost(&self) -> Cost {
         let idempotency = match self.idempotency {
@@ -85,7 +84,7 @@ impl Command {
                 let held = 2 * handle.as_str().len() + name.as_str().len() + bio.as_str().len();
                 Cost::of_rows(3, held + 64)
             }
-            // The whole row is written, including the fields that do not change.
+            // The whole row is written, including unchanged fields.
             Self::EditUser(_) => Cost::of_rows(3, USER_BYTES_MAX),
             Self::Follow { .. } => follow_cost(),
             Self::React { .. } => reaction_cost(),
@@ -113,18 +112,18 @@ impl Command {
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
             Self::PostStory { text, .. } => Cost::of_rows(5, text.as_str().len() + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 96),
-            // Sets are counted before one is added.
+            // A new set requires counting the sets.
             Self::AddSample { .. } | Self::DeleteSample { .. } => {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
             }
             Self::DeleteUser { .. } => user_deletion_cost(),
-            // And how far it is.
+            // The additional rows store the progress.
             Self::EraseUser { .. } => erasure_cost().and(Cost::of_rows(2, 64)),
             Self::Account(command) => account_cost(command),
             Self::Media(command) => media_cost(command),
             Self::Vote { .. } => polls::vote_cost(),
             Self::Schedule(command) => drafts::schedule_cost(command),
-            // A block with the follows, the requests and the friendship that end.
+            // A block also ends follows, requests and the friendship.
             Self::Block { .. } => {
                 let ended = unlisted_cost().and(options_cost());
                 Cost::of_rows(24, 192).and(ended).and(ended)
@@ -135,7 +134,7 @@ impl Command {
     }
 }
 
-/// Cost of a part of what is due, with the row that says how far it is.
+/// Cost of a step of due work, including the row of its progress.
 fn due_cost(work: DueWork) -> Cost {
     let cost = match work {
         DueWork::RemoveStory { .. } => Cost::of_rows(2 * STORY_VIEWS_REMOVED as usize + 6, 64),
@@ -146,55 +145,55 @@ fn due_cost(work: DueWork) -> Cost {
         DueWork::NotifyOfEdit { .. } => edit_notices_cost(),
         DueWork::SweepReactions { .. } => {
             let cost = Cost::of_rows(ERASE_ROWS_MAX + 4, 16 * ERASE_ROWS_MAX);
-            // Of boosts, each with its user.
+            // Boosts are read, each with its user.
             Cost { work: cost.work + 2 * ERASE_ROWS_MAX * WORK_PER_ROW, ..cost }
         }
         DueWork::SweepVotes { .. } => Cost::of_rows(ERASE_ROWS_MAX + 2, 16 * ERASE_ROWS_MAX),
         DueWork::Relist { .. } => relisting_cost(),
-        // A command of its own does it.
+        // Charged to [`Command::EraseUser`].
         DueWork::Erase { .. } => Cost::default(),
         DueWork::ExpireGrant { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),
     };
     cost.and(Cost::of_rows(2, 64))
 }
 
-/// Of removing some rows of a deleted user.
+/// Cost of removing some rows of a deleted user.
 fn erasure_cost() -> Cost {
-    // Of each follower there may be a row of options, which is read and written.
+    // Each follower may have a row of options, which is read and written.
     let options = ERASE_ROWS_MAX / 4 * FOLLOW_OPTIONS_BYTES_MAX;
     let cost = Cost::of_rows(ERASE_ROWS_MAX, (TAG_BYTES_MAX + 16) * ERASE_ROWS_MAX + options);
-    // And whether the user is in lists of those who follow them.
+    // The reads include memberships in the lists of followers.
     let pictures = ERASE_ROWS_MAX / MEDIA_ROWS * 3 * MEDIA_BYTES;
     let read = ERASE_ROWS_MAX / 3 * (2 * POST_BYTES_MAX + 2 * WORK_PER_ROW) + pictures + options;
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Cost of a removal of some posts from lists, which are read for it.
+/// Cost of removing some posts of an account from lists, including reading the posts.
 fn relisting_cost() -> Cost {
     let rows = RELISTED_POSTS_MAX * LISTED_ROWS + 1;
     let cost = Cost::of_rows(rows, 16 * rows);
     Cost { work: cost.work + RELISTED_POSTS_MAX * (POST_BYTES_MAX + WORK_PER_ROW), ..cost }
 }
 
-/// Of deleting a post.
+/// Cost of deleting a post.
 fn deletion_cost() -> Cost {
     let users = POST_MENTIONS_MAX + 1;
-    // Of a post that is not direct, notifications of mentions that edits added are instead of rows of direct posts.
+    // A post that is not direct has no direct rows, but may have a notification for each mention added by an edit.
     let rows = 15 + POLL_ROWS + LISTED_ROWS + users + DIRECT_ROWS * users;
     let cost = Cost::of_rows(rows, 256 + 10 * POST_MEDIA_MAX + DIRECT_BYTES * users);
     let cost = cost.and(later_boosts_cost());
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
-/// Of one of at most `tags_max` hashtags of a user.
+/// Cost of adding or removing one of at most `tags_max` hashtags of a user.
 fn user_tag_cost(tag: &Tag, tags_max: usize) -> Cost {
     let cost = Cost::of_rows(2, tag.as_str().len() + 64);
-    // Those that there are already are listed.
+    // All current hashtags are read.
     Cost { work: cost.work + 2 * tags_max * WORK_PER_ROW, ..cost }
 }
 
 fn list_cost(change: &ListChange) -> Cost {
-    // That the list exists.
+    // The row of the list.
     let list = Cost::of_rows(2, LIST_TITLE_BYTES_MAX + LIST_ROW_BYTES);
     let look_up = |rows: usize| Cost { work: rows * WORK_PER_ROW, ..list };
     match change {
@@ -206,7 +205,7 @@ fn list_cost(change: &ListChange) -> Cost {
         }
         ListChange::Add { users, .. } => {
             let rows = LIST_ROWS * users.len().min(LIST_CHANGED_MAX);
-            // All members are listed.
+            // All members are read.
             list.and(Cost::of_rows(rows, rows * LIST_ROW_BYTES))
                 .and(look_up(LIST_MEMBERS_MAX + rows))
         }
@@ -217,11 +216,11 @@ fn list_cost(change: &ListChange) -> Cost {
     }
 }
 
-/// All filters are read and written.
+/// Cost of changing filters: all filters of the user are read and written.
 fn filter_cost(change: &FilterChange) -> Cost {
     let cost = Cost::of_rows(2, FILTERS_BYTES_MAX);
     let looked_up = match change {
-        // The new post, who may see it, and whether the others exist.
+        // Lookups of the new post, its visibility, and the existence of the other posts.
         FilterChange::AddPost { .. } => FILTERED_POSTS_MAX + 6,
         _ => 0,
     };
@@ -229,34 +228,35 @@ fn filter_cost(change: &FilterChange) -> Cost {
     Cost { work: cost.work + 3 * FILTERS_BYTES_MAX + read, ..cost }
 }
 
-/// Of removing a user from all lists of one who does not follow them any more.
+/// Cost of removing a user from all lists of a former follower.
 fn unlisted_cost() -> Cost {
     let rows = LIST_ROWS * LISTS_MAX;
     Cost::of_rows(rows, rows * LIST_ROW_BYTES)
 }
 
-/// Of following so many users, or asking them to.
+/// Cost of following `others` users, or requesting to.
 fn follows_cost(others: usize) -> Cost {
-    // A request has two rows more than a follow, and four are removed of a user who was locked when asked.
+    // A request has two rows more than a follow. A follow of a user who was locked before replaces a request of four
+    // rows.
     let cost = Cost::of_rows(7 * others + 3, 64 + 64 * others);
-    // Blocks in both directions, locks and requests are looked up.
+    // Lookups of blocks in both directions, locks and requests.
     Cost { work: cost.work + 6 * others * WORK_PER_ROW, ..cost }
 }
 
 fn reaction_cost() -> Cost {
-    // A boost is a post of its own.
+    // A boost is also a post.
     let cost = Cost::of_rows(22, 336 + 10 * EARLIER_BOOSTS_MAX).and(later_boosts_cost());
-    // The post, a boost that names it, whether the user may see it, and the last boosts, each with its user.
+    // Reads of the post, a boost of it, its visibility, and the last boosts, each with its user.
     let rows = 12 + PINS_MAX + 4 * EARLIER_BOOSTS_MAX;
     let read = 6 * POST_BYTES_MAX + rows * WORK_PER_ROW;
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Cost of the later boosts that are shown again when one ends.
+/// Cost of the later boosts that are shown again when a boost ends.
 fn later_boosts_cost() -> Cost {
     let bytes = BOOST_BYTES + 16;
     let cost = Cost::of_rows(2 * EARLIER_BOOSTS_MAX, bytes * EARLIER_BOOSTS_MAX);
-    // Each is read, and so are those of deleted users between them.
+    // All of them are read, including boosts of deleted users between them.
     let read =
         (EARLIER_BOOSTS_MAX + 2 * ERASING_USERS_MAX as usize) * (BOOST_BYTES + 2 * WORK_PER_ROW);
     Cost { work: cost.work + read, ..cost }
@@ -264,7 +264,7 @@ fn later_boosts_cost() -> Cost {
 
 fn user_deletion_cost() -> Cost {
     let cost = Cost::of_rows(7, HANDLE_CHARS_MAX + 96);
-    // Relations with each deleted user whose rows are not removed, and with the deleted user who is read twice.
+    // Lookups of relations to each user being erased and to this user, each twice.
     let related: usize = RELATIONS.into_iter().map(|relation| relation.counts().count()).sum();
     let looked_up = 2 * (1 + related) * (ERASING_USERS_MAX as usize + 1);
     Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }
@@ -272,14 +272,14 @@ fn user_deletion_cost() -> Cost {
 
 fn note_cost(note: &Note) -> Cost {
     let cost = Cost::of_rows(10, note.as_str().len() + 128);
-    // The note before it is read.
+    // The old note is read.
     Cost { work: cost.work + NOTE_BYTES_MAX, ..cost }
 }
 
 fn media_cost(command: &MediaCommand) -> Cost {
     let user = Cost::of_rows(1, USER_BYTES_MAX);
     match command {
-        // With the one of the profile that it replaces.
+        // The second is a replaced profile picture.
         MediaCommand::Add(_) => pictures_cost(2).and(user),
         MediaCommand::ClearProfile { .. } => pictures_cost(1).and(user),
         MediaCommand::Change { .. } | MediaCommand::Delete { .. } => pictures_cost(1),
@@ -287,7 +287,7 @@ fn media_cost(command: &MediaCommand) -> Cost {
     }
 }
 
-/// Of adding, changing or removing so many pictures, each of which is read twice.
+/// Cost of adding, changing or removing `pictures` pictures, each of which is read twice.
 fn pictures_cost(pictures: usize) -> Cost {
     let cost = Cost::of_rows(MEDIA_ROWS * pictures, MEDIA_BYTES * pictures);
     let read = pictures * (3 * MEDIA_BYTES + 3 * WORK_PER_ROW);
@@ -324,7 +324,7 @@ fn account_cost(command: &AccountCommand) -> Cost {
             let cost = Cost::of_rows(GRANTING_ROWS, 2 * GRANT_BYTES);
             Cost { work: cost.work + read, ..cost }
         }
-        // Those that have expired are removed, too.
+        // Expired tokens are removed, too.
         AccountCommand::Mint { .. } => {
             let rows = GRANTING_ROWS + USER_TOKENS_MAX * GRANT_ROWS;
             let cost = Cost::of_rows(rows, (2 + USER_TOKENS_MAX) * GRANT_BYTES);
@@ -334,7 +334,7 @@ fn account_cost(command: &AccountCommand) -> Cost {
     }
 }
 
-/// Most bytes of an app.
+/// Most bytes of the row of an app.
 const APP_BYTES_MAX: usize = APP_NAME_BYTES_MAX + (REDIRECT_URIS_MAX + 1) * URI_BYTES_MAX + 128;
 
 fn app_bytes(app: &AppRequest) -> usize {

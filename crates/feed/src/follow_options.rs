@@ -1,7 +1,7 @@
-//! What a user chose of their follows: whose boosts are not at home, and of whose posts they are notified.
+//! Options of follows: hiding boosts by the followed user, and notifications of their posts.
 //!
-//! **Invariant:** a choice exists only while the user follows the other, or asks to; all choices of a user are one row,
-//! whose length is bounded.
+//! **Invariant:** options exist only while the user follows the other or asks to. All options of a user are in one row
+//! of bounded length.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -10,39 +10,39 @@ use crate::ids::{UserId, UserRef};
 use crate::limits::{FOLLOW_OPTIONS_MAX, NOTIFYING_MAX};
 use crate::refusal::Refusal;
 
-/// What a user chose of one follow. Most follows have the default, which is not stored.
+/// Options of one follow. The default, which most follows have, is not stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowOptions {
-    /// Whether boosts by the followed are not at home.
+    /// Whether home hides boosts by the followed user.
     pub hides_boosts: bool,
-    /// Since when the user is notified of posts by the followed.
+    /// Stamp since which the user is notified of posts by the followed user.
     pub notified_since: Option<Stamp>,
 }
 
-/// The options of a follow that are not the default, with the followed.
+/// Non-default options of a follow, with the followed user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptionsOf {
-    /// The followed.
+    /// The followed user.
     pub other: UserId,
     /// The options.
     pub options: FollowOptions,
 }
 
-/// A follow with options, of which `None` leaves one as it is.
+/// A follow with options. `None` leaves an option unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowWith {
     /// The follower.
     pub user: UserRef,
-    /// The followed.
+    /// The user to follow.
     pub other: UserRef,
-    /// Whether boosts by the followed are at home.
+    /// Whether home shows boosts by the followed user.
     pub boosts: Option<bool>,
-    /// Whether the follower is notified of posts by the followed.
+    /// Whether posts by the followed user notify the follower.
     pub notify: Option<bool>,
 }
 
 impl FollowWith {
-    /// What the options are afterwards.
+    /// Options after the change.
     #[must_use]
     pub fn applied_to(&self, before: FollowOptions, stamp: Stamp) -> FollowOptions {
         let notified_since = match self.notify {
@@ -56,10 +56,10 @@ impl FollowWith {
 }
 
 impl FollowOptions {
-    /// Puts the options of a follow among those of its user, which are in ascending order of the followed.
+    /// Inserts the options of a follow into those of its user, which are in ascending order of the followed user.
     ///
     /// # Errors
-    /// If the user has as many as one may have.
+    /// [`Refusal::TooManyFollowOptions`] at the limit.
     pub fn put_among(self, all: &mut Vec<OptionsOf>, other: UserId) -> Result<(), Refusal> {
         match all.binary_search_by_key(&other, |found| found.other) {
             Ok(at) => drop(all.remove(at)),

@@ -1,18 +1,18 @@
-//! The rules of roost: what a command does to the facts, and what home timelines and stories homes contain.
+//! Rules of roost: the effect of a command on the facts, and the content of home timelines and pages of stories.
 //!
-//! Everything here is a plain sequential function of its arguments. There is no clock, no
-//! randomness, no I/O and no lock: time and new ids arrive in a [`rows::Stamp`], rows are reached through
-//! the [`rows::Rows`] trait. The same commands with the same stamps always make the same facts.
+//! Everything here is a plain sequential function of its arguments, without clock, randomness, I/O or lock. Time and
+//! new ids arrive in a [`rows::Stamp`], and rows are accessed through the [`rows::Rows`] trait. The same commands with
+//! the same stamps always produce the same facts.
 //!
-//! How a command is processed: the HTTP API parses input into checked text types ([`text`]) and builds a
-//! [`Command`]. The writer appends it to the log and stamps it with the time of its group. [`apply()`] changes
-//! the rows and returns an [`Outcome`], and a list of [`Effect`]s for the views.
+//! Processing of a command: the HTTP API parses input into checked text types ([`text`]) and builds a [`Command`]. The
+//! writer appends it to the log and stamps it with the time of its group. [`apply()`] changes the rows and returns an
+//! [`Outcome`] and a list of [`Effect`]s for the views.
 //!
-//! Read `command`, `apply/mod.rs`, `facts`, then `visible`, `timeline` and `gather`. Other modules are about one noun
-//! each; `mend` checks and repairs all rows. `docs/visibility.md` has the rules of what a user sees.
+//! Read `command`, `apply/mod.rs`, `facts`, then `visible` and `timeline`. Other modules cover one noun each; `mend`
+//! checks and repairs all rows. `docs/visibility.md` specifies which data a user can see.
 //!
-//! **Invariant:** no store, no tokio, and nothing of keys of buckets.
-//! **Invariant:** a refused command changes nothing but the last stamp.
+//! **Invariant:** no dependency on a store or tokio, and no knowledge of buckets and their keys.
+//! **Invariant:** a refused command changes nothing except the last stamp.
 
 pub mod accounts;
 pub mod apply;

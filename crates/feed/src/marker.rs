@@ -1,11 +1,11 @@
-//! Markers: up to where a user has read a timeline, so that all apps of the user agree.
+//! Markers: the read positions of a user in timelines, shared by all apps of the user.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::UserRef;
 
-/// A timeline that has a marker.
+/// Timeline with a read position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum MarkedTimeline {
     /// The home timeline.
@@ -15,10 +15,10 @@ pub enum MarkedTimeline {
 }
 
 impl MarkedTimeline {
-    /// All of them.
+    /// All timelines with a marker.
     pub const ALL: [Self; 2] = [Self::Home, Self::Notifications];
 
-    /// `home` or `notifications`.
+    /// Name of the timeline: `home` or `notifications`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,28 +28,28 @@ impl MarkedTimeline {
     }
 }
 
-/// Up to where a user has read a timeline.
+/// Read position of a user in a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marker {
-    /// The id of the last item that was read, as an app sent it.
+    /// Id of the last item that was read, as sent by an app.
     pub last_read: u64,
-    /// Number of changes after the first.
+    /// Number of changes since the first.
     pub version: u32,
-    /// When it was changed.
+    /// Stamp of the last change.
     pub updated: Stamp,
 }
 
 /// The markers of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Markers {
-    /// Of the home timeline.
+    /// Marker of the home timeline.
     pub home: Option<Marker>,
-    /// Of the notifications.
+    /// Marker of the notifications.
     pub notifications: Option<Marker>,
 }
 
 impl Markers {
-    /// The marker of a timeline.
+    /// Marker of a timeline.
     #[must_use]
     pub fn of(&self, timeline: MarkedTimeline) -> Option<Marker> {
         match timeline {
@@ -69,26 +69,26 @@ impl Markers {
 /// A change of one marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkerUpdate {
-    /// The id of the last item that was read.
+    /// Id of the last item that was read.
     pub last_read: u64,
-    /// The version that it replaces; `None` if there is no marker. If the marker has another version by now, the
-    /// change is refused.
+    /// Version that the change replaces; `None` if no marker exists. The change is refused if the marker has another
+    /// version by now.
     pub replaces: Option<u32>,
 }
 
-/// A change of the markers of a user: of all that are given, or of none.
+/// A change of a user's markers, all or nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MarkersUpdate {
     /// The user.
     pub user: UserRef,
-    /// Of the home timeline.
+    /// Change of the home timeline's marker.
     pub home: Option<MarkerUpdate>,
-    /// Of the notifications.
+    /// Change of the notifications' marker.
     pub notifications: Option<MarkerUpdate>,
 }
 
 impl MarkersUpdate {
-    /// The change of a timeline's marker.
+    /// Change of a timeline's marker.
     #[must_use]
     pub fn of(&self, timeline: MarkedTimeline) -> Option<MarkerUpdate> {
         match timeline {

@@ -1,5 +1,4 @@
-//! What users say about themselves beside a name and a biography, the defaults of their posts, and the input that
-//! changes them.
+//! Profile fields and settings of users, defaults of their posts, and the input that changes them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +8,7 @@ use crate::post::Visibility;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Language, Name, fits};
 
-/// A field of a profile: two texts on one line each, trimmed. The value may be empty.
+/// Field of a profile: name and value on one line each, trimmed. The value may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileField {
     name: Box<str>,
@@ -30,12 +29,12 @@ impl ProfileField {
     }
 }
 
-/// The fields of a profile: at most [`limits::PROFILE_FIELDS_MAX`].
+/// Fields of a profile, at most [`limits::PROFILE_FIELDS_MAX`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileFields(Box<[ProfileField]>);
 
 impl ProfileFields {
-    /// Trims and checks names and values. Fields of which both are empty are left out.
+    /// Trims and checks names and values. Fields with an empty name and an empty value are left out.
     ///
     /// # Errors
     /// [`Refusal::BadField`] if a name is empty, or a text is too long or holds control characters;
@@ -59,53 +58,53 @@ impl ProfileFields {
         Ok(Self(fields.into()))
     }
 
-    /// The fields in their order.
+    /// Fields in their order.
     #[must_use]
     pub fn as_slice(&self) -> &[ProfileField] {
         &self.0
     }
 }
 
-/// What a new post of a user is if the app does not say: for apps that ask for it. A command says it all.
+/// Defaults of a user's new posts, for apps to read. Commands contain all values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostDefaults {
-    /// Who may see it.
+    /// Default audience.
     pub visibility: Visibility,
-    /// Whether its images should be hidden until the reader asks for them.
+    /// Whether pictures are hidden by default until the reader asks for them.
     pub sensitive: bool,
-    /// The language of the text.
+    /// Default language.
     pub language: Option<Language>,
 }
 
-/// A change of a profile and of settings. `None` leaves a field as it is.
+/// A change of a profile and settings. `None` leaves a field unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserEdit {
-    /// The user whose profile it is.
+    /// User to change.
     pub user: UserRef,
-    /// New name.
+    /// New display name.
     pub name: Option<Name>,
-    /// New biography.
+    /// New text of the profile.
     pub bio: Option<Bio>,
-    /// All fields of the profile.
+    /// New fields, which replace all fields.
     pub fields: Option<ProfileFields>,
-    /// Whether a program writes the posts.
+    /// Whether a program writes the user's posts.
     pub bot: Option<bool>,
-    /// Whether lists of users to discover show the user.
+    /// Whether lists of suggested users show this user.
     pub discoverable: Option<bool>,
-    /// Whether the user agrees to searches of their public posts.
+    /// Whether searches may find the user's public posts.
     pub indexable: Option<bool>,
-    /// The default of new posts.
+    /// New default audience.
     pub visibility: Option<Visibility>,
-    /// The default of new posts.
+    /// New default for hiding pictures.
     pub sensitive: Option<bool>,
-    /// The default of new posts, or that there is none.
+    /// New default language; `Some(None)` removes it.
     pub language: Option<Option<Language>>,
-    /// Whether others must ask before they follow. Requests are answered one by one, also after the user is unlocked.
+    /// Whether others must ask before they follow. Pending requests stay when the user is unlocked.
     pub locked: Option<bool>,
 }
 
 impl UserEdit {
-    /// An edit that changes nothing.
+    /// Creates an edit that changes nothing.
     #[must_use]
     pub fn new(user: UserRef) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Hashtags: what they consist of, and how they are compared. Where they are in texts, [`crate::token`] decides.
+//! Hashtags: their characters and comparison. [`crate::token`] finds them in texts.
 //!
-//! **Invariant:** no byte of a hashtag is zero, so a row that has other bytes after a hashtag and a zero is in the order of
-//! hashtags.
+//! **Invariant:** a hashtag contains no zero byte, so rows that add a zero and other bytes to a hashtag are in the
+//! order of hashtags.
 
 use serde::{Deserialize, Serialize};
 use unicode_segmentation::UnicodeSegmentation as _;
@@ -9,8 +9,9 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::limits::TAG_BYTES_MAX;
 use crate::refusal::Refusal;
 
-/// A hashtag without its `#`, in lower case: letters, digits and `_`, and within it also marks, middle dots and joiners, at
-/// most [`TAG_BYTES_MAX`] bytes. It has a letter, or a `_`, dot or joiner that is neither its beginning nor its end.
+/// A hashtag without its `#`, in lower case: letters, digits and `_`, and between them also marks, middle dots and
+/// joiners, at most [`TAG_BYTES_MAX`] bytes. It contains a letter, or a `_`, dot or joiner other than at its beginning
+/// or end.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag(Box<str>);
 
@@ -21,7 +22,7 @@ impl Tag {
     /// [`Refusal::BadTag`] if it is no hashtag.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let is_whole = !text.is_empty() && word(text).len() == text.len();
-        // A letter may have more bytes in lower case, so it is checked afterwards.
+        // Folding to lower case may add bytes, so the length is checked again below.
         let lower = match is_whole && text.len() <= TAG_BYTES_MAX {
             true => text.to_lowercase(),
             false => return Err(Refusal::BadTag),
@@ -34,7 +35,7 @@ impl Tag {
         if is_tag { Ok(Self(lower.into())) } else { Err(Refusal::BadTag) }
     }
 
-    /// Of a row.
+    /// Decodes the hashtag of a row.
     pub(crate) fn of_row(bytes: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(bytes).ok().filter(|text| !text.is_empty())?;
         Some(Self(text.into()))
@@ -51,14 +52,14 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether a character is part of a hashtag only between others: the middle dots of Latin and Japanese, and what joins or
-/// separates letters in Persian and in scripts of India.
+/// Whether the character may be only inside a hashtag: middle dots of Latin and Japanese, and joiners of Persian and
+/// Indic scripts.
 fn is_joint(c: char) -> bool {
     matches!(c, '\u{b7}' | '\u{30fb}' | '\u{200c}' | '\u{200d}')
 }
 
-/// Whether a character is a mark of the one before it. A letter may also be one with what comes after it, whatever that is,
-/// so each character is looked at by itself.
+/// Whether the character is a mark that combines with the one before it. Tests each character after a plain letter,
+/// because some letters combine with any following character.
 fn is_mark(c: char) -> bool {
     let mut bytes = [b'a'; 5];
     let (_, mark) = bytes.split_at_mut(1);
@@ -67,20 +68,21 @@ fn is_mark(c: char) -> bool {
     text.is_some_and(|text| text.graphemes(true).count() == 1)
 }
 
-/// The characters of a hashtag with which a text begins, up to one that is beyond [`TAG_BYTES_MAX`].
+/// Longest prefix of `text` with characters of a hashtag, cut after [`TAG_BYTES_MAX`].
 fn start(text: &str) -> &str {
     let is_part = |at: usize, c: char| is_word(c) || at > 0 && (is_joint(c) || is_mark(c));
     let end = text.char_indices().find(|(at, c)| *at > TAG_BYTES_MAX || !is_part(*at, *c));
     text.get(..end.map_or(text.len(), |(at, _)| at)).unwrap_or_default()
 }
 
-/// The hashtag with which a text begins, if that is one. Reads little more than [`TAG_BYTES_MAX`] bytes.
+/// Returns the text of the hashtag that `text` begins with, or an empty string if it is too long. Reads little more
+/// than [`TAG_BYTES_MAX`] bytes.
 pub(crate) fn word(text: &str) -> &str {
     let start = start(text);
     if start.len() > TAG_BYTES_MAX { "" } else { start.trim_end_matches(is_joint) }
 }
 
-/// The beginning of hashtags in lower case, for a search.
+/// Folds a prefix of hashtags to lower case, for a search; `None` if no hashtag can begin so.
 #[must_use]
 pub fn prefix(text: &str) -> Option<String> {
     let is_whole = !text.is_empty() && text.len() <= TAG_BYTES_MAX && start(text) == text;
@@ -105,7 +107,7 @@ mod tests {
         check_tags("x#a ##a &#38; /#a _#a a=#b \u{fc}#a", &[]);
         check_tags("#caf\u{e9}.#b", &["caf\u{e9}", "b"]);
         check_tags("#STRASSE #Stra\u{df}e #\u{130}x", &["strasse", "stra\u{df}e", "i\u{307}x"]);
-        // Vowel signs and the joiner are part of words in Hindi and Persian.
+        // Vowel signs in Hindi and the joiner in Persian are parts of words.
         let (hindi, persian) =
             ("\u{939}\u{93f}\u{928}\u{94d}\u{926}\u{940}", "\u{645}\u{6cc}\u{200c}\u{634}");
         check_tags(&format!("#{hindi} #{persian}"), &[hindi, persian]);
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_letter_does_not_bring_what_comes_after_it_into_a_hashtag() {
-        // Malayalam and Sharada letters are one grapheme cluster with whatever follows.
+        // Some Malayalam and Sharada letters form one grapheme cluster with any following character.
         for letter in ['\u{d4e}', '\u{111c2}'] {
             for sign in "\"\\ /#?%<>&'\n\0".chars() {
                 let text = format!("{letter}{sign}a");
@@ -136,7 +138,7 @@ mod tests {
         }
     }
 
-    /// So a hashtag may be part of a path, of JSON and of a row as it is.
+    /// Hashtags can be used in paths, JSON and rows without escaping.
     #[test]
     fn hashtags_have_no_sign_space_or_control_character() {
         for c in '\0'..=char::MAX {
@@ -165,7 +167,7 @@ mod tests {
         let longest = "a".repeat(TAG_BYTES_MAX);
         check_tags(&format!("#{longest}"), &[&longest]);
         check_tags(&format!("#{longest}a"), &[]);
-        // Each of these letters has one byte more in lower case.
+        // This letter has one byte more in lower case.
         let grows = "\u{23a}".repeat(TAG_BYTES_MAX / 2);
         assert_eq!(Tag::parse(&grows), Err(Refusal::BadTag));
         let many: Vec<_> = (0..=POST_TAGS_MAX).map(|number| format!("t{number}")).collect();

@@ -1,8 +1,8 @@
-//! Hashtag timelines: the public posts with a hashtag, newest first.
+//! Hashtag timelines: public posts with given hashtags, newest first.
 //!
-//! A timeline of some hashtags is merged from the rows of each. If posts must have several, only the rows of the rarest
-//! are read. Rows of a hashtag are read from the newest down. A page upwards looks for the time before which it has enough
-//! of them, so it begins directly above its cursor without reading what is above the page.
+//! A timeline of several hashtags is merged from the rows of each. If posts must have all of several hashtags, only the
+//! rows of the rarest are read. Rows of a hashtag can be read only from the newest down. A page upwards searches for a
+//! time span that has enough of them, so it begins directly above its cursor without reading the rows above the page.
 
 use std::ops::RangeInclusive;
 
@@ -15,38 +15,38 @@ use crate::scan::{Batch, Shown, merged, scan};
 use crate::tag::Tag;
 use crate::visible::Viewer;
 
-/// By how much a time span with too few or too many rows is made longer or shorter.
+/// Factor by which a time span with too few or too many rows is extended or shortened.
 const STEP: u64 = 16;
-/// How often the time span between one with too few rows and one with too many is halved.
+/// Most bisections between a time span with too few rows and one with too many.
 const HALVES_MAX: usize = 4;
-/// Most posts that one read upwards looks for.
+/// Most posts that one read upwards asks for.
 const UPWARDS_MAX: usize = 128;
-/// Most rows of one read upwards, less twice the wanted ones.
+/// Rows of one read upwards in addition to twice the wanted ones.
 const SPARE_ROWS: usize = 64;
-/// Rows of each hashtag of which the rarest is looked for.
+/// Rows of each hashtag compared to find the rarest.
 const COMPARED_ROWS: usize = 64;
 
-/// The posts of a timeline. Hashtags are looked up for each post, so a caller bounds their number.
+/// Query of a hashtag timeline. Each hashtag costs a lookup per post, so callers limit their number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TagQuery {
-    /// Posts have one of these.
+    /// Posts must have at least one of these hashtags.
     pub any: Vec<Tag>,
-    /// And all of these.
+    /// Posts must have all of these hashtags.
     pub all: Vec<Tag>,
-    /// And none of these.
+    /// Posts must have none of these hashtags.
     pub none: Vec<Tag>,
-    /// And pictures.
+    /// Whether posts must have pictures.
     pub only_pictures: bool,
 }
 
 impl TagQuery {
-    /// All posts with a hashtag.
+    /// Creates a query for all posts with a hashtag.
     #[must_use]
     pub fn of(tag: Tag) -> Self {
         Self { any: vec![tag], all: Vec::new(), none: Vec::new(), only_pictures: false }
     }
 
-    /// The posts with a hashtag that a user follows.
+    /// Creates a query for the posts with any hashtag that a user follows.
     #[must_use]
     pub fn followed<R: Rows + ?Sized>(facts: Facts<'_, R>, user: UserId) -> Self {
         let followed = facts.followed_tags(user).into_iter();
@@ -54,7 +54,7 @@ impl TagQuery {
         Self { any, all: Vec::new(), none: Vec::new(), only_pictures: false }
     }
 
-    /// The hashtags whose rows together have all posts of the timeline.
+    /// Hashtags whose rows together include all posts of the timeline.
     fn walked<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> Vec<&Tag> {
         let mut any: Vec<_> = self.any.iter().filter(|tag| !self.none.contains(tag)).collect();
         any.sort_unstable();
@@ -71,7 +71,7 @@ impl TagQuery {
         self.all.iter().chain(one_of_any).min_by_key(age).into_iter().collect()
     }
 
-    /// What the viewer learns of a public post with a walked hashtag.
+    /// Decides whether to show the viewer a public post with a walked hashtag.
     fn shown<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, tagged: Tagged) -> Shown<PostId> {
         let facts = viewer.facts();
         if facts.is_hidden(tagged.1) || !viewer.wants_public_by(tagged.1) {
@@ -86,7 +86,7 @@ impl TagQuery {
     }
 }
 
-/// A page of the public posts that a query finds and that the viewer may see and has not muted.
+/// Returns a page of the posts that match `query` and that the viewer may see and has not muted.
 pub fn posts<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     query: &TagQuery,
@@ -96,7 +96,7 @@ pub fn posts<R: Rows + ?Sized>(
     scan(page, walked, |tagged| query.shown(viewer, tagged))
 }
 
-/// The posts that a query finds and that the viewer may see and has not muted, as a source.
+/// Creates a source of the posts that match `query` and that the viewer may see and has not muted.
 pub fn source<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     query: &TagQuery,
@@ -110,7 +110,7 @@ pub fn source<R: Rows + ?Sized>(
     }
 }
 
-/// The posts with the hashtags whose rows are read.
+/// Creates a source of the posts with any of the walked hashtags.
 fn walked<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     query: &TagQuery,
@@ -119,10 +119,10 @@ fn walked<R: Rows + ?Sized>(
     merged(lists.into_iter(), move |list: &mut List<'_>, span| list.read(facts, span))
 }
 
-/// The posts with one hashtag.
+/// Posts with one hashtag.
 struct List<'q> {
     tag: &'q Tag,
-    /// The time span of a read upwards, in stamps.
+    /// Length of the time span of a read upwards, in stamps.
     width: u64,
 }
 
@@ -140,13 +140,14 @@ impl<'q> List<'q> {
         Batch { rows, ..Batch::of(items, span) }
     }
 
-    /// Reads about `span.limit` posts upwards. The time span is made longer until it has enough posts, and shorter while they do not
-    /// fit one read. The first one has all that is left: often few posts are newer than those a client knows.
+    /// Reads about `span.limit` posts upwards. Extends the time span until it has enough posts, and shortens it while
+    /// they do not fit one read. The first span covers everything left: usually few posts are newer than those a client
+    /// has.
     fn read_up<R: Rows + ?Sized>(&mut self, facts: Facts<'_, R>, span: Span) -> Batch<Tagged> {
         let limit = span.limit.min(UPWARDS_MAX);
         let rows_max = limit.saturating_mul(2).saturating_add(SPARE_ROWS);
         let (mut low, mut rows, mut halves) = (span.low, 0, 0);
-        // The latest end with too few posts, with these, and the earliest one with too many.
+        // The latest end with too few posts, with these posts, and the earliest end with too many.
         let (mut short, mut long): (Option<(u64, Vec<Tagged>)>, Option<u64>) = (None, None);
         let mut end = low.saturating_add(self.width).min(span.high);
         loop {
@@ -187,7 +188,8 @@ impl<'q> List<'q> {
     }
 }
 
-/// The newest posts with a hashtag of these ids, newest first. Adds the number of rows and look-ups to `rows`.
+/// Returns the newest posts with a hashtag and an id in `ids`, newest first. Adds the number of rows and lookups to
+/// `rows`.
 fn newest<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     tag: &Tag,
@@ -201,7 +203,8 @@ fn newest<R: Rows + ?Sized>(
     found
 }
 
-/// The oldest id of a post with a hashtag in `ids`, whose end is one: at most a look-up for each bit of the time span.
+/// Finds the oldest post with a hashtag in `ids`, whose end is one. Does at most one lookup for each bit of the time
+/// span.
 fn first<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     tag: &Tag,

@@ -1,7 +1,7 @@
-//! Writes records as rows, without reading any row, for commands and for an import alike.
+//! Writes records as rows without reading any row, for commands and for imports.
 //!
-//! **Invariant:** records with rows in more than one table are written only here, so that an import writes the same
-//! rows as commands would.
+//! **Invariant:** only this module writes records with rows in more than one table, so that an import writes the same
+//! rows as commands do.
 
 mod polls;
 
@@ -22,44 +22,45 @@ use crate::text::{Handle, Label, PostText, SetName};
 pub(crate) use polls::scheduled_key;
 pub use polls::{poll_counts, scheduled, vote};
 
-/// How far something is that is due; or, without `from`, that nothing of it is left.
+/// Writes the progress of due work, or with `None` removes its row.
 pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
     let row = from.map(|from| if from == 0 { Value::new() } else { encode(&from) });
     rows.put_name(NameTable::Due, &due.name(), row);
 }
 
-/// A user's profile, without the handle's row.
+/// Writes a user's profile, without the row of the handle.
 pub fn user(rows: &mut (impl PutRows + ?Sized), id: UserId, user: &User) {
     rows.put_point(PointTable::User, id.0.into(), Some(encode(user)));
 }
 
-/// That a handle belongs to a user.
+/// Assigns a handle to a user.
 pub fn handle(rows: &mut (impl PutRows + ?Sized), handle: &Handle, id: UserId) {
     rows.put_name(NameTable::Handle, handle.as_str().as_bytes(), Some(encode(&id)));
 }
 
-/// That a user was deleted, whose profile has only the handle and the time.
+/// Marks a user as deleted. The profile must be reduced to handle and time of registration.
 pub fn deleted(rows: &mut (impl PutRows + ?Sized), id: UserId) {
     rows.put_member(SetTable::DeletedUsers, id.0.into(), 0, Some(0));
 }
 
-/// The account of a user, with the row of its e-mail address. Posts of one that is disabled are removed from lists later.
+/// Writes the account of a user and the row of its e-mail address. Posts of a disabled account are removed from lists
+/// later.
 pub fn account(rows: &mut (impl PutRows + ?Sized), id: UserId, account: &Account) {
     rows.put_point(PointTable::Account, id.0.into(), Some(account.to_row()));
     index::of_account(id, account).for_each(|row| row.put(rows));
 }
 
-/// Up to where a user has read timelines.
+/// Writes a user's markers.
 pub fn markers(rows: &mut (impl PutRows + ?Sized), id: UserId, markers: Markers) {
     rows.put_point(PointTable::Markers, id.0.into(), Some(encode(&markers)));
 }
 
-/// A list of a user without its members, or none.
+/// Writes a user's list without its members, or with `None` removes it.
 pub fn list(rows: &mut (impl PutRows + ?Sized), user: UserId, id: ListId, list: Option<&List>) {
     rows.put_name(NameTable::List, &list_key(user, id), list.map(encode));
 }
 
-/// That `other` is a member of a list of `user`; or, without `is_member`, that it is not so.
+/// Adds `other` to a list of `user`, or removes them.
 pub fn list_member(
     rows: &mut (impl PutRows + ?Sized),
     user: UserId,
@@ -76,17 +77,17 @@ pub(crate) fn list_key(user: UserId, list: ListId) -> Value {
     bytes
 }
 
-/// That others must ask a user before they follow; or, without `locked`, that it is not so.
+/// Locks a user, so that others must ask before they follow, or unlocks them.
 pub fn locked(rows: &mut (impl PutRows + ?Sized), user: UserId, locked: bool) {
     rows.put_member(SetTable::LockedUsers, user.0.into(), 0, locked.then_some(0));
 }
 
-/// A user's counts.
+/// Writes a user's counts.
 pub fn counts(rows: &mut (impl PutRows + ?Sized), id: UserId, counts: Counts) {
     rows.put_point(PointTable::Counts, id.0.into(), Some(counts.encode()));
 }
 
-/// A reaction of a user to a post, which is no boost: that is a [`post`]. The post counts favourites.
+/// Writes the rows of a reaction other than a boost, which is a [`post`]. Does not count it.
 pub fn reaction(
     rows: &mut (impl PutRows + ?Sized),
     (user, post): (UserId, PostId),
@@ -97,13 +98,13 @@ pub fn reaction(
     index::set(rows, of_user.into_iter().chain([of_post]), true);
 }
 
-/// Counts of a post.
+/// Writes the counts of a post.
 pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: &PostCounts) {
     rows.put_point(PointTable::PostCounts, id.0, counts.encode());
 }
 
-/// A post with its rows in indexes, those of users who are `gone` excepted, and that of the end of a poll that is over at
-/// `now_ms`. What a boosted post counts is separate.
+/// Writes a post and its index rows, except those of users for whom `is_gone`, and the end of a poll that is over at
+/// `now_ms`. Does not count a boost.
 pub fn post(
     rows: &mut (impl PutRows + ?Sized),
     id: PostId,
@@ -115,7 +116,7 @@ pub fn post(
     index::left_of_post(id, post, now_ms, is_gone).for_each(|row| row.put(rows));
 }
 
-/// That the profile of a user shows a hashtag since a stamp; or, without one, that it does not.
+/// Adds a hashtag to a user's profile since this stamp, or with `None` removes it.
 pub fn featured_tag(
     rows: &mut (impl PutRows + ?Sized),
     user: UserId,
@@ -126,7 +127,7 @@ pub fn featured_tag(
     rows.put_name(NameTable::FeaturedTag, &key, since.map(|since| encode(&since)));
 }
 
-/// That a user follows a hashtag since a stamp; or, without one, that they do not.
+/// Makes a user follow a hashtag since this stamp, or with `None` unfollow it.
 pub fn followed_tag(
     rows: &mut (impl PutRows + ?Sized),
     user: UserId,
@@ -143,31 +144,31 @@ pub(crate) fn user_tag_key(user: UserId, tag: &Tag) -> Value {
     key
 }
 
-/// A story with its text and its rows in indexes.
+/// Writes a story, its text and its index rows.
 pub fn story(rows: &mut (impl PutRows + ?Sized), id: StoryId, story: &Story, text: &PostText) {
     rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     rows.put_point(PointTable::StoryText, id.0, Some(encode(text)));
     index::of_story(id, story).iter().for_each(|row| row.put(rows));
 }
 
-/// The first view of a story by `viewer`, in milliseconds since 1970. The story counts it.
+/// Writes the first view of a story by `viewer`, at a time in milliseconds since 1970. Does not count it.
 pub fn view(rows: &mut (impl PutRows + ?Sized), id: StoryId, viewer: UserId, at_ms: u64) {
     index::set(rows, index::of_view(id, viewer, at_ms), true);
 }
 
-/// A sample of a set. The set counts it.
+/// Writes a sample of a set. Does not count it.
 pub fn sample(rows: &mut (impl PutRows + ?Sized), id: SampleId, sample: &Sample, set: SampleSetId) {
     rows.put_point(PointTable::Sample, id.0, Some(encode(sample)));
     rows.put_member(SetTable::Samples, set.0, id.0, Some(0));
 }
 
-/// A set of samples; none is left of one without samples.
+/// Writes a set of samples, or removes it if it has no samples.
 pub fn sample_set(rows: &mut (impl PutRows + ?Sized), name: &SetName, set: SampleSet) {
     let row = (set.samples > 0).then(|| encode(&set));
     rows.put_name(NameTable::SampleSet, name.as_str().as_bytes(), row);
 }
 
-/// Number of samples of a set that have this label.
+/// Writes the number of samples of a set that have this label.
 pub fn sample_label(
     rows: &mut (impl PutRows + ?Sized),
     set: SampleSetId,
@@ -184,21 +185,21 @@ pub(crate) fn label_key(set: SampleSetId, label: &Label) -> Value {
     bytes
 }
 
-/// A picture with its rows in indexes. What pictures take is counted.
+/// Writes a picture and its index rows. Does not count its space.
 pub fn media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
     rows.put_name(NameTable::Media, &id.0.to_be_bytes(), Some(encode(media)));
     index::of_media(id, media).iter().for_each(|row| row.put(rows));
 }
 
-/// What the pictures of a user take; of all users without one.
+/// Writes the space used by the pictures of a user, or with `None` of all users.
 pub fn media_space(rows: &mut (impl PutRows + ?Sized), user: Option<UserId>, space: &MediaSpace) {
     let key = user.map_or(ALL_MEDIA_KEY, |user| user.0.to_be_bytes());
-    // There is no row of nothing.
+    // An empty value has no row.
     let row = (*space != MediaSpace::default()).then(|| encode(space));
     rows.put_name(NameTable::MediaSpace, &key, row);
 }
 
-/// The key of the row of what the pictures of all users take: no user has this id.
+/// Key of the row of the space used by all pictures: no user has this id.
 pub(crate) const ALL_MEDIA_KEY: [u8; 4] = u32::MAX.to_be_bytes();
 
 pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {

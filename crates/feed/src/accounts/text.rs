@@ -1,4 +1,4 @@
-//! Text of accounts that has passed its checks: valid by construction, as in [`crate::text`].
+//! Checked texts of accounts, valid by construction as in [`crate::text`].
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -8,25 +8,25 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::limits;
 use crate::refusal::Refusal;
 
-/// An e-mail address, in lower case: addresses that differ only in case are one.
+/// An e-mail address in lower case: addresses that differ only in case are equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Email(Box<str>);
 
-/// The hash of a password, as a PHC string of argon2id.
+/// Hash of a password, as a PHC string of argon2id.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PasswordHash(Box<str>);
 
-/// The name of an app, on one line.
+/// Name of an app, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AppName(Box<str>);
 
-/// The website of an app: an http or https URL.
+/// Website of an app: an http or https URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Website(Box<str>);
 
-/// Where a user is sent back to: an http or https URL, or a URI that opens an app, both without a fragment; or
+/// Redirect URI of an app: an http or https URL, or a URI that opens an app, both without a fragment; or
 /// [`RedirectUri::OUT_OF_BAND`]. The URI of an app has a scheme with a dot (`com.example.app:/back`, RFC 8252), or is
-/// `name://...` with a name that no browser and no system uses.
+/// `name://...` with a name that no browser or operating system uses.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectUri(Box<str>);
 
@@ -43,7 +43,7 @@ impl Email {
         let is_whole = parts.next().is_none() && !name.is_empty() && !host.is_empty();
         let host_is_plain = !host.starts_with('.') && !host.ends_with('.') && !host.contains("..");
         let fits = text.len() <= limits::EMAIL_BYTES_MAX;
-        // Lower case may be longer.
+        // Folding to lower case may add bytes.
         let folded = text.to_lowercase();
         if plain && is_whole && host_is_plain && fits && folded.len() <= limits::EMAIL_BYTES_MAX {
             Ok(Self(folded.into()))
@@ -69,7 +69,7 @@ impl PasswordHash {
     }
 }
 
-/// Hashes appear in no log.
+/// Keeps hashes out of logs.
 impl std::fmt::Debug for PasswordHash {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("PasswordHash(..)")
@@ -109,7 +109,7 @@ impl Website {
 }
 
 impl RedirectUri {
-    /// The code is shown to the user, who copies it.
+    /// Redirect URI for codes that the user copies by hand.
     pub const OUT_OF_BAND: &'static str = "urn:ietf:wg:oauth:2.0:oob";
 
     /// Checks `text`.
@@ -133,19 +133,19 @@ impl RedirectUri {
         }
     }
 
-    /// Whether the code is shown to the user.
+    /// Whether the user copies the code by hand.
     #[must_use]
     pub fn is_out_of_band(&self) -> bool {
         &*self.0 == Self::OUT_OF_BAND
     }
 }
 
-/// The scheme, in lower case as it must be given, and what follows the colon.
+/// Splits a URI into its scheme, which must be in lower case, and the rest after the colon.
 fn scheme_and_rest(text: &str) -> Option<(&str, &str)> {
     if text.len() > limits::URI_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return None;
     }
-    // Browsers treat these as delimiters or remove them.
+    // Browsers treat these characters as delimiters or remove them.
     if text.contains(['\\', '"', '<', '>', '^', '`', '{', '|', '}']) {
         return None;
     }
@@ -157,12 +157,12 @@ fn scheme_and_rest(text: &str) -> Option<(&str, &str)> {
     (begins && follows && !rest.is_empty()).then_some((scheme, rest))
 }
 
-/// Whether a character changes the direction of the text around it.
+/// Whether the character changes the direction of the text around it.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether nothing is seen of a character: spaces, joiners, fillers and selectors of variants.
+/// Whether the character is blank: spaces, joiners, fillers and variation selectors.
 fn is_blank(c: char) -> bool {
     c.is_whitespace()
         || matches!(
@@ -173,14 +173,14 @@ fn is_blank(c: char) -> bool {
         )
 }
 
-/// Whether a browser or an operating system gives a scheme without a dot a meaning of its own.
+/// Whether a browser or operating system uses this scheme without a dot.
 fn is_of_system(scheme: &str) -> bool {
-    // Such as `chrome-extension` and `ms-settings`.
+    // For families such as `chrome-extension` and `ms-settings`.
     let family = scheme.split(['-', '+']).next().unwrap_or_default();
     SYSTEM_SCHEMES.contains(&scheme) || SYSTEM_SCHEMES.contains(&family)
 }
 
-/// Schemes, and first words of schemes, that browsers and operating systems use.
+/// Schemes, and first words of schemes, used by browsers and operating systems.
 const SYSTEM_SCHEMES: [&str; 56] = [
     "about",
     "afp",
@@ -240,10 +240,10 @@ const SYSTEM_SCHEMES: [&str; 56] = [
     "wss",
 ];
 
-/// Whether what follows `http:` or `https:` is a host, maybe a port, and the rest of a URL.
+/// Whether the rest after `http:` or `https:` has a host, an optional port, and a valid path.
 fn is_of_web(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix("//").filter(|rest| is_escaped(rest)) else { return false };
-    // A name before the host would let it look like another: `@` is in none.
+    // Forbids `@`: a user name before the host could imitate another host.
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let (host, port) = match authority.rfind(':') {
         Some(at) if !authority.ends_with(']') => authority.split_at(at),
@@ -254,7 +254,7 @@ fn is_of_web(rest: &str) -> bool {
     is_port && port.parse::<u16>().is_ok() && is_host(host)
 }
 
-/// Whether a text is a name of labels, an IPv4 address, or an IPv6 address in brackets.
+/// Whether the text is a host name, an IPv4 address, or an IPv6 address in brackets.
 fn is_host(host: &str) -> bool {
     if let Some(address) = host.strip_prefix('[') {
         return address.strip_suffix(']').is_some_and(|text| text.parse::<Ipv6Addr>().is_ok());
@@ -263,13 +263,13 @@ fn is_host(host: &str) -> bool {
         let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
         !label.is_empty() && label.bytes().all(is_inner)
     };
-    // Browsers take every host that ends in a number for an address.
+    // Browsers parse every host that ends in a number as an address.
     let last = host.rsplit('.').next().unwrap_or_default();
     let is_number = last.starts_with(|c: char| c.is_ascii_digit());
     host.split('.').all(is_label) && (!is_number || host.parse::<Ipv4Addr>().is_ok())
 }
 
-/// Whether each `%` begins an escape.
+/// Whether each `%` begins a valid escape.
 fn is_escaped(text: &str) -> bool {
     let mut parts = text.split('%');
     parts.next();

@@ -21,20 +21,20 @@ use crate::text::{Handle, PostText};
 use crate::token::{self, Token, TokenKind};
 use crate::visible::Viewer;
 
-/// The author of a post that may be published, and that of the post replied to.
+/// Result of checking a draft: its author and facts of the parent post.
 #[derive(Clone, Copy)]
 pub(super) struct Checked {
     pub(super) author: UserId,
-    /// The post replied to: of a boost, what it boosts.
+    /// Parent post; if the draft names a boost, the boosted post.
     parent: Option<PostId>,
     replied: Option<UserId>,
-    /// The first post of the conversation of the post replied to, if that is direct.
+    /// First post of the parent's conversation, if the parent is direct.
     conversation: Option<PostId>,
-    /// The first post of the thread of the post replied to.
+    /// First post of the parent's thread.
     thread: Option<PostId>,
 }
 
-/// Refuses a draft that cannot be published. The pictures in `held` are held for it.
+/// Refuses a draft that cannot be published. Pictures in `held` are reserved for it.
 pub(super) fn check(txn: &Txn<'_>, draft: &Draft, held: &[MediaId]) -> Result<Checked, Refusal> {
     let author = super::resolve(txn, &draft.author)?;
     check_count(txn, author)?;
@@ -55,7 +55,7 @@ pub(super) fn check(txn: &Txn<'_>, draft: &Draft, held: &[MediaId]) -> Result<Ch
     Ok(checked)
 }
 
-/// Publishes a draft. It is a reply to its parent, or to what that boosts, if there is one.
+/// Publishes a draft, as a reply if it has a parent. A reply to a boost replies to the boosted post.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -93,20 +93,20 @@ pub(super) fn publish(
     Ok(Done::Posted(id))
 }
 
-/// Counts a post that is new, and announces it to the views.
+/// Counts a new post, and announces it to the views.
 fn published(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
     txn.count_post(post.author, post.visibility, true);
     effects.push(changed(id, post, PostChange::Published));
 }
 
-/// The effect of a change of a post.
+/// Creates the effect of a change of a post.
 fn changed(id: PostId, post: &Post, change: PostChange) -> Effect {
     let is_new = matches!(change, PostChange::Published | PostChange::Shown);
     let users = is_new.then(|| post.home_users()).flatten();
     Effect::Post { post: id, author: post.author, listed: post.listed(), users, change }
 }
 
-/// Refuses another post of an author who has too many.
+/// Refuses another post of an author at the limit.
 pub(super) fn check_count(txn: &Txn<'_>, author: UserId) -> Result<(), Refusal> {
     let posts = txn.facts().stored_counts(author).posts;
     if posts < limits::USER_POSTS_MAX { Ok(()) } else { Err(Refusal::TooManyPosts) }
@@ -132,15 +132,15 @@ fn sees(txn: &Txn<'_>, user: UserId, post: &Post) -> bool {
     Viewer::new(txn.facts(), Some(user)).visible(post)
 }
 
-/// Changes what a post says. The user replied to and who may see it stay, so the post stays in the same homes: an edit
-/// never changes whom a direct post mentions.
+/// Edits a post. The user replied to and the audience stay, so the post stays in the same homes; the mentions of a
+/// direct post never change.
 pub(super) fn edit(
     txn: &mut Txn<'_>,
     stamp: Stamp,
     (id, patch): (PostId, &Patch),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    // A boost says nothing.
+    // A boost cannot be edited.
     let old =
         txn.facts().post(id).filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
     let mut new = old.clone();
@@ -179,7 +179,7 @@ pub(super) fn edit(
     effects.push(changed(id, &old, PostChange::Edited));
     let only_before = old.mentioned_others().filter(|user| !new.mentions.contains(user));
     for user in new.mentioned_others().chain(only_before) {
-        // For those who see it no more, it is deleted. Whom a direct post mentions does not change.
+        // Users who can no longer see the post get a deletion. The mentions of a direct post do not change.
         let deleted = new.visibility == Visibility::Followers
             && !new.mentions.contains(&user)
             && !txn.facts().follows(user, author);
@@ -190,8 +190,8 @@ pub(super) fn edit(
     Ok(Done::PostEdited)
 }
 
-/// Notifies the users whom a post mentions since its edit. Their notifications have the stamp of the edit: that of the post
-/// may be older than what they have seen, or cleared.
+/// Notifies the users that an edit added to the mentions. Their notifications have the stamp of the edit: the stamp of
+/// the post may be older than what they have read or cleared.
 fn announce_mentions(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -222,7 +222,7 @@ pub(super) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -
     Ok(Done::Deleted)
 }
 
-/// Shows the later boosts of a post to those who had the one by `user` at home instead, which has ended.
+/// Shows later boosts of a post to users for whom the ended boost by `user` hid them.
 fn show_later_boosts(
     txn: &mut Txn<'_>,
     ended: PostId,
@@ -243,7 +243,7 @@ fn show_later_boosts(
     }
 }
 
-/// The users whom a post mentions: see [`mentioned`]. Looking them up is work.
+/// Finds the users whom a post mentions, and adds the work of it: see [`mentioned`].
 fn mentioned_in(
     txn: &mut Txn<'_>,
     text: &PostText,
@@ -260,8 +260,8 @@ fn mentioned_in(
     mentioned
 }
 
-/// The users whom a post mentions, each once: those in its text, and before them the author of the post that it replies to,
-/// `replied`, unless that is its own author.
+/// Returns the users whom a post mentions, each once: first `replied`, the author of the parent, unless it is the same
+/// author or mentioned in the text, then those in the text.
 pub fn mentioned(
     text: &PostText,
     author: UserId,
@@ -281,7 +281,7 @@ pub fn mentioned(
     first.into_iter().chain(found).collect()
 }
 
-/// The user whose mention begins a text.
+/// Finds the user whose mention begins a text.
 fn opening(txn: &Txn<'_>, text: &PostText) -> Option<UserId> {
     match token::tokens(text.as_str()).next() {
         Some(Token { start: 0, kind: TokenKind::Mention(handle), .. }) => {

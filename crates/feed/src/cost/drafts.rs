@@ -1,4 +1,4 @@
-//! Costs of drafts and patches: what each part adds to publishing, scheduling and editing a post.
+//! Costs of drafts and patches: the cost that each part adds to publishing, scheduling and editing a post.
 
 use rows::{Cost, WORK_PER_ROW};
 
@@ -17,7 +17,7 @@ use crate::token::TAG_SIGNS;
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 
-/// The parts of a draft, as far as they cost.
+/// Sizes of the parts of a draft that matter for its cost.
 struct Parts {
     text_bytes: usize,
     warning_bytes: usize,
@@ -29,7 +29,7 @@ struct Parts {
 }
 
 impl Parts {
-    /// No draft costs more.
+    /// Largest draft.
     const MAX: Self = Self {
         text_bytes: POST_BYTES_MAX,
         warning_bytes: POST_BYTES_MAX,
@@ -47,7 +47,7 @@ impl Parts {
             warning,
             media,
             poll,
-            // A few bytes of what every row has.
+            // A few bytes in every row.
             author: _,
             opens_reply: _,
             visibility: _,
@@ -60,7 +60,7 @@ impl Parts {
             mentions: mentions(text),
             tags: text.as_str().matches(TAG_SIGNS).count().min(POST_TAGS_MAX),
             is_reply: parent.is_some(),
-            // More are refused before any is looked up.
+            // More are refused before any lookup.
             media: media.len().min(POST_MEDIA_MAX),
             has_poll: poll.is_some(),
         }
@@ -74,13 +74,13 @@ impl Parts {
 
     fn publication_cost(&self) -> Cost {
         let Self { mentions, is_reply, .. } = *self;
-        // The author of the post replied to is mentioned as well, and the author must be able to see that post.
-        // What is named may be a boost of it.
+        // The parent's author is mentioned, too, and the visibility of the parent is checked. The draft may name a
+        // boost of the parent.
         let (rows, read) =
             if is_reply { (6, 5 * POST_BYTES_MAX + 12 * WORK_PER_ROW) } else { (4, 0) };
-        // Its author, too, has rows of a direct post.
+        // The author has rows of a direct post, too.
         let users = mentions + 1 + usize::from(is_reply);
-        // And when its poll ends.
+        // One more row for the end of the poll.
         let rows = rows + LISTED_ROWS + mentions + DIRECT_ROWS * users + usize::from(self.has_poll);
         let cost = Cost::of_rows(rows, self.bytes() + 8 * mentions + DIRECT_BYTES * users + 16);
         let work = mentions * MENTION_WORK + read + self.text_bytes * TEXT_WORK;
@@ -97,37 +97,37 @@ fn mentions(text: &PostText) -> usize {
     text.as_str().matches('@').count().min(MENTIONS_MAX)
 }
 
-/// Of so many hashtags of texts with so many bytes: each is in two keys, and may be longer in lower case.
+/// Cost of `tags` hashtags in texts of `text_bytes` bytes: each is in two keys, and may be longer in lower case.
 pub(super) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
     let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
     let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
     let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
-    // The text is read to find them.
+    // The text is searched for them.
     Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
 
 pub(super) fn edit_cost(patch: &Patch) -> Cost {
     let Patch { text, media, described, poll, warning: _, sensitive: _, language: _ } = patch;
     let mentions = text.as_ref().map_or(0, mentions);
-    // Mentions of the old text, each removed with its notification, and mentions of the new text with theirs.
+    // Old mentions are removed with their notifications, and new ones are added with theirs.
     let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
     let rows = rows + (2 + NOTICE_ROWS) * (mentions + 1);
-    // The row of the post with all that it has. What it said before is added to its earlier versions, which are one row.
+    // The row of the post with all its parts, and the row of its earlier versions.
     let bytes = 2 * POST_BYTES_MAX + POLL_BYTES_MAX + VERSIONS_BYTES_MAX;
     let cost = Cost::of_rows(rows, bytes + 16 * rows + 96);
-    // And whether those who are mentioned no more follow the author, and the others may see the post.
+    // Lookups of follows by users no longer mentioned, and of the visibility for the others.
     let looked_up = 2 * (MENTIONS_MAX + 1) + NOTICE_LOOK_UPS * (mentions + 1);
     let read = 4 * POST_BYTES_MAX + 2 * VERSIONS_BYTES_MAX + looked_up * WORK_PER_ROW;
     let work = mentions * MENTION_WORK + read + POST_BYTES_MAX * TEXT_WORK;
     let mut cost = Cost { work: cost.work + work, ..cost };
     if media.is_some() || !described.is_empty() {
-        // Those that it had, and those that it gets.
+        // Old and new pictures.
         cost = cost.and(pictures_cost(2 * POST_MEDIA_MAX));
     }
     if poll.is_some() {
         cost = cost.and(poll_change_cost());
     }
-    // Those of the old text and those of the new one.
+    // Hashtags of the old and the new text.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
     cost.and(tags).and(tags)
 }
@@ -140,7 +140,7 @@ pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
         ScheduleCommand::Create(new) => {
             let parts = Parts::of(&new.draft);
             let cost = row(parts.bytes()).and(pictures_cost(parts.media));
-            // What the post replies to, and whether the author may see it.
+            // Lookups of the parent and its visibility.
             let looked_up = SCHEDULED_MAX + 19 + POST_MEDIA_MAX * MEDIA_ROWS;
             let read = 5 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
             Cost { work: cost.work + read, ..cost }
@@ -156,10 +156,10 @@ pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
     }
 }
 
-/// Cost of publishing a scheduled post, or of giving up its pictures.
+/// Cost of publishing a scheduled post, or of releasing its pictures.
 pub(super) fn due_post_cost() -> Cost {
     let row = Cost::of_rows(SCHEDULED_ROWS, 64);
     let cost = Parts::MAX.publication_cost().and(pictures_cost(POST_MEDIA_MAX)).and(row);
-    // And the account.
+    // The account is read, too.
     Cost { work: cost.work + Parts::MAX.bytes() + 4 * WORK_PER_ROW, ..cost }
 }

@@ -1,9 +1,9 @@
 //! Facts about notifications: see [`crate::notification`].
 //!
-//! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) rows that are shown, and each
-//! new row removes up to two that are not: so adding one, or clearing all, is a constant number of rows. Mentions and posts
-//! are not among them, nor is what is stored of mentions that an edit added, and of dismissed ones, so others cannot make a
-//! mention disappear.
+//! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) counted rows that are
+//! shown, and each new row removes up to two that are not, so that adding one, or clearing all, changes a constant
+//! number of rows. Mentions by posts, new posts, mentions added by edits, and dismissals are not counted, so that other
+//! users cannot displace a mention.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use crate::limits;
 use crate::notification::{BESIDE, Inbox, MENTION_ADDED, NoticeRow, Stored, added_at};
 use crate::post::{Listed, Visibility};
 
-/// Rows that are removed with each new one, at most.
+/// Most rows that are removed with each new one.
 const REMOVED_AT_ONCE: usize = 2;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Which notifications of `user` are stored and shown.
+    /// State of a user's stored notifications.
     #[must_use]
     pub fn inbox(&self, user: UserId) -> Inbox {
         let row = self.rows.point(PointTable::Inbox, user.0.into());
         row.map_or_else(Inbox::default, |row| decode(&row))
     }
 
-    /// The rows of a user's notifications within `span`, in its order, without those of posts by users of whose posts the
-    /// user is notified, and of mentions only if they are wanted.
+    /// Rows of a user's notifications within `span`, in its order. Excludes new posts of users with notifications on,
+    /// and includes mentions only if `has_mentions`.
     pub(crate) fn notification_rows(
         &self,
         user: UserId,
@@ -42,7 +42,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             .then(|| self.rows.members(SetTable::Mentions, user.0.into(), span))
             .into_iter()
             .flatten();
-        // One that an edit added takes its place, so that a page which ends at it leads on.
+        // A mention that an edit added counts as a dismissed row at the post's id, so that a page can end there.
         let as_row = |number| match added_at(number) {
             None => NoticeRow::Mention,
             Some(_) => NoticeRow::Stored(Stored::Dismissed),
@@ -62,7 +62,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// The row of one notification of a user, with few look-ups.
+    /// Row of one notification of a user, with few lookups.
     pub(crate) fn notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
         let stored = |id| {
             let number = self.rows.member(SetTable::Notifications, user.0.into(), id)?;
@@ -82,19 +82,20 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         (since.0 < id && self.follows(user, post.author)).then_some(NoticeRow::Post)
     }
 
-    /// Whether a user is mentioned in a post since the edit with this stamp.
+    /// Whether the edit with this stamp added the user's mention to the post.
     pub(crate) fn is_mentioned_since(&self, user: UserId, post: PostId, edit: u64) -> bool {
         let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
         number.and_then(added_at) == Some(edit)
     }
 
-    /// Whether the newest notifications of `user` include one like this.
+    /// Whether the newest notifications of `user` include an equal one.
     pub(crate) fn is_announced(&self, user: UserId, stored: Stored) -> bool {
         let (number, cleared) = (stored.number(), self.inbox(user).cleared);
         self.newest_notices(user).iter().any(|(id, found)| *found == number && *id > cleared)
     }
 
-    /// Reads the rows that a new notification of `user` is compared with or replaces, so that the writer finds them in memory.
+    /// Reads the rows that a new notification of `user` is compared with or replaces, so that the writer finds them in
+    /// memory.
     pub fn prefetch_notification(&self, user: UserId) {
         let oldest = self.oldest_notices(user, self.inbox(user).from, REMOVED_AT_ONCE + 1);
         drop((self.newest_notices(user), oldest));
@@ -112,8 +113,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// Whether users who want to know of posts by `author` are notified of this one: it is no boost, no reply to others, and not
-/// direct, since a direct post that is for them mentions them.
+/// Whether a post by `author` notifies the users who asked for notifications of their posts: it is neither a boost, nor
+/// a reply to another user, nor direct. A direct post notifies by its mentions.
 pub(crate) fn notifies(author: UserId, listed: Listed) -> bool {
     !listed.is_boost()
         && !listed.is_reply_to_other(author)
@@ -144,7 +145,7 @@ impl Txn<'_> {
         self.put_inbox(user, inbox);
     }
 
-    /// Notifies a user of a mention that an edit added.
+    /// Stores the notification of a mention that an edit added.
     pub(crate) fn put_mention_notice(&mut self, user: UserId, post: PostId, edit: Stamp) {
         let stored = Stored::Mention(post);
         if stored.has_number() {
@@ -155,7 +156,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes the notification of a mention if an edit added it.
+    /// Removes the notification of a mention, if an edit added the mention.
     pub(crate) fn remove_mention_notice(&mut self, user: UserId, post: PostId) {
         let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
         if let Some(edit) = number.and_then(added_at) {
@@ -164,13 +165,13 @@ impl Txn<'_> {
         }
     }
 
-    /// Dismisses a notification of a mention or a post.
+    /// Dismisses the notification of a mention or a new post.
     pub(crate) fn dismiss_beside(&mut self, user: UserId, id: u64) {
         let row = Some(Stored::Dismissed.number());
         self.rows.put_member(SetTable::Notifications, user.0.into(), id + BESIDE, row);
     }
 
-    /// Removes a notification if it is stored.
+    /// Removes a notification, if stored.
     pub(crate) fn remove_notification(&mut self, user: UserId, id: u64) {
         if self.rows.member(SetTable::Notifications, user.0.into(), id).is_some() {
             let inbox = self.facts().inbox(user);
@@ -179,7 +180,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Shows no notification up to a stamp any more.
+    /// Hides all notifications up to a stamp.
     pub(crate) fn clear_notifications(&mut self, user: UserId, up_to: Stamp) {
         let inbox = self.facts().inbox(user);
         self.put_inbox(user, Inbox { cleared: up_to.0, ..inbox });

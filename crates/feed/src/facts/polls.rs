@@ -1,9 +1,9 @@
-//! Facts about polls: votes by poll and by user, how they are counted, and which polls are about to end.
+//! Facts about polls: votes by poll and by user, their counts, and voters to notify.
 //!
-//! A vote changes three rows, however many there are, and a read of a poll is one row. The votes of a poll that no post
-//! has any more are removed later, in pieces.
+//! A vote changes three rows, and a read of a poll reads one row, regardless of the number of votes. The votes of a
+//! poll that no post has any more are removed later, in steps.
 //!
-//! **Invariant:** the poll of a post that is stored counts its votes.
+//! **Invariant:** the stored counts of the poll of a stored post equal its votes.
 
 use rows::{PointTable, Rows, SetTable, Span, decode};
 
@@ -17,20 +17,20 @@ use crate::row_counts::VOTE_ROWS;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// What `user` chose in a poll, if they voted.
+    /// Options chosen by `user`, if they voted.
     #[must_use]
     pub fn vote(&self, poll: PollId, user: UserId) -> Option<PollChoices> {
         let number = self.rows.member(SetTable::PollVotes, poll.0, user.0.into())?;
         PollChoices::of_number(number)
     }
 
-    /// Votes of a poll, without those of deleted users.
+    /// Counts of a poll, without votes of deleted users.
     #[must_use]
     pub fn poll_counts(&self, poll: PollId) -> PollCounts {
         let mut counts = self.stored_poll_counts(poll);
         if counts.voters > 0 {
             for choices in self.erasing().into_iter().filter_map(|user| self.vote(poll, user)) {
-                // What is removed meanwhile may be counted in neither.
+                // A vote removed meanwhile may be uncounted already.
                 counts.voters = counts.voters.saturating_sub(1);
                 for option in choices.iter() {
                     if let Some(votes) = counts.votes.get_mut(option) {
@@ -47,7 +47,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         row.map_or_else(PollCounts::default, |row| decode(&row))
     }
 
-    /// The users from `from` on who voted in a poll, in ascending order of ids, and what they chose: at most `limit`. Some
+    /// Voters of a poll with their choices, from the user `from` on in ascending order of ids: at most `limit`. Some
     /// may be deleted.
     #[must_use]
     pub fn poll_votes(&self, poll: PollId, from: u64, limit: usize) -> Vec<(UserId, PollChoices)> {
@@ -59,7 +59,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         .collect()
     }
 
-    /// The polls from `from` on in which a user voted, in ascending order of ids: at most `limit`.
+    /// Polls in which a user voted, from `from` on in ascending order of ids: at most `limit`.
     #[must_use]
     pub fn votes_of(&self, user: UserId, from: PollId, limit: usize) -> Vec<PollId> {
         let span = Span { low: from.0, limit, ..Span::ALL };
@@ -67,7 +67,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(poll, _)| PollId(poll)).collect()
     }
 
-    /// Users from `from` on who voted in the poll of a post, as many as a command notifies of its end.
+    /// Voters of a post's poll from the user `from` on, as many as one command notifies of its end.
     #[must_use]
     pub fn notified_of_end(&self, post: PostId, from: u64) -> Vec<UserId> {
         let Some(poll) = self.stored_post(post).and_then(|found| found.poll) else {
@@ -79,7 +79,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores a vote for options that the user has not chosen `before`, and counts it.
+    /// Stores and counts a vote. `before` has the earlier choices of the user, which `choices` adds to.
     pub(crate) fn put_vote(
         &mut self,
         poll: PollId,
@@ -92,7 +92,7 @@ impl Txn<'_> {
         self.change_counts(poll, |counts| counts.add(choices, before.is_none()));
     }
 
-    /// Leaves the votes of a poll to [`Txn::sweep_votes`].
+    /// Removes the counts of a poll, and schedules the removal of its votes: see [`Txn::sweep_votes`].
     pub(super) fn forget_votes(&mut self, poll: PollId) {
         self.rows.put_point(PointTable::PollCounts, poll.0, None);
         let one = Span { limit: 1, ..Span::ALL };
@@ -101,8 +101,8 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes votes of a poll that no post has any more, from that of the user `from` on, with at most `rows` rows. Returns
-    /// the first user of whom one may be left, if any is.
+    /// Removes votes of a poll that no post has any more, from the user `from` on, with at most `rows` rows. Returns
+    /// the first user whose vote may be left, if any.
     pub(crate) fn sweep_votes(&mut self, poll: PollId, from: u64, rows: usize) -> Option<u64> {
         let span = Span { low: from, limit: rows / VOTE_ROWS, ..Span::ALL };
         let found = self.rows.members(SetTable::PollVotes, poll.0, span);
@@ -112,7 +112,7 @@ impl Txn<'_> {
         found.last().filter(|_| found.len() >= span.limit).map(|(user, _)| user + 1)
     }
 
-    /// Removes the vote of a deleted user, and counts it if the poll exists.
+    /// Removes the vote of a deleted user, and uncounts it if the poll exists.
     pub(crate) fn erase_vote(&mut self, poll: PollId, user: UserId) {
         let Some(choices) = self.facts().vote(poll, user) else { return };
         write::vote(self.rows, poll, user, None);

@@ -1,7 +1,7 @@
-//! Reads of relations by name, and changes of users who must be asked and of notes.
+//! Reads of relations by name, and changes of locks and notes.
 //!
-//! **Invariant:** no follow, request or friendship exists between two users of whom one blocks the other.
-//! **Invariant:** a note has a text, a row in the list of its author, and one in that of the user whom it is about.
+//! **Invariant:** two users of whom one blocks the other have no follow, follow request or friendship.
+//! **Invariant:** a note has a text, a row in the list of its author, and a row in the list of the user it describes.
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
@@ -13,13 +13,13 @@ use crate::text::Note;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Whether `user` follows `other` now.
+    /// Whether `user` follows `other`.
     #[must_use]
     pub fn follows(&self, user: UserId, other: UserId) -> bool {
         self.related(&FOLLOWS, user, other).is_some()
     }
 
-    /// All users that `user` follows, in ascending order of ids.
+    /// All users followed by `user`, in ascending order of ids.
     #[must_use]
     pub fn following_all(&self, user: UserId) -> Vec<UserId> {
         self.users_in(SetTable::Following, user, Span::ALL)
@@ -28,7 +28,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
     pub fn users_in(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
-        // Read before the rows: if a user has been erased meanwhile, the rows do not contain them either.
+        // Read before the rows: if a user is erased meanwhile, the rows do not contain them either.
         let erasing = self.erasing();
         let wider = Span { limit: span.limit.saturating_add(erasing.len()), ..span };
         let rows = self.rows.members(table, user.0.into(), wider);
@@ -36,7 +36,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         users.filter(|other| !erasing.contains(other)).take(span.limit).collect()
     }
 
-    /// Whether the two are friends now.
+    /// Whether the two users are friends.
     #[must_use]
     pub fn are_friends(&self, user: UserId, other: UserId) -> bool {
         self.related(&FRIENDS, user, other).is_some()
@@ -54,31 +54,31 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.totals().blocks > 0 && self.related(&BLOCKS, user, other).is_some()
     }
 
-    /// Whether one of the two blocks the other.
+    /// Whether either user blocks the other.
     #[must_use]
     pub fn is_blocked_between(&self, user: UserId, other: UserId) -> bool {
         self.blocks(user, other) || self.blocks(other, user)
     }
 
-    /// The mute of `other` by `user`.
+    /// The mute of `other` by `user`, if it exists.
     #[must_use]
     pub fn mute(&self, user: UserId, other: UserId) -> Option<Mute> {
         self.related(&MUTES, user, other).map(Mute::of_number)
     }
 
-    /// Whether `table` has any user for `user`.
+    /// Whether `user` has any row in `table`.
     pub(crate) fn has_users_in(&self, table: SetTable, user: UserId) -> bool {
         let one = Span { limit: 1, ..Span::ALL };
         !self.rows.members(table, user.0.into(), one).is_empty()
     }
 
-    /// Whether others must ask this user before they follow.
+    /// Whether others must ask the user before they follow.
     #[must_use]
     pub fn is_locked(&self, user: UserId) -> bool {
         self.rows.member(SetTable::LockedUsers, user.0.into(), 0).is_some()
     }
 
-    /// Whether `user` asks to follow `other`.
+    /// Whether `user` has asked to follow `other`.
     #[must_use]
     pub fn requests(&self, user: UserId, other: UserId) -> bool {
         self.related(&REQUESTS, user, other).is_some()
@@ -98,12 +98,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Locks or unlocks a user. Requests stay as they are.
+    /// Locks or unlocks a user. Follow requests are left unchanged.
     pub(crate) fn lock(&mut self, user: UserId, locked: bool) {
         write::locked(self.rows, user, locked);
     }
 
-    /// Stores, replaces or removes a note; without text it is removed.
+    /// Stores or replaces a note, or removes it if its text is empty.
     pub(crate) fn put_note(&mut self, user: UserId, other: UserId, note: &Note) {
         if note.as_str().is_empty() {
             self.end(&NOTES, user, other);

@@ -1,19 +1,19 @@
-//! Finding names that are almost those that a user meant: one character is missing, additional or another one, or two
-//! neighbors are swapped.
+//! Search for names that differ by one mistake from a typed text: a missing, additional or wrong character, or two
+//! swapped neighbors.
 //!
-//! The first character is taken as it is: people rarely mistype it, and without it a search would have to look at every
-//! part of the table. A name is similar if it begins as the mended text does; a mistake in the last character counts only
-//! if nothing follows, since otherwise all names that begin as the text are similar but for that character.
+//! The first character must match: it is rarely mistyped, and without it a search would read all parts of the table. A
+//! name is similar if it begins with the corrected text. A mistake in the last character counts only at the end of the
+//! name, because otherwise all names that begin with the text but for its last character would be similar.
 //!
-//! **Invariant:** the reads of a search are bounded, whatever names there are.
+//! **Invariant:** the number of reads of a search is bounded for any set of names.
 
-/// Shorter texts are similar to too many names.
+/// Length of the shortest text to correct: shorter ones are similar to too many names.
 const CHARS_MIN: usize = 4;
-/// Most reads of one name. Positions from the end on come first: few names begin as more of the text does.
+/// Most reads of one name. Corrections start at the end of the text, where fewer names match.
 const READS_MAX: usize = 500;
 
-/// Names similar to `text` that do not begin with it, at most `limit`. `first` returns the first name with this beginning
-/// whose rest is not below `from`.
+/// Finds at most `limit` names similar to `text` that do not begin with it. `first` returns the first name with a
+/// prefix and remaining bytes not below `from`.
 pub(super) fn similar(
     text: &str,
     limit: usize,
@@ -31,32 +31,32 @@ struct Search<'t, F> {
     text: &'t str,
     limit: usize,
     first: F,
-    /// That are left.
+    /// Number of reads left.
     reads: usize,
     found: Vec<String>,
 }
 
 impl<F: FnMut(&str, &[u8]) -> Option<String>> Search<'_, F> {
-    /// Finds names that differ from the text at this place, where the text has `typed`.
+    /// Finds names with a correction at this byte offset, where the text has `typed`.
     fn mend(&mut self, at: usize, typed: char) {
         let (head, rest) = self.text.split_at(at);
         let mut after = rest.chars();
         after.next();
         let after = after.as_str();
         let is_last = after.is_empty();
-        // The character is one too many.
+        // The character is additional.
         if is_last {
             let name = self.first(head, &[]).filter(|name| name == head);
             name.into_iter().for_each(|name| self.add(name));
         } else {
             self.add_all(&[head, after].concat());
         }
-        // It is swapped with the next one.
+        // The character is swapped with the next one.
         let mut beyond = after.chars();
         if let Some(next) = beyond.next() {
             self.add_all(&format!("{head}{next}{typed}{}", beyond.as_str()));
         }
-        // It is another one, or one before it is missing: names have these here.
+        // The character is wrong, or one before it is missing: try the characters that names have here.
         let mut from = Vec::new();
         while let Some(name) = self.first(head, &from) {
             let tail = name.get(head.len()..).unwrap_or_default();
@@ -78,7 +78,7 @@ impl<F: FnMut(&str, &[u8]) -> Option<String>> Search<'_, F> {
         }
     }
 
-    /// The first name with this beginning whose rest is not below `from`.
+    /// Returns the first name with this prefix and remaining bytes not below `from`, within the limits.
     fn first(&mut self, begins: &str, from: &[u8]) -> Option<String> {
         if self.found.len() >= self.limit {
             return None;
@@ -87,7 +87,7 @@ impl<F: FnMut(&str, &[u8]) -> Option<String>> Search<'_, F> {
         (self.first)(begins, from)
     }
 
-    /// Adds the names with this beginning.
+    /// Adds all names with this prefix.
     fn add_all(&mut self, begins: &str) {
         let mut from = Vec::new();
         while let Some(name) = self.first(begins, &from) {
@@ -103,12 +103,12 @@ impl<F: FnMut(&str, &[u8]) -> Option<String>> Search<'_, F> {
     }
 }
 
-/// Above this rest of a name, and below all longer ones: no name has the byte 1.
+/// Lower bound above this remainder of a name, and below all longer ones: no name has the byte 1.
 fn above(rest: &[u8]) -> Vec<u8> {
     [rest, &[1]].concat()
 }
 
-/// Above all rests that begin with this character.
+/// Lower bound above all remainders that begin with this character.
 fn above_all(first: char) -> Vec<u8> {
     let mut bytes = [0; 4];
     [first.encode_utf8(&mut bytes).as_bytes(), &[u8::MAX]].concat()
@@ -163,7 +163,7 @@ mod tests {
         check("", &[]);
     }
 
-    /// All texts that one mistake makes of `text`, and whether a name must end with them.
+    /// All corrections of `text`, each with whether a name must end with it.
     fn mended(text: &[char], letters: &[char]) -> Vec<(String, bool)> {
         let mut all = Vec::new();
         let mut add = |chars: Vec<char>, ends| all.push((chars.into_iter().collect(), ends));

@@ -1,13 +1,12 @@
 //! Facts about stories.
 //!
-//! Ephemeral rows (texts and views) may be newer than the other rows after a crash: replay then finds rows
-//! of commands that it has not applied yet. It still ends with the same rows. The id of a story is never
-//! used again. Its text is written once, by the command that posts the story. A view is written once, if
-//! it does not exist yet, by a command whose stamp is the value. Once a story is dead, nothing is written
-//! for it any more, and the sweep removes all its rows. A view of a deleted user may be removed earlier: the
-//! command says how many of the user's views to remove, and from which story on, and a deleted user adds no
-//! views. So a row that exists too early is the row that replay would write, and a row that was
-//! removed too early is written again and removed again.
+//! Ephemeral rows (texts and views) may be newer than the other rows after a crash, so that a replay finds rows of
+//! commands that it has not applied yet. It still ends with the same rows: the id of a story is never reused. Its text
+//! is written once, by the command that posts the story. A view is written once, with the stamp of its command as
+//! value. Nothing is written for a deleted or expired story, and the sweep removes all its rows. A deleted user's view
+//! may be removed earlier: the command states how many of the user's views to remove and from which story on, and a
+//! deleted user adds no views. So a row that exists too early is the row that the replay would write, and a row removed
+//! too early is written and removed again.
 
 use rows::{PointTable, Rows, SetTable, Span, decode, encode};
 
@@ -20,14 +19,14 @@ use crate::text::PostText;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A story that was neither deleted nor swept. It may have expired: see [`Story::is_live`].
+    /// A story that is neither deleted nor swept, but may have expired: see [`Story::is_live`].
     #[must_use]
     pub fn story(&self, story: StoryId) -> Option<Story> {
         let visible = |story: &Story| story.expires_ms > 0 && !self.is_hidden(story.author);
         self.stored_story(story).filter(visible)
     }
 
-    /// A story that was not swept, deleted ones included.
+    /// A story that is not swept, but may be deleted.
     #[must_use]
     pub fn stored_story(&self, story: StoryId) -> Option<Story> {
         self.rows.point(PointTable::Story, story.0).map(|row| decode(&row))
@@ -44,15 +43,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         });
     }
 
-    /// The text of a story; `None` once it is deleted or swept. The caller must check whether the story
-    /// is live.
+    /// Text of a story; `None` once it is deleted or swept. The caller must check that the story is live.
     #[must_use]
     pub fn story_text(&self, story: StoryId) -> Option<PostText> {
         self.rows.point(PointTable::StoryText, story.0).map(|row| decode(&row))
     }
 
-    /// Stories of `author` within `span` of story ids, each with when it expires in milliseconds
-    /// since 1970. Expired ones are included until they are swept, deleted ones are not.
+    /// Stories of `author` within `span` of story ids, each with its expiry in milliseconds since 1970. Includes
+    /// expired stories until they are swept, but no deleted ones.
     #[must_use]
     pub fn stories_by(&self, author: UserId, span: Span) -> Vec<(StoryId, u64)> {
         if self.is_hidden(author) {
@@ -62,8 +60,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(story, expires_ms)| (StoryId(story), expires_ms)).collect()
     }
 
-    /// The stories of `author` within `span` of story ids that are live at `now_ms`, in its order:
-    /// fewer than its limit only if there are no more.
+    /// Stories of `author` that are live at `now_ms`, within `span` of story ids and in its order. Fewer than the limit
+    /// only if there are no more.
     #[must_use]
     pub fn live_stories_by(&self, author: UserId, now_ms: u64, span: Span) -> Vec<StoryRef> {
         let mut found = Vec::new();
@@ -80,8 +78,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         found
     }
 
-    /// Users who viewed a story, within `span` of user ids, each with the first time in milliseconds
-    /// since 1970.
+    /// Users who viewed a story, within `span` of user ids, each with the time of the first view in milliseconds since
+    /// 1970.
     #[must_use]
     pub fn story_views(&self, story: StoryId, span: Span) -> Vec<(UserId, u64)> {
         let rows = self.rows.members(SetTable::StoryViews, story.0, span);
@@ -94,7 +92,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.member(SetTable::Seen, viewer.0.into(), story.0).is_some()
     }
 
-    /// The stories that `viewer` has viewed, within `span` of story ids.
+    /// Stories that `viewer` has viewed, within `span` of story ids.
     #[must_use]
     pub fn seen_by(&self, viewer: UserId, span: Span) -> Vec<StoryId> {
         let rows = self.rows.members(SetTable::Seen, viewer.0.into(), span);
@@ -103,12 +101,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Writes a story into the story, text, author and expiry tables.
+    /// Writes the rows of a new story.
     pub fn put_story(&mut self, id: StoryId, story: &Story, text: &PostText) {
         write::story(self.rows, id, story, text);
     }
 
-    /// Hides a story from every read, whatever the reader's clock, and has its other rows removed soon.
+    /// Hides a story from every read, regardless of the reader's clock, and schedules the removal of its other rows.
     pub fn hide_story(&mut self, id: StoryId, story: &Story) {
         self.end_story(id, story);
         let removal = DueWork::RemoveStory { story: id };
@@ -116,8 +114,7 @@ impl Txn<'_> {
         self.put_due_now(DueWork::RemoveStory { story: id });
     }
 
-    /// Counts a view of a live story by `viewer` and records it if it is their first; returns whether it
-    /// is.
+    /// Counts a view of a live story by `viewer`, and records the viewer's first view. Returns whether it is the first.
     pub fn put_view(&mut self, id: StoryId, story: &Story, viewer: UserId, at_ms: u64) -> bool {
         let viewed = Story { views: story.views.saturating_add(1), ..*story };
         self.rows.put_point(PointTable::Story, id.0, Some(encode(&viewed)));
@@ -128,7 +125,7 @@ impl Txn<'_> {
         first
     }
 
-    /// Subtracts `views` from the number of views of a dead story, and removes up to as many view rows.
+    /// Removes up to `views` view rows of a deleted or expired story, and subtracts `views` from its count.
     pub fn remove_views(&mut self, id: StoryId, story: &mut Story, views: u32) {
         let span = Span { limit: views as usize, ..Span::ALL };
         for (viewer, _) in self.facts().story_views(id, span) {
@@ -138,8 +135,8 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Story, id.0, Some(encode(story)));
     }
 
-    /// Removes the text of a dead story, and hides it from every read; returns what is stored of it then. The row of its removal
-    /// stays, which is there as long as views are.
+    /// Removes the text of a deleted or expired story and hides it from every read. Returns the record as stored then.
+    /// The due row of its removal stays until no views are left.
     pub(crate) fn end_story(&mut self, id: StoryId, story: &Story) -> Story {
         let hidden = Story { expires_ms: 0, ..*story };
         self.rows.put_point(PointTable::Story, id.0, Some(encode(&hidden)));
@@ -148,7 +145,7 @@ impl Txn<'_> {
         hidden
     }
 
-    /// Removes the row of a dead story with no views left.
+    /// Removes the record of a story without views.
     pub(crate) fn remove_story(&mut self, id: StoryId) {
         self.rows.put_point(PointTable::Story, id.0, None);
     }

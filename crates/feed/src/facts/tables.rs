@@ -1,10 +1,10 @@
-//! The tables of the feed. Each is declared once, as a relation, as a table of whole rows, or here: which rows are records,
-//! and how what a deleted user has in it is removed. A table without a declaration is a compile error.
+//! Tables of the feed. Each is declared once: as a relation, as a table of whole rows, or here, with the check of its
+//! records and the removal of a deleted user's items. A table without a declaration is a compile error.
 //!
-//! **Invariant:** the rows of a deleted user are removed in the order of these declarations, and then those of relations:
-//! lists are removed before the follows of their members, and scheduled posts before their pictures.
-//! **Invariant:** this order is a part of the format: how far the removal of a user is, is stored and logged as a table, and
-//! what is before it counts as done. A new table may be anywhere; none is moved within a format version.
+//! **Invariant:** the rows of a deleted user are removed in the order of these declarations, then those of relations:
+//! lists before the follows of their members, scheduled posts before their pictures.
+//! **Invariant:** this order is part of the format: the progress of a user's removal is stored and logged as a table,
+//! and all tables before it count as done. New tables may be declared anywhere; none is moved within a format version.
 
 use rows::{NameTable, PointTable, SetTable, Table, encode, try_decode};
 use serde::de::DeserializeOwned;
@@ -33,18 +33,17 @@ use crate::row_counts::{
 use crate::schedule::ScheduledPost;
 use crate::text::{Note, PostText};
 
-/// A table that is neither one of a relation nor one of whole rows.
+/// Declaration of a table that has neither a relation nor whole rows.
 pub(crate) struct Declared {
     table: Table,
-    /// Whether a row is a record, by its name and its value; none if all are.
+    /// Checks whether name and value of a row form a record; `None` if every row is valid.
     is_record: Option<RecordCheck>,
-    /// The record that a row of an index is of.
+    /// Record that owns an index row.
     source: Option<fn(&IndexRow) -> Option<Source>>,
-    /// Whether the index is the list of an owner, in which each of these records is: without its record, a row says that it is
-    /// lost.
+    /// Whether the index lists every such record of an owner, so that a row without its record proves a loss.
     is_list: bool,
-    /// Removes items that a deleted user has in the table, as many as a command may: ids after the id of the user. None if
-    /// their rows are removed with the user, with others or at the end; or if they stay, or are of no user.
+    /// Removes items of a deleted user from the table, as many as one command may: the items that follow the id of the
+    /// user. `None` if the rows are removed along with others or at the end, or stay, or belong to no user.
     erase: Option<fn(&mut Erase<'_, '_>)>,
 }
 
@@ -98,7 +97,7 @@ declare! {
     });
     Set DirectPosts, index |row| row.item().map(post);
     Name ConversationPost, index |row| row.id_before(0).map(newest_first);
-    // Its end is the author.
+    // Names end with the author.
     Name TagPost, index |row| row.id_before(4).map(newest_first);
     Name AuthorTag, index |row| row.id_before(0).map(newest_first);
 
@@ -115,7 +114,7 @@ declare! {
     Point Inbox, record is::<Inbox>;
     Set Notifications, erase erase::notifications;
 
-    // Stories, which the sweep removes.
+    // Stories, which sweeping removes.
     Point Story, record is::<Story>;
     Point StoryText, record is::<PostText>;
     Set AuthorStories, list |row| row.item().map(|id| Source::Story(StoryId(id))), erase erase::stories;
@@ -158,11 +157,11 @@ declare! {
     Name SampleSet, record is::<SampleSet>;
     Name SampleLabel, record |name, row| name.len() > 8 && is::<u32>(name, row);
 
-    // What is due, and results of requests.
+    // Due work, and results of idempotent requests.
     Name Due, record due::is_record;
     Name Idempotency, record |name, row| name.len() == 20 && is::<([u8; 8], Outcome)>(name, row);
 
-    // Not of the feed.
+    // Tables of other crates.
     Point BucketOfSpace;
     Set OrphanedSpaces;
     Set FreeSpaces;
@@ -175,7 +174,7 @@ const fn post(id: u64) -> Source {
     Source::Post(PostId(id))
 }
 
-/// The post whose id has all bits inverted in names.
+/// Post whose id has all bits inverted in names.
 const fn newest_first(inverted: u64) -> Source {
     post(!inverted)
 }
@@ -192,7 +191,7 @@ fn is<T: DeserializeOwned>(_: &[u8], row: &[u8]) -> bool {
     try_decode::<T>(row).is_some()
 }
 
-/// The check of the rows of a table, if not all rows are records.
+/// Check of the rows of a table; `None` if every row is valid.
 pub(crate) fn record_check(table: Table) -> Option<impl Fn(&[u8], &[u8]) -> bool> {
     let declared = DECLARED.iter().find(|of| of.table == table).and_then(|of| of.is_record);
     let whole = WHOLE_ROWS.into_iter().find(|of| Table::Name(of.table()) == table);
@@ -202,50 +201,50 @@ pub(crate) fn record_check(table: Table) -> Option<impl Fn(&[u8], &[u8]) -> bool
     })
 }
 
-/// The tables of indexes.
+/// All tables of indexes.
 pub(crate) fn index_tables() -> impl Iterator<Item = Table> {
     DECLARED.iter().filter(|of| of.source.is_some()).map(|of| of.table)
 }
 
-/// The record that a row of an index is of, and whether the index is a list in which each such record is.
+/// Record that owns an index row, and whether the index lists every such record.
 pub(crate) fn source(table: Table, row: &IndexRow) -> (Option<Source>, bool) {
     let declared = DECLARED.iter().find(|of| of.table == table);
     let source = declared.and_then(|of| of.source?(row));
     (source, declared.is_some_and(|of| of.is_list))
 }
 
-/// The removal of what a deleted user has in a table, unless it is one of a relation.
+/// Function that removes a deleted user's items from a table, unless it is a table of a relation.
 pub(super) fn eraser(table: Table) -> Option<fn(&mut Erase<'_, '_>)> {
     DECLARED.iter().find(|of| of.table == table).and_then(|of| of.erase)
 }
 
-/// All tables with items of users, in the order in which those of a deleted user are removed.
+/// All tables with items of users, in the order of removal.
 fn erased_tables() -> impl Iterator<Item = Table> {
     let declared = DECLARED.iter().filter(|of| of.erase.is_some()).map(|of| of.table);
     declared.chain(RELATIONS.into_iter().flat_map(Relation::tables).map(Table::Set))
 }
 
-/// The order in which rows are removed.
+/// Order in which rows of a deleted user are removed.
 impl Remains {
-    /// What is removed first.
+    /// First phase of the removal.
     #[must_use]
     pub fn first() -> Self {
         Self::in_table(erased_tables().next())
     }
 
-    /// What is removed after it.
+    /// Next phase of the removal.
     #[must_use]
     pub fn next(self) -> Self {
         Self::in_table(self.and_after().nth(1))
     }
 
-    /// Number of tables whose rows are removed from here on.
+    /// Number of phases left, including this one.
     #[must_use]
     pub fn phases_left(self) -> usize {
         self.and_after().count()
     }
 
-    /// Whether there is a phase in which it is removed.
+    /// Whether this phase exists.
     pub(crate) fn is_known(self) -> bool {
         self == Self::NOTHING || self.phases_left() > 0
     }
@@ -255,7 +254,7 @@ impl Remains {
     }
 }
 
-/// Whether a table has exactly one declaration.
+/// Whether the table has exactly one declaration.
 const fn is_declared_once(tag: u8) -> bool {
     let (mut found, mut at) = (0, 0);
     while let Some((first, _)) = DECLARED.split_at(at).1.split_first() {
@@ -277,7 +276,7 @@ const fn is_declared_once(tag: u8) -> bool {
 
 const _: () = {
     let mut tag = 0;
-    // Above are no tables of this format.
+    // Tags above are no tables of this format.
     while tag < 0xfb {
         assert!(Table::of_tag(tag).is_none() || is_declared_once(tag), "declare the table once");
         tag += 1;

@@ -1,7 +1,7 @@
-//! Facts about hashtags: which public posts have one, which of them profiles show, and which ones users follow.
+//! Facts about hashtags: those of public posts, those that profiles show, and those that users follow.
 //!
-//! **Invariant:** the rows of posts follow from public posts, so they have at most twice the bytes of hashtags in texts, and none
-//! is left of a post that is deleted.
+//! **Invariant:** the rows of posts follow from public posts, so they take at most twice the bytes of hashtags in
+//! texts, and a deleted post leaves none.
 
 use rows::{NameTable, Rows, Stamp, decode};
 
@@ -19,7 +19,7 @@ use crate::write;
 pub struct UserTag {
     /// The hashtag.
     pub tag: Tag,
-    /// Since when; also its id.
+    /// Stamp since when; also the id of the hashtag in the list.
     pub since: Stamp,
 }
 
@@ -33,8 +33,8 @@ impl Item for UserTag {
 pub type Tagged = (PostId, UserId);
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The newest public posts with a hashtag that are older than `before`: at most `limit`. Their authors may be deleted:
-    /// see [`Facts::is_hidden`].
+    /// Newest public posts with a hashtag that are older than `before`, at most `limit`. Authors may be deleted: see
+    /// [`Facts::is_hidden`].
     #[must_use]
     pub fn tagged(&self, tag: &Tag, before: PostId, limit: usize) -> Vec<Tagged> {
         let Some(last) = before.0.checked_sub(1) else { return Vec::new() };
@@ -48,14 +48,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         found.collect()
     }
 
-    /// Whether a public post by `author` has a hashtag.
+    /// Whether a public post by `author` has the hashtag.
     #[must_use]
     pub fn has_tag(&self, tag: &Tag, (post, author): Tagged) -> bool {
         let [of_tag, _] = index::of_tag(tag, (post, author));
         of_tag.is_at(self.rows)
     }
 
-    /// As [`Facts::tagged`], of one author.
+    /// Newest public posts of one author with a hashtag that are older than `before`, at most `limit`.
     #[must_use]
     pub fn tagged_by(
         &self,
@@ -74,27 +74,28 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         ids.map(PostId).collect()
     }
 
-    /// Hashtags of public posts that begin almost as `start` and not with it: at most `limit`, for which at most 500 are read.
+    /// Hashtags of public posts with a prefix similar to `start`, not `start` itself: at most `limit`, with at most 500
+    /// reads.
     #[must_use]
     pub fn tags_similar(&self, start: &str, limit: usize) -> Vec<Tag> {
         let found = similar(start, limit, |begins, from| self.first_tag(begins, from));
         found.iter().filter_map(|tag| Tag::of_row(tag.as_bytes())).collect()
     }
 
-    /// The first hashtag of a public post that begins with `prefix`, and whose row is not below `from` then.
+    /// First hashtag of a public post that begins with `prefix` and whose remaining bytes are not below `from`.
     pub(super) fn first_tag(&self, prefix: &str, from: &[u8]) -> Option<String> {
         let found = self.rows.names_under(NameTable::TagPost, prefix.as_bytes(), from, 1).pop()?;
         let rest = found.split(|byte| *byte == 0).next().unwrap_or_default();
         String::from_utf8([prefix.as_bytes(), rest].concat()).ok()
     }
 
-    /// The hashtags that a profile shows, in their order.
+    /// Hashtags that a profile shows, in their order.
     #[must_use]
     pub fn featured_tags(&self, user: UserId) -> Vec<UserTag> {
         self.user_tags(NameTable::FeaturedTag, user, FEATURED_TAGS_MAX)
     }
 
-    /// The hashtags that a user follows, in their order.
+    /// Hashtags that a user follows, in their order.
     #[must_use]
     pub fn followed_tags(&self, user: UserId) -> Vec<UserTag> {
         self.user_tags(NameTable::FollowedTag, user, FOLLOWED_TAGS_MAX)
@@ -106,7 +107,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.name(NameTable::FollowedTag, &write::user_tag_key(user, tag)).is_some()
     }
 
-    /// Whether the profile of a user shows a hashtag.
+    /// Whether a user's profile shows a hashtag.
     #[must_use]
     pub fn features_tag(&self, user: UserId, tag: &Tag) -> bool {
         self.rows.name(NameTable::FeaturedTag, &write::user_tag_key(user, tag)).is_some()
@@ -122,7 +123,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     fn user_tags(&self, table: NameTable, user: UserId, limit: usize) -> Vec<UserTag> {
         let start = user.0.to_be_bytes();
         let tags = self.rows.names_under(table, &start, &[], limit);
-        // A row may have been removed since.
+        // The row may have been removed meanwhile.
         let found = |tag: &Vec<u8>| {
             let name = [&start[..], tag].concat();
             let since = Stamp(decode(&self.rows.name(table, &name)?));
@@ -133,17 +134,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores since when a profile shows a hashtag, or removes it.
+    /// Adds a hashtag to a profile since this stamp, or with `None` removes it.
     pub(crate) fn put_featured_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
         write::featured_tag(self.rows, user, tag, since.map(|since| since.0));
     }
 
-    /// Stores since when a user follows a hashtag, or removes it.
+    /// Makes a user follow a hashtag since this stamp, or with `None` unfollow it.
     pub(crate) fn put_followed_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
         write::followed_tag(self.rows, user, tag, since.map(|since| since.0));
     }
 
-    /// Removes all hashtags that the profile of a user shows, and that the user follows.
+    /// Removes all hashtags that a user's profile shows or that the user follows.
     pub(super) fn remove_user_tags(&mut self, user: UserId) {
         for featured in self.facts().featured_tags(user) {
             self.put_featured_tag(user, &featured.tag, None);

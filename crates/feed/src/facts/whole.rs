@@ -1,8 +1,8 @@
-//! Records of which all that an owner has are one row. Each kind is one declaration; reads, changes, checks and erasure
-//! follow from it, and the cost of what reads and writes a whole row.
+//! Records that one row per owner holds together. Each kind is one declaration, from which follow its reads, changes,
+//! checks, erasure and cost.
 //!
-//! **Invariant:** a reader sees all of an owner as one command left them, and an owner who has none costs one look-up. The
-//! length of a row is bounded by the limits on what is in it.
+//! **Invariant:** a reader sees all records of an owner as one command left them, and an owner without records costs
+//! one lookup. Limits on the records bound the length of a row.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,18 @@ use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::version::PostVersion;
 
-/// All that an owner has of something, as one row; no row if there is nothing.
+/// All records of one kind that an owner has, in one row; no row if there are none.
 pub struct WholeRow<O, T> {
     table: NameTable,
     /// Most bytes of a row.
     bytes_max: usize,
-    /// Whether a command can have stored these, of which there is at least one.
+    /// Whether a command can have stored these records, of which there is at least one.
     is_valid: fn(&[T]) -> bool,
-    /// Whether the owner, who exists, can have this one.
+    /// Whether this existing owner can have this record.
     fits: fn(Facts<'_>, O, &T) -> bool,
 }
 
-/// The filters of a user, the oldest first.
+/// Filters of a user, oldest first.
 pub const FILTERS: WholeRow<UserId, Filter> = WholeRow {
     table: NameTable::Filters,
     bytes_max: limits::FILTERS_BYTES_MAX,
@@ -36,7 +36,7 @@ pub const FILTERS: WholeRow<UserId, Filter> = WholeRow {
     fits: |_, _, _| true,
 };
 
-/// Marks of the conversations of a user: one of each, those of the newest posts first.
+/// Marks of a user's conversations: one for each conversation, newest posts first.
 pub const CONVERSATION_MARKS: WholeRow<UserId, ConversationMark> = WholeRow {
     table: NameTable::Conversations,
     bytes_max: limits::CONVERSATIONS_BYTES_MAX,
@@ -49,7 +49,7 @@ pub const CONVERSATION_MARKS: WholeRow<UserId, ConversationMark> = WholeRow {
     fits: |_, _, _| true,
 };
 
-/// Options of the follows and requests of a user that are not the default, in ascending order of the followed.
+/// Non-default options of a user's follows and follow requests, in ascending order of the followed user.
 pub const FOLLOW_OPTIONS: WholeRow<UserId, OptionsOf> = WholeRow {
     table: NameTable::FollowOptions,
     bytes_max: limits::FOLLOW_OPTIONS_BYTES_MAX,
@@ -61,12 +61,12 @@ pub const FOLLOW_OPTIONS: WholeRow<UserId, OptionsOf> = WholeRow {
             && all.iter().all(|found| found.options != FollowOptions::default())
     },
     fits: |facts, user, it| {
-        // Those of a deleted user are removed at the end, and the follows earlier.
+        // A deleted user's options are removed last, after the follows.
         facts.is_deleted(user) || facts.follows(user, it.other) || facts.requests(user, it.other)
     },
 };
 
-/// First posts of the threads that a user has muted, in the order in which they did.
+/// First posts of the threads that a user has muted, in the order of muting.
 pub const MUTED_THREADS: WholeRow<UserId, PostId> = WholeRow {
     table: NameTable::MutedThreads,
     bytes_max: limits::MUTED_THREADS_BYTES_MAX,
@@ -77,7 +77,7 @@ pub const MUTED_THREADS: WholeRow<UserId, PostId> = WholeRow {
     fits: |_, _, _| true,
 };
 
-/// Earlier versions of an edited post, the oldest first: the first one, and the newest of the others.
+/// Earlier versions of an edited post, oldest first: the first version, and the newest of the others.
 pub const POST_VERSIONS: WholeRow<PostId, PostVersion> = WholeRow {
     table: NameTable::PostVersions,
     bytes_max: limits::VERSIONS_BYTES_MAX,
@@ -87,48 +87,48 @@ pub const POST_VERSIONS: WholeRow<PostId, PostVersion> = WholeRow {
 
 macro_rules! all {
     ($($kind:ident),*) => {
-        /// All kinds.
+        /// All kinds of whole rows.
         pub(crate) const WHOLE_ROWS: [&dyn AnyWholeRow; WHOLE_TABLES.len()] = [$(&$kind),*];
 
-        /// Their tables.
+        /// Tables of whole rows.
         pub const WHOLE_TABLES: [NameTable; [$(stringify!($kind)),*].len()] = [$($kind.table),*];
     };
 }
 
 all!(FILTERS, CONVERSATION_MARKS, FOLLOW_OPTIONS, MUTED_THREADS, POST_VERSIONS);
 
-/// The tables whose owners are users.
+/// Tables of whole rows whose owners are users.
 pub fn tables_of_users() -> impl Iterator<Item = NameTable> {
     WHOLE_ROWS.into_iter().filter(|whole| whole.is_of_users()).map(AnyWholeRow::table)
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The filters of `user`, the oldest first. They may have posts that are deleted, or that the user may not see any more.
+    /// Filters of `user`, oldest first. They may name posts that are deleted or hidden from the user.
     #[must_use]
     pub fn filters(&self, user: UserId) -> Vec<Filter> {
         self.whole(&FILTERS, user)
     }
 
-    /// What a user did with conversations, in the order of what was read, the newest first.
+    /// Marks of a user's conversations, newest posts first.
     #[must_use]
     pub fn conversation_marks(&self, user: UserId) -> Vec<ConversationMark> {
         self.whole(&CONVERSATION_MARKS, user)
     }
 
-    /// The options of all follows of a user that are not the default, in ascending order of the followed.
+    /// Non-default options of a user's follows, in ascending order of the followed user.
     #[must_use]
     pub fn all_follow_options(&self, user: UserId) -> Vec<OptionsOf> {
         self.whole(&FOLLOW_OPTIONS, user)
     }
 
-    /// The first posts of the threads that a user has muted, in the order in which they did. Some may be deleted.
+    /// First posts of the threads that a user has muted, in the order of muting. Some may be deleted.
     #[must_use]
     pub fn muted_threads(&self, user: UserId) -> Vec<PostId> {
         self.whole(&MUTED_THREADS, user)
     }
 
-    /// What a post said before it was edited, the oldest version first: the first one, and the newest of the others. Who
-    /// may see the post is not checked.
+    /// Earlier versions of an edited post, oldest first: the first version, and the newest of the others. Does not
+    /// check the visibility of the post.
     #[must_use]
     pub fn post_versions(&self, post: PostId) -> Vec<PostVersion> {
         self.whole(&POST_VERSIONS, post)
@@ -141,7 +141,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores all that an owner has of something.
+    /// Stores all records of a kind that an owner has.
     pub(crate) fn put_whole<O: RowOwner, T: Serialize>(
         &mut self,
         kind: &WholeRow<O, T>,
@@ -153,7 +153,7 @@ impl Txn<'_> {
 }
 
 impl<O: RowOwner, T: Serialize> WholeRow<O, T> {
-    /// Writes all that an owner has.
+    /// Writes all records of an owner.
     pub fn put(&self, rows: &mut (impl PutRows + ?Sized), owner: O, all: &[T]) {
         let value = (!all.is_empty()).then(|| encode(&all));
         rows.put_name(self.table, owner.key().as_ref(), value);
@@ -161,27 +161,27 @@ impl<O: RowOwner, T: Serialize> WholeRow<O, T> {
 }
 
 impl<O, T> WholeRow<O, T> {
-    /// Cost of reading and writing all that an owner has.
+    /// Cost of reading and writing the row.
     pub(crate) const fn cost(&self) -> Cost {
         let cost = Cost::of_rows(1, self.bytes_max + 16);
         Cost { work: cost.work + self.bytes_max, ..cost }
     }
 }
 
-/// An owner of a row.
+/// Owner of a whole row.
 pub trait RowOwner: Copy {
     /// Bytes of the key.
     type Key: AsRef<[u8]>;
-    /// Whether it is a user.
+    /// Whether owners are users.
     const IS_USER: bool;
 
-    /// The key of the row.
+    /// Key of the row.
     fn key(self) -> Self::Key;
 
     /// Reverses [`RowOwner::key`].
     fn of_key(key: &[u8]) -> Option<Self>;
 
-    /// Whether rows of this owner may be stored.
+    /// Whether this owner may have stored rows.
     fn may_own(self, facts: Facts<'_>) -> bool;
 }
 
@@ -219,18 +219,18 @@ impl RowOwner for PostId {
     }
 }
 
-/// A [`WholeRow`] of any owner and content.
+/// A [`WholeRow`] of any owner and record type.
 pub(crate) trait AnyWholeRow {
-    /// Its table.
+    /// Table of the rows.
     fn table(&self) -> NameTable;
 
     /// Whether the owners are users.
     fn is_of_users(&self) -> bool;
 
-    /// Whether key and value are such a row.
+    /// Whether key and value form a valid row.
     fn is_record(&self, key: &[u8], value: &[u8]) -> bool;
 
-    /// What a row should be, which is a record.
+    /// Value that a valid row should have; `None` to remove the row.
     fn mended(&self, facts: Facts<'_>, key: &[u8], value: &[u8]) -> Option<Value>;
 }
 

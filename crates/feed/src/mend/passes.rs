@@ -1,4 +1,4 @@
-//! What a check does with each table, in order.
+//! Passes of a check over the tables, in order.
 
 use rows::{NameTable, PointTable, SetTable, Table};
 
@@ -6,45 +6,45 @@ use crate::facts::relation::{RELATIONS, Relation};
 use crate::facts::tables::{index_tables, record_check};
 use crate::facts::whole::WHOLE_TABLES;
 
-/// The action for a row.
+/// A pass over the rows of a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Pass {
     Points(PointTable),
     Members(SetTable),
-    /// Adds up the rows of a direction of a relation.
+    /// Sums up the rows of one direction of a relation.
     Relations(&'static Relation, SetTable),
-    /// Adds rows that only the other direction has.
+    /// Adds rows that exist only in the other direction.
     Complete(&'static Relation),
-    /// Adds rows of a relation that only its texts have.
+    /// Adds rows of a relation that has only a text.
     Texts(&'static Relation, PointTable),
     /// Removes rows of a relation without a text.
     WithText(&'static Relation, SetTable),
     Names(NameTable),
-    /// Removes rows that are no records.
+    /// Removes rows that are not valid records.
     Records(Table),
-    /// All that an owner has of something.
+    /// Checks rows that hold all records of an owner.
     Whole(NameTable),
-    /// Removes rows of an index whose record does not have them.
+    /// Removes index rows that their records do not have.
     Index(Table),
     Users,
     Counts,
     Samples,
-    /// Adds uses of apps that have no row.
+    /// Adds missing counts of uses of apps.
     AppUses,
-    /// Pictures.
+    /// Checks pictures.
     Media,
-    /// What pictures take.
+    /// Checks the space used by pictures.
     MediaSpaces,
-    /// Scheduled posts.
+    /// Checks scheduled posts.
     Scheduled,
-    /// Rows of what is due without a record that says so.
+    /// Removes due rows that no record justifies.
     Pending,
-    /// Rows of what is due.
+    /// Checks due rows.
     Due,
     Totals,
 }
 
-/// All passes. Later ones rely on what earlier ones have made consistent.
+/// All passes. Later passes rely on the results of earlier ones.
 pub(super) fn passes() -> Vec<Pass> {
     let records = Table::all().filter(|table| record_check(*table).is_some()).map(Pass::Records);
     let related = RELATIONS.into_iter().flat_map(relation);
@@ -61,7 +61,7 @@ fn relation(relation: &'static Relation) -> Vec<Pass> {
         return std::iter::once(Pass::Texts(relation, text)).chain(rows).collect();
     }
     let compare = tables.map(|table| Pass::Relations(relation, table));
-    // Each block ends other relations, a mute may end, and what has become a follow is no request.
+    // A block ends other relations, a mute may have an end, and a request ends when it becomes a follow.
     let more = matches!(relation.forward, SetTable::Blocks | SetTable::Mutes);
     let more = (more || relation.becomes.is_some()).then_some(Pass::Members(relation.forward));
     compare.chain([Pass::Complete(relation)]).chain(more).collect()
@@ -97,7 +97,7 @@ const BEFORE_RELATIONS: [Pass; 27] = [
     Pass::Points(PointTable::Inbox),
 ];
 
-/// Lists need follows.
+/// Passes over lists, after follows.
 const LISTS: [Pass; 3] = [
     Pass::Names(NameTable::List),
     Pass::Names(NameTable::ListMember),
@@ -115,5 +115,5 @@ const LAST: [Pass; 8] = [
     Pass::Samples,
 ];
 
-/// These follow from all records and their rows.
+/// Passes that depend on all records and their rows.
 const COUNTED: [Pass; 3] = [Pass::Due, Pass::Counts, Pass::Totals];
