@@ -1,4 +1,4 @@
-//! What is stored of boosts: what a boost shows again, and who boosted a post last.
+//! Stored data of boosts: the boosted post, and the last boosters of a post.
 
 use rows::{Stamp, Value};
 use serde::{Deserialize, Serialize};
@@ -6,36 +6,35 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{PostId, UserId};
 use crate::limits::BOOST_RECENT_MS;
 
-/// Post that a boost shows again: one that is for everybody, by another user or the same one, or a post of the booster's
-/// own for their followers.
+/// Content of a boost. The boosted post is public or unlisted, or the booster's own post for followers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boost {
-    /// The boosted post, which is no boost.
+    /// Boosted post, which is not a boost.
     pub post: PostId,
-    /// Its author.
+    /// Author of the boosted post.
     pub author: UserId,
-    /// Whether followers of its author have it at home anyway, not far below: it is no reply to somebody else, and was
-    /// younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when it was boosted.
+    /// Whether followers of the author have the post at home already, near the top: it is not a reply to another user,
+    /// and was younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when boosted.
     pub is_recent: bool,
-    /// The users who boosted it within that time before and still do, the last one first: at most
-    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
+    /// Other users who boosted the post within that time before, most recent first, without those who have ended their
+    /// boosts: at most [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
     pub earlier: Vec<UserId>,
 }
 
-/// Counts of a post.
+/// Counts of reactions to a post.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PostCounts {
-    /// Number of users who favourited it.
+    /// Number of users who favourited the post.
     pub favourites: u32,
-    /// Number of users who boosted it.
+    /// Number of users who boosted the post.
     pub boosts: u32,
-    /// Those of them who boosted it last, the last one first: at most
-    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). From them the next boost knows the earlier ones.
+    /// Last boosters, most recent first: at most [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX). The
+    /// next boost records them as earlier ones.
     pub boosters: Vec<UserId>,
 }
 
 impl Boost {
-    /// A boost of a post with this id, author and user replied to, after these users boosted it.
+    /// Creates a boost of a post with this id, author and user replied to, and these earlier boosters.
     #[must_use]
     pub fn new(
         (post, author, reply_to): (PostId, UserId, Option<UserId>),
@@ -49,8 +48,8 @@ impl Boost {
 }
 
 impl PostCounts {
-    /// Little-endian words of 4 bytes: the favourites, and if there are boosts, their number and the last users. None if
-    /// there is nothing to count.
+    /// Encodes the counts as little-endian words of 4 bytes: the favourites, and if there are boosts, their number and
+    /// the last boosters. `None` if all counts are 0.
     #[must_use]
     pub fn encode(&self) -> Option<Value> {
         let mut bytes = Value::from_slice(&self.favourites.to_le_bytes());
@@ -61,7 +60,7 @@ impl PostCounts {
         (self.favourites > 0 || self.boosts > 0).then_some(bytes)
     }
 
-    /// Reverses [`PostCounts::encode`]; none if the bytes are not of such a row.
+    /// Reverses [`PostCounts::encode`]; `None` if the bytes are invalid.
     #[must_use]
     pub fn try_decode(bytes: &[u8]) -> Option<Self> {
         let (words, []) = bytes.as_chunks::<4>() else { return None };

@@ -1,10 +1,10 @@
-//! Conversations of a user: direct posts, by threads.
+//! Conversations of a user: threads of direct posts.
 //!
-//! A **conversation** is a direct post that replies to no direct post, and all direct posts below it. It is one of each
-//! user who sees a post of it, and named after its first post. Conversations follow from the posts: stored is only up to
-//! where a user has read them, and which ones the user has removed.
+//! A **conversation** is a direct post that does not reply to a direct post, and all direct posts below it. Every user
+//! who sees one of its posts has it; its id is that of the first post. Conversations follow from the posts. Only the
+//! read position of each user and the removal of a conversation are stored.
 //!
-//! **Invariant:** a user has at most [`CONVERSATION_MARKS_MAX`] marks: those of the newest posts.
+//! **Invariant:** a user has at most [`CONVERSATION_MARKS_MAX`] marks, those of the newest posts.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ use crate::ids::{PostId, UserRef};
 use crate::limits::CONVERSATION_MARKS_MAX;
 use crate::page::Item;
 
-/// A conversation, as its user sees it.
+/// A conversation as seen by one user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversation {
-    /// Its first post, which may be deleted: the id of the conversation.
+    /// First post, which may be deleted: the id of the conversation.
     pub first: PostId,
-    /// The newest post of it that the user sees.
+    /// Newest post that the user sees.
     pub last: PostId,
-    /// Whether another user wrote that and the user has not read it, or the user has marked it as unread.
+    /// Whether the newest post is by another user and not read, or the user has marked the conversation as unread.
     pub is_unread: bool,
 }
 
@@ -29,29 +29,29 @@ impl Item for Conversation {
     }
 }
 
-/// Up to where a user has read a conversation.
+/// Read position of a user in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationMark {
-    /// The first post of the conversation.
+    /// First post of the conversation.
     pub first: PostId,
-    /// Posts up to this one are read. Directly before the newest post, if the user has marked the conversation as unread.
+    /// Last read post. The id directly before the newest post marks the conversation as unread.
     pub read: PostId,
-    /// Whether the user has removed the conversation then. A later post brings it back.
+    /// Whether the user has removed the conversation. A later post brings it back.
     pub is_removed: bool,
 }
 
-/// What a user does with a conversation.
+/// A change of a user's mark of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConversationUpdate {
     /// The user.
     pub user: UserRef,
-    /// The new mark; none of an earlier post changes one.
+    /// New mark. A mark of an earlier post changes nothing.
     pub mark: ConversationMark,
 }
 
 impl ConversationMark {
-    /// Adds a mark to those of a user, which are in the order of what was read, the newest first. The first
-    /// [`CONVERSATION_MARKS_MAX`] are kept; returns whether they changed.
+    /// Adds the mark to a user's marks, which are in descending order of the read posts and limited to
+    /// [`CONVERSATION_MARKS_MAX`]. Returns whether they changed.
     pub fn add_to(self, marks: &mut Vec<Self>) -> bool {
         let mut new = self;
         if let Some(at) = marks.iter().position(|mark| mark.first == self.first) {
@@ -67,7 +67,7 @@ impl ConversationMark {
         new.insert_in(marks)
     }
 
-    /// Puts a mark in its place; returns whether it is kept.
+    /// Inserts the mark in its place. Returns whether it is within the limit.
     fn insert_in(self, marks: &mut Vec<Self>) -> bool {
         let place = marks.partition_point(|mark| mark.read > self.read);
         if place >= CONVERSATION_MARKS_MAX {
@@ -78,8 +78,8 @@ impl ConversationMark {
         true
     }
 
-    /// Marks the conversation with these first and newest posts as unread, unless a later post was read, or the user has
-    /// removed the conversation; returns whether the marks changed.
+    /// Marks the conversation with these first and newest posts as unread, unless a later post is read, or the user has
+    /// removed the conversation. Returns whether the marks changed.
     pub fn mark_unread(marks: &mut Vec<Self>, first: PostId, last: PostId) -> bool {
         let read = PostId(last.0.saturating_sub(1));
         let new = Self { first, read, is_removed: false };
@@ -95,13 +95,13 @@ impl ConversationMark {
         new.insert_in(marks)
     }
 
-    /// Whether the conversation was removed, and has no post after this one.
+    /// Whether the conversation is removed and has no post after `last`.
     #[must_use]
     pub fn removes(&self, last: PostId) -> bool {
         self.is_removed && self.reads(last)
     }
 
-    /// Whether a post is read.
+    /// Whether the post is read.
     #[must_use]
     pub fn reads(&self, last: PostId) -> bool {
         self.read >= last

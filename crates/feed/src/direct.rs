@@ -1,10 +1,10 @@
-//! The direct posts that a user sees, and the conversations of which they are.
+//! Direct posts that a user sees, and their conversations.
 //!
-//! Both lists are read from rows of direct posts by or to the user. A conversation has the place of its newest post that a
-//! block or a mute does not hide, so it is on one page, and older posts of it are skipped.
+//! Both lists are read from the rows of direct posts by or to the user. A conversation is ordered by its newest post
+//! that no block or mute hides, so it is on one page only; older posts of it are skipped.
 //!
-//! **Invariant:** a page reads a bounded number of rows, however many direct posts others send, and the next one goes on
-//! where it ended.
+//! **Invariant:** a page reads a bounded number of rows, regardless of the number of direct posts that others send, and
+//! the next page continues where it ended.
 
 use std::collections::HashMap;
 
@@ -16,14 +16,14 @@ use crate::page::{Page, PageOf};
 use crate::scan::{Batch, ROWS_MAX, Shown, scan};
 use crate::visible::Viewer;
 
-/// Rows of a conversation that are read at a time: nearly always the newest post is shown.
+/// Rows of a conversation per read: nearly always the newest post is shown.
 const NEWEST_AT_ONCE: usize = 16;
 
-/// Rows of conversations whose newest post is known that count as one: they cost no look-up.
+/// Rows of known conversations that count as one row, because they cost no lookup.
 const KNOWN_ROWS: usize = 16;
 
 impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// A page of the direct posts by the viewer or that mention them, without those that a block or a mute hides.
+    /// Returns a page of the direct posts by or to the viewer, without those that a block or a mute hides.
     #[must_use]
     pub fn direct_posts(&self, page: &Page) -> PageOf<PostId> {
         let Some(user) = self.user() else { return PageOf::default() };
@@ -31,8 +31,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         scan(page, read, |(post, _)| Shown::when(self.shows_direct(user, post), post))
     }
 
-    /// A page of the conversations of the viewer by their newest posts, that of the newest one first, without those that the
-    /// viewer has removed.
+    /// Returns a page of the viewer's conversations, newest post first, without removed ones.
     #[must_use]
     pub fn conversations(&self, page: &Page) -> PageOf<Conversation> {
         let Some(user) = self.user() else { return PageOf::default() };
@@ -50,7 +49,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 });
                 let is_removed = marks.get(&first).is_some_and(|mark| mark.removes(post));
                 let is_listed = *newest == Some(post) && !is_removed;
-                // A further post of a conversation that the viewer sees may be known, so a page ends after many of them.
+                // The viewer may know further posts of a visible conversation, so a page can end at one of them.
                 let shown = match newest {
                     Some(_) if is_listed => Shown::Yes((first, post)),
                     Some(_) => Shown::LeftOut,
@@ -62,7 +61,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                     break;
                 }
             }
-            // No post is read for a row of a conversation that is known.
+            // Rows of known conversations cost no read of a post.
             Batch { rows: looked_up + of_known / KNOWN_ROWS, last, items, ends_page: false }
         };
         let found = scan(page, read, |(_, shown)| shown);
@@ -71,7 +70,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         })
     }
 
-    /// The conversation of the viewer with this first post, unless the viewer has removed it.
+    /// The viewer's conversation with this first post, unless it is removed.
     #[must_use]
     pub fn conversation(&self, first: PostId) -> Option<Conversation> {
         let user = self.user()?;
@@ -97,8 +96,8 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         marks.into_iter().map(|mark| (mark.first, mark)).collect()
     }
 
-    /// The newest post of a conversation that the viewer sees, if it is among the newest [`ROWS_MAX`], and the number of
-    /// rows that were read.
+    /// Newest post of a conversation that the viewer sees, if it is among the newest [`ROWS_MAX`], and the number of
+    /// rows read.
     fn newest_in(&self, user: UserId, first: PostId) -> (Option<PostId>, usize) {
         let (mut before, mut rows) = (PostId(u64::MAX), 0);
         while rows < ROWS_MAX {
@@ -117,7 +116,8 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         (None, rows)
     }
 
-    /// Whether a direct post by or to the viewer is shown: it is the viewer's, or neither block nor mute hides its author.
+    /// Whether to show a direct post by or to the viewer: it is the viewer's, or neither a block nor a mute hides its
+    /// author.
     fn shows_direct(&self, user: UserId, post: PostId) -> bool {
         match self.facts().direct_author(user, post) {
             Some(author) => {

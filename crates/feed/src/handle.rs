@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::limits;
 use crate::refusal::Refusal;
 
-/// A handle: 1 to 30 of `a-z 0-9 _`, kept in lower case.
+/// Handle of a user: 1 to 30 of `a-z 0-9 _`, kept in lower case.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Handle(Box<str>);
 

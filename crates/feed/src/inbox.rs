@@ -1,4 +1,4 @@
-//! The notifications that a user is shown.
+//! Notifications as shown to a user.
 
 use rows::{Order, Rows, Span};
 
@@ -10,14 +10,14 @@ use crate::reaction::Reaction;
 use crate::scan::{Batch, Shown, merged, scan};
 use crate::visible::Viewer;
 
-/// Filter of notifications; by default all are wanted.
+/// Filter of notifications. The default matches all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NotificationFilter {
-    /// Those of these kinds.
+    /// Kinds to include; `None` for all.
     pub kinds: Option<Vec<NoticeKind>>,
-    /// But for those of these.
+    /// Kinds to exclude.
     pub not: Vec<NoticeKind>,
-    /// Those that this user caused.
+    /// User who must have caused the notification, if set.
     pub by: Option<UserId>,
 }
 
@@ -27,16 +27,16 @@ impl NotificationFilter {
     }
 }
 
-/// A list from whose rows notifications follow.
+/// List of rows that cause notifications.
 enum List {
-    /// What is stored, and mentions.
+    /// Stored notifications, and mentions.
     Rows,
-    /// The posts by a user from an id on.
+    /// Posts by a user from an id on.
     PostsBy(UserId, u64),
 }
 
 impl<R: Rows + ?Sized> Viewer<'_, R> {
-    /// A page of the wanted notifications of the viewer. None for the application itself.
+    /// Returns a page of the viewer's notifications that match `filter`. Empty for the application itself.
     #[must_use]
     pub fn notifications(&self, page: &Page, filter: &NotificationFilter) -> PageOf<Notification> {
         let Some(user) = self.user() else { return PageOf::default() };
@@ -70,7 +70,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             let id = NotificationId(id);
             let wanted = row.kind().filter(|kind| filter.has_kind(*kind));
             let found = wanted.and_then(|kind| match kind {
-                // If the post mentions the viewer, or was dismissed, that has a row of its own, which decides.
+                // A mention or dismissal of the same post has its own row, which takes precedence.
                 NoticeKind::Post => {
                     self.notification(id).filter(|found| filter.has_kind(found.notice.kind()))
                 }
@@ -83,18 +83,18 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         })
     }
 
-    /// The posts of which a user is notified because of their authors, from what was cleared on.
+    /// Lists of posts by users whose posts notify this user, after the ids already cleared.
     fn notified_of(&self, user: UserId, cleared: u64) -> impl Iterator<Item = List> {
         let all = self.facts().all_follow_options(user).into_iter();
         let asked = all.filter_map(|it| Some((it.other, it.options.notified_since?.0)));
-        // An option of a request is not one of a follow yet.
+        // Options of a follow request do not apply yet.
         let wanted = asked.filter(move |(other, _)| {
             self.facts().follows(user, *other) && self.wants_public_by(*other)
         });
         wanted.map(move |(other, since)| List::PostsBy(other, since.max(cleared) + 1))
     }
 
-    /// A notification of the viewer, if it is shown.
+    /// The viewer's notification with this id, if it is shown.
     #[must_use]
     pub fn notification(&self, id: NotificationId) -> Option<Notification> {
         let user = self.user()?;
@@ -120,13 +120,13 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             None => {
                 let post = PostId(id.0);
                 let is_mention = row == NoticeRow::Mention;
-                // Mentions are not read if they are not wanted.
+                // The filter may have left out the mention.
                 if !is_mention && facts.is_mentioned(user, post) {
                     return None;
                 }
                 let notice = if is_mention { Notice::Mention(post) } else { Notice::Post(post) };
                 let author = visible_author(post)?;
-                // A mute that leaves mentions hides the posts of its user at home, and so their notifications.
+                // A mute that keeps notifications still hides posts at home, and so their notifications.
                 (is_mention || self.wants_public_by(author)).then_some((author, notice))?
             }
             Some(Stored::Dismissed) => return None,

@@ -1,4 +1,4 @@
-//! A mute, and the number of its row.
+//! Mutes, and the numbers of their rows.
 
 use crate::due::{Due, DueWork};
 use crate::ids::UserId;
@@ -6,20 +6,20 @@ use crate::ids::UserId;
 /// A mute of one user by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mute {
-    /// Whether mentions by the muted user are hidden too.
+    /// Whether the mute also hides notifications by the muted user.
     pub mentions: bool,
-    /// When it ends by itself, in milliseconds since 1970.
+    /// End of the mute, in milliseconds since 1970; `None` for a mute without end.
     pub ends_ms: Option<u64>,
 }
 
 impl Mute {
-    /// Its end as the mute of `other` by `user`, if it ends by itself.
+    /// Due work at the end of this mute of `other` by `user`, if it has an end.
     #[must_use]
     pub fn end_of(self, user: UserId, other: UserId) -> Option<Due> {
         self.ends_ms.map(|ends_ms| DueWork::EndMute { user, other }.at(ends_ms))
     }
 
-    /// The number of its row.
+    /// Number of the mute's row.
     #[must_use]
     pub fn number(self) -> u64 {
         self.ends_ms.unwrap_or(0) << 1 | u64::from(self.mentions)

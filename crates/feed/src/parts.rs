@@ -1,8 +1,8 @@
-//! Records of optional parts. Stored are the fields that come first, then each part that is not its default, after its tag:
-//! a part that a record lacks is absent, so a new one changes no other record, and no code but its own.
+//! Records with optional parts. The encoding has the fixed fields, then each part that differs from its default, after
+//! its tag. A new part changes neither the encoding of other records nor code that does not use it.
 //!
-//! **Invariant:** the tags and the defaults of parts are a part of the format, and of the digests by which retries are
-//! recognized: a part that is absent means its default.
+//! **Invariant:** tags and defaults of parts belong to the format, and to the digests that recognize retries: an absent
+//! part means its default.
 
 use serde::de::{Deserialize, Error, SeqAccess};
 
@@ -27,10 +27,10 @@ macro_rules! parts {
         const _: () = assert!($crate::parts::ascend($name::TAGS), "each tag is higher than the one before");
 
         impl $name {
-            /// The tags of the parts.
+            /// Tags of the parts.
             pub const TAGS: &[u8] = &[$($tag),+];
 
-            /// Has none of the parts.
+            /// Creates a record with default parts.
             #[must_use]
             pub fn of($($first: $first_type),*) -> Self {
                 Self { $($first,)* $($part: <$part_type>::default(),)+ }
@@ -89,7 +89,7 @@ macro_rules! parts {
 }
 pub(crate) use parts;
 
-/// Whether each tag is higher than the one before.
+/// Whether the tags are in ascending order.
 pub(crate) const fn ascend(tags: &[u8]) -> bool {
     match tags {
         [first, second, ..] if *first >= *second => false,
@@ -98,7 +98,7 @@ pub(crate) const fn ascend(tags: &[u8]) -> bool {
     }
 }
 
-/// The next field or part.
+/// Reads the next field or part.
 pub(crate) fn next<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(
     seq: &mut A,
 ) -> Result<T, A::Error> {

@@ -1,7 +1,7 @@
-//! Lists of posts that pages are read from directly: what is not on a page has no row in its list.
+//! Lists of posts that pages are read from directly: each row of a list can be on a page.
 //!
-//! Direct posts, replies and boosts are in none of the lists for everybody, so however many of them there are, they neither
-//! delay a page of the public timeline nor displace a post from it.
+//! Direct posts, replies and boosts are not in the public lists, so they neither delay a page of the public timeline
+//! nor displace a post from it.
 
 use rows::Rows;
 
@@ -11,7 +11,7 @@ use crate::page::{Page, PageOf};
 use crate::scan::{Batch, Shown, scan};
 use crate::visible::Viewer;
 
-/// A page of a list without the posts of users whom the viewer may not see or has muted.
+/// Returns a page of a list without the posts of users whom the viewer may not see or has muted.
 pub fn posts<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     list: PublicList,

@@ -1,4 +1,4 @@
-//! The posts of one user as another one may see them.
+//! Posts of one user as seen by another.
 
 use rows::{Order, Rows, Span};
 
@@ -9,28 +9,28 @@ use crate::scan::{Batch, Shown, scan};
 use crate::tag::Tag;
 use crate::visible::Viewer;
 
-/// Rows without look-ups that cost as much as one with look-ups: so a page passes over tens of thousands of replies.
+/// Rows without a lookup that cost as much as one with a lookup, so that a page can skip tens of thousands of replies.
 const ROWS_PER_LOOK_UP: usize = 16;
 
 /// Filter of the posts of an author.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProfileFilter {
-    /// Leaves out replies to other users.
+    /// Whether to leave out replies to other users.
     pub no_replies: bool,
-    /// Leaves out boosts.
+    /// Whether to leave out boosts.
     pub no_boosts: bool,
-    /// Leaves out direct posts.
+    /// Whether to leave out direct posts.
     pub no_direct: bool,
-    /// Leaves out posts that are not for everybody.
+    /// Whether to leave out posts that are neither public nor unlisted.
     pub only_open: bool,
-    /// Leaves out posts without pictures of their own.
+    /// Whether to leave out posts without pictures of their own.
     pub only_pictures: bool,
-    /// Leaves out posts that are not public or lack this hashtag.
+    /// Hashtag that public posts must have; other posts are left out.
     pub tag: Option<Tag>,
 }
 
 impl ProfileFilter {
-    /// Whether a post is wanted as far as its row says.
+    /// Whether the list entry of a post matches the filter.
     fn allows(&self, author: UserId, listed: Listed) -> bool {
         let visibility = listed.visibility();
         !(self.no_replies && listed.is_reply_to_other(author)
@@ -40,8 +40,9 @@ impl ProfileFilter {
     }
 }
 
-/// A page of the posts by `author` that the filter allows and the viewer may see. `read` returns the posts within a span, in
-/// its order. Posts with pictures are read from their own list, and so are those with a hashtag on a page downwards.
+/// Returns a page of the posts by `author` that match the filter and that the viewer may see. `read` returns the posts
+/// within a span, in its order. Posts with pictures, and on a page downwards posts with a hashtag, are read from their
+/// own lists.
 pub fn posts<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
     author: UserId,
@@ -65,7 +66,7 @@ pub fn posts<R: Rows + ?Sized>(
         };
         let count = all.items.len();
         let found = all.filter_map(|posted| filter.allows(author, posted.1).then_some(posted));
-        // What is left out because of its row alone costs no look-up.
+        // Posts left out by their list entry cost no lookup.
         let rows = found.items.len() + (count - found.items.len()) / ROWS_PER_LOOK_UP;
         Batch { rows, ..found }
     };

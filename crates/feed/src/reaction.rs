@@ -5,24 +5,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::UserId;
 
-/// What a user does with a post besides replying. Stored as the position in the enum.
+/// Kind of a reaction to a post. Stored as the position in the enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Reaction {
-    /// To like it. Its author is notified, and others see who does.
+    /// Like the post. Notifies its author, and is public.
     Favourite,
-    /// To find it again. Only the user sees it.
+    /// Save the post for later. Private.
     Bookmark,
-    /// To show a post of one's own on the profile.
+    /// Show one's own post on top of the profile.
     Pin,
-    /// To show it to the followers of the user, as a post of its own: see [`Boost`](crate::Boost).
+    /// Share the post with one's followers, as a post of its own: see [`Boost`](crate::Boost).
     Boost,
 }
 
 impl Reaction {
-    /// All of them, in the order of the enum.
+    /// All kinds, in the order of the enum.
     pub const ALL: [Self; 4] = [Self::Favourite, Self::Bookmark, Self::Pin, Self::Boost];
 
-    /// Its name in interfaces.
+    /// Name of the reaction in APIs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,8 +39,7 @@ impl Reaction {
         Self::ALL.into_iter().find(|reaction| reaction.name() == name)
     }
 
-    /// The table with the reactions of each user by their stamps. Boosts are among the posts of the user instead, each
-    /// with its stamp as its id.
+    /// Table of users' reactions by their stamps; `None` for boosts, which are posts of the user with the stamp as id.
     #[must_use]
     pub const fn table(self) -> Option<SetTable> {
         match self {
@@ -51,7 +50,7 @@ impl Reaction {
         }
     }
 
-    /// The item of a reaction by `user` among those to a post.
+    /// Item of a reaction by `user` in the rows of a post.
     pub(crate) const fn item(self, user: UserId) -> u64 {
         (self as u64) << 32 | user.0 as u64
     }
@@ -62,7 +61,7 @@ impl Reaction {
         Some((*Self::ALL.get(kind)?, UserId(item as u32)))
     }
 
-    /// The items of reactions of this kind by the users of a span.
+    /// Range of the items of this kind by the users of a span.
     pub(crate) fn items(self, users: Span) -> Span {
         let item = |user: u64| self.item(UserId(user.min(u64::from(u32::MAX)) as u32));
         Span { low: item(users.low), high: item(users.high), ..users }

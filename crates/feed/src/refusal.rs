@@ -1,14 +1,14 @@
-//! The table of refusals: why a command, or its input, is refused. Stored with idempotency keys as the position in the
-//! table: none is removed or moved within a format version, and **a new one goes to the end of the table, whatever it is
-//! about**. The comments name the subjects of those that were there from the beginning.
+//! Table of refusals: the reasons for refusing a command or its input. Stored with idempotency keys as the position in
+//! the table: none is removed or moved within a format version, and **a new one goes to the end of the table, whatever
+//! its subject**. The comments name the subjects of the first ones.
 
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
 rows::refusals! {
-/// Why a command changed nothing. Not an error of the system, but for [`Refusal::Internal`]: the caller can correct the
-/// request.
+/// Reason for refusing a command, which then changes nothing. Except for [`Refusal::Internal`], the caller can correct
+/// the request.
 #[derive(Serialize, Deserialize)]
 pub enum Refusal {
     // Users.
@@ -38,7 +38,7 @@ pub enum Refusal {
     SelfFriend = Invalid("other") "self_friend": "users cannot befriend themselves";
     SelfBlock = Invalid("other") "self_block": "users cannot block themselves";
     SelfMute = Invalid("other") "self_mute": "users cannot mute themselves";
-    /// For whoever is blocked there is no such user.
+    /// The blocked user gets `OtherNotFound` instead.
     Blocked = Invalid("other") "blocked": "the user blocks the other; unblock the other first";
     BadMuteTime = Invalid("ttl_s") "bad_duration":
         "a mute lasts 1 to {} seconds", limits::MUTE_SECS_MAX;
@@ -68,7 +68,7 @@ pub enum Refusal {
         "a warning is at most {} characters (at most {} bytes) without control characters",
         limits::POST_CHARS_MAX, limits::POST_BYTES_MAX;
     BadLanguage = Invalid("language") "bad_language": "a language is a code of 2 or 3 letters";
-    /// Or it was deleted, or the viewer may not see it.
+    /// Also if the post was deleted or the viewer may not see it.
     PostNotFound = NotFound "post_not_found": "there is no such post";
     ParentNotFound = Invalid("in_reply_to_id") "in_reply_to_not_found":
         "the post replied to does not exist, was deleted, or is hidden from the author";
@@ -88,8 +88,8 @@ pub enum Refusal {
     TooManyFollowedTags = Invalid "too_many_followed_tags":
         "a user follows at most {} hashtags; unfollow one of them first", limits::FOLLOWED_TAGS_MAX;
 
-    // What a user reads.
-    /// Or it was dismissed or cleared.
+    // Reading.
+    /// Also if the notification was dismissed or cleared.
     NotificationNotFound = NotFound "notification_not_found": "there is no such notification";
     StaleMarker = Conflict "stale_marker":
         "the marker was changed by another request; read it and try again";
@@ -103,7 +103,7 @@ pub enum Refusal {
         "a list has at most {} members; remove one of them first", limits::LIST_MEMBERS_MAX;
     NotFollowed = Invalid "not_followed":
         "a list has only users whom its owner follows; follow the user first";
-    /// Or no such keyword or filtered post.
+    /// Also for a missing keyword or filtered post.
     FilterNotFound = NotFound "filter_not_found": "there is no such filter";
     BadFilterText = Invalid "bad_filter_text":
         "the title of a filter, and a keyword, is 1 to {} characters (at most {} bytes) on one line",
@@ -120,7 +120,7 @@ pub enum Refusal {
         "the filters of a user have at most {} posts; remove one of them first", limits::FILTERED_POSTS_MAX;
 
     // Pictures.
-    /// Or it is of another user.
+    /// Also for a picture of another user.
     MediaNotFound = Invalid("media_ids") "media_not_found": "there is no such picture";
     MediaAttached = Invalid("media_ids") "media_attached":
         "the picture is in use; one that is in use cannot be changed or used again";
@@ -138,7 +138,7 @@ pub enum Refusal {
     BadFocus = Invalid("focus") "bad_focus": "a focus is two numbers between -1.0 and 1.0";
 
     // Polls and scheduled posts.
-    /// Or the user may not see its post.
+    /// Also if the user may not see the post.
     PollNotFound = NotFound "poll_not_found": "there is no such poll";
     BadPollOption = Invalid "bad_poll_option":
         "an option of a poll is 1 to {} characters (at most {} bytes) on one line",
@@ -160,7 +160,7 @@ pub enum Refusal {
         "a user has at most {} scheduled posts; cancel one of them first", limits::SCHEDULED_MAX;
 
     // Stories.
-    /// Or it has expired, or the viewer may not see it.
+    /// Also if the story has expired or the viewer may not see it.
     StoryNotFound = NotFound "story_not_found": "there is no such story";
     BadLifetime = Invalid("ttl_s") "bad_ttl":
         "a TTL is {} to {} seconds", limits::STORY_SECS_MIN, limits::STORY_SECS_MAX;
@@ -185,14 +185,14 @@ pub enum Refusal {
     // Accounts.
     BadEmail = Invalid("email") "bad_email":
         "an e-mail address is NAME@HOST with at most {} bytes", limits::EMAIL_BYTES_MAX;
-    /// No client sends one.
+    /// Not caused by input of clients.
     BadPasswordHash = Invalid "bad_password_hash": "the password hash is malformed";
     EmailTaken = Conflict("email") "email_taken": "this e-mail address is taken";
     NoAccount = Invalid "no_account": "the user has no account";
     HasAccount = Invalid "has_account": "the user has an account already";
-    /// It is pending or disabled.
+    /// The account is pending or disabled.
     AccountNotActive = Invalid "account_not_active": "the account is not active";
-    /// After it was compared.
+    /// Changed after the caller verified it.
     PasswordChanged = Invalid "password_changed": "the password has changed";
     BadInvite = Invalid("invite_code") "bad_invite":
         "the invite is not valid, or it was used already";
@@ -210,7 +210,7 @@ pub enum Refusal {
     AppNotFound = NotFound "app_not_found": "there is no such app";
     BadCode = Invalid "bad_code":
         "the authorization code is not valid for this request, or it has expired";
-    /// Random ones never are.
+    /// Random secrets never collide.
     SecretUsed = Invalid "secret_used": "the secret is in use";
 
     /// The rules panicked.
@@ -229,7 +229,7 @@ mod tests {
 
     use super::Refusal;
 
-    /// What is stored are positions, so an earlier one never changes; a new one is added at the end here, too.
+    /// Positions are stored, so the list may only grow at the end.
     #[test]
     fn every_refusal_keeps_its_position() {
         let expect = "bad_handle(handle) bad_name(name) bad_bio(bio) bad_field(fields) too_many_fields(fields) \

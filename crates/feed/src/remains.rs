@@ -1,19 +1,19 @@
-//! What is left of a deleted user while it is being removed.
+//! Phases of the removal of a deleted user's data.
 
 use rows::Table;
 use serde::{Deserialize, Serialize};
 
-/// What can be left of a deleted user: items that they have in a table; or only the rows that say that something is left.
+/// Phase of the removal of a deleted user: the items in a table, or at the end only the marks of the removal itself.
 /// Stored as the tag of the table, or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Remains(Option<Table>);
 
 impl Remains {
-    /// Only the rows that say that something is left.
+    /// Last phase: only the marks of the removal are left.
     pub const NOTHING: Self = Self(None);
 
-    /// Items of a table.
+    /// Phase that removes the items of a table.
     #[must_use]
     pub const fn of(table: Table) -> Self {
         Self(Some(table))
@@ -23,7 +23,7 @@ impl Remains {
         Self(table)
     }
 
-    /// The table with the items.
+    /// Table of the items.
     #[must_use]
     pub const fn table(self) -> Option<Table> {
         self.0

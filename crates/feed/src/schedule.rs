@@ -1,7 +1,7 @@
-//! Scheduled posts: posts that the node publishes when their time has come.
+//! Scheduled posts, which the node publishes at a given time.
 //!
-//! A scheduled post is checked when it is scheduled, and again when it is published, as a post of that moment: whom it
-//! mentions and what it replies to are those of then. One that is refused then is removed; nobody waits for an answer.
+//! A scheduled post is checked when it is scheduled, and again when it is published: its mentions and parent are
+//! resolved at that moment. A post that is refused then is removed, because nobody waits for an answer.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,32 +9,32 @@ use crate::draft::Draft;
 use crate::ids::{ScheduledId, UserRef};
 use crate::limits;
 
-/// A post to be published later.
+/// A post to publish later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduledPost {
     /// The post.
     pub draft: Draft,
-    /// When it is published, in milliseconds since 1970.
+    /// Time of publication, in milliseconds since 1970.
     pub due_ms: u64,
 }
 
-/// A command about scheduled posts. Variants are stored as those of [`Command`](crate::Command) are.
+/// A command about scheduled posts. Variants are stored by their position, as in [`Command`](crate::Command).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScheduleCommand {
     /// Schedule a post.
     Create(Box<ScheduledPost>),
-    /// Publish it at another time.
+    /// Change the time of a scheduled post.
     Move {
-        /// Its author.
+        /// Author of the scheduled post.
         user: UserRef,
         /// The scheduled post.
         id: ScheduledId,
-        /// When it is published, in milliseconds since 1970.
+        /// New time of publication, in milliseconds since 1970.
         due_ms: u64,
     },
-    /// Cancel it. Its pictures are unattached from then on, as many as the author may have.
+    /// Cancel a scheduled post. Its pictures become unattached, up to the author's limit.
     Cancel {
-        /// Its author.
+        /// Author of the scheduled post.
         user: UserRef,
         /// The scheduled post.
         id: ScheduledId,
@@ -42,7 +42,7 @@ pub enum ScheduleCommand {
 }
 
 impl ScheduleCommand {
-    /// Whether it only removes something.
+    /// Whether the command only removes something.
     #[must_use]
     pub fn removes(&self) -> bool {
         matches!(self, Self::Cancel { .. })
@@ -52,9 +52,9 @@ impl ScheduleCommand {
 /// The result of a command about scheduled posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ScheduleDone {
-    /// The post is scheduled.
+    /// The post was scheduled or moved.
     Saved(ScheduledId),
-    /// It is scheduled no more.
+    /// The scheduled post was cancelled.
     Cancelled,
 }
 

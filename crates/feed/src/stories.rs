@@ -1,7 +1,7 @@
-//! A stories home: the live stories of all of a user's friends, newest first.
+//! Page of stories: the live stories of a user's friends, newest first.
 //!
 //! [`gather`] computes a page on each read; nothing is cached. A cursor is the id of a story. The page
-//! after a cursor is the same whether that story is still live or not.
+//! after a cursor does not depend on whether that story is still live.
 
 use rows::Span;
 
@@ -9,14 +9,14 @@ use crate::ids::{StoryId, UserId};
 use crate::page::{Item, Page, PageOf};
 use crate::scan::{Batch, Shown, merged, scan};
 
-/// A story on a page of a stories home.
+/// A story on a page of stories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoryRef {
     /// Id of the story.
     pub story: StoryId,
-    /// Its author.
+    /// Author of the story.
     pub author: UserId,
-    /// When it expires, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub expires_ms: u64,
 }
 
@@ -26,12 +26,10 @@ impl Item for StoryRef {
     }
 }
 
-/// Gathers a page of the stories home of a user with these `friends`. `live_stories_by` appends a
-/// friend's live stories within a span, in its order, and may append fewer than the limit only if
-/// there are no more.
+/// Gathers a page of the stories of these `friends`. `live_stories_by` appends a friend's live stories within a span,
+/// in its order, and fewer than the limit only at the end.
 ///
-/// The cost is one short read per friend and grows with the size of the page, not with the number of
-/// stories that friends have.
+/// The cost is one short read per friend and grows with the size of the page, not with the number of stories.
 pub fn gather(
     friends: &[UserId],
     page: &Page,

@@ -1,10 +1,9 @@
-//! Home timelines: pages, which posts a user sees, and the gathering of a page from the facts.
+//! Home timelines: the posts that a user sees at home, and pages of them gathered from the facts.
 //!
 //! home(u) is the posts and boosts by u and by the users that u follows now, newest first, without deleted posts,
 //! without replies to users that u does not follow, without direct posts that do not mention u, without boosts by users
-//! whose boosts u hides, and without boosts of what is at home anyway: see [`sees`]. [`gather`] computes a page of it;
-//! every cached timeline must be equal to it. What is at home because of a followed hashtag is merged into it by its
-//! reader.
+//! whose boosts u hides, and without boosts of posts that home shows already: see [`sees`]. [`gather`] computes a page
+//! of it; every cached timeline must be equal to it. Readers merge posts of followed hashtags into it.
 
 use rows::{Rows, Span};
 
@@ -15,12 +14,12 @@ use crate::page::{Page, PageOf};
 use crate::post::{Listed, Posted, Visibility};
 use crate::scan::{Batch, ROWS_MAX, Shown, merged_within, scan_within};
 
-/// Whether a post by `author` is in the home timeline of `reader`, who has `home` there. The author is the
-/// reader or one of them. Of a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` says what
-/// [`Listed::allows`] does.
+/// Whether a post by `author` is in the home timeline of `reader`, who has the authors `home`. The author must be the
+/// reader or one of them. For a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` returns the result of
+/// [`Listed::allows`].
 ///
-/// A boost is left out if the reader hides those by its author, or if its post is at home of the reader anyway: it was
-/// recent, and by the reader or somebody they follow; or one of these whose boosts are at home boosted it shortly before.
+/// A boost is left out if the reader hides boosts by its author, or if home shows the post already: because it was
+/// recent and by the reader or a followed user, or because an earlier boost of it is at home.
 #[must_use]
 pub fn sees(
     reader: UserId,
@@ -42,10 +41,11 @@ pub fn sees(
     is_wanted_reply && (listed.visibility() != Visibility::Direct || is_allowed())
 }
 
-/// Gathers a page of home(`reader`): up to `page.limit` posts. After very many posts that are not at home the page ends early.
+/// Gathers a page of home(`reader`): up to `page.limit` posts. The page ends early after thousands of posts that are
+/// not at home.
 ///
-/// The first read of each author's posts returns a few, and further reads happen only while their posts
-/// could still be on the page: the cost is one short read per author, however many posts they have.
+/// The first read of each author's posts returns a few. Further reads happen only while an author's posts could still
+/// be on the page: the cost is one short read per author, regardless of the number of posts.
 pub fn gather<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     reader: UserId,
@@ -55,7 +55,7 @@ pub fn gather<R: Rows + ?Sized>(
     gather_within(facts, reader, home, page, ROWS_MAX)
 }
 
-/// As [`gather`], with another number of rows that are read before the page ends early.
+/// Gathers a page as [`gather`] does, with another limit of rows.
 pub fn gather_within<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     reader: UserId,
@@ -66,7 +66,7 @@ pub fn gather_within<R: Rows + ?Sized>(
     scan_within(rows_max, page, source_within(facts, reader, home, rows_max), Shown::Yes)
 }
 
-/// The posts of home(`reader`) as a source.
+/// Creates a source of the posts of home(`reader`).
 pub fn source<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     reader: UserId,

@@ -1,4 +1,4 @@
-//! What a post said before it was edited.
+//! Earlier versions of edited posts.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,27 +11,27 @@ use crate::poll::{PollOption, PollOptions};
 use crate::records::Post;
 use crate::text::{Language, PostText, Warning};
 
-/// What a post said from one time on, until it was edited.
+/// Content of a post between two edits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostVersion {
-    /// When it was written: the time of the post, or of the edit that made this version.
+    /// Time of writing: of the post, or of the edit that made this version.
     pub since: Stamp,
-    /// See [`Post::text`].
+    /// Text of the post.
     pub text: PostText,
-    /// See [`Post::warning`].
+    /// Content warning.
     pub warning: Warning,
-    /// See [`Post::sensitive`].
+    /// Whether pictures were hidden until the reader asked for them.
     pub sensitive: bool,
-    /// See [`Post::language`].
+    /// Language of the text.
     pub language: Option<Language>,
-    /// Its pictures. Those that a later edit took away may be deleted.
+    /// Pictures. Those that a later edit removed may be deleted.
     pub media: Vec<MediaId>,
-    /// The options of its poll.
+    /// Options of the poll.
     pub poll: Option<PollOptions>,
 }
 
 impl PostVersion {
-    /// What a post says now.
+    /// Creates a version from the current content of a post.
     #[must_use]
     pub fn of(id: PostId, post: &Post) -> Self {
         Self {
@@ -45,17 +45,17 @@ impl PostVersion {
         }
     }
 
-    /// Bounds the bytes of its part of a row.
+    /// Upper bound of the bytes of the version in its row.
     fn bytes(&self) -> usize {
-        /// Of the time, the language, the ids of the pictures, and the lengths.
+        /// Bytes of time, language, ids of pictures, and lengths.
         const OTHER: usize = 16 + limits::LANGUAGE_BYTES_MAX + 10 * limits::POST_MEDIA_MAX;
         let options = self.poll.iter().flat_map(PollOptions::as_slice);
         let options: usize = options.map(|option| PollOption::as_str(option).len() + 2).sum();
         self.text.as_str().len() + self.warning.as_str().len() + options + OTHER
     }
 
-    /// Adds the newest version. The first one always stays; of those after it the oldest go if they are too many or too
-    /// long together.
+    /// Adds the newest version. Removes versions at the limits of number and bytes, the oldest first except for the
+    /// first one.
     pub fn keep(versions: &mut Vec<Self>, newest: Self) {
         versions.push(newest);
         let mut bytes: usize = versions.iter().map(Self::bytes).sum();

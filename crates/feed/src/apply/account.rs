@@ -34,7 +34,7 @@ pub(super) fn apply(
         }
         AccountCommand::SetPassword { user, password, keep } => {
             let (user, account) = account_of(txn, user)?;
-            // The session in which it was asked has ended meanwhile: another new password must not be replaced.
+            // The session that asked has ended meanwhile: another new password must not be replaced.
             let is_of_user =
                 |grant| txn.facts().grant(grant).is_some_and(|grant| grant.user == Some(user));
             if !keep.is_none_or(is_of_user) {
@@ -83,7 +83,7 @@ pub(super) fn apply(
     done.map(Done::Account)
 }
 
-/// What a command about accounts gives.
+/// Result of a command about accounts, or the refusal.
 pub(super) type Accounted = Result<AccountDone, Refusal>;
 
 fn sign_up(
@@ -92,7 +92,7 @@ fn sign_up(
     account: &Account,
     code: Option<&SecretHash>,
 ) -> Accounted {
-    // First, so that who has no invite does not learn which addresses have accounts.
+    // Checked first, so that a caller without an invite does not learn which addresses have accounts.
     let invite = match code {
         Some(code) => {
             let invite = txn.facts().invite(code, account.created.unix_ms());
@@ -157,14 +157,14 @@ fn set_state(
     Ok(AccountDone::Changed)
 }
 
-/// Ends all grants of a user but one.
+/// Ends all grants of a user except `keep`.
 fn end_grants(txn: &mut Txn<'_>, user: UserId, keep: Option<GrantId>) {
     for grant in txn.facts().grants_from(user, 0, usize::MAX) {
         if Some(GrantId(grant)) != keep {
             txn.remove_grant(GrantId(grant));
         }
     }
-    // A cache also holds which accounts are active.
+    // Caches also hold which accounts are active.
     txn.total(|totals| totals.revocations += 1);
 }
 

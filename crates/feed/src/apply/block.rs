@@ -31,7 +31,7 @@ pub(super) fn block(
     if has_followed {
         effects.push(Effect::Follow { user, other, follows: false });
     }
-    // The blocked user gets the end of a relation, and nothing else that would give the block away.
+    // The blocked user gets only the end of the relation, which does not reveal the block.
     if was_followed {
         effects.push(Effect::Follow { user: other, other: user, follows: false });
     }
@@ -41,7 +41,7 @@ pub(super) fn block(
     Ok(Done::Blocked)
 }
 
-/// Follows and friendship do not come back.
+/// Unblocks a user. Does not restore follows and friendship.
 pub(super) fn unblock(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef) -> Outcome {
     let (user, other) = super::resolve_two(txn, user, other, Refusal::SelfBlock)?;
     txn.end(&BLOCKS, user, other);

@@ -1,4 +1,4 @@
-//! Reading and removing conversations, and marking them as unread.
+//! Marking conversations as read or unread, and removing them.
 
 use crate::command::{Done, Outcome};
 use crate::conversation::{ConversationMark, ConversationUpdate};
@@ -6,7 +6,8 @@ use crate::facts::Txn;
 use crate::facts::whole::CONVERSATION_MARKS;
 use crate::ids::{PostId, UserRef};
 
-/// A conversation that nobody sees can have a mark: which exist depends on many rows, and a mark harms nobody.
+/// Sets a mark, even of a conversation that the user cannot see: checking that would read many rows, and the mark is
+/// harmless.
 pub(super) fn update(txn: &mut Txn<'_>, update: &ConversationUpdate) -> Outcome {
     let user = super::resolve(txn, &update.user)?;
     let mut marks = txn.facts().conversation_marks(user);
@@ -16,7 +17,7 @@ pub(super) fn update(txn: &mut Txn<'_>, update: &ConversationUpdate) -> Outcome 
     Ok(Done::ConversationUpdated)
 }
 
-/// The conversation need not exist, as for other marks.
+/// Marks a conversation as unread, whether or not it exists.
 pub(super) fn mark_unread(
     txn: &mut Txn<'_>,
     user: &UserRef,

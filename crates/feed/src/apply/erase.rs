@@ -1,7 +1,7 @@
 //! Deleting a user, and removing the rows of deleted users, a bounded number of rows per command.
 //!
-//! The node looks for the next rows to remove, and names them in the command. So the writer walks over no rows
-//! that are already removed, and no outcome depends on ephemeral rows.
+//! The node searches for the next rows to remove, and names them in the command. So the writer does not scan removed
+//! rows, and no outcome depends on ephemeral rows.
 
 use std::cmp::Reverse;
 
@@ -33,7 +33,7 @@ pub(super) fn erase(
     let due = txn.facts().erasure_of(user).filter(|_| remains.is_known());
     let Some(due) = due else { return Done::NotDue };
     if txn.facts().erasure(due).is_some_and(|stored| is_before((remains, from), stored)) {
-        // Of a node that has not seen how far others are.
+        // Sent by a node that lags behind the others.
         return Done::NotDue;
     }
     txn.put_erasure(due, (remains, from));

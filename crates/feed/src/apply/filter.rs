@@ -1,4 +1,4 @@
-//! Filters of a user: each command reads all of them, and writes them as one row.
+//! Filters of a user: each command reads all of them and writes them as one row.
 
 use rows::Stamp;
 
@@ -53,7 +53,7 @@ pub(super) fn change(
     Ok(done)
 }
 
-/// The filters of a user while they are changed.
+/// Filters of a user during a change.
 struct Filters {
     stamp: Stamp,
     all: Vec<Filter>,
@@ -65,7 +65,7 @@ impl Filters {
         found.ok_or(Refusal::FilterNotFound)
     }
 
-    /// The id of a new keyword or post: the stamp, or the first one after those that exist.
+    /// Id of a new keyword or post: the stamp, or if greater the first id after the existing ones.
     fn next_part(&self) -> FilterPartId {
         let keywords = self.all.iter().flat_map(|filter| &filter.keywords);
         let posts = self.all.iter().flat_map(|filter| &filter.posts);
@@ -165,7 +165,7 @@ impl Filters {
             return Ok(known.id);
         }
         if self.posts() >= FILTERED_POSTS_MAX {
-            // Those that the user does not see any more are not listed, and do not count.
+            // Posts that the user can no longer see are not listed, and do not count.
             for filter in &mut self.all {
                 filter.posts.retain(|other| is_visible(other.post));
             }

@@ -31,7 +31,7 @@ pub(super) fn set(
     Ok(Done::Befriended)
 }
 
-/// The effects of a friendship that began or ended.
+/// Effects of the beginning or end of a friendship.
 pub(super) fn changed(user: UserId, other: UserId) -> [Effect; 2] {
     [user, other].map(|user| Effect::Input { user, input: Input::Friends })
 }

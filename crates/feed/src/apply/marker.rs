@@ -7,7 +7,7 @@ use crate::facts::Txn;
 use crate::marker::{MarkedTimeline, Marker, MarkersUpdate};
 use crate::refusal::Refusal;
 
-/// A marker that is where it shall be is not changed, whatever its version is.
+/// Sets the markers of a user. A marker already at the wanted position is not changed, and its version is not compared.
 pub(super) fn set(txn: &mut Txn<'_>, stamp: Stamp, update: &MarkersUpdate) -> Outcome {
     let user = super::resolve(txn, &update.user)?;
     let before = txn.facts().markers(user);

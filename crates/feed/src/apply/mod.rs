@@ -1,5 +1,5 @@
-//! The rules: one function per command. Each checks everything before it changes anything, so a refused command changes
-//! no row.
+//! Rules: one function per command. Each checks everything before it changes anything, so a refused command changes no
+//! row.
 
 mod account;
 mod block;
@@ -31,13 +31,13 @@ use crate::ids::{UserId, UserRef};
 use crate::records::Sample;
 use crate::refusal::Refusal;
 
-/// Applies one stamped command: changes the facts of `txn`, appends to `effects` what the views
-/// need, and returns the result. A refused command changes nothing.
+/// Applies one stamped command: changes the facts of `txn`, appends the changes for the views to `effects`, and returns
+/// the result. A refused command changes nothing.
 ///
-/// A command whose idempotency key was seen before changes nothing and returns the first result.
+/// A command with a known idempotency key changes nothing and returns the first result.
 ///
 /// # Panics
-/// If the stamp is not greater than the last one: the log would be out of order.
+/// If the stamp is not greater than the last one, because the log is out of order.
 pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Reply {
     txn.advance(entry.stamp);
     let Some(idempotency) = &entry.idempotency else {
@@ -121,8 +121,7 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
     }
 }
 
-/// Refuses a relation that `user` wants with `other` if one of them blocks the other. For a blocked user, the one who
-/// blocks does not exist.
+/// Refuses a relation between two users if one blocks the other. To a blocked user, the blocking user does not exist.
 fn refuse_blocked(txn: &Txn<'_>, user: UserId, other: UserId) -> Result<(), Refusal> {
     if txn.facts().blocks(other, user) {
         return Err(Refusal::OtherNotFound);

@@ -10,7 +10,7 @@ use crate::text::Note;
 pub(super) fn set(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef, note: &Note) -> Outcome {
     let (user, other) = (super::resolve(txn, user)?, super::resolve_other(txn, other)?);
     let before = txn.facts().note(user, other);
-    // A note about a user who is hidden since then can be removed.
+    // A note about a user who is hidden by now can still be removed.
     let removes = before.is_some() && note.as_str().is_empty();
     if !removes && txn.facts().blocks(other, user) {
         return Err(Refusal::OtherNotFound);

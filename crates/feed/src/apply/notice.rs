@@ -1,4 +1,4 @@
-//! Notifications that are cleared or dismissed, threads that are muted, and notices of edits.
+//! Clearing and dismissing notifications, muting threads, and notifications of edits.
 
 use rows::Stamp;
 
@@ -31,14 +31,14 @@ pub(super) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> 
     Ok(Done::NotificationDismissed)
 }
 
-/// Mutes the thread of a post, or ends that. The thread that was muted first is forgotten when there are too many.
+/// Mutes or unmutes the thread of a post. At the limit, a new mute replaces the earliest one.
 pub(super) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: bool) -> Outcome {
     let user = super::resolve(txn, user)?;
     let (id, post) = super::reaction::boosted(txn, post)?;
     let thread = post.thread_or(id);
     let mut threads = txn.facts().muted_threads(user);
     let before = threads.iter().position(|muted| *muted == thread);
-    // The mute of a thread that is hidden since then can be ended.
+    // A mute of a thread that is hidden by now can still be removed.
     if before.is_none() && !Viewer::new(txn.facts(), Some(user)).visible(&post) {
         return Err(Refusal::PostNotFound);
     }
@@ -59,9 +59,9 @@ pub(super) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
     Ok(Done::ThreadMuted)
 }
 
-/// Notifies some of those who boosted a post of its last edit, in the order of their ids, from `from` on; but nobody who has
-/// a notification of an edit of the post among the newest ones. Returns the first user who may be one that is not notified;
-/// none if all are.
+/// Notifies some boosters of a post of its last edit, in the order of their ids, from `from` on, except those whose
+/// newest notifications include an edit of the post. Returns the first user who may be a booster to notify; `None` if
+/// all are notified.
 pub(super) fn notify_of_edit(
     txn: &mut Txn<'_>,
     (stamp, edited_ms): (Stamp, u64),

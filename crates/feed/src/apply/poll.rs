@@ -1,4 +1,4 @@
-//! Polls: votes, and what happens when one has ended or is gone.
+//! Polls: votes, and the notifications at the end.
 
 use rows::Stamp;
 
@@ -38,8 +38,8 @@ pub(super) fn vote(
     Ok(Done::Voted)
 }
 
-/// Notifies the author of a poll that has ended, and then its voters in the order of their ids, from `from` on. Returns the
-/// first user who may be a voter that is not notified; none if all are.
+/// Notifies the author of an ended poll, then its voters in the order of their ids, from `from` on. Returns the first
+/// user who may be a voter to notify; `None` if all are notified.
 pub(super) fn end(
     txn: &mut Txn<'_>,
     (stamp, ends_ms): (Stamp, u64),
@@ -49,7 +49,7 @@ pub(super) fn end(
     let post = txn.facts().stored_post(id)?;
     let poll = post.poll.as_ref().filter(|poll| poll.ends_ms == ends_ms)?;
     if txn.facts().is_hidden(post.author) {
-        // The rows of the author's polls are removed later, and others do not wait for that.
+        // The polls of a deleted author are removed later; nobody is notified of them.
         return None;
     }
     if from == 0 {
@@ -64,8 +64,8 @@ pub(super) fn end(
     last.map(|(last, _)| u64::from(last.0) + 1)
 }
 
-/// Notifies a user of the end of a poll, unless they are deleted, or a block or a mute hides it. A user has one notification
-/// of a stamp, so a command notifies of one poll.
+/// Notifies a user of the end of a poll, unless they are deleted, or a block or a mute hides it. A user can have one
+/// notification per stamp, so each command notifies of one poll only.
 fn notify(
     txn: &mut Txn<'_>,
     stamp: Stamp,

@@ -59,8 +59,8 @@ fn create(txn: &mut Txn<'_>, stamp: Stamp, new: &ScheduledPost) -> Result<Schedu
     Ok(id)
 }
 
-/// Publishes a post that is due, as one of this moment. One that its author may not publish any more is removed, because
-/// nobody waits for an answer, and its pictures are as those of one that was cancelled.
+/// Publishes a due post as a post of this moment. Removes it if its author may no longer publish it, because nobody
+/// waits for an answer, and releases its pictures as a cancellation does.
 pub(super) fn publish(
     txn: &mut Txn<'_>,
     (stamp, due_ms): (Stamp, u64),
@@ -72,7 +72,7 @@ pub(super) fn publish(
     txn.remove_scheduled(user, id, &post);
     let draft = post.draft;
     let is_active = txn.facts().is_active(user);
-    // What the pictures of a deleted user are is as it was: they are removed with the user.
+    // The pictures of a deleted user stay unchanged, and are removed with the user.
     let exists = txn.facts().exists(user);
     let published =
         exists && is_active && post::publish(txn, stamp, (&draft, &draft.media), effects).is_ok();

@@ -1,7 +1,7 @@
 //! Posting, deleting and viewing stories.
 //!
-//! A story is dead from the millisecond it expires or from the command that deletes it. Every command
-//! treats a dead story as one that does not exist. Its rows are removed later, a bounded number per command.
+//! A story is dead after its expiry or deletion. Commands treat a dead story as missing. Its rows are removed later, a
+//! bounded number per command.
 
 use rows::Stamp;
 
@@ -72,8 +72,8 @@ fn live(txn: &Txn<'_>, stamp: Stamp, id: StoryId) -> Result<Story, Refusal> {
     story.ok_or(Refusal::StoryNotFound)
 }
 
-/// Removes a dead story, or as many of its views as one command may; returns whether some are left. How many does not depend
-/// on ephemeral rows: the cost of a story is its number of views, however many of their rows are left.
+/// Removes a dead story, or as many of its views as one command may. Returns whether some are left. The number of
+/// commands follows from the story's count of views, not from the ephemeral rows that are left.
 pub(super) fn remove(
     txn: &mut Txn<'_>,
     id: StoryId,
@@ -85,7 +85,7 @@ pub(super) fn remove(
         if story.expires_ms != died_ms {
             return None;
         }
-        // Its text goes first.
+        // The text first.
         story = txn.end_story(id, &story);
         effects.push(Effect::Story { story: id, author: story.author, change: StoryChange::Gone });
     }

@@ -7,24 +7,23 @@ use crate::row_counts::POLL_ROWS;
 
 /// Most bytes of a poll in the row of its post.
 pub(super) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
-/// Rows of a notification: its own, which are counted, and two that are removed.
+/// Rows of a notification: its own, its count, and two that are removed.
 pub(super) const NOTICE_ROWS: usize = 4;
-/// Rows that are looked up before somebody is notified of the end of a poll, or of an edit: whether they exist and may see
-/// the post.
+/// Lookups before notifying a user of the end of a poll or of an edit: the user exists and may see the post.
 pub(super) const NOTICE_LOOK_UPS: usize = 18;
-/// Cost of another poll of a post, or of none.
+/// Cost of adding, replacing or removing the poll of a post.
 pub(super) fn poll_change_cost() -> Cost {
     let cost = Cost::of_rows(POLL_ROWS + 1, 64);
     Cost { work: cost.work + 2 * WORK_PER_ROW, ..cost }
 }
 
-/// With the post, whether the user may see it, and whether they have voted.
+/// Cost of a vote, including reads of the post, its visibility, and earlier votes.
 pub(super) fn vote_cost() -> Cost {
     let cost = Cost::of_rows(3, 128);
     Cost { work: cost.work + 2 * POST_BYTES_MAX + 20 * WORK_PER_ROW, ..cost }
 }
 
-/// Cost of notifying some of those whom the end of a poll concerns.
+/// Cost of notifying some users of the end of a poll.
 pub(super) fn end_cost() -> Cost {
     let notified = POLL_NOTICES_MAX + 1;
     let cost = Cost::of_rows(NOTICE_ROWS * notified, 48 * notified + 32);

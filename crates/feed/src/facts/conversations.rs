@@ -6,7 +6,7 @@ use super::Facts;
 use crate::ids::{PostId, UserId};
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The first post of the conversation of a direct post by or to a user.
+    /// First post of the conversation of a direct post by or to a user.
     #[must_use]
     pub fn conversation_of(&self, user: UserId, post: u64) -> Option<PostId> {
         self.rows.member(SetTable::DirectPosts, user.0.into(), post).map(PostId)
@@ -18,7 +18,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(post, first)| (PostId(post), PostId(first))).collect()
     }
 
-    /// The newest direct posts by or to a user in a conversation that are older than `before`: at most `limit`.
+    /// Newest direct posts by or to a user in a conversation that are older than `before`: at most `limit`.
     pub(crate) fn conversation_posts(
         &self,
         user: UserId,
@@ -34,7 +34,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         ids.map(PostId).collect()
     }
 
-    /// The author of a direct post that mentions `user`.
+    /// Author of a direct post that mentions `user`.
     pub(crate) fn direct_author(&self, user: UserId, post: PostId) -> Option<UserId> {
         let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0)?;
         number.checked_sub(1).map(|author| UserId(author as u32))

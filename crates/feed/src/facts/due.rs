@@ -1,4 +1,4 @@
-//! Facts about what is due.
+//! Facts about due work.
 
 use rows::{NameTable, Rows, Stamp, encode, try_decode};
 
@@ -8,13 +8,13 @@ use crate::remains::Remains;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The first things that are due: at `from_ms` or later, in milliseconds since 1970, and after `last`; at most `limit`.
+    /// First due work at `from_ms` or later, in milliseconds since 1970, and after `last`: at most `limit`.
     #[must_use]
     pub fn first_due(&self, from_ms: u64, last: Option<Due>, limit: usize) -> Vec<Due> {
         self.first_due_or(from_ms, last, limit, |_| ())
     }
 
-    /// Does the same as [`Facts::first_due`], and calls `unreadable` with each name among them that is none of something that is due.
+    /// Does the same as [`Facts::first_due`], and calls `unreadable` with each invalid name among the rows.
     pub fn first_due_or(
         &self,
         from_ms: u64,
@@ -39,36 +39,36 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// Whether something that is due is not done.
+    /// Whether this due work is not done yet.
     #[must_use]
     pub fn is_due(&self, due: Due) -> bool {
         self.rows.name(NameTable::Due, &due.name()).is_some()
     }
 
-    /// How far something is that is due; none if nothing of it is left. See [`Facts::erasure`] of deleted users.
+    /// Progress of due work; `None` if it is done. For deleted users see [`Facts::erasure`].
     #[must_use]
     pub fn due_from(&self, due: Due) -> Option<u64> {
         read(&self.rows.name(NameTable::Due, &due.name())?)
     }
 
-    /// How far the removal of a deleted user is: the kind of rows, and the first that may be left.
+    /// Progress of the removal of a deleted user: the kind of rows, and the first that may be left.
     #[must_use]
     pub fn erasure(&self, due: Due) -> Option<(Remains, u64)> {
         read_erasure(&self.rows.name(NameTable::Due, &due.name())?)
     }
 
-    /// Work that is due since the command that is being applied.
+    /// Makes work due at the time of the current command.
     pub(crate) fn since_now(&self, work: DueWork) -> Due {
         work.since(self.totals().last_stamp.unwrap_or(Stamp(0)))
     }
 }
 
-/// The name after another one.
+/// Smallest name after this one.
 fn after(name: &[u8]) -> Vec<u8> {
     [name, &[0]].concat()
 }
 
-/// Whether a row is of something that is due.
+/// Whether name and value form a valid row of due work.
 pub(crate) fn is_record(name: &[u8], value: &[u8]) -> bool {
     Due::of_name(name).is_some_and(|due| match due.work {
         DueWork::Erase { .. } => read_erasure(value).is_some(),
@@ -76,12 +76,12 @@ pub(crate) fn is_record(name: &[u8], value: &[u8]) -> bool {
     })
 }
 
-/// How far something is, by the bytes of its row.
+/// Decodes the progress of due work.
 fn read(row: &[u8]) -> Option<u64> {
     if row.is_empty() { Some(0) } else { try_decode(row).filter(|from| *from > 0) }
 }
 
-/// How far the removal of a deleted user is, by the bytes of its row.
+/// Decodes the progress of the removal of a deleted user.
 fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
     if row.is_empty() {
         return Some((Remains::first(), 0));
@@ -90,17 +90,17 @@ fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
 }
 
 impl Txn<'_> {
-    /// Stores how far something is that is due; without `from`, that nothing of it is left.
+    /// Stores the progress of due work, or with `None` removes it as done.
     pub(crate) fn put_due(&mut self, due: Due, from: Option<u64>) {
         write::due(self.rows, due, from);
     }
 
-    /// Has something done soon.
+    /// Makes work due now.
     pub(crate) fn put_due_now(&mut self, work: DueWork) {
         self.put_due(self.facts().since_now(work), Some(0));
     }
 
-    /// Stores how far the removal of a deleted user is.
+    /// Stores the progress of the removal of a deleted user.
     pub(crate) fn put_erasure(&mut self, due: Due, from: (Remains, u64)) {
         self.rows.put_name(NameTable::Due, &due.name(), Some(encode(&from)));
     }

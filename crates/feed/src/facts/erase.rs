@@ -1,4 +1,4 @@
-//! The removal of what a deleted user has in each table.
+//! Removal of a deleted user's data from each table.
 
 use rows::{SetTable, Table};
 
@@ -13,25 +13,25 @@ use crate::post::Visibility;
 use crate::reaction::Reaction;
 use crate::row_counts::{MEDIA_ROWS, POLL_ROWS, POST_OWN_ROWS, POST_ROWS_MAX};
 
-/// Rows of a story that is deleted.
+/// Rows of a deleted story.
 const STORY_ROWS: usize = 5;
-/// Rows of a relation: one for each of the two, and the counts of the other user. Others may end with it.
+/// Rows of a relation: one for each user, and the counts of the other user. Rows of other tables may end with it.
 const RELATION_ROWS: usize = 3;
 /// Rows of a reaction: one for the user, one for the post, and the counts of the post.
 const REACTION_ROWS: usize = 3;
 
-/// The removal of what a deleted user has in a table.
+/// Removal of a deleted user's items from one table.
 pub(super) struct Erase<'a, 'b> {
     pub(super) txn: &'a mut Txn<'b>,
     effects: &'a mut Vec<Effect>,
     pub(super) user: UserId,
     table: Table,
-    /// The first item.
+    /// First item to remove.
     pub(super) from: u64,
 }
 
 impl Txn<'_> {
-    /// Removes what a deleted user has in a table, from an item on: as much as a command may.
+    /// Removes items of a deleted user from a table, starting at an item, as many as one command may.
     pub(crate) fn erase_in(
         &mut self,
         table: Table,

@@ -1,4 +1,4 @@
-//! Facts about idempotency keys: the results of commands that had one.
+//! Facts about idempotency keys: the results of their commands.
 
 use rows::{NameTable, Rows, Stamp, Value, decode, encode};
 
@@ -7,8 +7,7 @@ use crate::command::{Idempotency, Outcome};
 use crate::limits;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The result of the command that had this key, if it was applied within the days that keys
-    /// are kept.
+    /// Content digest and result of the command with this key, if it was applied within the days that keys are kept.
     #[must_use]
     pub fn remembered(
         &self,
@@ -25,8 +24,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores the result of a command with a key, and removes up to two keys that are too old: the table
-    /// stays bounded without a pause and without a clock.
+    /// Stores the result of a command with a key, and removes up to two outdated keys, which bounds the table without a
+    /// pause or a clock.
     pub fn remember(&mut self, idempotency: &Idempotency, stamp: Stamp, outcome: Outcome) {
         let key = idempotency_key(stamp.unix_day(), &idempotency.key);
         let row = encode(&(idempotency.content, outcome));

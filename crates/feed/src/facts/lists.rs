@@ -1,7 +1,7 @@
 //! Facts about lists.
 //!
-//! **Invariant:** a member of a list has a row of the list, and one of the pair of the owner and the member, by which an
-//! unfollow finds the lists that it ends a membership of. The owner follows every member.
+//! **Invariant:** a member has a row of the list and a row of the pair of owner and member, by which an unfollow finds
+//! the lists to leave. The owner follows every member.
 
 use rows::{NameTable, Rows, decode};
 
@@ -13,26 +13,26 @@ use crate::list::{List, ListId};
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A list of `user`.
+    /// List of `user` with this id.
     #[must_use]
     pub fn list(&self, user: UserId, list: ListId) -> Option<List> {
         self.rows.name(NameTable::List, &write::list_key(user, list)).map(|row| decode(&row))
     }
 
-    /// The lists of `user`, the oldest first.
+    /// Lists of `user`, oldest first.
     #[must_use]
     pub fn lists(&self, user: UserId) -> Vec<ListId> {
         self.lists_from(user, ListId(0), LISTS_MAX)
     }
 
-    /// As [`Facts::lists`], from `from` on: at most `limit`.
+    /// Lists of `user` from `from` on, oldest first: at most `limit`.
     pub(crate) fn lists_from(&self, user: UserId, from: ListId, limit: usize) -> Vec<ListId> {
         let (owner, from) = (user.0.to_be_bytes(), from.0.to_be_bytes());
         let lists = self.rows.names_under(NameTable::List, &owner, &from, limit);
         lists.iter().filter_map(|list| read_list(list)).collect()
     }
 
-    /// The lists of `user` that `other` is a member of, the oldest first.
+    /// Lists of `user` with the member `other`, oldest first.
     #[must_use]
     pub fn lists_with(&self, user: UserId, other: UserId) -> Vec<ListId> {
         let pair = [user.0.to_be_bytes(), other.0.to_be_bytes()].concat();
@@ -40,8 +40,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         lists.iter().filter_map(|list| read_list(list)).collect()
     }
 
-    /// Members of a list of `user` in ascending order of ids, from `from` on: at most `limit`. Some may be deleted just
-    /// now.
+    /// Members of a list of `user` from `from` on, in ascending order of ids: at most `limit`. Some may have just been
+    /// deleted.
     #[must_use]
     pub fn list_members_from(
         &self,
@@ -75,12 +75,12 @@ fn read_list(id: &[u8]) -> Option<ListId> {
 }
 
 impl Txn<'_> {
-    /// Stores or removes a list without its members.
+    /// Stores a list without its members, or removes it.
     pub(crate) fn put_list(&mut self, user: UserId, id: ListId, list: Option<&List>) {
         write::list(self.rows, user, id, list);
     }
 
-    /// Stores or removes a member of a list.
+    /// Adds a member to a list, or removes it.
     pub(crate) fn put_list_member(
         &mut self,
         user: UserId,
@@ -91,7 +91,7 @@ impl Txn<'_> {
         write::list_member(self.rows, user, list, other, is_member);
     }
 
-    /// Removes `other` from all lists of `user`, who does not follow them any more; returns the number of lists.
+    /// Removes `other` from all lists of `user`, who no longer follows them. Returns the number of lists.
     pub(crate) fn leave_lists(&mut self, user: UserId, other: UserId) -> usize {
         let lists = self.facts().lists_with(user, other);
         for list in &lists {

@@ -1,4 +1,4 @@
-//! Facts about pictures: which there are, who owns them, which files they need, and what they take.
+//! Facts about pictures: their owners, files and space.
 
 use rows::{NameTable, Rows, Stamp, decode, encode};
 
@@ -11,13 +11,13 @@ use crate::refusal::Refusal;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A picture that is stored. Its owner may be deleted.
+    /// Stored picture. Its owner may be deleted.
     #[must_use]
     pub fn media(&self, media: MediaId) -> Option<Media> {
         self.rows.name(NameTable::Media, &media.0.to_be_bytes()).map(|row| decode(&row))
     }
 
-    /// A picture of a user who is not deleted.
+    /// Picture of a user who is not deleted.
     #[must_use]
     pub fn shown_media(&self, media: MediaId) -> Option<Media> {
         self.media(media).filter(|media| !self.is_deleted(media.owner))
@@ -30,8 +30,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         first.is_some_and(|name| name.starts_with(&hash.0))
     }
 
-    /// Hashes of files that pictures need, in order, from `from` on: each once, of at most `limit` rows; and from where the
-    /// next are.
+    /// Hashes of files that pictures need, in order, from the key `from` on: each once, from at most `limit` rows. Also
+    /// returns the key to continue from.
     #[must_use]
     pub fn needed_files(&self, from: &[u8], limit: usize) -> (Vec<FileHash>, Option<Vec<u8>>) {
         let names = self.rows.first_names(NameTable::MediaFile, from, limit);
@@ -43,7 +43,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         (hashes, next)
     }
 
-    /// The pictures of a user from `from` on, in order: at most `limit`.
+    /// Pictures of a user from `from` on, in order: at most `limit`.
     #[must_use]
     pub fn media_of(&self, user: UserId, from: MediaId, limit: usize) -> Vec<MediaId> {
         let names =
@@ -53,13 +53,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         of_user.filter_map(media_id).collect()
     }
 
-    /// What the pictures of a user take.
+    /// Space used by a user's pictures.
     #[must_use]
     pub fn media_space(&self, user: UserId) -> MediaSpace {
         self.space_in(&user.0.to_be_bytes())
     }
 
-    /// Why a user cannot add a picture, of the profile or unattached, with files of `bytes`; `None` if that is possible.
+    /// Reason to refuse another picture of a user with files of `bytes`, unattached or for the profile; `None` if it is
+    /// possible.
     #[must_use]
     pub fn media_refusal(
         &self,
@@ -76,7 +77,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         is_full.then_some(Refusal::TooManyMediaOfUser)
     }
 
-    /// What all pictures take.
+    /// Space used by all pictures.
     #[must_use]
     pub fn all_media_space(&self) -> MediaSpace {
         self.space_in(&write::ALL_MEDIA_KEY)
@@ -88,24 +89,24 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// The picture at the end of a row's key.
+/// Decodes the id of a picture at the end of a key.
 pub(crate) fn media_id(bytes: &[u8]) -> Option<MediaId> {
     bytes.try_into().ok().map(|id| MediaId(u64::from_be_bytes(id)))
 }
 
-/// What a picture adds to what pictures take.
+/// Space used by one picture.
 pub(crate) fn space_of(media: &Media) -> MediaSpace {
     let unattached = u32::from(media.used.is_unattached());
     MediaSpace { pictures: 1, unattached, bytes: media.bytes() }
 }
 
 impl Txn<'_> {
-    /// Stores a picture, or replaces it by one with the same owner and files. Counts it.
+    /// Stores and counts a picture, or replaces it by one with the same owner and files.
     pub(crate) fn put_media(&mut self, id: MediaId, media: &Media) {
         self.replace_media(id, self.facts().media(id).as_ref(), Some(media));
     }
 
-    /// Removes a picture. Its files are removed later, if no other picture needs them.
+    /// Removes a picture. Files that no other picture needs are removed later.
     pub(crate) fn remove_media(&mut self, id: MediaId) {
         let Some(media) = self.facts().media(id) else { return };
         self.replace_media(id, Some(&media), None);
@@ -120,7 +121,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Makes pictures unattached, as many as their owner may have.
+    /// Makes pictures unattached, up to their owner's limit.
     pub(crate) fn detach_media(&mut self, media: &[MediaId], since: Stamp) {
         for id in media {
             let Some(mut media) = self.facts().media(*id) else { continue };
@@ -132,7 +133,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Sets or clears a picture of a profile, and removes the one before.
+    /// Sets or clears a picture of a profile, and removes the previous one.
     pub(crate) fn set_profile_picture(
         &mut self,
         user: UserId,

@@ -10,7 +10,7 @@ use crate::index::{PublicList, pictures_of};
 use crate::limits::RELISTED_POSTS_MAX;
 use crate::post::{Listed, Posted};
 
-/// Replies that are read to count those of a post while some are about to be removed.
+/// Replies to read for the count of a post while some are about to be removed.
 const REPLIES_READ: usize = 1_000;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -31,14 +31,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(post, number)| (PostId(post), Listed::of_number(number))).collect()
     }
 
-    /// Whether a post by `author` has pictures, without reading it.
+    /// Whether a post by `author` has pictures. Does not read the post.
     #[must_use]
     pub fn has_pictures(&self, (post, author): Tagged) -> bool {
         self.rows.member(SetTable::PostLists, pictures_of(author), post.0).is_some()
     }
 
-    /// Number of replies to a post that everybody may see, counted up to `max`, without those by users whom nobody may see.
-    /// Other replies have no rows here, so they displace none of them.
+    /// Number of public and unlisted replies to a post, counted up to `max`, without those by deleted or disabled
+    /// users. Other replies have no rows here.
     #[must_use]
     pub fn replies_count(&self, post: PostId, max: usize) -> usize {
         let read = |limit| {
@@ -50,7 +50,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             (shown.take(max).count(), found)
         };
         match read(max) {
-            // Rows of such users are removed soon.
+            // Rows of hidden users are removed soon.
             (shown, found) if shown < found => read(REPLIES_READ).0,
             (shown, _) => shown,
         }
@@ -58,8 +58,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Removes some posts of a user, from `from` on, from lists with posts of many users, or adds them again: what the state
-    /// of the account now demands. Returns the first post that may be left, if any is.
+    /// Removes some posts of a user from lists shared by many authors, or adds them again, as the state of the account
+    /// requires, starting at `from`. Returns the first post that may be left, if any.
     pub(crate) fn relist_posts(&mut self, user: UserId, from: PostId) -> Option<u64> {
         let span = Span { low: from.0, limit: RELISTED_POSTS_MAX, ..Span::ALL };
         let posts = self.facts().posts_by(user, span);

@@ -1,4 +1,4 @@
-//! Facts about posts: their own rows, and those by author, by mentioned user and by the post replied to.
+//! Facts about posts: their own rows, and those by author, mentioned user and parent post.
 
 use rows::{PointTable, Rows, SetTable, Span};
 
@@ -12,13 +12,13 @@ use crate::media::MediaUse;
 use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::Post;
 
-/// Posts of an author that are read to find the newest one that everybody may see.
+/// Most posts of an author to read in search of the newest public or unlisted one.
 const NEWEST_READ: usize = 1_000;
-/// Number of these that are read at a time after the first.
+/// Posts per read of that search after the first.
 const NEWEST_READ_AT_ONCE: usize = 100;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A post that was not deleted. A boost is deleted with the boosted post.
+    /// Post that was not deleted. A boost is deleted with the boosted post.
     #[must_use]
     pub fn post(&self, post: PostId) -> Option<Post> {
         let shows = |boost: &Boost| {
@@ -29,20 +29,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             .filter(|post| !self.is_hidden(post.author) && post.boost.iter().all(shows))
     }
 
-    /// A post that is stored. Its author may be deleted, and so may be what it boosts.
+    /// Stored post. Its author and the boosted post may be deleted.
     #[must_use]
     pub fn stored_post(&self, post: PostId) -> Option<Post> {
         self.rows.point(PointTable::Post, post.0).map(|row| rows::decode::<Post>(&row))
     }
 
-    /// Calls `each` with every post that is stored, in the order of ids. Reads all of them in one scan. Authors may
-    /// be deleted.
+    /// Calls `each` with every stored post, in the order of ids. Reads all of them in one scan. Authors may be deleted.
     pub fn each_stored_post(&self, mut each: impl FnMut(PostId, Post)) {
         let each = &mut |id, row: &[u8]| each(PostId(id), rows::decode::<Post>(row));
         self.rows.each_point(PointTable::Post, each);
     }
 
-    /// Whether this post exists. Not for boosts, which are deleted with what they show: see [`Facts::post`].
+    /// Whether the post exists. Not for boosts, which are deleted with the boosted post: see [`Facts::post`].
     #[must_use]
     pub fn has_post(&self, post: PostId) -> bool {
         if self.rows.totals().users_erasing > 0 {
@@ -51,14 +50,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.point(PointTable::Post, post.0).is_some()
     }
 
-    /// Whether `reply` is a reply to `parent` that was not deleted.
+    /// Whether `reply` is a reply to `parent` and was not deleted.
     #[must_use]
     pub fn is_reply(&self, parent: PostId, reply: PostId) -> bool {
         self.rows.member(SetTable::Replies, parent.0, reply.0).is_some()
     }
 
-    /// Replies to `parent` within `span` of post ids, each with who may see it. Replies to a deleted post are still stored,
-    /// and so may be replies by a deleted author.
+    /// Replies to `parent` within `span` of post ids, each with its visibility. Includes replies to a deleted post and
+    /// replies by deleted authors while they are stored.
     #[must_use]
     pub fn replies_to(&self, parent: PostId, span: Span) -> Vec<(PostId, Visibility)> {
         let rows = self.rows.members(SetTable::Replies, parent.0, span);
@@ -66,20 +65,20 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(reply).collect()
     }
 
-    /// Whether a post exists and is by `author`, without reading it.
+    /// Whether the post exists and is by `author`. Does not read the post.
     pub(crate) fn is_by(&self, author: UserId, post: PostId) -> bool {
         self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0).is_some()
     }
 
-    /// What lists know about a post by `author`, who may be deleted.
+    /// List entry of a post by `author`, who may be deleted.
     #[must_use]
     pub fn listed_post(&self, author: UserId, post: PostId) -> Option<Posted> {
         let number = self.rows.member(SetTable::AuthorPosts, author.0.into(), post.0)?;
         Some((post, Listed::of_number(number)))
     }
 
-    /// Posts of `author` within `span` of post ids, each with what lists know about it. Not all of them are for
-    /// everybody: see [`Viewer::visible_posted`](crate::Viewer::visible_posted).
+    /// Posts of `author` within `span` of post ids, each with its list entry, of any visibility: see
+    /// [`Viewer::visible_posted`](crate::Viewer::visible_posted).
     #[must_use]
     pub fn posts_by(&self, author: UserId, span: Span) -> Vec<Posted> {
         if self.is_hidden(author) {
@@ -89,7 +88,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(post, number)| (PostId(post), Listed::of_number(number))).collect()
     }
 
-    /// The newest post by `author` that everybody may see, if it is among their newest 1,000.
+    /// Newest public or unlisted post by `author`, if it is among their newest 1,000.
     #[must_use]
     pub fn newest_open_post(&self, author: UserId) -> Option<PostId> {
         if self.stored_counts(author).open_posts() == 0 {
@@ -109,8 +108,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         None
     }
 
-    /// The newest posts by all users that are older than `before`, newest first, each with its author: up to
-    /// `limit` rows. Also returns the post before which the next rows are; `None` if there are none.
+    /// Newest posts by all users that are older than `before`, newest first: up to `limit` rows. Also returns the post
+    /// before which to continue; `None` at the end.
     #[must_use]
     pub fn posts_before(&self, before: PostId, limit: usize) -> (Vec<Loaded>, Option<PostId>) {
         let mut posts = Vec::new();
@@ -123,7 +122,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         (posts, next)
     }
 
-    /// As [`Facts::posts_before`], but each post as it is stored. Authors may be deleted, and so may be what is boosted.
+    /// Newest stored posts that are older than `before`, in the same way as [`Facts::posts_before`]. Authors and
+    /// boosted posts may be deleted.
     #[must_use]
     pub fn stored_posts_before(
         &self,
@@ -150,13 +150,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         last.filter(|_| rows == limit)
     }
 
-    /// Whether a post mentions `user`.
+    /// Whether the post mentions `user`.
     #[must_use]
     pub fn is_mentioned(&self, user: UserId, post: PostId) -> bool {
         self.rows.member(SetTable::Mentions, user.0.into(), post.0).is_some()
     }
 
-    /// Whether a post that has [`home_users`](Post::home_users) is at home of `reader` as far as these decide it.
+    /// Whether the [`home_users`](Post::home_users) of the post permit it in the home timeline of `reader`.
     pub(crate) fn allows(
         &self,
         reader: UserId,
@@ -170,8 +170,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         users.is_none_or(|users| listed.allows(reader, home, &users))
     }
 
-    /// Posts that mention `user`, within `span` of post ids. Their authors may be deleted: see
-    /// [`Facts::has_post`].
+    /// Posts that mention `user`, within `span` of post ids. Authors may be deleted: see [`Facts::has_post`].
     #[must_use]
     pub fn mentions_of(&self, user: UserId, span: Span) -> Vec<PostId> {
         let rows = self.rows.members(SetTable::Mentions, user.0.into(), span);
@@ -180,12 +179,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Writes a post with its rows.
+    /// Writes a post and its index rows.
     pub fn put_post(&mut self, id: PostId, post: &Post) {
         self.replace_post(id, None, Some(post));
     }
 
-    /// Replaces a post, and its rows in indexes.
+    /// Replaces a post and its index rows.
     pub(crate) fn replace_post(&mut self, id: PostId, old: Option<&Post>, new: Option<&Post>) {
         let rows_of = |post: Option<&Post>| -> Vec<_> {
             post.into_iter().flat_map(|post| index::of_post(id, post)).collect()
@@ -212,7 +211,7 @@ impl Txn<'_> {
             .for_each(|old| self.forget_votes(old));
     }
 
-    /// Removes a post with its rows. Replies to it stay, and still refer to it; reactions are removed later.
+    /// Removes a post and its rows. Replies keep referring to it; reactions are removed later.
     pub fn remove_post(&mut self, id: PostId, post: &Post) {
         if post.edited.is_some() {
             post.mentioned_others().for_each(|user| self.remove_mention_notice(user, id));
@@ -220,7 +219,7 @@ impl Txn<'_> {
         self.replace_post(id, Some(post), None);
         for media in &post.media {
             let used = self.facts().media(*media).map(|media| media.used);
-            // One that is unattached since just now stays.
+            // A picture detached by the same command stays.
             if used == Some(MediaUse::Post(id)) {
                 self.remove_media(*media);
             }

@@ -1,6 +1,6 @@
 //! Facts about sets of labelled samples.
 //!
-//! **Invariant:** a set exists as long as it has samples, and counts them and their labels.
+//! **Invariant:** a set exists as long as it has samples, and its counts equal the numbers of its samples and labels.
 
 use rows::{NameTable, PointTable, Rows, SetTable, Span, decode};
 
@@ -11,38 +11,38 @@ use crate::text::{Label, SetName};
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A sample that was added.
+    /// Added sample with this id.
     #[must_use]
     pub fn sample(&self, sample: SampleId) -> Option<Sample> {
         self.rows.point(PointTable::Sample, sample.0).map(|row| decode(&row))
     }
 
-    /// Calls `each` with every sample that was added, in the order of ids. Reads all of them in one scan.
+    /// Calls `each` with every added sample, in the order of ids. Reads all of them in one scan.
     pub fn each_sample(&self, mut each: impl FnMut(SampleId, Sample)) {
         let each = &mut |id, row: &[u8]| each(SampleId(id), decode(row));
         self.rows.each_point(PointTable::Sample, each);
     }
 
-    /// The set of this name, if samples were added to it.
+    /// Set with this name, if it has added samples.
     #[must_use]
     pub fn sample_set(&self, name: &SetName) -> Option<SampleSet> {
         self.rows.name(NameTable::SampleSet, name.as_str().as_bytes()).map(|row| decode(&row))
     }
 
-    /// The sets that samples were added to, in the order of names.
+    /// Sets with added samples, in the order of names.
     pub fn sample_sets(&self) -> impl Iterator<Item = SampleSet> {
         let mut from = Vec::new();
         std::iter::from_fn(move || {
             let mut key = self.rows.first_name(NameTable::SampleSet, &from)?;
             let set = self.rows.name(NameTable::SampleSet, &key).map(|row| decode(&row));
-            // The smallest key greater than this one.
+            // Smallest key after this one.
             key.push(0);
             from = key;
             set
         })
     }
 
-    /// The samples of a set within `span` of sample ids.
+    /// Samples of a set within `span` of sample ids.
     #[must_use]
     pub fn samples_of(&self, set: SampleSetId, span: Span) -> Vec<SampleId> {
         let rows = self.rows.members(SetTable::Samples, set.0, span);
@@ -67,7 +67,7 @@ impl Txn<'_> {
         self.put_set(sample, set, labelled + 1);
     }
 
-    /// Removes a sample from `set`, and the set too if that was its last sample.
+    /// Removes a sample from `set`, and the set with its last sample.
     pub fn remove_sample(&mut self, id: SampleId, sample: &Sample, mut set: SampleSet) {
         let labelled = self.facts().samples_labelled(set.id, &sample.label) - 1;
         set.samples -= 1;

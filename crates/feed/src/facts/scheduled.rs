@@ -1,4 +1,4 @@
-//! Facts about scheduled posts: those of a user, and which are due next.
+//! Facts about scheduled posts.
 
 use rows::{NameTable, Rows, Stamp, decode};
 
@@ -12,14 +12,14 @@ use crate::schedule::ScheduledPost;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// A scheduled post of `user`.
+    /// Scheduled post of `user` with this id.
     #[must_use]
     pub fn scheduled(&self, user: UserId, id: ScheduledId) -> Option<ScheduledPost> {
         let row = self.rows.name(NameTable::Scheduled, &write::scheduled_key(user, id));
         row.map(|row| decode(&row))
     }
 
-    /// The scheduled posts of `user` from `from` on, in the order in which they were scheduled: at most `limit`.
+    /// Scheduled posts of `user` from `from` on, in the order of scheduling: at most `limit`.
     #[must_use]
     pub fn scheduled_of(&self, user: UserId, from: ScheduledId, limit: usize) -> Vec<ScheduledId> {
         let (owner, from) = (user.0.to_be_bytes(), from.0.to_be_bytes());
@@ -30,7 +30,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores a scheduled post, which holds its pictures.
+    /// Stores a scheduled post, which reserves its pictures.
     pub(crate) fn put_scheduled(&mut self, user: UserId, id: ScheduledId, post: &ScheduledPost) {
         write::scheduled(self.rows, user, id, post);
         for media in &post.draft.media {
@@ -40,14 +40,14 @@ impl Txn<'_> {
         }
     }
 
-    /// Publishes a scheduled post at another time.
+    /// Changes the time of a scheduled post.
     pub(crate) fn move_scheduled(
         &mut self,
         (user, id): (UserId, ScheduledId),
         (before, after): (&ScheduledPost, &ScheduledPost),
     ) {
         let [old, new] = [before, after].map(|post| index::of_scheduled(user, id, post));
-        // Readers find the post at any time.
+        // The record first, so that readers always find the post.
         write::scheduled(self.rows, user, id, after);
         index::replace(self.rows, &old, &new);
     }
@@ -58,8 +58,7 @@ impl Txn<'_> {
         index::replace(self.rows, &index::of_scheduled(user, id, post), &[]);
     }
 
-    /// Makes the pictures of a scheduled post that is removed unattached, as many as their owner may have, and removes the
-    /// others.
+    /// Makes the pictures of a removed scheduled post unattached, up to their owner's limit, and removes the others.
     pub(crate) fn release_media(&mut self, media: &[MediaId], since: Stamp) {
         self.detach_media(media, since);
         for id in media {
@@ -70,8 +69,8 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes up to `limit` scheduled posts of a deleted user, from `from` on. Their pictures are removed with the others
-    /// of the user.
+    /// Removes up to `limit` scheduled posts of a deleted user, from `from` on. Their pictures are removed with the
+    /// user's other pictures.
     pub(crate) fn erase_scheduled(&mut self, user: UserId, from: ScheduledId, limit: usize) {
         for id in self.facts().scheduled_of(user, from, limit.min(limits::SCHEDULED_MAX)) {
             if let Some(post) = self.facts().scheduled(user, id) {

@@ -1,4 +1,4 @@
-//! Finding users by the beginning of their handles, also with a mistake, and hashtags.
+//! Search for users by prefixes of handles, with tolerance for one mistake, and for hashtags by prefix.
 
 use rows::{NameTable, Rows, decode};
 
@@ -9,16 +9,15 @@ use crate::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use crate::tag::Tag;
 use crate::text::Handle;
 
-/// Handles that a search reads at a time.
+/// Handles per read of a search.
 const RUN: usize = 20;
-/// Handles of which a search among followed users looks for those who are followed. If more begin so, the followed users
-/// are read instead.
+/// Most handles with the prefix for which a search among followed users checks each handle. With more, it reads the
+/// followed users instead.
 const FEW: usize = 256;
 
 impl<'r, R: Rows + ?Sized> Facts<'r, R> {
-    /// Users whose handles begin with `start`, in the order of handles, and then those whose handles begin almost so. Of the
-    /// first at most [`SEARCHED_MAX`] handles are read, of the others at most [`SIMILAR_MAX`], and none before they are
-    /// asked for but for the rest of a run.
+    /// Users whose handles begin with `start`, in the order of handles, then users whose handles begin similarly. Reads
+    /// at most [`SEARCHED_MAX`] and [`SIMILAR_MAX`] handles, a few at a time and only when the iterator needs them.
     pub fn search_users(self, start: &Handle) -> impl Iterator<Item = UserId> + use<'r, R> {
         let (begins, similar) = (start.as_str().as_bytes().to_vec(), start.clone());
         let (mut from, mut left) = (Some(Vec::new()), SEARCHED_MAX);
@@ -27,7 +26,7 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
             let ends = self.rows.names_under(NameTable::Handle, &begins, &low, limit);
             left -= ends.len();
             let last = ends.last().filter(|_| ends.len() == limit && left > 0);
-            // The next possible name.
+            // Smallest name after this one.
             from = last.map(|last| [last, [0].as_slice()].concat());
             Some(ends.into_iter().map(|end| [&begins[..], &end].concat()).collect::<Vec<_>>())
         });
@@ -39,7 +38,8 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
         users.chain(similar.flatten())
     }
 
-    /// Same as [`Facts::search_users`] among the users whom `follower` follows, however many others have such handles.
+    /// Same as [`Facts::search_users`] among the users whom `follower` follows, regardless of the number of other
+    /// matches.
     pub fn search_followed(
         self,
         start: &Handle,
@@ -69,12 +69,13 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
         found.chain(similar.flatten().filter(follows))
     }
 
-    /// Hashtags of public posts that begin with `prefix`, in order, each read when it is taken, with one short read.
+    /// Hashtags of public posts that begin with `prefix`, in order. Each takes one short read when the iterator reaches
+    /// it.
     pub fn tags_by_prefix(self, prefix: &str) -> impl Iterator<Item = Tag> + use<'r, R> {
         let (prefix, mut from) = (prefix.to_owned(), Vec::new());
         let names = std::iter::from_fn(move || {
             let name = self.first_tag(&prefix, &from)?;
-            // Above all posts with this hashtag, below those with a longer one.
+            // Lower bound above all posts with this hashtag, and below longer hashtags.
             from = [name.as_bytes().get(prefix.len()..).unwrap_or_default(), &[1]].concat();
             Some(name)
         });
@@ -83,8 +84,8 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
 }
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Users whose handles begin almost as `start` and not with it. At most `limit` handles are read, those of deleted users
-    /// included; to find them, at most 500.
+    /// Users whose handles have a prefix similar to `start`, but not `start` itself. Finds at most `limit` handles,
+    /// including those of deleted users, with at most 500 reads.
     #[must_use]
     pub fn users_similar(&self, start: &Handle, limit: usize) -> Vec<UserId> {
         let handles = similar(start.as_str(), limit, |begins, from| {

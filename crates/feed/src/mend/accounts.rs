@@ -1,7 +1,6 @@
-//! Accounts, apps and grants, and the rows that follow from them.
+//! Checks accounts, apps and grants, and the rows that follow from them.
 //!
-//! A grant that is lost is only a log-in that its user repeats. A grant without its account or its app permits
-//! nothing, and is removed.
+//! A lost grant costs its user only another login. A grant without its account or app permits nothing, and is removed.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +11,19 @@ use crate::accounts::{Account, AccountState, AppId, Grant, GrantId, Record as _}
 use crate::ids::UserId;
 use crate::index;
 
-/// What is counted.
+/// Counts of accounts and apps.
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     accounts: u32,
     disabled: u32,
     pending: u32,
     apps_unused: u32,
-    /// Number of grants by which each app acts for users.
+    /// Number of grants with which each app acts for users.
     uses: BTreeMap<u64, u32>,
 }
 
 impl Counted {
-    /// Numbers of accounts, of those that are disabled and that wait for approval, and of unused apps.
+    /// Numbers of all, disabled and pending accounts, and of unused apps.
     pub(super) fn totals(&self) -> [u32; 4] {
         [self.accounts, self.disabled, self.pending, self.apps_unused]
     }
@@ -49,7 +48,7 @@ impl Mend {
             self.accounts.disabled += 1;
         }
         let owner = account.email.as_ref().and_then(|email| step.facts().by_email(email));
-        // The row of the other user is as it should be: one of the two accounts is older.
+        // The other account has a consistent row: one of the two accounts is outdated.
         if owner.is_some_and(|owner| owner != user && step.has_email(owner, &account)) {
             step.lost(format!("account of user {key}: its e-mail address, which another has"));
             account.email = None;
@@ -105,7 +104,7 @@ impl Mend {
         step.put_index(|| format!("app {}", at(key)), index::of_app(AppId(key), uses));
     }
 
-    /// Puts uses of apps that had no row.
+    /// Adds missing counts of uses of apps.
     pub(super) fn add_app_uses<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -120,12 +119,12 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Whether the account of `user` has the e-mail address of `account`.
+    /// Whether the account of `user` has the same e-mail address as `account`.
     fn has_email(&self, user: UserId, account: &Account) -> bool {
         self.facts().account(user).is_some_and(|other| other.email == account.email)
     }
 
-    /// Makes a name what it should be; returns whether it was not.
+    /// Sets a named row to its expected value. Returns whether it was wrong.
     pub(super) fn put_named(&mut self, table: NameTable, name: &[u8], value: Value) -> bool {
         let differs = self.rows.name(table, name).as_ref() != Some(&value);
         if differs {

@@ -1,5 +1,5 @@
-//! Blocks and mutes: no follow, request or friendship is across a block, and each mute that ends by itself has a row for its
-//! end. Requests: nobody asks to follow whom they follow. Both directions of each agree before these are checked.
+//! Checks blocks, mutes and requests: no follow, request or friendship crosses a block, each mute with an end has a row
+//! for it, and no request coexists with the follow. Runs after both directions of each relation agree.
 
 use rows::{RowsMut, Scan};
 
@@ -9,13 +9,13 @@ use crate::index;
 use crate::mute::Mute;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Ends the relations of a user with one whom they block.
+    /// Ends the relations between a user and a blocked user.
     pub(super) fn block(&mut self, owner: u64, item: u64) {
         let Some((user, other)) = self.user(owner).zip(self.user(item)) else { return };
         for relation in RELATIONS.into_iter().filter(|relation| !relation.is_across_blocks) {
             for (user, other) in [(user, other), (other, user)] {
                 let (one, two) = (user.0.into(), other.0.into());
-                // Both, since they are compared later.
+                // Both directions, because they are compared later.
                 if self.set(relation.forward, one, two, None)
                     | self.set(relation.backward, two, one, None)
                 {
@@ -38,7 +38,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// Adds the end of a mute.
+    /// Adds the row of the end of a mute.
     pub(super) fn mute(&mut self, owner: u64, item: u64, number: u64) {
         if let Some((user, other)) = self.user(owner).zip(self.user(item)) {
             let rows = index::of_mute(user, other, Mute::of_number(number));

@@ -1,4 +1,4 @@
-//! Counts of users, and the totals.
+//! Checks counts of users, and totals.
 
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, Stamp};
 
@@ -10,7 +10,7 @@ use crate::records::Counts;
 
 /// Users of one step.
 const STEP_USERS: u64 = 64;
-/// Rows that are counted at a time.
+/// Rows counted per read.
 const PIECE: usize = 1 << 16;
 
 impl Mend {
@@ -23,7 +23,7 @@ impl Mend {
         let end = users.min(from + STEP_USERS);
         for user in from..end {
             let id = UserId(user as u32);
-            // Counts of deleted users are not shown, and are removed with the last row.
+            // Counts of deleted users are not shown, and are removed last.
             if step.is_deleted(id) {
                 for (relation, total) in RELATIONS.into_iter().zip(&mut self.counted.related) {
                     if matches!(relation.total(), Total::Rows(_)) {
@@ -84,7 +84,7 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Reports stored counts that differ: where they are greater, rows were lost that no other row has.
+    /// Reports wrong counts. If a stored count is greater, rows were lost in both directions.
     fn missing(&mut self, user: u64, mut stored: Counts, mut counted: Counts) {
         let mut is_lost = false;
         let related = RELATIONS.into_iter().flat_map(Relation::counts);
@@ -106,7 +106,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.count_of(table, owner, |_| true)
     }
 
-    /// Number of items whose numbers are counted.
+    /// Number of items whose numbers match `is_counted`.
     fn count_of(&self, table: SetTable, owner: u64, is_counted: impl Fn(u64) -> bool) -> u32 {
         let (mut count, mut rest) = (0, Some(Span { limit: PIECE, ..Span::ALL }));
         while let Some(span) = rest {

@@ -1,4 +1,4 @@
-//! Rows of indexes: those of each record are there, and no others.
+//! Checks index rows: each record has exactly its rows.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::ids::UserId;
 use crate::index::IndexRow;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Puts rows of a record that are missing or wrong.
+    /// Writes the rows of a record that are missing or wrong.
     pub(super) fn put_index(
         &mut self,
         of: impl FnOnce() -> String,
@@ -28,7 +28,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         wrong.iter().for_each(|row| row.put(self.rows));
     }
 
-    /// Checks a row of a user that has another one of what it is about. That one is put if it is missing and `may_be`.
+    /// Checks `row`, whose counterpart `other` must exist. Writes the counterpart if it is missing and `may_be`;
+    /// otherwise removes `row`.
     pub(super) fn put_other(&mut self, [other, row]: [IndexRow; 2], may_be: bool) {
         if other.is_in(&*self.rows) {
             return;
@@ -41,7 +42,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// Removes rows of an index whose record does not have them. The rows of all records are there by now.
+    /// Removes index rows that no record has. The rows of all records exist by then.
     pub(super) fn index(&mut self, table: Table, from: &From) -> Option<From> {
         match table {
             Table::Set(set) => {
@@ -82,8 +83,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         row.remove(self.rows);
     }
 
-    /// Whether the posts of a user are in lists with posts of many users; none if some may be: of a user who was deleted, or
-    /// whose posts are being removed from lists or added again.
+    /// Whether posts of the user must be in lists shared by many authors; `None` if both is valid: for a deleted user,
+    /// or while posts are being removed from lists or added again.
     pub(super) fn in_shared_lists(&self, user: UserId) -> Option<bool> {
         let changes = self.pending.contains(&DueWork::Relist { user });
         (!changes && !self.is_deleted(user)).then(|| !self.facts().is_disabled(user))

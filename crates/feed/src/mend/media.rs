@@ -1,4 +1,4 @@
-//! Pictures: the lists of files, of owners and of unattached ones, and what they take, follow from their rows.
+//! Checks pictures: the lists of files, owners and unattached pictures, and the used space, follow from the records.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::media::{Media, MediaId, MediaSpace, MediaUse, ProfilePicture};
 use crate::records::{Post, User};
 use crate::write;
 
-/// What pictures take, by the keys of rows.
+/// Space used by pictures, by the keys of rows.
 pub(super) type Spaces = BTreeMap<[u8; 4], MediaSpace>;
 
 impl Mend {
-    /// A picture, whose owner must exist. One that its post or profile does not have is unattached.
+    /// Checks pictures. Owners must exist; a picture that its post or profile lacks becomes unattached.
     pub(super) fn media<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -40,7 +40,7 @@ impl Mend {
         next
     }
 
-    /// What pictures take.
+    /// Checks the space used by pictures.
     pub(super) fn media_spaces<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -72,7 +72,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.rows.put_name(NameTable::Media, &id.0.to_be_bytes(), None);
             return None;
         }
-        // What a deleted user had is removed with the rest.
+        // Data of a deleted user is removed anyway.
         if !self.shows(id, &media) && !self.is_deleted(media.owner) {
             self.derived(format!("picture {}: nothing shows it", at(id.0)));
             media.used = MediaUse::Unattached { since: Stamp(id.0) };
@@ -82,7 +82,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         Some(media)
     }
 
-    /// Whether what a picture is attached to has it.
+    /// Whether the post or profile of a picture has it.
     fn shows(&self, id: MediaId, media: &Media) -> bool {
         match media.used {
             MediaUse::Unattached { .. } => true,
@@ -103,7 +103,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// The pictures of a post, which must exist. Returns whether nothing of the post is left: then it is removed.
+    /// Checks the pictures of a post, which must exist. Returns whether the post was removed because nothing of it is
+    /// left.
     pub(super) fn media_of_post(&mut self, key: u64, post: &Post) -> bool {
         let id = PostId(key);
         let is_of_post = |media: &MediaId| {
@@ -122,7 +123,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         is_empty
     }
 
-    /// The pictures of a profile, which must exist.
+    /// Checks the pictures of a profile, which must exist.
     pub(super) fn media_of_user(&mut self, id: UserId, user: &User) {
         let has = |media: Option<MediaId>, picture| {
             media.filter(|media| {

@@ -1,10 +1,10 @@
-//! Checks all rows of the feed, and makes contradicting rows consistent: indexes, counts and totals are computed
-//! from the users, posts, stories and samples, and each direction of a relation from the other.
+//! Checks all rows of the feed and repairs contradictions: indexes, counts and totals are recomputed from the users,
+//! posts, stories and samples, and each direction of a relation from the other.
 //!
-//! A check also changes rows; a caller that only wants the findings discards the changes. It works in steps, so
-//! that the changes can be written in between.
+//! A check also changes rows; a caller that wants only the findings discards the changes. It works in steps, so that
+//! the changes can be written in between.
 //!
-//! **Invariant:** rows that only commands have changed give no finding.
+//! **Invariant:** rows changed by commands only give no findings.
 //! **Invariant:** a second check finds nothing.
 
 mod accounts;
@@ -37,34 +37,34 @@ use crate::ids::UserId;
 use crate::reaction::Reaction;
 use crate::text::SetName;
 
-/// Rows of one step.
+/// Most rows of one step.
 const STEP_ROWS: usize = 1_024;
 
-/// A check under way.
+/// A running check.
 #[derive(Debug, Default)]
 pub struct Mend {
-    /// Passes that are not done.
+    /// Passes left.
     passes: VecDeque<Pass>,
     from: From,
-    /// Whether ephemeral rows are of a later position than the others: then they cannot be compared.
+    /// Whether ephemeral rows are newer than the other rows, so that the two cannot be compared.
     ephemeral_ahead: bool,
     counted: Counted,
-    /// The next user id that should have a row.
+    /// Next user id to have a row.
     next_user: u64,
     accounts: accounts::Counted,
     media: media::Spaces,
-    /// Polls that posts got by an edit; those of others have the ids of the posts.
+    /// Polls added by edits. Other polls have the ids of their posts.
     polls: BTreeSet<u64>,
     sets: BTreeMap<SetName, samples::Counted>,
     relations: relations::Relations,
-    /// Rows of what is due without a record that says so: of deleted posts, polls and stories, and of changed accounts.
+    /// Due work that no record justifies: for deleted posts, polls and stories, and for changed accounts.
     pending: BTreeSet<DueWork>,
 }
 
-/// The place in a table from which a step continues.
+/// Place in a table where a step continues.
 #[derive(Clone, Debug, Default)]
 struct From {
-    /// The key of a point; or owner and item.
+    /// Key of a point, or owner and item.
     place: (u64, u64),
     name: Vec<u8>,
 }
@@ -73,7 +73,7 @@ struct From {
 struct Counted {
     posts: u64,
     closed: u64,
-    /// Rows of each relation that its total counts; mutual ones twice.
+    /// Rows of each relation that its total counts; mutual relations count twice.
     related: [u64; RELATIONS.len()],
     stories: u64,
     deleted: u32,
@@ -81,22 +81,22 @@ struct Counted {
     last_stamp: u64,
 }
 
-/// The rows in one step.
+/// Rows during one step.
 struct Rows<'a, R> {
     rows: &'a mut R,
     report: &'a mut dyn FnMut(Finding),
-    /// See [`Mend::pending`].
+    /// Taken from [`Mend::pending`] during a step.
     pending: BTreeSet<DueWork>,
 }
 
 impl Mend {
-    /// A check of all rows. `ephemeral_ahead`: whether ephemeral rows are of a later position than the others.
+    /// Creates a check of all rows. `ephemeral_ahead` is whether ephemeral rows are newer than the others.
     #[must_use]
     pub fn new(ephemeral_ahead: bool) -> Self {
         Self { ephemeral_ahead, passes: passes().into(), ..Self::default() }
     }
 
-    /// Checks some more rows, and changes those that are wrong; false once all are done.
+    /// Checks and repairs some more rows. Returns false at the end.
     pub fn step<R: Scan + RowsMut>(
         &mut self,
         rows: &mut R,
@@ -163,7 +163,7 @@ impl Mend {
                 PointTable::PollCounts => self.poll_counts(step, key),
                 PointTable::Inbox => step.inbox(key, &value),
                 PointTable::Markers => self.markers(step, key, &value),
-                // No pass of this kind has others.
+                // Passes over points have no other tables.
                 _ => {}
             }
         }
@@ -220,17 +220,17 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         (self.report)(Finding::lost(what));
     }
 
-    /// The user of a number, if there is one.
+    /// User with this number, if it is valid.
     fn user(&self, number: u64) -> Option<UserId> {
         u32::try_from(number).ok().filter(|id| *id < self.rows.totals().users).map(UserId)
     }
 
-    /// Whether a user was deleted, and no row of theirs should be left.
+    /// Whether the user was deleted and should have no rows left.
     fn is_gone(&self, user: UserId) -> bool {
         self.is_deleted(user) && !self.facts().is_erasing(user)
     }
 
-    /// Makes a member what it should be; returns whether it was not.
+    /// Sets a member to its expected state. Returns whether it was wrong.
     fn set(&mut self, table: SetTable, owner: u64, item: u64, number: Option<u64>) -> bool {
         let differs = self.rows.member(table, owner, item) != number;
         if differs {
@@ -239,7 +239,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         differs
     }
 
-    /// Makes a point what it should be; returns whether it was not.
+    /// Sets a point to its expected state. Returns whether it was wrong.
     fn put(&mut self, table: PointTable, key: u64, value: Option<Value>) -> bool {
         let differs = self.rows.point(table, key) != value;
         if differs {
@@ -275,7 +275,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 }
 
-/// A stamp as the time that an operator reads.
+/// Formats a stamp with its time.
 fn at(stamp: u64) -> String {
     format!("{stamp} (of {} ms after 1970)", Stamp(stamp).unix_ms())
 }

@@ -1,4 +1,4 @@
-//! Relations with a text: the rows of both users follow from the texts.
+//! Checks relations with a text: the rows of both users follow from the texts.
 
 use rows::{PointTable, RowsMut, Scan, SetTable};
 

@@ -1,5 +1,5 @@
-//! Polls: votes by poll and by user agree, and the counts and the rows of ends follow from votes and posts. Scheduled
-//! posts: their author exists, and the row that says when they are due follows from theirs.
+//! Checks polls and scheduled posts: votes by poll and by user must agree, counts and due rows follow from votes and
+//! posts, and authors of scheduled posts must exist.
 
 use rows::{NameTable, PointTable, RowsMut, Scan, encode, try_decode};
 
@@ -13,7 +13,7 @@ use crate::schedule::ScheduledPost;
 use crate::write;
 
 impl Mend {
-    /// The poll of a post.
+    /// Records the poll of a post.
     pub(super) fn poll_of_post(&mut self, key: u64, poll: &Poll) {
         if poll.id.0 != key {
             self.polls.insert(poll.id.0);
@@ -26,7 +26,7 @@ impl Mend {
         self.polls.contains(&poll) || of_post().is_some_and(|found| found.id.0 == poll)
     }
 
-    /// A vote in the list of its user.
+    /// Checks a vote in the list of its user.
     pub(super) fn vote_of_user<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -38,7 +38,7 @@ impl Mend {
         step.put_other(rows, may_be);
     }
 
-    /// A vote in the list of its poll.
+    /// Checks a vote in the list of its poll.
     pub(super) fn vote_of_poll<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -60,7 +60,7 @@ impl Mend {
         }
     }
 
-    /// The counts of a poll.
+    /// Checks the counts of a poll.
     pub(super) fn poll_counts<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, poll: u64) {
         let mut counts = PollCounts::default();
         if self.has_poll(step, poll) {
@@ -74,7 +74,7 @@ impl Mend {
         }
     }
 
-    /// A scheduled post, whose author must exist, and its pictures too.
+    /// Checks scheduled posts, whose authors and pictures must exist.
     pub(super) fn scheduled<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,

@@ -1,4 +1,4 @@
-//! Removes rows whose bytes are not a valid record, and what the owners of whole rows cannot have.
+//! Removes invalid records, and items of whole rows that their owners cannot have.
 
 use rows::{NameTable, PointTable, RowsMut, Scan, Table};
 
@@ -8,7 +8,7 @@ use crate::facts::tables::record_check;
 use crate::facts::whole::WHOLE_ROWS;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Removes the rows of a table that are no records.
+    /// Removes the rows of a table that are not valid records.
     pub(super) fn records(&mut self, table: Table, from: &From) -> Option<From> {
         let check = record_check(table)?;
         match table {
@@ -37,7 +37,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         next.map(|next| From { place: (next, 0), ..From::default() })
     }
 
-    /// Corrects what the owners of whole rows can have.
+    /// Removes items of whole rows that their owners cannot have.
     pub(super) fn whole(&mut self, table: NameTable, from: &[u8]) -> Option<From> {
         let whole = WHOLE_ROWS.into_iter().find(|whole| whole.table() == table)?;
         self.each_name(table, from, |step, name, row| {

@@ -1,4 +1,4 @@
-//! Samples, and the sets and labels that count them.
+//! Checks samples, and the counts of sets and labels.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::records::{Sample, SampleSet};
 use crate::text::Label;
 use crate::write::label_key;
 
-/// The counts of a set.
+/// Counts of a set.
 #[derive(Debug)]
 pub(super) struct Counted {
     id: SampleSetId,
@@ -29,7 +29,7 @@ impl Mend {
         self.counted.last_stamp = self.counted.last_stamp.max(key);
         let facts = step.facts();
         let set = self.sets.entry(sample.set.clone()).or_insert_with(|| {
-            // If the id of the set is lost, it gets the id of its oldest sample, which no other set can have.
+            // A lost id of the set is replaced by the id of its oldest sample, which no other set can have.
             let id = facts.sample_set(&sample.set).map_or(SampleSetId(key), |set| set.id);
             Counted { id, samples: 0, labels: BTreeMap::new() }
         });
@@ -40,7 +40,7 @@ impl Mend {
         }
     }
 
-    /// Compares the rows of sets and labels with what was counted.
+    /// Compares the rows of sets and labels with the counts.
     pub(super) fn finish_samples<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,

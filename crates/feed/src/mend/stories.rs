@@ -1,7 +1,7 @@
-//! Stories, their texts and views.
+//! Checks stories, their texts and views.
 //!
-//! Texts and views may be of a later position than the other rows; then they are not compared. Ids of stories after
-//! the last stamp are of commands that are not applied yet.
+//! Texts and views may be newer than the other rows, and are not compared then. Stories with ids after the last stamp
+//! belong to commands that are not applied yet.
 
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, decode, encode};
 
@@ -53,7 +53,7 @@ impl Mend {
         step.put(PointTable::Story, key, Some(encode(&story)));
     }
 
-    /// Whether a story that ephemeral rows are about must exist.
+    /// Whether the story of an ephemeral row must exist.
     fn must_exist<R: Scan + RowsMut>(&self, step: &Rows<'_, R>, story: u64) -> bool {
         let last = step.rows.totals().last_stamp.map_or(0, |stamp| stamp.0);
         !self.ephemeral_ahead && story <= last.max(self.counted.last_stamp)
@@ -74,7 +74,7 @@ impl Mend {
         }
     }
 
-    /// A view, in one of its two tables.
+    /// Checks a view in one of its two tables.
     pub(super) fn view<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -94,7 +94,7 @@ impl Mend {
             step.derived(format!(
                 "{table:?} {owner}, {item}: the row of the other direction is missing"
             ));
-            // When it was viewed is unknown: the story's time is certainly not later.
+            // The time of the view is lost; the story's time is a lower bound.
             let number = if opposite == SetTable::Seen { 0 } else { StoryId(story).unix_ms() };
             step.set(opposite, item, owner, Some(number));
         }

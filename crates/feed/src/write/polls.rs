@@ -7,7 +7,7 @@ use crate::index;
 use crate::poll::{PollChoices, PollCounts, PollId};
 use crate::schedule::ScheduledPost;
 
-/// The vote of a user in a poll; or, without choices, that there is none. The poll counts it.
+/// Writes the vote of a user in a poll, or with `None` removes it. Does not count it.
 pub fn vote(
     rows: &mut (impl PutRows + ?Sized),
     poll: PollId,
@@ -18,13 +18,13 @@ pub fn vote(
     index::set(rows, index::of_vote(poll, user.0.into(), number), choices.is_some());
 }
 
-/// Votes of a poll.
+/// Writes the counts of a poll.
 pub fn poll_counts(rows: &mut (impl PutRows + ?Sized), poll: PollId, counts: &PollCounts) {
     let row = (counts.voters > 0).then(|| encode(counts));
     rows.put_point(PointTable::PollCounts, poll.0, row);
 }
 
-/// A scheduled post, and when it is due. Its pictures say that they are held for it.
+/// Writes a scheduled post and its due row. Does not reserve its pictures.
 pub fn scheduled(
     rows: &mut (impl PutRows + ?Sized),
     user: UserId,
