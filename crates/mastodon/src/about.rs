@@ -1,39 +1,39 @@
-//! What the operator says about the server, to users and to apps.
+//! Description of the server by its operator, for users and apps.
 
 use axum::body::Bytes;
 use feed::{Handle, Language};
 
-/// Most characters of a title.
+/// Maximum length of a title, in characters.
 const TITLE_CHARS_MAX: usize = 100;
-/// Most characters of a description, and of a rule.
+/// Maximum length of a description and of a rule, in characters.
 const LINE_CHARS_MAX: usize = 1_000;
-/// Most characters of the long text.
+/// Maximum length of the long text, in characters.
 const ABOUT_CHARS_MAX: usize = 20_000;
-/// Most rules.
+/// Maximum number of rules.
 const RULES_MAX: usize = 50;
-/// Most bytes of a picture.
+/// Maximum size of a picture, in bytes.
 pub const PICTURE_BYTES_MAX: usize = 2 << 20;
 
-/// What the operator says about the server.
+/// Description of the server by its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
-    /// Its name.
+    /// Name of the server.
     pub title: String,
-    /// What it is, in a sentence or two.
+    /// Description of the server, in a sentence or two.
     pub description: String,
-    /// What it is, as long as the operator wants: plain paragraphs.
+    /// Long description: plain paragraphs.
     pub text: String,
-    /// When the long text was written, in milliseconds since 1970.
+    /// Time at which the long text was written, in milliseconds since 1970.
     pub text_ms: u64,
-    /// What whoever signs up agrees to.
+    /// Rules that users accept when they sign up.
     pub rules: Vec<String>,
-    /// The address of the operator; empty if there is none.
+    /// E-mail address of the operator; empty if there is none.
     pub contact_email: String,
-    /// The user who is the operator.
+    /// User of the operator.
     pub contact: Option<Handle>,
-    /// The languages that are spoken, the first one before others.
+    /// Languages of the server, the main one first.
     pub languages: Vec<Language>,
-    /// A picture of the server.
+    /// Picture of the server.
     pub picture: Option<Picture>,
 }
 
@@ -57,7 +57,7 @@ impl About {
     /// Checks the lengths of all texts.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The problem, as a sentence.
     pub fn check(&self) -> Result<(), String> {
         let fits = |name: &str, text: &str, chars_max: usize| match text.chars().count() {
             chars if chars <= chars_max => Ok(()),
@@ -76,19 +76,19 @@ impl About {
     }
 }
 
-/// A picture.
+/// Picture of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// Its media type.
+    /// Media type.
     pub(crate) kind: &'static str,
     pub(crate) bytes: Bytes,
 }
 
 impl Picture {
-    /// A PNG, JPEG, WebP or GIF picture, as its first bytes say.
+    /// Accepts a PNG, JPEG, WebP or GIF picture, recognized by its first bytes.
     ///
     /// # Errors
-    /// If it is none of these, or too large.
+    /// If the format is another one, or the picture is too large.
     pub fn new(bytes: Vec<u8>) -> Result<Self, String> {
         if bytes.len() > PICTURE_BYTES_MAX {
             return Err(format!("a picture has at most {} MiB", PICTURE_BYTES_MAX >> 20));

@@ -1,5 +1,5 @@
-//! The guard of the API's routes: compares the token of a request with what the route needs, and adds the headers
-//! that all responses have.
+//! Guard of the API's routes: checks the token of a request against the needs of the route, and adds the headers of all
+//! responses.
 
 use axum::extract::{Request, State};
 use axum::http::header::{
@@ -24,21 +24,22 @@ use crate::sessions;
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 
-/// What a route needs of its client.
+/// Token that a route needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: the handler checks the client itself, or the response is the same for all.
+    /// No token: the handler checks the client itself, or the response is the same for all.
     Nothing,
     /// A valid token.
     Token,
-    /// The same as [`Needs::User`], or if the operator allows it, no token at all or one of an app with such a scope.
+    /// A token as for [`Needs::User`]. If the operator allows it, also no token, or an app's own token with one of
+    /// these scopes.
     Anyone(&'static [AccessScope]),
-    /// A token of an app itself, with this scope.
+    /// An app's own token with this scope.
     App(AccessScope),
-    /// A token that acts for a user, with one of these scopes.
+    /// A user's token with one of these scopes.
     User(&'static [AccessScope]),
-    /// The same, of a stream: the token may also be in the query, or the protocol of a WebSocket, since pages of a
-    /// browser cannot set headers of these requests.
+    /// A user's token as for [`Needs::User`], for a stream. It may also be in the query or in the protocol of a
+    /// WebSocket, because pages cannot set headers of these requests.
     Stream(&'static [AccessScope]),
 }
 
@@ -49,7 +50,7 @@ impl Needs {
     pub(crate) const WRITE_STATUSES: Self = Self::User(&[AccessScope::WriteStatuses]);
     pub(crate) const WRITE_ACCOUNTS: Self = Self::User(&[AccessScope::WriteAccounts]);
 
-    /// The token that a route needs, for its documentation.
+    /// Describes the token, for the documentation.
     pub(crate) fn in_words(self) -> String {
         let any_of = |scopes: &[AccessScope]| {
             let names: Vec<_> = scopes.iter().map(|scope| format!("`{}`", scope.name())).collect();
@@ -65,7 +66,7 @@ impl Needs {
     }
 }
 
-/// Checks the token, which the handler gets as an extension of the request.
+/// Checks the token and passes it to the handler as an extension of the request.
 pub(crate) async fn check(
     State((state, needs)): State<(Shared, Needs)>,
     mut request: Request,
@@ -102,20 +103,20 @@ pub(crate) async fn check(
     response
 }
 
-/// Lets pages of all origins read a response.
+/// Allows pages of all origins to read a response.
 fn open_to_pages(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(rate_headers::EXPOSED));
 }
 
-/// The response to a method that a route lacks.
+/// Response to a method that a route does not have.
 pub(crate) async fn bad_method() -> Response {
     let mut response = ApiError::bad_method().into_response();
     open_to_pages(response.headers_mut());
     response
 }
 
-/// Lets the handler respond, within what one client may ask for and be sent.
+/// Runs the handler, within the client's limits on requests and on unsent bytes.
 async fn run(
     state: &Shared,
     needs: Needs,
@@ -139,14 +140,14 @@ async fn run(
     state.answers.send(client, is_change, response)
 }
 
-/// Whom the limits of a request are for.
+/// Client to whom the limits of a request apply.
 fn client(state: &Shared, user: Option<UserId>, request: &Request) -> Client {
     let address = || client_address(request.extensions());
     user.map_or_else(|| Client::Address(state.limiter.address(address())), Client::User)
 }
 
-/// Answers a browser that asks whether a page of another origin may send a request. Tokens are in a header that pages
-/// must name, so no page has more rights than a program.
+/// Responds to a preflight request. Tokens are in a header that pages must name, so a page has no more rights than a
+/// program.
 pub(crate) async fn preflight() -> Response {
     let headers = [
         (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
@@ -157,13 +158,13 @@ pub(crate) async fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Whether a route is for pictures, which users of `/v1` upload here, too.
+/// Whether a route uploads pictures. Users of `/v1` also upload pictures here.
 const fn is_for_pictures(needs: Needs) -> bool {
     matches!(needs, Needs::User(&[AccessScope::WriteMedia]))
 }
 
-/// What the session of a browser permits, if a page of this server asks for it: only to upload pictures. None
-/// if no page asks, or the route is another one.
+/// Access by the session of a browser for a page of this server: only to upload pictures. `None` for other requests and
+/// routes.
 async fn of_session(
     state: &Shared,
     needs: Needs,
@@ -213,7 +214,7 @@ async fn admit(
     if is_allowed { Ok(Some(access)) } else { Err(ApiError::out_of_scope()) }
 }
 
-/// The token of a request; none if it needs none.
+/// Token of a request; `None` if there is none and none is needed.
 fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<String>, ApiError> {
     let is_optional = matches!(needs, Needs::Anyone(_)) && !headers.contains_key(AUTHORIZATION);
     if needs == Needs::Nothing || is_optional {
@@ -227,7 +228,7 @@ fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<Stri
     token.map(Some).ok_or_else(ApiError::bad_token)
 }
 
-/// The token in the query, or the first protocol of a WebSocket.
+/// Token in the query, or in the first protocol of a WebSocket.
 fn elsewhere(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let query = uri.query().unwrap_or_default();
     let mut pairs = form_urlencoded::parse(query.as_bytes());

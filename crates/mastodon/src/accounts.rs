@@ -1,4 +1,4 @@
-//! Signing up and logging in, for the API and for the pages alike; and the account of a token.
+//! Sign-up and log-in, for the API and the pages; and the account of a token.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -29,7 +29,7 @@ use crate::state::{Server, Shared, client_address};
 use crate::tokens::Access;
 use crate::{Registrations, password};
 
-/// Adds the routes.
+/// Adds the routes of accounts.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/accounts", Needs::App(S::WriteAccounts), sign_up);
     table.get(
@@ -39,7 +39,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     );
 }
 
-/// Handles that look as if their user ran the server: only its operator makes such accounts.
+/// Handles that look like those of the operator. Only the operator can create accounts with them.
 const RESERVED: [&str; 14] = [
     "abuse",
     "admin",
@@ -57,16 +57,16 @@ const RESERVED: [&str; 14] = [
     "webmaster",
 ];
 
-/// A new account.
+/// Newly created account.
 pub(crate) struct SignedUp {
     pub(crate) user: UserId,
     pub(crate) password: PasswordHash,
-    /// Whether it can be used without approval.
+    /// Whether the account is usable without approval.
     pub(crate) is_active: bool,
 }
 
 impl Server {
-    /// Makes an account, if sign-up is open to whoever sends these parameters.
+    /// Creates an account, if sign-up is open to these parameters.
     pub(crate) async fn sign_up(
         &self,
         fields: &Fields,
@@ -88,7 +88,7 @@ impl Server {
         let name = handle.clone();
         self.limit_address(What::SignUps, address)?;
         if let Some(code) = invite {
-            // Before the hash, which costs more. Whether it is still unused, the command finds out.
+            // Checked before the hash, which costs more. The command checks whether the invite is still unused.
             let now_ms = self.node.now_ms();
             let found = self.read(move |node| node.facts().invite(&code, now_ms)).await?;
             found.ok_or_else(|| of_field(Refusal::BadInvite))?;
@@ -120,8 +120,8 @@ impl Server {
         }
     }
 
-    /// Compares a password with that of the account that a handle or an e-mail address names. Takes the same work if
-    /// there is none.
+    /// Compares a password with that of the account with this handle or e-mail address. Takes the same work if there is
+    /// no such account.
     pub(crate) async fn compare(
         &self,
         name: &str,
@@ -150,7 +150,7 @@ impl Server {
             })
             .await?;
         let of_known = found.as_ref().map(|(user, _)| *user);
-        // Only who knows the password can use these up.
+        // Only clients that know the password can use up these limits.
         let of_user = found.as_ref().map(|(user, _)| self.limiter.name(&user.0.to_string()));
         if let Some(user) = of_user {
             self.limiter.check(What::LogIns, user, now).map_err(above_rate)?;
@@ -162,7 +162,7 @@ impl Server {
             self.limiter.count(What::LogIns, user, now);
             self.limiter.remember(account, address, now);
         }
-        // Only whoever knows the password learns the state.
+        // Only clients that know the password learn the state.
         match right {
             Some((user, account)) if account.state == AccountState::Active => {
                 Ok((user, account.password))
@@ -178,7 +178,7 @@ impl Server {
         }
     }
 
-    /// Counts a log-in with a wrong name or password, and logs it. What is logged once is that a limit is reached.
+    /// Counts and logs a log-in with a wrong name or password. Reaching a limit is logged once.
     fn failed(
         &self,
         (client, address): (IpAddr, Subject),
@@ -207,7 +207,7 @@ impl Server {
         }
     }
 
-    /// Begins a session of a browser, and ends the `former` one; returns the new one's secret.
+    /// Starts a browser session and ends the `former` one. Returns the new secret.
     pub(crate) async fn begin_session(
         &self,
         user: UserId,
@@ -224,7 +224,7 @@ impl Server {
     }
 }
 
-/// Handle, address and password of a sign-up; an error names all fields that are wrong.
+/// Parses handle, address and password of a sign-up. The error names all wrong fields.
 fn checked(fields: &Fields) -> Result<(Handle, Email, String), ApiError> {
     let mut wrong = Vec::new();
     let name = fields.one("username")?.unwrap_or_default();
@@ -249,7 +249,7 @@ fn checked(fields: &Fields) -> Result<(Handle, Email, String), ApiError> {
     }
 }
 
-/// A refusal of a sign-up, as an error of a field.
+/// Turns a refused sign-up into an error of a field.
 fn of_field(refusal: Refusal) -> ApiError {
     let code = match refusal.class() {
         RefusalClass::Conflict => "ERR_TAKEN",
@@ -274,7 +274,7 @@ pub(crate) async fn sign_up(
         let why = "The account was made and waits for approval";
         return Err(ApiError::new(StatusCode::FORBIDDEN, why));
     }
-    // As in Mastodon, those of the app and not of the token: who signs up gives the app what it asks for.
+    // Scopes of the app and not of the token, as in Mastodon: by signing up, the user grants the app all its scopes.
     let app = state.read(move |node| node.facts().app(id)).await?;
     let scopes = app.ok_or_else(ApiError::bad_token)?.scopes;
     let token = Secret::random()?;

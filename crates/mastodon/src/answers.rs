@@ -1,7 +1,7 @@
-//! Responses of more than a few kilobytes: their bytes are counted until they are sent, so that clients that do not read
-//! cannot make the server hold more than [`MEMORY`], and one of them no more than [`CLIENT_BYTES`] of it.
+//! Memory of responses of more than a few kilobytes. Their bytes are counted until they are sent, so that clients that
+//! do not read hold at most [`MEMORY`] together and [`CLIENT_BYTES`] each.
 //!
-//! **Invariant:** a change is refused before it is carried out or not at all: clients repeat what was refused.
+//! **Invariant:** a refused change was not carried out, because clients repeat refused requests.
 
 use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::HeaderValue;
@@ -15,35 +15,36 @@ use crate::entities::json::Json;
 use crate::error::ApiError;
 use crate::limiter::Subject;
 
-/// Most bytes of all responses that are being sent, but those to changes. Those that are being made are not counted: there are as many as reads
-/// at a time (64), each of at most [`PAGE_BYTES`](crate::paging::PAGE_BYTES) and one entity.
+/// Maximum size of all unsent responses except those to changes, in bytes. Responses under construction are not
+/// counted: there are at most as many as concurrent reads (64), each of at most
+/// [`PAGE_BYTES`](crate::paging::PAGE_BYTES) plus one entity.
 const READ_BYTES: usize = 16 << 20;
-/// Most bytes of all responses to changes that are being sent: who reads slowly keeps out no change.
+/// Maximum size of all unsent responses to changes, in bytes. Separate, so that slow readers do not block changes.
 const CHANGE_BYTES: usize = 4 << 20;
-/// Most bytes of all.
+/// Maximum size of all unsent responses, in bytes.
 pub(crate) const MEMORY: usize = READ_BYTES + CHANGE_BYTES;
-/// Most of these bytes of one client.
+/// Maximum size of one client's unsent responses, in bytes.
 const CLIENT_BYTES: usize = 1 << 20;
-/// Most bytes of an entity, which is the longest response to a change: most of it are the descriptions of four pictures,
-/// and the filters that a boost and the boosted post match, 1.2 kB each.
+/// Maximum size of an entity, in bytes, which is the longest response to a change. Most of it is the descriptions of
+/// four pictures, and the filters that a boost and the boosted post match, 1.2 kB each.
 const ENTITY_BYTES: usize = 256 << 10;
-/// Who gets a response.
+/// Client that gets a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Client {
     User(UserId),
-    /// An address.
+    /// Address of a client without a user.
     Address(Subject),
 }
 
-/// The responses that are being sent.
+/// Unsent responses.
 pub(crate) struct Answers {
-    /// Reads and streams.
+    /// Responses to reads, and streams.
     reads: MemoryBudget,
     changes: MemoryBudget,
     shares: Shares<Client>,
 }
 
-/// The bytes of a response, until they are sent.
+/// Memory of a response until it is sent.
 type Counted = (Share<Client>, Reservation);
 
 impl Answers {
@@ -52,7 +53,7 @@ impl Answers {
         Self { reads, changes, shares: Shares::default() }
     }
 
-    /// Bytes of a stream of a client, which are counted until they are dropped. None if too many bytes are being sent.
+    /// Counts bytes of a client's stream until they are dropped. `None` if too many bytes are unsent.
     pub(crate) fn hold(&self, client: Client, bytes: Vec<u8>) -> Option<Bytes> {
         let counted = self.room(client, &self.reads, bytes.len())?;
         Some(held_bytes(bytes, counted))
@@ -61,9 +62,9 @@ impl Answers {
     /// Checks before a change that its response can be sent.
     ///
     /// # Errors
-    /// If too many bytes are being sent.
+    /// If too many bytes are unsent.
     pub(crate) fn check(&self, client: Client) -> Result<(), ApiError> {
-        // Nothing is taken: many are checked at a time, and most of their responses are short.
+        // Reserves nothing: many changes are checked at the same time, and most responses are short.
         let fits = self.shares.fits(client, ENTITY_BYTES, CLIENT_BYTES);
         match fits && self.changes.fits(ENTITY_BYTES) {
             true => Ok(()),
@@ -71,11 +72,11 @@ impl Answers {
         }
     }
 
-    /// Counts a response until it is sent. Streams count their events themselves. A response to a change is sent in any
-    /// case: [`Answers::check`] found room for it, which changes of the same moment may have taken.
+    /// Counts a response until it is sent. Streams count their events themselves. A response to a change is always
+    /// sent: [`Answers::check`] found memory for it, even if simultaneous changes have used it meanwhile.
     ///
     /// # Errors
-    /// If too many bytes are being sent.
+    /// If too many bytes are unsent.
     pub(crate) fn send(
         &self,
         client: Client,
@@ -95,8 +96,8 @@ impl Answers {
         }
     }
 
-    /// Counts the bytes of a response of `/v1`, which holds the result until it is sent. None if too many bytes are being
-    /// sent.
+    /// Counts the bytes of a response of `/v1`, which holds the result until it is sent. `None` if too many bytes are
+    /// unsent.
     pub(crate) fn count(
         &self,
         client: Client,
@@ -116,7 +117,7 @@ impl Answers {
     }
 }
 
-/// A response with JSON.
+/// Makes a JSON response.
 pub(crate) fn json(bytes: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(bytes));
     let json = HeaderValue::from_static("application/json; charset=utf-8");
@@ -124,10 +125,10 @@ pub(crate) fn json(bytes: Vec<u8>) -> Response {
     response
 }
 
-/// A response with an entity, which must exist.
+/// Makes a response from an entity.
 ///
 /// # Errors
-/// 404.
+/// 404 if the entity does not exist.
 pub(crate) fn entity(entity: Option<impl Into<Json>>) -> Result<Response, ApiError> {
     let entity: Json = entity.ok_or_else(ApiError::not_found)?.into();
     Ok(json(entity.into_bytes()))
@@ -167,7 +168,7 @@ mod tests {
         assert!(read(one, ANSWER_BYTES_FREE).is_ok(), "short ones are always sent");
         assert!(change(ENTITY_BYTES).is_ok(), "what was carried out is answered");
         assert!(read(other, ANSWER_BYTES_FREE + 1).is_ok() && answers.check(other).is_ok());
-        // All clients together.
+        // Limit of all clients together.
         for number in 0..READ_BYTES / CLIENT_BYTES {
             let client = Client::Address((2 + number as u64).into());
             unread.extend(read(client, CLIENT_BYTES));

@@ -1,11 +1,11 @@
-//! The bodies of requests that are being read: those of both APIs, but for what applications send to `/v1`.
+//! Memory of request bodies while they are read: those of both APIs, except bodies from applications on `/v1`.
 //!
-//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, all together [`MEMORY`], and
-//! [`ADDRESS_BODIES_MAX`] of one address, and as many of one user, are read at a time. A body takes memory as it arrives, so
-//! connections on which nothing arrives keep nobody out. Requests of nobody, which have no token or that of an app itself,
-//! have memory of their own, and shorter bodies, so they keep out no user. The first [`SMALL_BYTES`] of each body have
-//! memory in any case, so long ones keep out no log-in and no post; once half of [`BODIES_MAX`] of nobody are read, an
-//! address has at most [`CROWDED_BODIES_MAX`] of them, and a network some times as many.
+//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, and all bodies together take at most
+//! [`MEMORY`]. At most [`ADDRESS_BODIES_MAX`] bodies per address, and as many per user, are read at a time. Memory is
+//! reserved as a body arrives, so idle connections block nobody. Guests, who have no token or only an app's own, have
+//! separate memory and shorter bodies, so that they do not block users. The first [`SMALL_BYTES`] of each body need no
+//! shared memory, so long bodies do not block log-ins and posts. Once half of the [`BODIES_MAX`] of guests are in use,
+//! an address has at most [`CROWDED_BODIES_MAX`], and a network several times as many.
 
 use std::sync::Arc;
 
@@ -17,59 +17,59 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::limiter::{NETWORK_TIMES, Subject};
 
-/// Longest body, in bytes.
+/// Maximum size of a body, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 << 10;
-/// Longest body of a request of nobody, in bytes: a form.
+/// Maximum size of a guest's body, in bytes: a form.
 const GUEST_BODY_BYTES_MAX: usize = 16 << 10;
-/// Most memory of all bodies of users, and of all others, in bytes.
+/// Maximum memory of all bodies of users, and of all bodies of guests, in bytes.
 const HALF: usize = 4 << 20;
-/// Most memory of all bodies, in bytes.
+/// Maximum memory of all bodies, in bytes.
 pub(crate) const MEMORY: usize = 2 * HALF;
-/// Most bodies of one address, and of one user, that are read at a time.
+/// Maximum number of concurrent bodies per address, and per user.
 const ADDRESS_BODIES_MAX: u32 = 16;
-/// Bytes of a body that take none of the shared memory: more than a form for a log-in.
+/// Size up to which a body needs no shared memory, in bytes: more than a log-in form.
 const SMALL_BYTES: usize = 2 << 10;
-/// Most bodies of users, and of all others, that are read at a time.
+/// Maximum number of concurrent bodies of users, and of guests.
 const BODIES_MAX: usize = 1_024;
-/// Most bodies of one address that are read at a time while half of those of nobody are in use.
+/// Maximum number of concurrent bodies per address while half of those of guests are in use.
 const CROWDED_BODIES_MAX: u32 = 2;
 
-/// A whole body, which is counted until it is dropped.
+/// Complete body, counted until it is dropped.
 #[derive(Debug)]
 pub(crate) struct ReadBody {
     pub(crate) body: HeldBody,
     pub(crate) counted: (OwnedSemaphorePermit, Reading),
 }
 
-/// The bodies of users, or of nobody.
+/// Budget of the bodies of users, or of guests.
 struct Lane {
-    /// Bytes beyond the first ones.
+    /// Memory beyond the first [`SMALL_BYTES`] of each body.
     bytes: MemoryBudget,
-    /// A permit for each body.
+    /// One permit per body.
     bodies: Arc<Semaphore>,
-    /// Longest body, in bytes.
+    /// Maximum size of a body, in bytes.
     bytes_max: usize,
 }
 
-/// A sender whose bodies are counted.
+/// Sender whose bodies are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Sender {
-    /// A subject of the limiter.
+    /// Address, as a subject of the limiter.
     Address(u64),
-    /// A subject of the limiter.
+    /// Network, as a subject of the limiter.
     Network(u64),
     User(UserId),
 }
 
-/// The bodies that are being read.
+/// Budgets of request bodies.
 pub(crate) struct Bodies {
     of_users: Lane,
     of_others: Lane,
-    /// Number of bodies of each sender.
+    /// Number of concurrent bodies of each sender.
     counts: Shares<Sender>,
 }
 
-/// A body that is counted, until it is dropped.
+/// Count of a body, until it is dropped.
 type Reading = Vec<Share<Sender>>;
 
 impl Lane {
@@ -96,7 +96,7 @@ impl Bodies {
         Self { of_users, of_others, counts: Shares::default() }
     }
 
-    /// Counts a body of `user`, if a token or a session names one; `None` if its sender has too many.
+    /// Counts a body of `user`, or of a guest. `None` if the sender has too many.
     fn begin(&self, address: Subject, user: Option<UserId>) -> Option<Reading> {
         let is_crowded = self.of_others.bodies.available_permits() < BODIES_MAX / 2;
         let of_address = match is_crowded && user.is_none() {
@@ -109,7 +109,7 @@ impl Bodies {
         senders.map(|(sender, most)| self.counts.take(sender, 1, most as usize)).collect()
     }
 
-    /// Reads a body of `user`, if a token or a session names one.
+    /// Reads a body of `user`, or of a guest.
     pub(crate) async fn read(
         &self,
         address: Subject,
@@ -152,7 +152,7 @@ mod tests {
         assert!(bodies.counts.clients() == 0);
 
         for (is_of_user, bytes_max) in [(true, BODY_BYTES_MAX), (false, GUEST_BODY_BYTES_MAX)] {
-            // Each from another address and of another user.
+            // Each body is from another address and another user.
             let numbers = Cell::new(0);
             let send = async |body: Body, is_of_user: bool| {
                 let number = numbers.replace(numbers.get() + 1);

@@ -1,4 +1,4 @@
-//! The table of routes: each with what it needs of its client, and how far it works.
+//! Table of routes: the token that each needs, and how completely it works.
 
 use axum::handler::Handler;
 use axum::response::Response;
@@ -10,42 +10,42 @@ use crate::access::Needs;
 use crate::api::absent::Absent;
 use crate::state::Shared;
 
-/// How far an endpoint of Mastodon's API works.
+/// Completeness of an endpoint of Mastodon's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndpointState {
-    /// It does what Mastodon's documentation says, as far as the model of roost allows.
+    /// Works as Mastodon documents it, as far as roost's data model allows.
     Works,
-    /// It answers as a server that lacks the feature: with nothing, or with a refusal that says so.
+    /// Responds like a server without the feature: with nothing, or with a refusal that says so.
     WithoutFeature,
-    /// It does not exist: 404.
+    /// Does not exist: 404.
     Missing,
 }
 
-/// An endpoint.
+/// Endpoint of the API.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    /// In capitals.
+    /// HTTP method, in capitals.
     pub method: &'static str,
-    /// With parameters in braces.
+    /// Path, with parameters in braces.
     pub path: &'static str,
-    /// The token that it needs, in words.
+    /// Required token, in words.
     pub token: String,
-    /// How far it works.
+    /// Completeness of the endpoint.
     pub state: EndpointState,
 }
 
-/// A route.
+/// Endpoint with its handler.
 pub(crate) struct Route {
     pub(crate) endpoint: Endpoint,
     pub(crate) needs: Needs,
     pub(crate) handler: MethodRouter<Shared>,
 }
 
-/// Routes under construction.
+/// Table of routes under construction.
 #[derive(Default)]
 pub(crate) struct Endpoints(pub(crate) Vec<Route>);
 
-/// Makes the functions that add a route of a method.
+/// Makes the functions that add a route, one per method.
 macro_rules! methods {
     ($($name:ident = $filter:ident;)*) => {
         impl Endpoints {$(
@@ -91,7 +91,7 @@ impl Endpoints {
         self.0.push(Route { endpoint, needs, handler });
     }
 
-    /// Adds routes of a feature that the server does not have.
+    /// Adds routes of a feature that the server lacks.
     pub(crate) fn absent(
         &mut self,
         method: &'static str,

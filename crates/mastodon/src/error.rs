@@ -1,4 +1,4 @@
-//! Error responses of the API: `{"error": …}`, with the fields that the documentation of Mastodon names.
+//! Error responses of the API: `{"error": …}`, with the fields that Mastodon documents.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl ApiError {
         }
     }
 
-    /// An error of OAuth: a code, and what it means here.
+    /// Makes an OAuth error: a code and its description.
     pub(crate) fn oauth(status: StatusCode, code: &str, description: impl Into<String>) -> Self {
         Self { description: Some(description.into()), ..Self::new(status, code) }
     }
@@ -81,35 +81,35 @@ impl ApiError {
         Self::new(StatusCode::METHOD_NOT_ALLOWED, why)
     }
 
-    /// A parameter, or what a request asks for, cannot be accepted.
+    /// Error for an invalid parameter or request.
     pub(crate) fn invalid(why: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, format!("Validation failed: {why}"))
     }
 
-    /// A client is to ask for fewer things at a time.
+    /// Error for a request for too many items.
     pub(crate) fn too_long(why: &str) -> Self {
         Self::new(StatusCode::URI_TOO_LONG, why)
     }
 
-    /// The model lacks what a request asks for.
+    /// Error for a request that the data model cannot express.
     pub(crate) fn not_supported(what: &str) -> Self {
         let why = format!("This server has no {what}");
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, why)
     }
 
-    /// The client has too much open at a time, which ends soon.
+    /// Error for a client with too many open requests, which end soon.
     pub(crate) fn too_many() -> Self {
         Self::above_rate(Duration::from_secs(10))
     }
 
-    /// The client has too many streams open.
+    /// Error for a client with too many open streams.
     pub(crate) fn too_many_streams() -> Self {
         let why = "Too many streams are open; close one, or try again later";
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, why);
         Self { retry_after_secs: Some(5), ..error }
     }
 
-    /// The client has done something too often, and may again after this time.
+    /// Error for a client above a rate; it may try again after `rest`.
     pub(crate) fn above_rate(rest: Duration) -> Self {
         let error = Self::new(StatusCode::TOO_MANY_REQUESTS, "Too many requests; try again later");
         let secs = rest.as_secs() + u64::from(rest.subsec_nanos() > 0);
@@ -125,13 +125,13 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "The server has failed")
     }
 
-    /// The disk has damaged rows that the request needs.
+    /// Error for a read of damaged rows on the disk.
     pub(crate) fn unreadable() -> Self {
         let message = "The server cannot read the data for this request: its disk is damaged";
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// A sign-up with fields that are wrong: each a field, one of Mastodon's `ERR_` codes, and the reason.
+    /// Error for a sign-up with wrong fields: name, Mastodon's `ERR_` code, and reason of each.
     pub(crate) fn of_fields(wrong: &[(&str, &str, String)]) -> Self {
         let mut details = Map::new();
         for (field, code, why) in wrong {
@@ -151,12 +151,12 @@ impl ApiError {
         self.status
     }
 
-    /// After how many seconds the client may try again.
+    /// Seconds after which the client may try again, if any.
     pub(crate) fn retry_after_secs(&self) -> Option<u64> {
         self.retry_after_secs
     }
 
-    /// The text for a page.
+    /// Text for a page.
     pub(crate) fn message(&self) -> &str {
         self.description.as_deref().unwrap_or(&self.error)
     }
@@ -198,7 +198,7 @@ impl From<BodyError> for ApiError {
 }
 
 impl From<Refusal> for ApiError {
-    /// By the class of the refusal, but for the errors of OAuth, and those by which apps know Mastodon.
+    /// Maps a refusal by its class, except for errors of OAuth and those by whose text apps know Mastodon.
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::AppNotFound => Self::invalid_client(),
@@ -273,7 +273,7 @@ impl From<ReadError> for ApiError {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Overloaded => Self::overloaded(),
-            // Who met the damage has logged it.
+            // The code that found the damage has logged it.
             ReadError::Panicked(payload) if payload.is::<Unreadable>() => Self::unreadable(),
             ReadError::Panicked(_) => {
                 static LINES: LineGate = LineGate::new();

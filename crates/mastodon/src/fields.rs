@@ -1,4 +1,4 @@
-//! The parameters of a request: those of a query, a form, a multipart form or JSON alike.
+//! Parameters of a request, from the query, a form, a multipart form or JSON.
 
 use axum::body::HttpBody as _;
 use axum::extract::{FromRequest, Request};
@@ -12,13 +12,13 @@ use crate::multipart::{self, Part};
 use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 
-/// Most parameters: more than the ids in the longest URL that Mastodon accepts, of 10 KiB.
+/// Maximum number of parameters: more than the ids in the longest URL that Mastodon accepts, of 10 KiB.
 const FIELDS_MAX: usize = 512;
-/// Most objects of a list that are read, which is more than any list may have.
+/// Maximum number of objects that are read from a list: more than any list may have.
 const OBJECTS_MAX: usize = 256;
-/// Longest name of a parameter, in bytes.
+/// Maximum length of a parameter name, in bytes.
 const NAME_BYTES_MAX: usize = 64;
-/// Deepest objects and lists within a JSON object.
+/// Maximum nesting of objects and lists in a JSON object.
 const DEPTH_MAX: usize = 4;
 
 /// Parameters in the order of the request.
@@ -26,7 +26,7 @@ const DEPTH_MAX: usize = 4;
 pub(crate) struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// Those of a query.
+    /// Parses the parameters of a query.
     pub(crate) fn of_query(query: &str) -> Result<Self, ApiError> {
         let fields = Self::of_pairs(form_urlencoded::parse(query.as_bytes()).into_owned());
         fields.map_err(|_| ApiError::too_long("There are too many parameters"))
@@ -40,7 +40,7 @@ impl Fields {
         Ok(Self(fields))
     }
 
-    /// The value of a parameter that is given at most once, as OAuth demands; none if it is missing or empty.
+    /// Value of a parameter that may be given once, as OAuth demands; `None` if it is missing or empty.
     pub(crate) fn one(&self, name: &str) -> Result<Option<&str>, ApiError> {
         let mut values = self.0.iter().filter(|(given, _)| given == name).map(|(_, value)| value);
         match (values.next(), values.next()) {
@@ -51,23 +51,23 @@ impl Fields {
         }
     }
 
-    /// As [`Fields::one`], of a parameter that must be there.
+    /// Value of a required parameter that may be given once.
     pub(crate) fn need(&self, name: &str) -> Result<&str, ApiError> {
         let missing = || ApiError::invalid_request(format!("{name} is missing"));
         self.one(name)?.ok_or_else(missing)
     }
 
-    /// Whether a parameter is true. One that is missing or empty is not.
+    /// Whether a parameter is true. False if it is missing or empty.
     pub(crate) fn is_true(&self, name: &str) -> Result<bool, ApiError> {
         Ok(self.flag(name)?.unwrap_or(false))
     }
 
-    /// The value of a boolean parameter; none if it is missing or empty.
+    /// Value of a Boolean parameter; `None` if it is missing or empty.
     pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, ApiError> {
         Ok(self.one(name)?.and_then(boolean))
     }
 
-    /// Whether a parameter of this name, or of a part of it such as `name[part]`, has a value.
+    /// Whether a parameter `name`, or a part of it such as `name[part]`, has a value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(given, value)| {
             let part = given
@@ -77,9 +77,9 @@ impl Fields {
         })
     }
 
-    /// A list of objects with these parts, none of which another one names; none if the request has no such parameter.
-    /// They are `name[0][part]` with any number or word for the 0, or `name[][part]`, where a part that the last one has
-    /// begins a new one.
+    /// List of objects with these parts; other parts are ignored. `None` if the request has no such parameter. Objects
+    /// are written `name[0][part]`, with any number or word as the index, or `name[][part]`, where a repeated part
+    /// begins the next object.
     pub(crate) fn objects<const N: usize>(
         &self,
         name: &str,
@@ -92,7 +92,7 @@ impl Fields {
             is_given = true;
             let Some((key, part)) = inner.split_once("][") else { continue };
             let at = parts.iter().position(|name| *name == part);
-            // Others are such as the time at which a link was verified, which apps send back.
+            // Ignored parts are those that apps send back, such as the time at which a link was verified.
             let Some(at) = at else { continue };
             let is_full = found.len() >= OBJECTS_MAX;
             let known = found.iter_mut().rev().find(|(other, _)| *other == key);
@@ -112,13 +112,13 @@ impl Fields {
         is_given.then(|| found.into_iter().map(|(_, parts)| parts).collect())
     }
 
-    /// The first value of a parameter, which may be empty.
+    /// First value of a parameter, which may be empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let first = self.0.iter().find(|(given, _)| given == name);
         first.map(|(_, value)| value.as_str())
     }
 
-    /// The parameters of these names, in the order of the request.
+    /// Parameters with these names, in the order of the request.
     pub(crate) fn of_names<'f>(
         &'f self,
         names: &'f [&str],
@@ -133,7 +133,7 @@ impl Fields {
         self.0.iter().filter(move |(given, _)| is_name(given)).map(|(_, value)| value.as_str())
     }
 
-    /// Those of a JSON object: texts, numbers, booleans, and lists of them. Objects within it are as in a form:
+    /// Reads a JSON object of texts, numbers, Booleans, and lists of them. Nested objects become names as in a form:
     /// `{"a": {"b": 1}}` is `a[b]=1`.
     pub(crate) fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
         let wrong = || ApiError::invalid_request("the body is no JSON object of simple values");
@@ -149,33 +149,33 @@ impl Fields {
         Self::of_pairs(fields.into_iter())
     }
 
-    /// Those of a multipart form.
+    /// Reads a multipart form.
     fn of_multipart(body: &[u8], content_type: &str) -> Result<Self, ApiError> {
         let parts = parts_of(body, content_type)?;
         Self::of_parts(body, parts.into_iter())
     }
 
-    /// Those in parts of a multipart form.
+    /// Reads parts of a multipart form.
     pub(crate) fn of_parts(
         body: &[u8],
         parts: impl Iterator<Item = Part>,
     ) -> Result<Self, ApiError> {
         let pairs = parts.map(|part| {
             let text = String::from_utf8_lossy(body.get(part.content).unwrap_or_default());
-            // Browsers send each line break of a text so in such a form.
+            // In such a form browsers send line breaks of a text as CRLF.
             (part.name, text.replace("\r\n", "\n"))
         });
         Self::of_pairs(pairs)
     }
 
-    /// Appends those of another part of the request.
+    /// Appends the parameters of another part of the request.
     pub(crate) fn and(mut self, Self(mut more): Self) -> Result<Self, ApiError> {
         self.0.append(&mut more);
         Self::of_pairs(self.0.into_iter())
     }
 }
 
-/// The parts of a multipart form, which are at most one more than there may be.
+/// Parses a multipart form: at most one part more than allowed, so that an excess is noticed.
 pub(crate) fn parts_of(body: &[u8], content_type: &str) -> Result<Vec<Part>, ApiError> {
     let no_boundary = || ApiError::invalid_request("the multipart body has no boundary");
     let boundary = multipart::boundary(content_type).ok_or_else(no_boundary)?;
@@ -183,7 +183,7 @@ pub(crate) fn parts_of(body: &[u8], content_type: &str) -> Result<Vec<Part>, Api
     multipart::parts(body, &boundary, FIELDS_MAX + 1).ok_or_else(malformed)
 }
 
-/// The content type of a request, and its name in lower case.
+/// `Content-Type` of a request, and its media type in lower case.
 pub(crate) fn content_type(headers: &HeaderMap) -> (String, String) {
     let whole = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let whole = whole.unwrap_or_default().to_owned();
@@ -191,16 +191,16 @@ pub(crate) fn content_type(headers: &HeaderMap) -> (String, String) {
     (whole, kind)
 }
 
-/// The name of the content type of a form with files.
+/// Media type of a form with files.
 pub(crate) const MULTIPART: &str = "multipart/form-data";
 
-/// What follows `name[` in the name of a parameter, without the bracket at the end.
+/// The `x` of a parameter `name[x]`.
 fn inner<'f>(given: &'f str, name: &str) -> Option<&'f str> {
     given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')
 }
 
-/// Appends the values of a parameter, at most one more than there may be: each gets a name of its own, so that few bytes
-/// could become many. None if a name is too long, or objects are too deep.
+/// Appends the values of a parameter, at most one more than allowed: each gets its own name, so few bytes could become
+/// many. `None` if a name is too long, or objects are nested too deeply.
 fn flatten(
     name: String,
     value: Value,
@@ -215,7 +215,7 @@ fn flatten(
     }
     match value {
         Value::Null => {}
-        // As forms write it.
+        // Same as in a form.
         Value::Array(values) if values.is_empty() => fields.push((format!("{name}[]"), "".into())),
         Value::Object(values) if values.is_empty() => fields.push((format!("{name}[]"), "".into())),
         Value::String(text) => fields.push((name, text)),
@@ -239,15 +239,15 @@ fn flatten(
     Some(())
 }
 
-/// Texts that are false, as in Rails. All others are true: also `False`.
+/// False values, as in Rails. All other texts are true, even `False`.
 const FALSE: [&str; 7] = ["0", "f", "F", "false", "FALSE", "off", "OFF"];
 
-/// The value of a boolean parameter; none if the text is empty.
+/// Parses a Boolean parameter; `None` if the text is empty.
 pub(crate) fn boolean(text: &str) -> Option<bool> {
     (!text.is_empty()).then(|| !FALSE.contains(&text))
 }
 
-/// The parameters of a route of the API: those of the query, and those of the body, which some clients send with `GET`.
+/// Parameters of a route of the API, from the query and the body. Some clients send a body with `GET`.
 pub(crate) struct Params(pub(crate) Fields);
 
 impl FromRequest<Shared> for Params {
@@ -263,10 +263,10 @@ impl FromRequest<Shared> for Params {
     }
 }
 
-/// Reads the body of a request. It counts until the values are dropped.
+/// Reads the body of a request, which counts until the result is dropped.
 pub(crate) async fn read_body(request: Request, state: &Shared) -> Result<ReadBody, ApiError> {
     let address = state.limiter.address(client_address(request.extensions()));
-    // A token of an app itself is nobody's: whoever asks gets one.
+    // An app's own token makes a guest, because any client can get one.
     let user = request.extensions().get::<Access>().and_then(|access| access.user);
     Ok(state.bodies.read(address, user, request.into_body()).await?)
 }
@@ -278,7 +278,7 @@ impl FromRequest<Shared> for Fields {
         let access = request.extensions().get::<Access>().copied();
         let (content_type, kind) = content_type(request.headers());
         let body = read_body(request, state).await;
-        // A file makes a form so long: apps show the reason of a 422, and of a 413 only that something failed.
+        // Only a file makes a form this long. Apps show the reason of a 422, but not that of a 413.
         let of_form = |error: ApiError| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE if kind == MULTIPART => {
                 ApiError::not_supported("files here, and reads no form above 64 KiB")
@@ -287,7 +287,7 @@ impl FromRequest<Shared> for Fields {
         };
         let read = body.map_err(of_form)?;
         let bytes = read.body.bytes();
-        // The body may have arrived long after the token was looked up: one that ended meanwhile permits nothing.
+        // The token may have ended while the body arrived.
         if let Some(access) = access {
             state.confirm(&access).await?;
         }

@@ -1,23 +1,23 @@
-//! Which filters of a reader a post matches.
+//! Matching of posts against the filters of a reader.
 //!
-//! A keyword is searched for as bytes, without regard to case. Where a keyword must begin and end as words do, it is
-//! searched for in a text with a [`BOUNDARY`] at each beginning and end of a word, and has such bytes itself. So each
-//! keyword is one search, in time linear in the length of the text, whatever the two are.
+//! A keyword is searched for as bytes, ignoring case. A keyword that must match whole words is searched for in a text
+//! with [`BOUNDARY`] at each beginning and end of a word, and contains these bytes itself. So each keyword is one
+//! search, whose time is linear in the length of the text for any keyword.
 
 use feed::PostId;
 use feed::filter::{Filter, FilterKeyword};
 use memchr::memmem::Finder;
 use regex_syntax::is_word_character;
 
-/// Marks the beginning or the end of a word. No text in UTF-8 has such a byte.
+/// Mark of the beginning or end of a word. The byte does not occur in UTF-8.
 const BOUNDARY: u8 = 0xff;
 
-/// The filters of a reader that have not expired.
+/// Filters of a reader that have not expired.
 pub(crate) struct Matcher(Vec<Prepared>);
 
 struct Prepared {
     filter: Filter,
-    /// What is searched for, in the order of the keywords.
+    /// Search for each keyword, in order.
     searches: Vec<Search>,
 }
 
@@ -26,17 +26,17 @@ struct Search {
     is_marked: bool,
 }
 
-/// A filter that a post matches.
+/// Filter that a post matches.
 pub(crate) struct Matched<'a> {
     pub(crate) filter: &'a Filter,
-    /// The first keyword that the post has.
+    /// First keyword that occurs in the post.
     pub(crate) keyword: Option<&'a FilterKeyword>,
-    /// Whether the post itself is in the filter.
+    /// Whether the filter lists the post itself.
     pub(crate) is_listed: bool,
 }
 
 impl Matcher {
-    /// None if no filter of these matches anything.
+    /// Prepares filters; `None` if none of them can match anything.
     pub(crate) fn new(filters: Vec<Filter>, now_ms: u64) -> Option<Self> {
         let is_live = |filter: &Filter| {
             let is_expired = filter.expires_ms.is_some_and(|expires_ms| expires_ms <= now_ms);
@@ -50,12 +50,12 @@ impl Matcher {
         (!prepared.is_empty()).then_some(Self(prepared))
     }
 
-    /// The filters that a post with these texts matches.
+    /// Filters that a post with these texts matches.
     pub(crate) fn matches(&self, post: PostId, texts: &[&str]) -> Vec<Matched<'_>> {
         let has = |is_marked| {
             self.0.iter().flat_map(|known| &known.searches).any(|it| it.is_marked == is_marked)
         };
-        // No keyword has a line break, so none is found across two texts.
+        // Keywords contain no line break, so they match within one text only.
         let folded = |is_marked| {
             let mut out = Vec::new();
             for text in texts.iter().filter(|_| has(is_marked)) {
@@ -91,7 +91,7 @@ impl Search {
     }
 }
 
-/// Appends a text without differences of case, such as those between `ς`, `σ` and `Σ`; with `is_marked`, with boundaries.
+/// Appends a text without case differences, such as those between `ς`, `σ` and `Σ`; with `is_marked`, adds boundaries.
 fn fold(text: &str, is_marked: bool, out: &mut Vec<u8>) {
     let mut is_word = false;
     let mut push = |c: char| {
@@ -139,7 +139,7 @@ mod tests {
         }
     }
 
-    /// The first keyword that a text has.
+    /// First keyword that occurs in a text.
     fn found(keywords: &[(&str, bool)], text: &str) -> Option<String> {
         let matcher = Matcher::new(vec![filter(keywords, &[], None)], 0).unwrap();
         let matched = matcher.matches(PostId(1), &[text]);
@@ -159,13 +159,13 @@ mod tests {
             ("cat", true, "scat cat", true),
             ("the cat", true, "see The Cat!", true),
             ("the cat", true, "see the  cat", false),
-            // Where a keyword begins or ends with no word, what is beside it does not matter.
+            // Next to the end of a keyword that is not a word character, any character may follow.
             ("#cat", true, "x#cat", true),
             ("#cat", true, "#cats", false),
             ("c++", true, "c++11", true),
             ("c++", true, "abc++", false),
             ("!", true, "a!b", true),
-            // Words are those of all languages, with their marks.
+            // Words of all languages count, with their combining marks.
             ("cafe", true, "cafe\u{301}", false),
             ("caf\u{e9}", true, "un CAF\u{c9}.", true),
             ("\u{3bf}\u{3b4}\u{3bf}\u{3c2}", true, "\u{39f}\u{394}\u{39f}\u{3a3}", true),
@@ -246,7 +246,7 @@ mod tests {
     }
 
     proptest! {
-        /// As each place of the text is compared with the keyword.
+        /// Compares the keyword with each place of the text, as the model.
         #[test]
         fn a_whole_word_is_where_no_word_goes_on(
             keyword in "[ab#\u{e9}]{1,3}",

@@ -1,4 +1,4 @@
-//! Forms with files: parameters, and the files beside them.
+//! Forms with files: the parameters and the files.
 
 use std::mem;
 use std::ops::Range;
@@ -15,19 +15,19 @@ use crate::state::Shared;
 use crate::tokens::Access;
 use crate::uploads::Uploading;
 
-/// The parameters and files of a request of a user. Only a multipart form has files.
+/// Parameters and files of a user's request. Only a multipart form has files.
 pub(crate) struct Form {
     pub(crate) fields: Fields,
     pub(crate) files: Files,
 }
 
-/// Files with their names in the form. The memory of a long form is paid for until this is dropped.
+/// Files with their names in the form. The memory of a long form stays reserved until this is dropped.
 #[derive(Default)]
 pub(crate) struct Files {
     body: Vec<u8>,
     found: Vec<(String, Range<usize>)>,
     upload: Option<Uploading>,
-    /// Whether the request was counted as an upload, before its long body was read.
+    /// Whether the request was counted as an upload before its long body was read.
     is_counted: bool,
 }
 
@@ -36,18 +36,18 @@ impl Files {
         self.is_counted
     }
 
-    /// The bytes of a file.
+    /// Bytes of a file.
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
         let (_, range) = self.found.iter().find(|(given, _)| given == name)?;
         self.body.get(range.clone())
     }
 
-    /// Keeps the files of these names alone.
+    /// Drops the files with other names.
     pub(crate) fn keep(&mut self, names: &[&str]) {
         self.found.retain(|(given, _)| names.contains(&given.as_str()));
     }
 
-    /// Takes a file out. The last one is not copied.
+    /// Removes and returns a file. The last one is not copied.
     ///
     /// # Errors
     /// 503 if there is no memory for a copy.
@@ -74,7 +74,7 @@ impl FromRequest<Shared> for Form {
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let (content_type, kind) = content_type(request.headers());
-        // Without pictures no form is long, and the memory for long ones is not there.
+        // Without pictures no form is long, and there is no memory for long forms.
         if kind != MULTIPART || !state.node.accepts_pictures() {
             let Params(fields) = Params::from_request(request, state).await?;
             return Ok(Self { fields, files: Files::default() });
@@ -88,7 +88,7 @@ impl FromRequest<Shared> for Form {
         if is_long {
             state.limit(What::Uploads, u64::from(user.0))?;
         }
-        // A short one does not wait for pictures of its user.
+        // A short form does not wait for pictures of the same user.
         let (body, upload) = match is_long {
             true => {
                 let mut upload = state.uploads.begin(user).await?;
@@ -96,10 +96,10 @@ impl FromRequest<Shared> for Form {
             }
             false => (read_body(request, state).await?.body.into_parts().0, None),
         };
-        // As for other bodies: the token may have ended while this one arrived.
+        // The token may have ended while the body arrived.
         state.confirm(&access).await?;
         let parts = parts_of(&body, &content_type)?;
-        // Browsers send an empty file where none was chosen.
+        // Browsers send an empty file where the user chose none.
         let parts = parts.into_iter().filter(|part| !part.is_file || !part.content.is_empty());
         let (files, texts): (Vec<_>, Vec<_>) = parts.partition(|part| part.is_file);
         if texts.iter().map(|part| part.content.len()).sum::<usize>() > bodies::BODY_BYTES_MAX {

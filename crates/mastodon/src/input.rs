@@ -1,4 +1,4 @@
-//! What handlers take from a request beside its parameters: who asks, ids in the path, and `Idempotency-Key`.
+//! Extractors other than parameters: the user, ids in the path, and `Idempotency-Key`.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
@@ -11,31 +11,31 @@ use node::IdempotencyKey;
 use crate::error::ApiError;
 use crate::tokens::Access;
 
-/// The header with the key of a request.
+/// Header with the idempotency key of a request.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The user for whom the app acts.
+/// User for whom the app acts.
 #[derive(Clone, Copy)]
 pub(crate) struct Me(pub(crate) UserId);
 
-/// The user for whom the app acts, if there is a token of a user.
+/// User for whom the app acts, if any.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader(pub(crate) Option<UserId>);
 
-/// The user of the path, who need not exist.
+/// User in the path, who may not exist.
 pub(crate) struct AccountInPath(pub(crate) UserId);
 
-/// The post of the path, which need not exist.
+/// Post in the path, which may not exist.
 pub(crate) struct StatusInPath(pub(crate) PostId);
 
-/// The picture of the path, which need not exist.
+/// Picture in the path, which may not exist.
 pub(crate) struct MediaInPath(pub(crate) MediaId);
 
-/// The key under which a request is carried out once, for one user and path.
+/// Idempotency key of a request, for one user and path.
 pub(crate) struct Once(Option<(IdempotencyKey, String)>);
 
 impl Once {
-    /// What the command is logged with.
+    /// Key and digest with which a command is logged.
     pub(crate) fn of(self, me: UserId, command: &Command) -> Option<Idempotency> {
         let (key, request) = self.0?;
         Some(key.digest(&format!("mastodon {request} {}", me.0), command))
@@ -94,7 +94,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
             ApiError::invalid(why)
         };
         let key = only(&parts.headers, &IDEMPOTENCY_KEY).map_err(|_| wrong())?;
-        // As in Mastodon, an empty one is none.
+        // As in Mastodon, an empty key counts as absent.
         let Some(key) = key.map(HeaderValue::as_bytes).filter(|key| !key.is_empty()) else {
             return Ok(Self(None));
         };
@@ -108,17 +108,17 @@ async fn in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String,
     path.map(|Path(text)| text).map_err(|_| ApiError::not_found())
 }
 
-/// The user with an id as clients write it.
+/// Parses the id of a user.
 pub(crate) fn user(id: &str) -> Option<UserId> {
     number(id).and_then(|id| u32::try_from(id).ok()).map(UserId)
 }
 
-/// The post with an id as clients write it.
+/// Parses the id of a post.
 pub(crate) fn post(id: &str) -> Option<PostId> {
     number(id).filter(|id| *id <= Stamp::MAX.0).map(PostId)
 }
 
-/// A number of decimal digits.
+/// Parses a decimal number.
 pub(crate) fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

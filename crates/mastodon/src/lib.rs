@@ -1,20 +1,21 @@
-//! The Mastodon client API and OAuth 2: people sign up and log in, and give apps access to their accounts.
+//! Mastodon client API and OAuth 2: users sign up and log in, and give apps access to their accounts.
 //!
-//! - `oauth` is the protocol: apps, authorization codes, tokens. `pages` are the HTML forms of it, which work without
-//!   scripts. `routes` names every route with the scope that it requires.
-//! - `sessions` tells `/v1` which user has sent a request, by a token or the session of a browser.
-//! - `password` hashes and compares passwords within bounds; `limiter` counts what one address or account may do;
-//!   `tokens` knows what a presented token permits.
-//! - `api` has the handlers by topic, `entities` the JSON for one reader, `streams` what live streams share, `paging` the
-//!   pages. `answers`, `bodies` and `uploads` bound the memory of responses and requests.
+//! - `oauth` is the protocol: apps, authorization codes, tokens. `pages` are its HTML forms, which work without
+//!   scripts. `routes` lists every route with the scope it requires.
+//! - `sessions` identifies for `/v1` the user of a request, by a token or a browser session.
+//! - `password` hashes and compares passwords within bounds; `limiter` counts the actions of addresses and accounts;
+//!   `tokens` caches the permissions of tokens.
+//! - `api` has the handlers by topic, `entities` the JSON for one reader, `streams` the state shared by live streams,
+//!   `paging` the pages. `answers`, `bodies` and `uploads` bound the memory of responses and requests.
 //!
-//! Read `endpoints`, `routes`, `access`, `tokens`, `state`, then `api/statuses` and `entities/mod.rs`. The binary hands
-//! the router and the sessions ([`edge::Sessions`]) to `api`, whose server serves both and does not know this crate.
+//! Read `endpoints`, `routes`, `access`, `tokens`, `state`, then `api/statuses` and `entities/mod.rs`. The binary
+//! passes the router and the sessions ([`edge::Sessions`]) to `api`, whose server serves both without depending on this
+//! crate.
 //!
-//! **Invariant:** handlers change facts with the commands that `/v1` uses.
+//! **Invariant:** handlers change facts with the same commands as `/v1`.
 //! **Invariant:** no secret is stored or logged: codes, tokens and sessions are hashed before they leave this crate.
 //! **Invariant:** comparing a password takes the same work whether the account exists or not.
-//! **Invariant:** what clients make it hold is bounded: bodies, waiting password hashes, counters and cached tokens.
+//! **Invariant:** memory held for clients is bounded: bodies, waiting password hashes, counters, cached tokens.
 
 mod about;
 mod access;
@@ -61,20 +62,20 @@ pub use limiter::{Rate, Rates};
 pub use metrics::Metrics;
 pub use password::PasswordError;
 
-/// The most memory that it takes beside that of the node, in bytes: for hashing passwords, bodies, responses, and cached
-/// tokens.
+/// Maximum memory of this crate in addition to that of the node, in bytes: password hashes, bodies, responses, cached
+/// tokens, streams.
 pub const MEMORY: usize =
     password::MEMORY + bodies::MEMORY + tokens::MEMORY + answers::MEMORY + streams::MEMORY;
-/// The most memory of forms with files, in bytes, in addition to [`MEMORY`], if the node accepts pictures.
+/// Maximum memory of forms with files, in bytes, in addition to [`MEMORY`], if the node accepts pictures.
 pub const UPLOAD_MEMORY: usize = uploads::MEMORY;
 
-/// Who may sign up.
+/// Users who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Registrations {
     /// Nobody: operators create accounts.
     #[default]
     Closed,
-    /// Whoever has an invite.
+    /// Users with an invite.
     Invite,
     /// Everybody, but an operator must approve the account.
     Approval,
@@ -85,30 +86,30 @@ pub enum Registrations {
 /// Options of the Mastodon API.
 #[derive(Clone, Debug)]
 pub struct MastodonOptions {
-    /// The URL of the server as its users see it, such as `https://social.example`: scheme and host, without a slash
-    /// at the end.
+    /// URL of the server as users see it, such as `https://social.example`: scheme and host, without a slash at the
+    /// end.
     pub base: String,
-    /// What the operator says about the server.
+    /// Description of the server by its operator.
     pub about: Arc<About>,
-    /// Who may sign up.
+    /// Users who may sign up.
     pub registrations: Registrations,
-    /// Whether `/v1` needs no key, so that its clients act for any user and need no session.
+    /// Whether `/v1` needs no key, so that its clients act for any user without a session.
     pub open: bool,
-    /// Whether apps may ask for passwords themselves (`grant_type=password`).
+    /// Whether apps may send passwords of users themselves (`grant_type=password`).
     pub password_grant: bool,
-    /// Whether who is not a user may read what is public: without a token, or with one of an app itself.
+    /// Whether clients without a user may read public data: without a token, or with an app's own.
     pub anonymous_reads: bool,
-    /// Most connections of the server, of which live streams take at most half.
+    /// Maximum number of connections of the server. Live streams take at most half of them.
     pub connections_max: u32,
-    /// Whether entities are kept as JSON, in the memory of the node. A server that does not makes each again: only for tests.
+    /// Whether entities are cached as JSON, in the memory of the node. False only in tests.
     pub keeps_entities: bool,
-    /// Runs reads that may block.
+    /// Runner of reads that may block.
     pub reads: BlockingReads,
-    /// What one address or account may do.
+    /// Limits on the actions of one address or account.
     pub rates: Rates,
-    /// True when the server stops: then streams end.
+    /// True when the server stops; streams then end.
     pub closing: Option<watch::Receiver<bool>>,
-    /// What is counted.
+    /// Counters of this API.
     pub metrics: Metrics,
 }
 
@@ -118,7 +119,7 @@ impl MastodonOptions {
         self.closing.as_ref().is_some_and(|closing| *closing.borrow())
     }
 
-    /// Sign-up is closed, apps may not ask for passwords, only users read, the usual rates.
+    /// Default options: sign-up is closed, apps may not send passwords, only users may read, and the usual rates apply.
     #[must_use]
     pub fn new(base: &str) -> Self {
         Self {
@@ -149,13 +150,13 @@ fn domain(base: &str) -> &str {
     base.split_once("://").map_or(base, |(_, host)| host)
 }
 
-/// All routes over `node`, and the sessions in which `/v1` looks up users.
+/// Makes the router of all routes over `node`, and the sessions in which `/v1` looks up users.
 pub fn router(node: Node, options: MastodonOptions) -> (Router, Arc<dyn Sessions>) {
     let state = state::Server::new(node, options);
     (routes::routes(Arc::clone(&state)), Arc::new(UserSessions(state)))
 }
 
-/// Every endpoint, also those of Mastodon's API that do not exist here, by path and method.
+/// All endpoints, including those of Mastodon's API that do not exist here, by path and method.
 #[must_use]
 pub fn endpoints() -> Vec<Endpoint> {
     let mut endpoints: Vec<_> = routes::table().0.into_iter().map(|route| route.endpoint).collect();

@@ -1,8 +1,8 @@
-//! Counts what one address or account has done in the current window, and refuses more than is allowed.
+//! Limits on the actions of one address or account per time window.
 //!
-//! **Invariant:** at most [`COUNTERS_MAX`] counters of each group exist; the least used ones are forgotten first.
-//! Forgetting one takes an attacker as many requests as there are counters, each of which costs a password hash or a
-//! command. Reads, which cost less, are counted apart, so that they make no failed log-in forgotten.
+//! **Invariant:** each group has at most [`COUNTERS_MAX`] counters; the least used are dropped first. To have a counter
+//! dropped, an attacker needs as many requests as there are counters, each of which costs a password hash or a command.
+//! Reads cost less and are counted separately, so that they cannot push out failed log-ins.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
@@ -10,51 +10,51 @@ use std::time::{Duration, Instant};
 
 use quick_cache::sync::Cache;
 
-/// Most counters.
+/// Maximum number of counters per group.
 const COUNTERS_MAX: usize = 65_536;
-/// How many times as much as one address all IPv6 addresses with the same first 48 bits may do: providers give that
-/// many to whoever asks.
+/// Factor of the limits for all IPv6 addresses that share 48 bits, relative to one address. Providers give such
+/// networks to anybody.
 pub(crate) const NETWORK_TIMES: u32 = 16;
 
-/// Most failed log-ins from an address that may still try an account above its rate.
+/// Maximum number of failed log-ins from an address that may still try an account above its rate.
 const CLEAN_FAILURES_MAX: u32 = 3;
-/// How many times its rate such addresses together may fail to log in into one account.
+/// Factor of the rate for all failed log-ins of such addresses into one account.
 const STRANGERS_TIMES: u32 = 10;
-/// Time for which an address is remembered from which somebody logged in.
+/// Time for which an address with a successful log-in is remembered.
 const KNOWN_FOR: Duration = Duration::from_hours(30 * 24);
 
-/// How many times something may be done within a time.
+/// Maximum number of actions per time window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// Number of times.
+    /// Number of actions.
     pub times: u32,
     /// Length of the window.
     pub within: Duration,
 }
 
-/// What one address or account may do.
+/// Limits on the actions of one address or account.
 #[derive(Clone, Copy, Debug)]
 pub struct Rates {
-    /// Log-ins that fail, from one address.
+    /// Failed log-ins from one address.
     pub failures_of_address: Rate,
-    /// Log-ins that fail, into one account. Above it, only addresses may try that have logged in with the name before or
-    /// have hardly failed: others must not lock its user out.
+    /// Failed log-ins into one account. Above the limit, only addresses may try that have logged in with the name
+    /// before or have hardly failed, so that others cannot lock the user out.
     pub failures_of_account: Rate,
-    /// Log-ins from one address, and log-ins into one account that succeed: each computes a hash and is logged.
+    /// Log-ins from one address, and successful log-ins into one account. Each computes a hash and is logged.
     pub log_ins: Rate,
-    /// Apps that are registered from one address.
+    /// Apps registered from one address.
     pub apps: Rate,
-    /// Accounts that are made from one address.
+    /// Accounts created from one address.
     pub sign_ups: Rate,
-    /// Tokens that are issued to apps, to one address.
+    /// Tokens issued to apps at one address.
     pub tokens: Rate,
     /// Requests of one user.
     pub requests: Rate,
-    /// Reads of one address without a user.
+    /// Reads without a user from one address.
     pub anonymous_reads: Rate,
-    /// Posts that one user publishes.
+    /// Posts published by one user.
     pub posts: Rate,
-    /// Pictures that one user uploads: as Mastodon.
+    /// Pictures uploaded by one user. Same as in Mastodon.
     pub uploads: Rate,
 }
 
@@ -77,14 +77,14 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Those of log-ins alone, for a server on which whoever reaches it may do everything by roost's own API.
+    /// Limits only log-ins, for a server in open mode, where every client can do everything through `/v1`.
     #[must_use]
     pub fn of_log_ins() -> Self {
         let Self { failures_of_address, failures_of_account, log_ins, .. } = Self::default();
         Self { failures_of_address, failures_of_account, log_ins, ..Self::unlimited() }
     }
 
-    /// Practically none, for tests. A test that sets a number of its own has ten minutes for it.
+    /// Allows practically everything, for tests. A rate set by a test has a window of ten minutes.
     #[must_use]
     pub fn unlimited() -> Self {
         let rate = Rate { times: u32::MAX, within: Duration::from_secs(600) };
@@ -103,23 +103,23 @@ impl Rates {
     }
 }
 
-/// How much of a rate a subject has used in its window.
+/// Usage of a rate by a subject in its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// How many times it may be done.
+    /// Number of allowed actions.
     pub(crate) limit: u32,
-    /// How many times more.
+    /// Number of remaining actions.
     pub(crate) remaining: u32,
-    /// When it may be done as often again.
+    /// Time until the full number is allowed again.
     pub(crate) rest: Duration,
 }
 
-/// What is counted.
+/// Kind of counted action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     AddressFailures,
     AccountFailures,
-    /// Log-ins with a name from an address, remembered for long.
+    /// Successful log-ins with a name from an address, remembered for [`KNOWN_FOR`].
     Known,
     LogIns,
     Apps,
@@ -131,12 +131,12 @@ pub(crate) enum What {
     Uploads,
 }
 
-/// Whose doings are counted.
+/// Subject whose actions are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Subject {
-    /// Of an address or a name.
+    /// Address or name.
     pub(crate) own: u64,
-    /// Of the network of an address.
+    /// Network of an address.
     network: Option<u64>,
 }
 
@@ -152,7 +152,7 @@ impl Subject {
         self.network.unwrap_or(self.own)
     }
 
-    /// What is counted, and how many times the rate each may do.
+    /// Subjects to count for, each with the factor of its rate.
     fn counted(self) -> impl Iterator<Item = (u64, u32)> {
         let network = self.network.map(|network| (network, NETWORK_TIMES));
         [(self.own, 1)].into_iter().chain(network)
@@ -165,11 +165,11 @@ struct Counter {
     began: Instant,
 }
 
-/// Counters.
+/// Counters of all subjects.
 pub(crate) struct Limiter {
     rates: Rates,
     counters: Cache<(What, u64), Counter>,
-    /// Those of requests of all kinds.
+    /// Counters of requests of all kinds.
     requests: Cache<(What, u64), Counter>,
     hasher: RandomState,
 }
@@ -184,10 +184,10 @@ impl Limiter {
         }
     }
 
-    /// Checks that `subject` may do it once more. Counts nothing.
+    /// Checks that `subject` is below its rate, without counting.
     ///
     /// # Errors
-    /// The time after which it may.
+    /// The time after which the action is allowed.
     pub(crate) fn check(
         &self,
         what: What,
@@ -208,14 +208,14 @@ impl Limiter {
         Ok(())
     }
 
-    /// How many times `subject` has done it in the current window.
+    /// Number of actions of `subject` in the current window.
     pub(crate) fn times(&self, what: What, subject: u64, now: Instant) -> u32 {
         let within = self.rate(what).within;
         let counter = self.counters(what).get(&(what, subject));
         counter.filter(|counter| now < counter.began + within).map_or(0, |counter| counter.times)
     }
 
-    /// Counts that `subject` has done it.
+    /// Counts an action of `subject`.
     pub(crate) fn count(&self, what: What, subject: impl Into<Subject>, now: Instant) {
         let rate = self.rate(what);
         for (counted, _) in subject.into().counted() {
@@ -224,15 +224,15 @@ impl Limiter {
             let counter = counter.filter(|counter| now < counter.began + rate.within);
             let mut counter = counter.unwrap_or(Counter { times: 0, began: now });
             counter.times = counter.times.saturating_add(1);
-            // Two at the same time may count as one: the limits are not exact.
+            // Two simultaneous actions may count as one: the limits are not exact.
             self.counters(what).insert(key, counter);
         }
     }
 
-    /// As [`Limiter::check`]; counts it if it is allowed.
+    /// Counts an action, if it is below the rate.
     ///
     /// # Errors
-    /// The time after which it is.
+    /// The time after which the action is allowed.
     pub(crate) fn take(
         &self,
         what: What,
@@ -245,7 +245,7 @@ impl Limiter {
         Ok(())
     }
 
-    /// How much of its rate a subject has used; none if there is no limit.
+    /// Usage of a rate by a subject; `None` without a limit.
     pub(crate) fn usage(&self, what: What, subject: Subject, now: Instant) -> Option<Usage> {
         let rate = self.rate(what);
         let usage = |(counted, times): (u64, u32)| {
@@ -263,7 +263,7 @@ impl Limiter {
         usage.filter(|_| rate.times < u32::MAX)
     }
 
-    /// An address as a subject: of an IPv6 address the first 64 bits, which one customer has.
+    /// The subject of an address: for IPv6 its first 64 bits, which belong to one customer.
     pub(crate) fn address(&self, address: IpAddr) -> Subject {
         match address.to_canonical() {
             IpAddr::V4(address) => self.hasher.hash_one(address).into(),
@@ -275,10 +275,10 @@ impl Limiter {
         }
     }
 
-    /// Whether somebody at `address` may try the password of an account, which a name names.
+    /// Checks whether `address` may try the password of the account `name`.
     ///
     /// # Errors
-    /// The time after which they may.
+    /// The time after which the attempt is allowed.
     pub(crate) fn check_guess(
         &self,
         name: u64,
@@ -293,7 +293,7 @@ impl Limiter {
         if is_known || is_clean { Ok(()) } else { Err(rest) }
     }
 
-    /// Remembers that somebody at `address` logged in with a name.
+    /// Remembers a successful log-in with a name from `address`.
     pub(crate) fn remember(&self, name: u64, address: Subject, now: Instant) {
         self.count(What::Known, self.pair(name, address), now);
     }
@@ -302,7 +302,7 @@ impl Limiter {
         self.hasher.hash_one((name, address.own))
     }
 
-    /// A name with which somebody logs in as a subject.
+    /// The subject of a log-in name.
     pub(crate) fn name(&self, name: &str) -> u64 {
         self.hasher.hash_one(name)
     }

@@ -1,4 +1,4 @@
-//! Counts of log-ins, and the number of accounts that wait for approval; log lines about both.
+//! Counts of log-ins and of accounts that await approval, with log lines.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
-/// Metrics of the Mastodon API. Clones are the same metrics.
+/// Metrics of the Mastodon API. Clones share the counters.
 #[derive(Clone, Default)]
 pub struct Metrics(Arc<Inner>);
 
@@ -31,12 +31,12 @@ impl fmt::Debug for Metrics {
 }
 
 impl Metrics {
-    /// Sets the node whose accounts are counted, once.
+    /// Sets the node whose accounts are counted. Later calls have no effect.
     pub(crate) fn of_node(&self, node: &Node) {
         let _ = self.0.node.set(node.clone());
     }
 
-    /// Counts and logs a log-in with a wrong name or password. The name is not logged: it may be a password.
+    /// Counts and logs a log-in with a wrong name or password. The name is not logged, because it may be a password.
     pub(crate) fn failed(&self, address: IpAddr) {
         self.0.failed.fetch_add(1, Ordering::Relaxed);
         static LINES: LineGate = LineGate::new();
@@ -45,7 +45,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a log-in that is refused because there were too many.
+    /// Counts a log-in that is refused after too many.
     pub(crate) fn refused(&self) {
         self.0.refused.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,38 +1,39 @@
-//! Multipart forms (RFC 7578) whose whole body is in memory: parts are ranges of it, so a file is not copied.
+//! Parser of multipart forms (RFC 7578) in memory. Parts are ranges of the body, so files are not copied.
 
 use std::ops::Range;
 
 use memchr::memmem;
 
-/// Longest boundary, in bytes (RFC 2046).
+/// Maximum length of a boundary, in bytes (RFC 2046).
 const BOUNDARY_BYTES_MAX: usize = 70;
-/// Longest head of a part, in bytes.
+/// Maximum length of a part's head, in bytes.
 const HEAD_BYTES_MAX: usize = 4 << 10;
 
-/// A field of a form.
+/// Part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Empty if it has none.
+    /// Name of the field; empty if it has none.
     pub(crate) name: String,
-    /// Whether it is a file: it has the name of one, which is not read.
+    /// Whether the part has a file name, which is not read.
     pub(crate) is_file: bool,
-    /// Its place in the body.
+    /// Range of the content in the body.
     pub(crate) content: Range<usize>,
 }
 
-/// The boundary in a content type.
+/// Boundary in a content type.
 pub(crate) fn boundary(content_type: &str) -> Option<String> {
     let boundary = parameter(content_type, "boundary")?;
     (1..=BOUNDARY_BYTES_MAX).contains(&boundary.len()).then_some(boundary)
 }
 
-/// The parts of a body, at most `max`; none if it is malformed or incomplete. Reads each byte a fixed number of times.
+/// Splits a body into at most `max` parts; `None` if it is malformed or incomplete. Reads each byte a fixed number of
+/// times.
 pub(crate) fn parts(body: &[u8], boundary: &str, max: usize) -> Option<Vec<Part>> {
     let delimiter = format!("\r\n--{boundary}");
     let find = memmem::Finder::new(&delimiter);
     let mut at = match delimiter.as_bytes().get(2..) {
         Some(first) if body.starts_with(first) => first.len(),
-        // What is before the first boundary is for readers of mail.
+        // Text before the first boundary is for readers of mail.
         _ => find.find(body)? + delimiter.len(),
     };
     let mut parts = Vec::new();
@@ -42,7 +43,7 @@ pub(crate) fn parts(body: &[u8], boundary: &str, max: usize) -> Option<Vec<Part>
             return Some(parts);
         }
         let padding = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        // The line break after the boundary is the first of two if there is no header.
+        // Without headers, the line break after the boundary is also the first of the two that end the head.
         let head = rest.get(padding..)?.strip_prefix(b"\r\n").and_then(|_| rest.get(padding..))?;
         let head = head.get(..HEAD_BYTES_MAX).unwrap_or(head);
         let head = head.get(..memmem::find(head, b"\r\n\r\n")?)?;
@@ -55,7 +56,7 @@ pub(crate) fn parts(body: &[u8], boundary: &str, max: usize) -> Option<Vec<Part>
     Some(parts)
 }
 
-/// The name of a part, and whether it is a file.
+/// Name of a part, and whether it is a file.
 fn named(head: &str) -> (String, bool) {
     let disposition = head.split("\r\n").find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -65,7 +66,7 @@ fn named(head: &str) -> (String, bool) {
     (of("name").unwrap_or_default(), of("filename").or_else(|| of("filename*")).is_some())
 }
 
-/// The value of a parameter after the first `;`, without quotes.
+/// Value of a parameter after the first `;`, without quotes.
 fn parameter(value: &str, name: &str) -> Option<String> {
     let (_, mut rest) = value.split_once(';')?;
     loop {
@@ -85,7 +86,7 @@ fn parameter(value: &str, name: &str) -> Option<String> {
     }
 }
 
-/// What is before the closing quote, and what is after it.
+/// Text before the closing quote, unescaped, and the rest.
 fn unquoted(text: &str) -> Option<(String, &str)> {
     let (mut found, mut is_escaped) = (String::new(), false);
     for (at, character) in text.char_indices() {

@@ -1,6 +1,6 @@
-//! Pages: `max_id`, `since_id`, `min_id`, `limit`, and the `Link` header that leads to the pages beside one.
+//! Pages: `max_id`, `since_id`, `min_id`, `limit`, and the `Link` header with the neighboring pages.
 //!
-//! **Invariant:** a list has at most [`PAGE_BYTES`] and one entity more; what does not fit is on the next page.
+//! **Invariant:** a list has at most [`PAGE_BYTES`] plus one entity; the rest is on the next page.
 
 use axum::http::HeaderValue;
 use axum::http::header::LINK;
@@ -14,11 +14,11 @@ use crate::fields::Fields;
 use crate::input::number;
 use crate::state::Server;
 
-/// A list ends when it has this many bytes. An entity has at most about 250 KiB.
+/// Size from which a list ends, in bytes. An entity has at most about 250 KiB.
 pub(crate) const PAGE_BYTES: usize = 256 << 10;
-/// Bytes of a typical entity.
+/// Typical size of an entity, in bytes.
 const TYPICAL_BYTES: usize = 2_560;
-/// The parameters that the URL of another page repeats: those that choose what is listed.
+/// Parameters that choose the items, which the URL of another page repeats.
 const REPEATED: [&str; 20] = [
     "limit",
     "local",
@@ -41,34 +41,35 @@ const REPEATED: [&str; 20] = [
     "none",
     "tagged",
 ];
-/// Most parameters that are repeated, and most bytes of a value: `Link` stays below 8 KiB, which is what proxies accept.
+/// Maximum number of repeated parameters, and of bytes of a value, so that `Link` stays below 8 KiB, which proxies
+/// accept.
 const REPEATED_MAX: usize = 32;
 pub(crate) const REPEATED_BYTES_MAX: usize = 40;
 
-/// Default and greatest number of items on a page.
+/// Default and maximum number of items on a page.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits(usize, usize);
 
-/// Of statuses.
+/// Limits of pages of statuses.
 pub(crate) const STATUSES: Limits = Limits(20, 40);
-/// Of accounts and notifications.
+/// Limits of pages of accounts and notifications.
 pub(crate) const ACCOUNTS: Limits = Limits(40, 80);
 
-/// Of followed hashtags.
+/// Limits of pages of followed hashtags.
 pub(crate) const TAGS: Limits = Limits(100, 200);
 
-/// Some items, and what is needed for the links.
+/// Items of a page, and the data for its links.
 #[derive(Debug, Default)]
 pub(crate) struct Listed {
-    /// JSON objects with commas between, after the bracket that opens a list; or nothing.
+    /// JSON objects with commas between them, after the opening bracket of a list; empty without items.
     pub(crate) json: Vec<u8>,
-    /// The greatest and the smallest id that the page covers.
+    /// Greatest and smallest id that the page covers.
     pub(crate) ends: Option<(u64, u64)>,
-    /// Whether there are more in the direction of reading.
+    /// Whether there are more items in the direction of reading.
     pub(crate) more: bool,
 }
 
-/// The requested page. Items are newest first, which is by descending ids.
+/// Parses the requested page. Items are listed newest first, by descending ids.
 pub(crate) fn asked(fields: &Fields, Limits(default, max): Limits) -> Result<Page, ApiError> {
     let id = |name| {
         let text = fields.one(name)?;
@@ -80,8 +81,8 @@ pub(crate) fn asked(fields: &Fields, Limits(default, max): Limits) -> Result<Pag
     Ok(Page { below, above: min.or(since), is_up: min.is_some(), limit })
 }
 
-/// Makes the entities of a page that was read. It begins where reading began, so that what does not fit in a response is on
-/// the next page in the direction of reading.
+/// Makes the entities of a page, starting where reading began, so that entities that exceed the response are on the
+/// next page in the direction of reading.
 pub(crate) fn list<T: Item, E: Into<Json>>(
     page: &Page,
     found: PageOf<T>,
@@ -94,7 +95,7 @@ pub(crate) fn list<T: Item, E: Into<Json>>(
     })
 }
 
-/// As [`list`], of what `write` appends.
+/// Makes the page from entities that `write` appends, as [`list`] does.
 pub(crate) fn write<T: Item>(
     page: &Page,
     PageOf { mut items, next }: PageOf<T>,
@@ -106,7 +107,7 @@ pub(crate) fn write<T: Item>(
     let (mut ends, mut is_full) = (None, false);
     let mut json = Vec::with_capacity(items.len() * TYPICAL_BYTES);
     json.push(b'[');
-    // Where each entity begins, with the comma before it.
+    // Positions at which entities begin, including the comma before each.
     let mut starts = Vec::with_capacity(items.len());
     let extend = |ends: Option<(u64, u64)>, at: u64| {
         ends.map_or((at, at), |(greatest, smallest)| (greatest.max(at), smallest.min(at)))
@@ -128,8 +129,8 @@ pub(crate) fn write<T: Item>(
     Listed { json, ends, more: is_full || next.is_some() }
 }
 
-/// A list that is not closed, from its end to its beginning. Its entities begin at `starts`, with the commas before them; some
-/// may be missing.
+/// Reverses the order of the entities of an unclosed list. They begin at `starts`, including the commas before them;
+/// some may be missing.
 fn reversed(json: &[u8], starts: &[usize]) -> Vec<u8> {
     let mut out = Vec::with_capacity(json.len() + 1);
     out.push(b'[');
@@ -148,14 +149,14 @@ fn reversed(json: &[u8], starts: &[usize]) -> Vec<u8> {
     out
 }
 
-/// The parameter `limit`: what is not a number is ignored, as in Mastodon.
+/// Parses `limit`. Ignores a value that is not a number, as Mastodon does.
 pub(crate) fn limit(fields: &Fields, default: usize, max: usize) -> Result<usize, ApiError> {
     let given = fields.one("limit")?.and_then(number);
     Ok(given.map_or(default, |given| given.clamp(1, max as u64) as usize))
 }
 
 impl Server {
-    /// The response with a page. `path` is that of the request.
+    /// Makes the response with a page. `path` is the path of the request.
     pub(crate) fn listed(
         &self,
         path: &str,
@@ -182,7 +183,7 @@ impl Server {
         if !url.ends_with('?') {
             url.push('&');
         }
-        // Upwards, what is below was read before.
+        // When reading upwards, the items below were read before.
         let next = (more || page.is_up).then(|| format!("<{url}max_id={last}>; rel=\"next\", "));
         let links = format!("{}<{url}min_id={first}>; rel=\"prev\"", next.unwrap_or_default());
         if let Ok(links) = HeaderValue::try_from(links) {
@@ -209,7 +210,7 @@ mod tests {
         ] {
             let found = PageOf { items: vec![3, 2, 1], next: None };
             let listed = write(&page, found, |id: u64, out| {
-                // A part of what is missing is written before it is known.
+                // A part of a missing entity is written before it is found to be missing.
                 out.extend_from_slice(format!("{{{id}}}").as_bytes());
                 shown[id as usize - 1].then_some(())
             });

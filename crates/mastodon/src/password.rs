@@ -1,11 +1,13 @@
 //! Passwords: hashed with argon2id, a bounded number at a time.
 //!
-//! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends). **Invariant:** one runs at a time and
-//! `WAITING_MAX` wait at most, so that they take neither the memory nor all processors; beyond that they are refused.
-//! **Invariant:** clients have turns. The next hash is one of the client whose last turn is longest ago, and if too many
-//! wait, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the one with the most.
-//! **Invariant:** clients that have logged in before have a queue of their own, which has every second turn: however many
-//! new addresses there are, they are neither refused for these nor wait for more than as many hashes again.
+//! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends).
+//! **Invariant:** one hash runs at a time and at most `WAITING_MAX` wait, so that they exhaust neither memory nor
+//! processors; further ones are refused.
+//! **Invariant:** clients take turns. The next hash is of the client whose last turn is longest ago. If the queue is
+//! full, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the client with
+//! the most.
+//! **Invariant:** clients that have logged in before have a separate queue with every second turn. However many new
+//! addresses there are, known clients are not refused because of them, and wait at most twice as long.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,35 +22,35 @@ use tokio::sync::oneshot;
 
 /// Memory of one hash, in KiB.
 const MEMORY_KIB: u32 = 19_456;
-/// Passes over the memory.
+/// Number of passes over the memory.
 const PASSES: u32 = 2;
-/// Most hashes that are computed at a time.
+/// Maximum number of hashes computed at a time.
 const RUNNING_MAX: usize = 1;
-/// The niceness of the thread.
+/// Niceness of the hashing thread.
 const NICENESS: i32 = 19;
-/// Most hashes that wait: two to three seconds of work.
+/// Maximum number of waiting hashes: two to three seconds of work.
 const WAITING_MAX: usize = 64;
-/// Most clients whose last log-ins are remembered.
+/// Maximum number of clients whose last log-ins are remembered.
 const KNOWN_MAX: usize = 4_096;
-/// Most clients whose last turns are remembered.
+/// Maximum number of clients whose last turns are remembered.
 const TURNS_MAX: usize = 4_096;
-/// Most memory of all hashes together, in bytes.
+/// Maximum memory of all hashes together, in bytes.
 pub(crate) const MEMORY: usize = RUNNING_MAX * MEMORY_KIB as usize * 1_024;
-/// Shortest password, in characters.
+/// Minimum length of a password, in characters.
 pub const CHARS_MIN: usize = 8;
-/// Longest password, in bytes: a longer one adds no security, only work.
+/// Maximum length of a password, in bytes. A longer one adds no security, only work.
 pub const BYTES_MAX: usize = 256;
 
-/// Why there is no hash.
+/// Reason why a password was not hashed.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordError {
     /// The password is too short or too long.
     #[error("a password has at least {CHARS_MIN} characters and at most {BYTES_MAX} bytes")]
     Length,
-    /// Too many wait.
+    /// Too many hashes are waiting.
     #[error("too many people log in at this moment; try again in a second")]
     Busy,
-    /// The operating system gives no random bytes, or no memory.
+    /// The operating system provides no random bytes or no memory.
     #[error("the password cannot be hashed")]
     Failed,
 }
@@ -80,7 +82,8 @@ fn hasher(memory_kib: u32) -> Result<Argon2<'static>, PasswordError> {
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
-/// Whether `hash` is of this password. A hash that needs more memory than ours is never right: an import may bring one.
+/// Whether `hash` is the hash of this password. False for a hash with larger parameters than ours, which an import may
+/// bring.
 fn verify(password: &str, hash: &PasswordHash) -> bool {
     let Ok(parsed) = phc::PasswordHash::new(hash.as_str()) else { return false };
     let fits = Params::try_from(&parsed)
@@ -89,13 +92,13 @@ fn verify(password: &str, hash: &PasswordHash) -> bool {
     fits && hasher.verify_password(password.as_bytes(), &parsed).is_ok()
 }
 
-/// Something that the thread computes.
+/// Work of the hashing thread.
 type Work = Box<dyn FnOnce() + Send>;
 
-/// The client that waits for a hash, as a number: the network of its address.
+/// Client that waits for a hash: the network of its address, as a number.
 pub(crate) type Waiter = u64;
 
-/// The hashes that wait.
+/// Queues of waiting hashes.
 #[derive(Default)]
 struct Queue {
     queues: Mutex<Queues>,
@@ -110,16 +113,16 @@ struct Queues {
     known: HashMap<Waiter, u64>,
     /// Number of log-ins so far.
     log_ins: u64,
-    /// Whether a stranger had the last turn.
+    /// Whether the next turn belongs to known clients.
     is_turn_of_known: bool,
     is_closed: bool,
 }
 
-/// The hashes that wait in a queue, oldest first.
+/// Queue of waiting hashes, oldest first.
 #[derive(Default)]
 struct State {
     waiting: VecDeque<(Waiter, Work)>,
-    /// Numbers of the last turns of clients.
+    /// Numbers of the clients' last turns.
     turns: HashMap<Waiter, u64>,
     /// Number of turns so far.
     turn: u64,
@@ -127,11 +130,11 @@ struct State {
 
 impl Queue {
     fn queues(&self) -> MutexGuard<'_, Queues> {
-        // No code that may panic runs while it is locked.
+        // No code that may panic runs while the lock is held.
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds work; false if too much waits.
+    /// Adds work. Returns false if the queue is full.
     fn put(&self, waiter: Waiter, work: Work) -> bool {
         let mut queues = self.queues();
         let is_closed = queues.is_closed;
@@ -148,7 +151,7 @@ impl Queue {
         true
     }
 
-    /// The next work; `None` once the queue is closed. Blocks.
+    /// Waits for the next work; `None` once the queue is closed. Blocks.
     fn next(&self) -> Option<Work> {
         let mut queues = self.queues();
         loop {
@@ -185,7 +188,7 @@ impl Queue {
 }
 
 impl Queues {
-    /// Takes the next work of the queue whose turn it is, or else of the other one.
+    /// Takes the next work of the queue whose turn it is; if it is empty, of the other one.
     fn take_next(&mut self) -> Option<Work> {
         let (first, second) = match self.is_turn_of_known {
             true => (&mut self.of_known, &mut self.of_strangers),
@@ -200,13 +203,13 @@ impl Queues {
 }
 
 impl State {
-    /// Number of waiting hashes of a client, and its last turn.
+    /// Number of waiting hashes of a client, and the number of its last turn.
     fn share(&self, waiter: Waiter) -> (usize, u64) {
         let waiting = self.waiting.iter().filter(|(other, _)| *other == waiter).count();
         (waiting, self.turns.get(&waiter).copied().unwrap_or(0))
     }
 
-    /// Makes room for one more of a client; false if it has a fair share already.
+    /// Makes room for another hash of a client. Returns false if the client already has a fair share.
     fn make_room(&mut self, waiter: Waiter) -> bool {
         if self.waiting.len() < WAITING_MAX {
             return true;
@@ -235,7 +238,7 @@ impl State {
     }
 }
 
-/// Closes the queue when the last user of the thread is gone.
+/// Guard that closes the queue when the last user of the thread is dropped.
 struct Closing(Arc<Queue>);
 
 impl Drop for Closing {
@@ -244,18 +247,18 @@ impl Drop for Closing {
     }
 }
 
-/// Hashes and compares passwords on a thread of its own. Clones share it.
+/// Handle of the thread that hashes and compares passwords. Clones share the thread.
 #[derive(Clone)]
 pub(crate) struct Passwords {
     queue: Arc<Closing>,
-    /// The hash that is compared if there is no account.
+    /// Hash to compare with if there is no account.
     nobody: Option<PasswordHash>,
-    /// Number of hashes that were computed.
+    /// Number of computed hashes.
     computed: Arc<AtomicU64>,
 }
 
 impl Passwords {
-    /// Takes about 50 ms.
+    /// Starts the thread. Takes about 50 ms.
     pub(crate) fn new() -> Self {
         let queue = Arc::new(Queue::default());
         let waiting = Arc::clone(&queue);
@@ -277,7 +280,7 @@ impl Passwords {
         }
     }
 
-    /// Number of hashes that were computed.
+    /// Number of computed hashes.
     #[cfg(test)]
     pub(crate) fn computed(&self) -> u64 {
         self.computed.load(Ordering::Relaxed)
@@ -292,7 +295,7 @@ impl Passwords {
         self.run(waiter, move || hash(&password)).await?
     }
 
-    /// Whether `stored` is the hash of the password. Without an account, it takes as long and is false.
+    /// Whether `stored` is the hash of the password. Without an account the result is false and takes the same time.
     pub(crate) async fn verify(
         &self,
         password: String,
@@ -301,7 +304,7 @@ impl Passwords {
     ) -> Result<bool, PasswordError> {
         let exists = stored.is_some();
         let compared = stored.or_else(|| self.nobody.clone()).ok_or(PasswordError::Failed)?;
-        // Longer ones were never accepted; they are cut, so that they take as long.
+        // Longer passwords were never accepted; they are truncated to take the same time.
         let password: String = password.chars().take(BYTES_MAX + 1).collect();
         let is_equal = self.run(waiter, move || verify(&password, &compared)).await?;
         let is_right = exists && is_equal;
@@ -323,7 +326,7 @@ impl Passwords {
                 return;
             }
             computed.fetch_add(1, Ordering::Relaxed);
-            // An error means that nobody waits any more.
+            // An error means that the receiver is gone.
             drop(done.send(work()));
         };
         match self.queue.0.put(waiter, Box::new(compute)) {
@@ -333,7 +336,7 @@ impl Passwords {
     }
 }
 
-/// Lets other threads run first: a hash occupies a processor for 50 ms, and a request takes less than one.
+/// Lowers the priority of this thread: a hash occupies a processor for 50 ms, a request for less than one.
 fn give_way() {
     if let Err(error) = rustix::process::setpriority_process(None, NICENESS) {
         tracing::debug!(%error, "log-ins have the priority of other requests");
@@ -389,14 +392,14 @@ mod tests {
         finish
     }
 
-    /// Adds a comparison of a client to the queue; its answer comes when the thread is free.
+    /// Queues a comparison of a client; its result comes when the thread is free.
     async fn begin(
         passwords: &Passwords,
         waiter: Waiter,
     ) -> JoinHandle<Result<bool, PasswordError>> {
         let own = passwords.clone();
         let answer = tokio::spawn(async move { own.verify("x".into(), None, waiter).await });
-        // It runs on this thread until it waits.
+        // The task runs on this thread until it waits.
         tokio::task::yield_now().await;
         answer
     }
@@ -411,7 +414,7 @@ mod tests {
         }
         let refused = passwords.verify("x".into(), None, 1).await;
         assert!(matches!(refused, Err(PasswordError::Busy)));
-        // Somebody else has room.
+        // Another client has room.
         let other = begin(&passwords, 2).await;
         let replaced = waiting.pop().unwrap();
         assert!(matches!(replaced.await.unwrap(), Err(PasswordError::Busy)));
@@ -436,7 +439,7 @@ mod tests {
         }
         (0..6).for_each(|_| queue.next().unwrap()());
         assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 1, 1]);
-        // Many clients, one hash of each, some of which had a turn.
+        // Many clients with one hash each; some had a turn.
         for waiter in 1..=WAITING_MAX as u64 {
             assert!(put(waiter));
         }
@@ -454,7 +457,7 @@ mod tests {
             queue.put(waiter, Box::new(move || order.lock().unwrap().push(waiter)))
         };
         (1..=3).for_each(|waiter| queue.remember(waiter));
-        // As many strangers as wait at a time, again and again, each from another network.
+        // As many strangers as can wait, again and again, each from another network.
         let mut stranger = 1_000;
         for _ in 0..5 {
             while put(stranger) {
@@ -466,7 +469,7 @@ mod tests {
             let known = done.iter().filter(|waiter| **waiter < 1_000).count();
             assert_eq!(known, 3, "every second turn: {done:?}");
         }
-        // Those who were not here for long are strangers again.
+        // Clients without a recent log-in are strangers again.
         (10_000..10_000 + 2 * KNOWN_MAX as u64).for_each(|waiter| queue.remember(waiter));
         let known = queue.queues().known.len();
         assert!(known <= KNOWN_MAX && !queue.queues().known.contains_key(&1), "{known}");

@@ -1,4 +1,4 @@
-//! `X-RateLimit-*`: what a client has left of the rate that it comes closest to, of those that a request was counted for.
+//! `X-RateLimit-*` headers: the state of the nearest limit among the rates that a request counts towards.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use axum::response::Response;
 use crate::entities::time::time;
 use crate::limiter::Usage;
 
-/// The headers that pages of other origins may read.
+/// Headers that pages of other origins may read.
 pub(crate) const EXPOSED: &str =
     "Link, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset";
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -16,21 +16,21 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 tokio::task_local! {
-    /// Rest of the rate that the client of this request comes closest to.
+    /// Usage of the rate whose limit is nearest for the client of this request.
     static USAGE: Cell<Option<Usage>>;
 }
 
-/// Records that this request was counted.
+/// Records the usage of a rate by this request.
 pub(crate) fn record(usage: Option<Usage>) {
     let Some(usage) = usage else { return };
-    // Outside of a route of the API, as on a page, nobody reads it.
+    // Outside of a route of the API, such as on a page, the value is not used.
     let _ = USAGE.try_with(|kept| {
         let closest = kept.get().filter(|kept| kept.remaining <= usage.remaining);
         kept.set(closest.or(Some(usage)));
     });
 }
 
-/// Adds the headers to the response of a request that is being carried out.
+/// Runs a request, and adds the headers to its response.
 pub(crate) async fn add_to(
     run: impl Future<Output = Response>,
     now_ms: impl Fn() -> u64,

@@ -1,5 +1,4 @@
-//! The table of all routes, and the router that is made from it. Each module lists its own routes, with what they need of
-//! their clients.
+//! Table of all routes, and the router made from it. Each module lists its own routes with the token that they need.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +19,7 @@ pub(crate) fn routes(state: Shared) -> Router {
     for Route { endpoint, needs, handler } in table().0 {
         let guard = from_fn_with_state((state.clone(), needs), check);
         let handler = handler.layer(guard);
-        // Some clients end paths with a slash, which Mastodon ignores.
+        // Some clients end paths with a slash; Mastodon ignores it.
         let slash = format!("{}/", endpoint.path);
         let slash = Some(slash).filter(|path| path.starts_with("/api/") && !path.contains('*'));
         for path in [Some(endpoint.path.to_owned()), slash].into_iter().flatten() {
@@ -38,7 +37,7 @@ pub(crate) fn routes(state: Shared) -> Router {
     router.merge(pages()).with_state(state)
 }
 
-/// What is not of the API. Pages check the session of the browser, and the token of their form, themselves.
+/// Routes outside of the API. Pages check the session of the browser and the token of their form themselves.
 fn pages() -> Router<Shared> {
     Router::new()
         .route(PICTURE, get(instance::picture))
@@ -60,7 +59,7 @@ fn pages() -> Router<Shared> {
         .route("/tags/{tag}", get(links::tag))
 }
 
-/// The table of all routes: those of each module, and those of what the server lacks.
+/// Table of all routes: those of each module, and those of missing features.
 pub(crate) fn table() -> Endpoints {
     let mut table = Endpoints::default();
     for add in [

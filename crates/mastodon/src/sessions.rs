@@ -1,7 +1,7 @@
-//! Users who send requests to `/v1`: whom a request is from, by its token or by the session of its browser, and what its
-//! user may ask for.
+//! Users of `/v1`: identified by a token or a browser session, with their limits.
 //!
-//! **Invariant:** requests to both APIs, with a token or a session, count against the same rates, bodies, streams and bytes.
+//! **Invariant:** requests to both APIs, with a token or a session, count towards the same rates, bodies, streams and
+//! bytes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::pages::of_page;
 use crate::state::{Server, Shared, address_of};
 use crate::tokens::Access;
 
-/// The users of a server.
+/// Sessions of a server's users.
 pub(crate) struct UserSessions(pub(crate) Shared);
 
 impl fmt::Debug for UserSessions {
@@ -51,7 +51,7 @@ impl Sessions for UserSessions {
     }
 }
 
-/// The session that a page of this server has.
+/// Session of a page of this server.
 pub(crate) async fn access(state: &Server, headers: &HeaderMap) -> Result<Access, SessionError> {
     if !is_own_page(headers, &state.options.base) {
         return Err(SessionError::OtherSite);
@@ -59,7 +59,7 @@ pub(crate) async fn access(state: &Server, headers: &HeaderMap) -> Result<Access
     of_page(state, headers).await.map_err(|error| why(&error))?.ok_or(SessionError::Ended)
 }
 
-/// What the token of a request permits.
+/// Access by the token of a request.
 async fn of_token(state: &Server, headers: &HeaderMap) -> Result<Access, SessionError> {
     let token = bearer(headers).and_then(|token| std::str::from_utf8(token).ok());
     let token = token.ok_or(SessionError::Ended)?;
@@ -84,7 +84,7 @@ impl UserSession {
     }
 }
 
-/// Why a session was not found, or ended.
+/// Converts an error into the reason why a session was not found or has ended.
 fn why(error: &ApiError) -> SessionError {
     match error.status() {
         StatusCode::UNAUTHORIZED => SessionError::Ended,
@@ -92,8 +92,8 @@ fn why(error: &ApiError) -> SessionError {
     }
 }
 
-/// Whether the browser says that a page of this server has sent the request. Browsers send `Sec-Fetch-Site` to https and
-/// loopback only, and `Origin` not with every request; the token is what pages of other sites lack in any case.
+/// Whether the browser marks the request as sent by a page of this server. Browsers send `Sec-Fetch-Site` only over
+/// https and to the loopback, and `Origin` only with some requests. In any case, pages of other sites lack the token.
 pub(crate) fn is_own_page(headers: &HeaderMap, base: &str) -> bool {
     let mut sites = headers.get_all("sec-fetch-site").iter().peekable();
     if sites.peek().is_some() {

@@ -1,4 +1,4 @@
-//! State that all handlers share, and the ways to the node.
+//! Shared state of all handlers, and access to the node.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -24,27 +24,27 @@ use crate::streams::Streams;
 use crate::tokens::Tokens;
 use crate::uploads::Uploads;
 
-/// State that all handlers share.
+/// Shared state of all handlers.
 pub(crate) struct Server {
     pub(crate) node: Node,
-    /// Entities of the node.
+    /// Renderer of the node's entities.
     pub(crate) renderer: Renderer,
     pub(crate) options: MastodonOptions,
     pub(crate) passwords: Passwords,
     pub(crate) limiter: Limiter,
     pub(crate) tokens: Tokens,
-    /// Bodies that are being read.
+    /// Bodies being read.
     pub(crate) bodies: Bodies,
-    /// Forms with files that are being read.
+    /// Forms with files being read.
     pub(crate) uploads: Arc<Uploads>,
     /// Live streams.
     pub(crate) streams: Streams,
-    /// Responses that are being sent.
+    /// Unsent responses.
     pub(crate) answers: Answers,
     pub(crate) trends: Trends,
 }
 
-/// What handlers get.
+/// State as handlers get it.
 pub(crate) type Shared = Arc<Server>;
 
 impl Server {
@@ -65,7 +65,7 @@ impl Server {
         })
     }
 
-    /// Reads from the node where blocking is allowed.
+    /// Runs a read that may block.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -87,7 +87,7 @@ impl Server {
         }
     }
 
-    /// Submits a command of a user, under the key of the request if it has one.
+    /// Submits a command of a user, with the idempotency key of the request, if any.
     pub(crate) async fn change(
         &self,
         me: UserId,
@@ -97,7 +97,7 @@ impl Server {
         self.change_once(once.of(me, &command), command).await
     }
 
-    /// As [`Server::change`], under a key that is digested already.
+    /// Submits a command of a user, with a digested idempotency key.
     pub(crate) async fn change_once(
         &self,
         idempotency: Option<Idempotency>,
@@ -118,7 +118,8 @@ impl Server {
         Ok(self.options.reads.run(read).await?)
     }
 
-    /// Reads entities from many rows, as [`Server::entities`], so that short reads do not wait for it.
+    /// Reads entities from many rows, in another lane than [`Server::entities`], so that short reads do not wait for
+    /// it.
     pub(crate) async fn entities_long<T: Send + 'static>(
         &self,
         reader: Option<UserId>,
@@ -131,7 +132,7 @@ impl Server {
         Ok(self.options.reads.run_listing(read).await?)
     }
 
-    /// Reads entities for the response to a change, which is never refused: the change cannot be undone.
+    /// Reads entities for the response to a change. Never refused, because the change cannot be undone.
     pub(crate) async fn entities_done<T: Send + 'static>(
         &self,
         reader: UserId,
@@ -142,12 +143,12 @@ impl Server {
         Ok(self.options.reads.after_change().run(read).await?)
     }
 
-    /// Counts something that an address does, and refuses what is above its rate.
+    /// Counts an action of an address; refuses it above the rate.
     pub(crate) fn limit_address(&self, what: What, address: IpAddr) -> Result<(), ApiError> {
         self.limit(what, self.limiter.address(address))
     }
 
-    /// Counts something that a subject of the limiter does, and refuses what is above its rate.
+    /// Counts an action of a subject of the limiter; refuses it above the rate.
     pub(crate) fn limit(&self, what: What, subject: impl Into<Subject>) -> Result<(), ApiError> {
         let (subject, now) = (subject.into(), Instant::now());
         let taken = self.limiter.take(what, subject, now);
@@ -155,18 +156,18 @@ impl Server {
         taken.map_err(ApiError::above_rate)
     }
 
-    /// Whether users reach the server by https.
+    /// Whether users reach the server over https.
     pub(crate) fn is_secure(&self) -> bool {
         self.options.base.starts_with("https://")
     }
 }
 
-/// The address of the client of a request.
+/// Address of the client of a request.
 pub(crate) fn client_address(extensions: &Extensions) -> IpAddr {
     address_of(extensions.get().copied())
 }
 
-/// The address of a client; without one, this machine's.
+/// Address of a client; the loopback if unknown.
 pub(crate) fn address_of(client: Option<ClientAddress>) -> IpAddr {
     client.map_or(IpAddr::V4(Ipv4Addr::LOCALHOST), |address| address.0)
 }

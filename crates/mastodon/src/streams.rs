@@ -1,9 +1,9 @@
-//! State that live streams share: how many there may be, and the newest changes of public posts.
+//! Shared state of live streams: their limits, and the newest changes of public posts.
 //!
 //! **Invariant:** a stream has no queue of its own. It reads from a position, or from the shared ring of
-//! [`PUBLIC_EVENTS_MAX`] events; one that is slower than the ring misses events of it.
-//! **Invariant:** the posts of all users cost a read of each changed post, whatever the number of streams and of posts.
-//! **Invariant:** reads of streams have turns of their own, and take none of the permits of requests.
+//! [`PUBLIC_EVENTS_MAX`] events; a stream slower than the ring misses events.
+//! **Invariant:** streams of all users' posts cost one read per changed post, for any number of streams and posts.
+//! **Invariant:** reads of streams have separate turns, and take none of the permits of requests.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,41 +19,42 @@ use crate::entities::{Entities, Renderer};
 use crate::error::ApiError;
 use crate::state::{Server, Shared};
 
-/// Most streams, however many connections there may be.
+/// Maximum number of streams, for any number of connections.
 const STREAMS_MAX: u32 = 4_096;
-/// Most streams of one user.
+/// Maximum number of streams of one user.
 const USER_STREAMS_MAX: usize = 32;
-/// Newest events of public posts that are kept for streams.
+/// Number of events of public posts in the ring.
 const PUBLIC_EVENTS_MAX: usize = 64;
-/// Changes of public posts that are read at a time, fewer than are kept: so streams have time for them until the next
+/// Maximum number of changes of public posts in one read. Less than the ring, so that streams have time until the next
 /// read.
 const PUBLIC_READ_MAX: usize = PUBLIC_EVENTS_MAX / 4;
-/// Changes of public posts that wait to be read.
+/// Maximum number of changes of public posts that wait to be read.
 const PUBLIC_CHANGES_MAX: usize = 4_096;
-/// Memory of a WebSocket with its buffers and its task, in bytes. What it sends is counted as responses are.
+/// Memory of a WebSocket with its buffers and its task, in bytes. Its unsent data counts as that of responses.
 const STREAM_BYTES: usize = 4 << 10;
-/// Most memory of the newest events, of at most about 64 KiB each and 16 KiB of hashtags, and of all streams, in bytes.
+/// Maximum memory of the ring, whose events have at most about 64 KiB and 16 KiB of hashtags, and of all streams, in
+/// bytes.
 pub(crate) const MEMORY: usize =
     PUBLIC_EVENTS_MAX * (80 << 10) + STREAMS_MAX as usize * STREAM_BYTES;
-/// Pause between two reads of changes of public posts: changes that come meanwhile are read together.
+/// Pause between two reads of changes of public posts. Changes that arrive meanwhile are read together.
 const PUBLIC_PAUSE: Duration = Duration::from_millis(100);
-/// The same while more changes wait and all streams keep up.
+/// Pause while more changes wait and all streams keep up.
 const BURST_PAUSE: Duration = Duration::from_millis(25);
-/// Interval at which the task that reads the changes looks whether anybody listens.
+/// Interval at which the reading task checks whether there are listeners.
 const LISTENERS_CHECK: Duration = Duration::from_secs(1);
 
-/// A change of a public post that is not a boost.
+/// Change of a public post that is not a boost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PublicChange {
     pub(crate) kind: PostChange,
     pub(crate) post: PostId,
     pub(crate) author: UserId,
-    /// Whether it replies to another user.
+    /// Whether the post replies to another user.
     pub(crate) is_reply: bool,
 }
 
 impl PublicChange {
-    /// The change that an effect makes, if it changes a public post.
+    /// Change of a public post that an effect makes, if any.
     fn of(effect: &Effect) -> Option<Self> {
         let Effect::Post { post, author, listed, change: kind, .. } = *effect else { return None };
         let is_public = listed.visibility() == Visibility::Public && !listed.is_boost();
@@ -62,20 +63,20 @@ impl PublicChange {
     }
 }
 
-/// A change of a post that any user may see.
+/// Change of a post that any user may see.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) change: PublicChange,
-    /// Whether it has pictures.
+    /// Whether the post has pictures.
     pub(crate) has_media: bool,
-    /// Its hashtags.
+    /// Hashtags of the post.
     pub(crate) tags: Vec<Tag>,
-    /// The entity `Status`, for no reader in particular; the id of a deleted post.
+    /// JSON of the `Status` without a reader; the id of a deleted post.
     pub(crate) payload: Arc<str>,
 }
 
 impl Published {
-    /// Whether the post was deleted; its hashtags and pictures are unknown then.
+    /// Whether the post was deleted; its hashtags and pictures are then unknown.
     pub(crate) fn is_deletion(&self) -> bool {
         self.change.kind == PostChange::Deleted
     }
@@ -90,23 +91,23 @@ impl Published {
     }
 }
 
-/// See the module.
+/// Limits of live streams, and the ring of public changes.
 pub(crate) struct Streams {
     /// Number of streams of each user.
     of_users: Shares<UserId>,
-    /// A permit for each stream.
+    /// One permit per stream.
     open: Arc<Semaphore>,
     public: broadcast::Sender<Arc<Published>>,
     /// Whether a task reads changes of public posts.
     is_reading: AtomicBool,
 }
 
-/// One of the open streams.
+/// Count of an open stream.
 pub(crate) type Open = (Share<UserId>, OwnedSemaphorePermit);
 
 impl Streams {
-    /// Of a server with so many connections at most: streams take three eighths of them. A key of the server takes at most
-    /// half, so that others remain for requests.
+    /// Limits for a server with this many connections: streams take three eighths of them. A key of the server takes at
+    /// most half, so that connections remain for requests.
     pub(crate) fn new(connections_max: u32) -> Self {
         let streams_max = (connections_max / 8 * 3).clamp(1, STREAMS_MAX);
         Self {
@@ -130,19 +131,19 @@ impl Streams {
 }
 
 impl Server {
-    /// A read of a stream, which waits for its turn.
+    /// Runs a read for a stream, in turn.
     pub(crate) async fn read_for_stream<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Renderer) -> T + Send + 'static,
     ) -> Option<T> {
         let renderer = self.renderer.clone();
         let read = self.options.reads.streams().run(move || read(&renderer)).await;
-        // The conversion logs what nobody has logged.
+        // The conversion logs errors that are not logged yet.
         read.map_err(ApiError::from).ok()
     }
 }
 
-/// Changes of the posts of all users from now on.
+/// Subscribes to changes of the posts of all users.
 pub(crate) fn public(state: &Shared) -> broadcast::Receiver<Arc<Published>> {
     let receiver = state.streams.public.subscribe();
     if !state.streams.is_reading.swap(true, Ordering::SeqCst) {
@@ -151,18 +152,18 @@ pub(crate) fn public(state: &Shared) -> broadcast::Receiver<Arc<Published>> {
     receiver
 }
 
-/// Reads changed posts for all streams together, until nobody listens.
+/// Reads changed posts for all streams together, while there are listeners.
 async fn read_changes(state: Shared, mut cursor: Position) {
     let (streams, mut changes) = (&state.streams, VecDeque::new());
     loop {
         if changes.is_empty() {
             let effects = state.node.effects_after(cursor);
-            // Also when nothing happens.
+            // Also ends when nothing happens, to check for listeners.
             drop(tokio::time::timeout(LISTENERS_CHECK, effects).await);
         }
         if streams.public.receiver_count() == 0 {
             streams.is_reading.store(false, Ordering::SeqCst);
-            // Whoever has come meanwhile either saw that this task was there, or begins another one.
+            // A new listener either saw that this task runs, or starts another one.
             let is_wanted = streams.public.receiver_count() > 0;
             if !is_wanted || streams.is_reading.swap(true, Ordering::SeqCst) {
                 return;
@@ -174,7 +175,7 @@ async fn read_changes(state: Shared, mut cursor: Position) {
         if !next.is_empty() {
             let read = move |renderer: &Renderer| published(renderer, &next);
             for published in state.read_for_stream(read).await.unwrap_or_default() {
-                // An error means that nobody listens any more.
+                // An error means that there are no listeners any more.
                 drop(streams.public.send(Arc::new(published)));
             }
         }
@@ -184,8 +185,8 @@ async fn read_changes(state: Shared, mut cursor: Position) {
     }
 }
 
-/// Appends the changes after `cursor`. The oldest are missed if effects of before those that are kept are lost, or too many
-/// changes wait.
+/// Appends the changes after `cursor`. The oldest are missed if their effects are no longer kept, or too many changes
+/// wait.
 fn follow(node: &Node, cursor: &mut Position, changes: &mut VecDeque<PublicChange>) {
     loop {
         match node.next_effects(cursor) {
@@ -198,7 +199,7 @@ fn follow(node: &Node, cursor: &mut Position, changes: &mut VecDeque<PublicChang
     }
 }
 
-/// The changed posts that still are as the changes say. Replies to other users are among them if they have hashtags.
+/// Posts that are still in the state of the changes. Includes replies to other users if they have hashtags.
 fn published(renderer: &Renderer, changes: &[PublicChange]) -> Vec<Published> {
     let mut entities = Entities::new(renderer, None);
     let mut published = |change: &PublicChange| {

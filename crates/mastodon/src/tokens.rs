@@ -1,8 +1,8 @@
-//! What a presented token or session permits: tokens of apps on both APIs, those that applications mint on `/v1`
-//! and for pictures.
+//! Access by tokens and sessions: tokens of apps on both APIs, and tokens that applications mint, on `/v1` and for
+//! pictures.
 //!
-//! The node counts the commands that ended grants. A cached entry is valid while that number is the one from before it
-//! was read: so a revocation is effective with its reply, whoever sent it.
+//! The node counts the commands that ended grants. A cached entry is valid while the count equals its value before the
+//! entry was read. So a revocation is effective when its response arrives, whichever client sent it.
 
 use edge::{Ended, Pending, Permission, Scope};
 use feed::UserId;
@@ -13,19 +13,19 @@ use quick_cache::sync::Cache;
 use crate::error::ApiError;
 use crate::state::{Server, Shared};
 
-/// Most cached tokens.
+/// Maximum number of cached tokens.
 const CACHED_MAX: usize = 65_536;
-/// Most memory of the cache, in bytes: an entry, and what the cache adds.
+/// Maximum memory of the cache, in bytes: an entry and the cache's overhead.
 pub(crate) const MEMORY: usize = CACHED_MAX * 192;
 
-/// What a client may do.
+/// Access that a token or session gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) grant: GrantId,
-    /// The app; none for the session of a browser and for what an application minted.
+    /// App; `None` for a browser session and for a minted token.
     pub(crate) app: Option<AppId>,
     is_session: bool,
-    /// The user; none if an app acts for itself.
+    /// User; `None` if an app acts for itself.
     pub(crate) user: Option<UserId>,
     scopes: AccessScopes,
     /// Hash of the token.
@@ -33,12 +33,12 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Whether the token permits what `scope` names.
+    /// Whether the token permits `scope`.
     pub(crate) fn allows(&self, scope: AccessScope) -> bool {
         self.scopes.allows(scope)
     }
 
-    /// Whether it permits routes of `/v1` with this scope. A browser has what its user has.
+    /// Whether the token permits routes of `/v1` with this scope. A browser session has all rights of its user.
     pub(crate) fn allows_in_v1(&self, scope: Scope) -> bool {
         match scope {
             Scope::Read => self.is_session || self.allows(AccessScope::Read),
@@ -48,14 +48,14 @@ impl Access {
     }
 }
 
-/// A token while a long request of it is in progress.
+/// Permission of a long request, valid while its token is.
 struct TokenPermission {
     state: Shared,
     access: Access,
 }
 
 impl Access {
-    /// What a long request with the token needs.
+    /// Makes the permission of a long request with the token.
     pub(crate) fn permission(self, state: &Shared) -> Box<dyn Permission> {
         Box::new(TokenPermission { state: Shared::clone(state), access: self })
     }
@@ -73,24 +73,24 @@ impl Permission for TokenPermission {
     }
 }
 
-/// A cached entry.
+/// Entry of the cache.
 #[derive(Clone, Copy)]
 struct Cached {
-    /// Number of revocations before it was read.
+    /// Number of revocations before the entry was read.
     revocations: u64,
     access: Access,
     expires_ms: u64,
 }
 
-/// A point in time.
+/// Number of revocations and time at a moment.
 #[derive(Clone, Copy)]
 struct Now {
-    /// Number of revocations until now.
+    /// Number of revocations so far.
     revocations: u64,
     ms: u64,
 }
 
-/// The cache.
+/// Cache of tokens.
 pub(crate) struct Tokens(Cache<SecretHash, Cached>);
 
 impl Tokens {
@@ -100,17 +100,17 @@ impl Tokens {
 }
 
 impl Server {
-    /// What the token of an app permits; none if it is not valid.
+    /// Access by the token of an app; `None` if it is invalid.
     pub(crate) async fn token(&self, token: &str) -> Result<Option<Access>, ApiError> {
         Ok(self.access(token).await?.filter(|access| access.app.is_some()))
     }
 
-    /// What a token permits in `/v1`, also one that an application minted; none if it is not valid.
+    /// Access to `/v1` by a token of an app or a minted token; `None` if it is invalid.
     pub(crate) async fn token_in_v1(&self, token: &str) -> Result<Option<Access>, ApiError> {
         Ok(self.access(token).await?.filter(|access| !access.is_session))
     }
 
-    /// Whose session this is; none if it is not valid.
+    /// User and secret of a session; `None` if it is invalid.
     pub(crate) async fn session(
         &self,
         session: &str,
@@ -119,7 +119,7 @@ impl Server {
         Ok(access.and_then(|access| Some((access.grant, access.user?))))
     }
 
-    /// What a session permits; none if it is not valid.
+    /// Access by a session; `None` if it is invalid.
     pub(crate) async fn access_of_session(
         &self,
         session: &str,
@@ -128,20 +128,20 @@ impl Server {
     }
 
     async fn access(&self, text: &str) -> Result<Option<Access>, ApiError> {
-        // Before anything is read.
+        // Checked before anything is read.
         if !Secret::is_well_formed(text) {
             return Ok(None);
         }
         self.access_of(Secret::hash_of(text)).await
     }
 
-    /// Checks that what a token permitted is still permitted, for a long request or response. The read waits for its turn: a
-    /// server that is busy ends none.
+    /// Checks that access is still given, for a long request or response. The read waits for its turn, so a busy server
+    /// ends no request.
     async fn confirm_in_turn(&self, access: &Access) -> Result<(), Ended> {
         let (hash, now, node) = (access.hash, self.now(), self.node.clone());
         let read = move || node.facts().granted(&hash, now.ms);
         let found = self.options.reads.permissions().run(read).await;
-        // The conversion logs what nobody has logged.
+        // The conversion logs errors that are not logged yet.
         let found = found.map_err(ApiError::from).map_err(|_| Ended::Unreadable)?;
         match self.cache(hash, now, found) == Some(*access) {
             true => Ok(()),
@@ -149,10 +149,10 @@ impl Server {
         }
     }
 
-    /// Checks that what a token permitted is still permitted.
+    /// Checks that access is still given.
     ///
     /// # Errors
-    /// 401 if it ended.
+    /// 401 if it has ended.
     pub(crate) async fn confirm(&self, access: &Access) -> Result<(), ApiError> {
         match self.access_of(access.hash).await? == Some(*access) {
             true => Ok(()),
@@ -169,7 +169,7 @@ impl Server {
         Ok(self.cache(hash, now, found))
     }
 
-    /// Before the rows are read: a revocation meanwhile makes the entry invalid.
+    /// Taken before the rows are read, so that a revocation meanwhile makes the entry invalid.
     fn now(&self) -> Now {
         Now { revocations: self.node.facts().totals().revocations, ms: self.node.now_ms() }
     }

@@ -1,9 +1,9 @@
-//! The bodies of forms with files, which are longer than others.
+//! Bodies of forms with files, which are longer than others.
 //!
-//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`], those of a user [`USER_BYTES_MAX`], all together [`MEMORY`]. Of a
-//! user one body is read at a time, while up to [`USER_BODIES_MAX`] less one wait. Memory is taken as bytes arrive, and a
-//! body that is slower than [`WINDOW_BYTES`] in 5 s ends. If there is no memory for what arrives, the body ends that
-//! has held most for longest, so those who hold memory keep out nobody who sends a body at the usual speed.
+//! **Invariant:** a body takes at most [`BODY_BYTES_MAX`], those of a user at most [`USER_BYTES_MAX`], all together at
+//! most [`MEMORY`]. One body per user is read at a time, while up to [`USER_BODIES_MAX`] minus one wait. Memory is
+//! reserved as bytes arrive, and a body slower than [`WINDOW_BYTES`] per 5 s ends. If memory is short, the body that
+//! has held the most memory for the longest time ends, so that slow senders do not block those at usual speed.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -20,59 +20,59 @@ use tokio::time::{Instant, timeout};
 
 use crate::error::ApiError;
 
-/// Longest body, in bytes: a file, and what other forms may have.
+/// Maximum size of a body, in bytes: a file, and as much as other forms may have.
 pub(crate) const BODY_BYTES_MAX: usize = FILE_BYTES_MAX + crate::bodies::BODY_BYTES_MAX;
-/// Most memory of all bodies, in bytes: four of the longest.
+/// Maximum memory of all bodies, in bytes: four of the longest.
 pub(crate) const MEMORY: usize = 4 * BODY_BYTES_MAX;
-/// Most bodies of one user that are read or wait at a time: the pictures of a post.
+/// Maximum number of concurrent or waiting bodies of one user: the pictures of a post.
 const USER_BODIES_MAX: u32 = 4;
-/// Most memory of the bodies of one user, in bytes: one of the longest, and as much again of a part of it that is moved.
+/// Maximum memory of one user's bodies, in bytes: one of the longest, and half as much again for a part that is moved.
 const USER_BYTES_MAX: usize = BODY_BYTES_MAX + BODY_BYTES_MAX / 2;
-/// Longest time that a body waits for those that its user sent before.
+/// Maximum time for which a body waits for earlier ones of its user.
 const TURN_WAIT: Duration = Duration::from_secs(120);
-/// Bytes that must arrive within 5 s: the networks of telephones are slow.
+/// Bytes that must arrive within 5 s. Mobile networks are slow.
 const WINDOW_BYTES: usize = 64 << 10;
 
-/// The bodies that are being read or used.
+/// Bodies being read or used.
 pub(crate) struct Uploads {
     memory: Mutex<Memory>,
-    /// Tells those who wait for memory that a body ended.
+    /// Notifies those that wait for memory that a body has ended.
     freed: Notify,
 }
 
-/// The memory of all bodies.
+/// Memory of all bodies.
 struct Memory {
-    /// Bytes that nobody has.
+    /// Free bytes.
     free: usize,
-    /// Bytes of bodies that have been told to end.
+    /// Bytes of bodies that are being ended.
     ending: usize,
     of_user: HashMap<UserId, Share>,
 }
 
-/// What a user has of them.
+/// Bodies of a user.
 struct Share {
-    /// Bodies that are read, used, or wait.
+    /// Number of bodies that are read, used, or waiting.
     bodies: u32,
     /// Bytes of the body that has the turn.
     bytes: usize,
-    /// A permit for the body that is read or used.
+    /// Permit for the body that is read or used.
     turn: Arc<Semaphore>,
     reading: Option<Reading>,
 }
 
-/// A body that is being read.
+/// Body being read.
 struct Reading {
     began: Instant,
     is_ending: bool,
     end: Arc<Notify>,
 }
 
-/// A body of a user. Its bytes are paid for until it is dropped.
+/// Body of a user. Its memory is reserved until it is dropped.
 pub(crate) struct Uploading {
     uploads: Arc<Uploads>,
     user: UserId,
     bytes: usize,
-    /// Tells this body to end.
+    /// Notification that ends this body.
     end: Arc<Notify>,
     turn: Option<OwnedSemaphorePermit>,
 }
@@ -82,7 +82,8 @@ impl Share {
         Self { bodies: 0, bytes: 0, turn: Arc::new(Semaphore::new(1)), reading: None }
     }
 
-    /// The memory that the body holds and the time for which it has been read, as a product; `None` if it is not read.
+    /// Product of the memory that the body holds and the time for which it has been read; `None` if it is not being
+    /// read.
     fn weight(&self, now: Instant) -> Option<u128> {
         let reading = self.reading.as_ref()?;
         let ms = now.saturating_duration_since(reading.began).as_millis() + 1;
@@ -91,10 +92,10 @@ impl Share {
 }
 
 impl Memory {
-    /// Takes memory for more bytes of a body.
+    /// Reserves memory for more bytes of a body.
     ///
     /// # Errors
-    /// 503 if there is none, or the user has enough.
+    /// 503 if there is none, or the user has too much.
     fn take(&mut self, user: UserId, bytes: usize) -> Result<(), ApiError> {
         let share = self.of_user.get_mut(&user).ok_or_else(ApiError::internal)?;
         let is_ending = share.reading.as_ref().is_some_and(|reading| reading.is_ending);
@@ -115,8 +116,8 @@ impl Memory {
         }
     }
 
-    /// Whether there will be memory for a body: tells the body to end that has held most for longest, unless it is that of
-    /// this user, or one ends already.
+    /// Whether memory for a body will become free. Ends the body that has held the most memory for the longest time,
+    /// unless it is that of this user, or another body is already ending.
     fn makes_room(&mut self, user: UserId, now: Instant) -> bool {
         if self.ending > 0 {
             return true;
@@ -140,14 +141,14 @@ impl Uploads {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        // No code that may panic runs while it is locked.
+        // No code that may panic runs while the lock is held.
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts a body, and waits until it may be read.
     ///
     /// # Errors
-    /// 429 if its user has too many, or those before take too long.
+    /// 429 if the user has too many, or earlier ones take too long.
     pub(crate) async fn begin(self: &Arc<Self>, user: UserId) -> Result<Uploading, ApiError> {
         let (mut upload, turn) = {
             let mut memory = self.memory();
@@ -167,7 +168,7 @@ impl Uploads {
 }
 
 impl Uploading {
-    /// Takes memory for more bytes.
+    /// Reserves memory for more bytes.
     ///
     /// # Errors
     /// 503 if there is none.
@@ -177,10 +178,10 @@ impl Uploading {
         Ok(())
     }
 
-    /// Takes memory for more bytes of a body that is being read, of another body if there is none.
+    /// Reserves memory for more bytes of a body being read. If there is none, ends another body.
     ///
     /// # Errors
-    /// 503 if this body has held most for longest.
+    /// 503 if this body has held the most memory for the longest time.
     async fn pay_or_end_another(&mut self, bytes: usize) -> Result<(), ApiError> {
         loop {
             let mut freed = pin!(self.uploads.freed.notified());
@@ -213,8 +214,8 @@ impl Uploading {
         }
     }
 
-    /// Marks the end of reading. What did not arrive whole, or was told to end, holds no memory any more: those who wait for it
-    /// find it free, and end no other body.
+    /// Marks the end of reading. An incomplete or ended body releases its memory, so that those who wait for it end no
+    /// other body.
     fn end_reading(&mut self, read: Result<Vec<u8>, ApiError>) -> Result<Vec<u8>, ApiError> {
         let mut memory = self.uploads.memory();
         let share = memory.of_user.get_mut(&self.user).ok_or_else(ApiError::internal)?;
@@ -244,7 +245,7 @@ impl Uploading {
     async fn read_all(&mut self, body: Body) -> Result<Vec<u8>, ApiError> {
         let size = body.size_hint();
         let most = size.upper().and_then(|bytes| usize::try_from(bytes).ok());
-        // What is reserved and not used takes no memory: it does when it arrives.
+        // Reserved but unused capacity takes no memory until bytes arrive.
         let whole = Vec::with_capacity(most.unwrap_or(usize::MAX).min(BODY_BYTES_MAX));
         let end = Arc::clone(&self.end);
         let mut arriving = Arriving { upload: self, whole };
@@ -260,13 +261,13 @@ impl Uploading {
     }
 }
 
-/// A body that is being read.
+/// Body while it arrives.
 struct Arriving<'u> {
     upload: &'u mut Uploading,
     whole: Vec<u8>,
 }
 
-/// Why a body was not read.
+/// Reason why a body was not read.
 struct UploadError(ApiError);
 
 impl From<BodyError> for UploadError {
@@ -320,7 +321,7 @@ mod tests {
 
     const USER: UserId = UserId(1);
 
-    /// A body that sends `bytes` bytes every `every`, so many times.
+    /// Makes a body that sends `bytes` bytes `times` times, one part every `every`.
     fn sending(bytes: usize, every: Duration, times: usize) -> Body {
         let frames = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(every).await;
@@ -352,7 +353,7 @@ mod tests {
             assert_eq!(read(&uploads, USER, slow).await, Err(408));
         }
         assert!(is_free(&uploads));
-        // Many who begin and send nothing more.
+        // Many users who begin and then send nothing.
         let mut begun = Vec::new();
         for user in 10..1_000 {
             let mut upload = uploads.begin(UserId(user)).await.ok().unwrap();
@@ -377,7 +378,7 @@ mod tests {
         let all = Ok(20 * WINDOW_BYTES);
         assert_eq!(found, [all, all, all, all, Err(429)]);
         assert!(began.elapsed() > Duration::from_secs(4 * 20));
-        // Two that take long together: the second one does not wait for ever.
+        // Two long bodies of one user: the second does not wait forever.
         let long = || sending(WINDOW_BYTES, Duration::from_secs(1), 130);
         let (first, second) =
             tokio::join!(read(&uploads, USER, long()), read(&uploads, USER, long()));
@@ -396,7 +397,7 @@ mod tests {
                 let rest = sending(WINDOW_BYTES, Duration::from_secs(4), 250).into_data_stream();
                 let rest = rest.map(|data| data.map_err(|_| unreachable!()));
                 assert!(upload.read(Body::from_stream(first.chain(rest))).await.is_err());
-                // It is dropped only later, as it may be on another thread.
+                // Dropped later, as on another thread.
                 std::future::pending::<()>().await;
             })
         };
@@ -413,8 +414,8 @@ mod tests {
     async fn those_who_hold_all_memory_for_long_keep_out_nobody() {
         let uploads = Uploads::new();
         let second = Duration::from_secs(1);
-        // Eight users fill the memory, go on as slowly as is allowed, and send as much again when they are ended, as often
-        // as the limit of uploads lets them.
+        // Eight users fill the memory, continue as slowly as allowed, and send as much again when they are ended, as
+        // often as the limit of uploads allows.
         let attack = |user| {
             let uploads = Arc::clone(&uploads);
             tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! The routes of features that the server does not have, and those of Mastodon that do not exist here.
+//! Routes of missing features, and endpoints of Mastodon that do not exist here.
 
 use feed::accounts::AccessScope as S;
 
@@ -10,7 +10,7 @@ const MY_ACCOUNTS: Needs = User(&[S::ReadAccounts]);
 const READ_NOTIFICATIONS: Needs = User(&[S::ReadNotifications]);
 const WRITE_NOTIFICATIONS: Needs = User(&[S::WriteNotifications]);
 
-/// Adds the routes.
+/// Adds the routes of this module.
 pub(crate) fn routes(table: &mut Endpoints) {
     lists(table);
     of_statuses(table);
@@ -21,7 +21,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     missing(table);
 }
 
-/// Lists that are always empty.
+/// Adds lists that are always empty.
 fn lists(table: &mut Endpoints) {
     table.absent(
         "GET",
@@ -41,7 +41,7 @@ fn lists(table: &mut Endpoints) {
     table.absent("GET", Nothing, Json(NO_TEXT), &["/api/v1/instance/privacy_policy"]);
     let terms = ["/api/v1/instance/terms_of_service", "/api/v1/instance/terms_of_service/{date}"];
     table.absent("GET", Nothing, Record, &terms);
-    // Addresses are not verified, so none waits for that.
+    // Addresses are not verified, so no user waits for it.
     let confirmed = ["/api/v1/emails/check_confirmation"];
     table.absent("GET", User(&[S::Read]), Json("true"), &confirmed);
     table.absent("GET", User(&[S::Read]), List, &["/api/v1/suggestions", "/api/v2/suggestions"]);
@@ -124,7 +124,7 @@ fn of_notifications(table: &mut Endpoints) {
     table.absent("DELETE", push, Object, &subscription);
 }
 
-/// Reports of a year: there are none, and nobody can have one made.
+/// Adds annual reports: there are none, and none can be generated.
 fn of_annual_reports(table: &mut Endpoints) {
     let none = Json("{\"annual_reports\":[],\"accounts\":[],\"statuses\":[]}");
     table.absent("GET", MY_ACCOUNTS, none, &["/api/v1/annual_reports"]);
@@ -136,7 +136,7 @@ fn of_annual_reports(table: &mut Endpoints) {
     table.absent("POST", Needs::WRITE_ACCOUNTS, Record, &["/api/v1/annual_reports/{year}/read"]);
 }
 
-/// Collections of accounts.
+/// Adds collections of accounts.
 fn of_collections(table: &mut Endpoints) {
     let read = Anyone(&[S::ReadAccounts]);
     let lists = ["/api/v1/accounts/{id}/collections", "/api/v1/accounts/{id}/in_collections"];
@@ -150,10 +150,10 @@ fn of_collections(table: &mut Endpoints) {
     table.absent("DELETE", Needs::WRITE_ACCOUNTS, Record, &removed);
 }
 
-/// The privacy policy: the operator has written none.
+/// Privacy policy: the operator has written none.
 const NO_TEXT: &str = "{\"content\":\"\",\"updated_at\":\"1970-01-01T00:00:00.000Z\"}";
 
-/// Rules for notifications: none is kept back.
+/// Policy for notifications: all are accepted.
 const NO_POLICY: &str = "{\"for_not_following\":\"accept\",\"for_not_followers\":\"accept\",\
     \"for_new_accounts\":\"accept\",\"for_private_mentions\":\"accept\",\"for_limited_accounts\":\"accept\",\
     \"summary\":{\"pending_requests_count\":0,\"pending_notifications_count\":0}}";

@@ -1,4 +1,4 @@
-//! The entities `Account` and `CredentialAccount`.
+//! Entities `Account` and `CredentialAccount`.
 
 use feed::accounts::Role;
 use feed::{
@@ -14,10 +14,10 @@ use super::time::day;
 use super::{Entities, Renderer, html};
 use crate::api::pictures::{NO_AVATAR, NO_HEADER};
 
-/// Bytes of [`ProfileParts`], with the texts in it.
+/// Size of [`ProfileParts`] including its texts, in bytes.
 const PROFILE_PARTS_BYTES: usize = size_of::<ProfileParts>() + 32;
 
-/// The part of the entity `Account` that is of the profile. The counts follow it.
+/// Part of the entity `Account` that depends on the profile only. The counts follow it.
 #[derive(Serialize)]
 struct ProfilePart<'a> {
     id: String,
@@ -49,14 +49,14 @@ struct ProfilePart<'a> {
     roles: [(); 0],
 }
 
-/// Facts that are kept with the part of an account that is of the profile.
+/// Facts that are cached with the profile part of an account.
 pub(super) struct ProfileParts {
     pub(super) handle: Handle,
     defaults: PostDefaults,
 }
 
 impl Renderer {
-    /// The defaults of the posts of a user, if they are known.
+    /// Default settings of a user's posts, if they are cached.
     pub(crate) fn defaults(&self, user: UserId) -> Option<PostDefaults> {
         let profile = self.kept(EntityKey::Profile(user))?;
         Some(profile.parts::<ProfileParts>()?.defaults.clone())
@@ -64,7 +64,7 @@ impl Renderer {
 }
 
 impl Entities<'_> {
-    /// The entity `Account` of a user; none if the user does not exist.
+    /// The `Account` of a user; `None` if the user does not exist.
     pub(crate) fn account(&self, user: UserId) -> Option<Json> {
         let account = self.shared_account(user)?;
         Json::written(|out| {
@@ -73,7 +73,7 @@ impl Entities<'_> {
         })
     }
 
-    /// As [`Entities::account`]: it is the same for all readers.
+    /// The cached `Account` of a user, which is the same for all readers.
     pub(super) fn shared_account(&self, user: UserId) -> Option<Entity> {
         let (renderer, key) = (self.renderer, EntityKey::Account(user));
         if let Some(account) = self.counted(key, |_| self.counts_nobody_erasing(user)) {
@@ -82,7 +82,7 @@ impl Entities<'_> {
         let node = &renderer.node;
         let made_of = node.made_of(self.hidings, [Subject::User(user.0.into())]);
         let profile = renderer.kept(EntityKey::Profile(user));
-        // The newest post of who has just published one for everybody is known.
+        // If the reader has just published a public post, it is their newest one.
         let newest = self.new.filter(|new| {
             let is_open = |post: Post| post.visibility.is_open();
             profile.is_some()
@@ -106,12 +106,12 @@ impl Entities<'_> {
         Some(account)
     }
 
-    /// Whether a user exists, and no user who is being removed is counted with them.
+    /// Whether a user exists and the user's counts include no user who is being erased.
     fn counts_nobody_erasing(&self, user: UserId) -> bool {
         self.may_read() && self.facts().exists(user) && !self.facts().follows_erasing(user)
     }
 
-    /// The entity `Account` with the handle alone, of a user whom the reader may not see.
+    /// The `Account` of a user hidden from the reader: only the handle.
     pub(super) fn blank_account(&self, user: UserId) -> Option<Vec<u8>> {
         let known = self.facts().user(user)?;
         let mut json = self.profile_json(user, &User::of(known.handle, known.registered), false);
@@ -133,7 +133,7 @@ impl Entities<'_> {
         Some(made)
     }
 
-    /// The part of the entity `Account` that is of the profile: an object that is not closed.
+    /// Profile part of the entity `Account`: an unclosed object.
     fn profile_json(&self, user: UserId, profile: &User, locked: bool) -> Vec<u8> {
         let base = self.base();
         let (handle, bio) = (profile.handle.as_str(), profile.bio.as_str());
@@ -174,7 +174,7 @@ impl Entities<'_> {
         json
     }
 
-    /// The entity `CredentialAccount` of a user; none if the user has no account.
+    /// The `CredentialAccount` of a user; `None` without an account.
     pub(crate) fn own_account(&self, user: UserId) -> Option<Json> {
         let entity = self.account(user)?;
         let facts = self.facts();
@@ -195,7 +195,7 @@ impl Entities<'_> {
         Some(entity.with("source", &source).with("role", &role(account.role)))
     }
 
-    /// The entity `Preferences` of a user; none if the user does not exist.
+    /// The `Preferences` of a user; `None` if the user does not exist.
     pub(crate) fn preferences(&self, user: UserId) -> Option<Value> {
         let defaults = self.facts().user(user)?.defaults;
         Some(json!({
@@ -209,7 +209,7 @@ impl Entities<'_> {
     }
 }
 
-/// Appends the rest of an entity `Account` after the profile.
+/// Appends the rest of an `Account` after its profile part.
 fn append_counts(last: Option<PostId>, counts: Counts, json: &mut Vec<u8>) {
     field("last_status_at", &last.map(|post| day(post.unix_ms())), json);
     field("statuses_count", &counts.open_posts(), json);
@@ -218,14 +218,14 @@ fn append_counts(last: Option<PostId>, counts: Counts, json: &mut Vec<u8>) {
     json.push(b'}');
 }
 
-/// The entities `Field`. Nobody verifies links.
+/// Entities `Field`. Links are never verified.
 fn fields(fields: &ProfileFields, shown: impl Fn(&str) -> String) -> Vec<Value> {
     let fields = fields.as_slice().iter();
     let field = |field: &ProfileField| json!({"name": field.name(), "value": shown(field.value()), "verified_at": null});
     fields.map(field).collect()
 }
 
-/// The entity `Role`.
+/// Entity `Role`.
 fn role(role: Role) -> Value {
     let (id, name) = match role {
         Role::User => ("-99", ""),

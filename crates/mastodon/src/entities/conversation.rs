@@ -1,4 +1,4 @@
-//! The entity `Conversation`.
+//! Entity `Conversation`.
 
 use feed::conversation::Conversation;
 use feed::{PostId, Visibility};
@@ -7,13 +7,13 @@ use serde_json::json;
 use super::Entities;
 use super::json::{Json, push_made};
 
-/// Most accounts of a conversation, and bytes of them after which no more are added: a post can mention hundreds of users
-/// with long profiles.
+/// Maximum number of accounts of a conversation, and their size in bytes from which no more are added: a post can
+/// mention hundreds of users with long profiles.
 const ACCOUNTS_MAX: usize = 40;
 const ACCOUNTS_BYTES: usize = 64 << 10;
 
 impl Entities<'_> {
-    /// A conversation of the reader.
+    /// Entity of a conversation of the reader.
     pub(crate) fn conversation(&mut self, found: Conversation) -> Option<Json> {
         let reader = self.reader?;
         let post = self.visible_post(found.last)?;
@@ -21,7 +21,7 @@ impl Entities<'_> {
         let others = std::iter::once(post.author).chain(post.mentions);
         let others = others.filter(|user| *user != reader && self.is_visible(*user));
         let mut others: Vec<_> = others.take(ACCOUNTS_MAX).collect();
-        // As in Mastodon, apps show who it is with: oneself, if nobody else.
+        // As in Mastodon, a conversation without other users shows the reader, because apps show its participants.
         if others.is_empty() {
             others.push(reader);
         }
@@ -43,7 +43,7 @@ impl Entities<'_> {
         Some(entity.with_entity("accounts", &accounts?).with_entity("last_status", &status))
     }
 
-    /// The conversation of a direct post that has just come, for the reader.
+    /// The reader's conversation with a direct post that has just arrived.
     pub(crate) fn conversation_of(&mut self, id: PostId) -> Option<Json> {
         let post = self.visible_post(id)?;
         if post.visibility != Visibility::Direct {

@@ -1,4 +1,4 @@
-//! The entities of filters, and what marks posts: filters that they match, and that their thread is muted.
+//! Entities of filters, and the marks of posts: filters that they match, and muted threads.
 
 use feed::filter::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
 use feed::{Post, PostId};
@@ -9,30 +9,30 @@ use super::Entities;
 use super::time::time;
 use crate::filters::{Matched, Matcher};
 
-/// What marks posts for one reader.
+/// Filters and muted threads of a reader.
 pub(crate) struct Marks {
-    /// None if no filter can match.
+    /// Matcher of the filters; `None` if none can match.
     matcher: Option<Matcher>,
     mutes_threads: bool,
 }
 
 impl Entities<'_> {
-    /// The filters of the reader.
+    /// Filters of the reader.
     pub(crate) fn filters(&self) -> Vec<Filter> {
         self.reader.map_or_else(Vec::new, |reader| self.facts().filters(reader))
     }
 
-    /// A filter of the reader.
+    /// Returns a filter of the reader.
     pub(crate) fn filter_of(&self, id: FilterId) -> Option<Filter> {
         self.filters().into_iter().find(|filter| filter.id == id)
     }
 
-    /// As [`Entities::filter`], of a filter of the reader.
+    /// Entity `Filter` of a filter of the reader.
     pub(crate) fn filter_entity(&self, id: FilterId) -> Option<Value> {
         self.filter_of(id).map(|filter| self.filter(&filter))
     }
 
-    /// The entity `Filter` with its keywords and statuses.
+    /// Entity `Filter` with its keywords and statuses.
     pub(crate) fn filter(&self, filter: &Filter) -> Value {
         let mut entity = bare(filter);
         if let Some(fields) = entity.as_object_mut() {
@@ -43,13 +43,13 @@ impl Entities<'_> {
         entity
     }
 
-    /// The entities `FilterStatus` of a filter, of statuses that the reader may see.
+    /// Entities `FilterStatus` of a filter, without statuses that the reader may not see.
     pub(crate) fn filtered_statuses(&self, filter: &Filter) -> Vec<Value> {
         let shown = filter.posts.iter().filter(|found| self.visible_post(found.post).is_some());
         shown.map(filtered_status).collect()
     }
 
-    /// Whether filters or mutes of threads may mark posts for the reader.
+    /// Whether filters or muted threads may mark posts for the reader.
     pub(crate) fn has_marks(&self) -> bool {
         self.marks().is_some()
     }
@@ -79,7 +79,7 @@ impl Entities<'_> {
         Some(Marks { matcher, mutes_threads })
     }
 
-    /// The entities `FilterResult` of a post that is no boost.
+    /// Entities `FilterResult` of a post that is not a boost.
     pub(crate) fn filtered(&self, (id, post): (PostId, &Post)) -> Value {
         let matcher = self.marks().and_then(|marks| marks.matcher.as_ref());
         let Some(matcher) = matcher else { return json!([]) };
@@ -102,7 +102,7 @@ fn result(id: PostId, matched: &Matched<'_>) -> Value {
     })
 }
 
-/// The entity `Filter` without its keywords and statuses.
+/// Entity `Filter` without its keywords and statuses.
 fn bare(filter: &Filter) -> Value {
     json!({
         "id": filter.id.0.to_string(),
@@ -113,18 +113,18 @@ fn bare(filter: &Filter) -> Value {
     })
 }
 
-/// The entity `FilterKeyword`.
+/// Entity `FilterKeyword`.
 pub(crate) fn keyword(FilterKeyword { id, keyword }: &FilterKeyword) -> Value {
     let (text, whole_word) = (keyword.text.as_str(), keyword.whole_word);
     json!({"id": id.0.to_string(), "keyword": text, "whole_word": whole_word})
 }
 
-/// The entity `FilterStatus`.
+/// Entity `FilterStatus`.
 pub(crate) fn filtered_status(found: &FilteredPost) -> Value {
     json!({"id": found.id.0.to_string(), "status_id": found.post.0.to_string()})
 }
 
-/// The entity `V1::Filter` of a keyword.
+/// Entity `V1::Filter` of a keyword.
 pub(crate) fn version_1(filter: &Filter, FilterKeyword { id, keyword }: &FilterKeyword) -> Value {
     json!({
         "id": id.0.to_string(),

@@ -1,4 +1,4 @@
-//! The entities `StatusEdit`: what a status says, and what it said before it was edited.
+//! Entities `StatusEdit`: the current and earlier versions of a status.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -14,8 +14,8 @@ use super::{Entities, html};
 use crate::paging::PAGE_BYTES;
 
 impl Entities<'_> {
-    /// The history of a status, or of what it boosts, the oldest version first. If it is too long for one response, which
-    /// needs a long profile, it has the newest versions and the first one.
+    /// History of a status or of its boosted status, oldest version first. If a long profile makes it too long for one
+    /// response, it has the newest versions and the first one.
     pub(crate) fn history(&mut self, id: PostId) -> Option<Json> {
         let id = self.boosted(id)?;
         let post = self.visible_post(id)?;
@@ -43,7 +43,7 @@ impl Entities<'_> {
         })
     }
 
-    /// One version. Pictures that the status has no more are not in it. `known` says which handles are links.
+    /// One version, without pictures that the status no longer has. `known` decides which handles become links.
     fn version(
         &self,
         (id, version): (PostId, &PostVersion),

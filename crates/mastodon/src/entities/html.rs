@@ -1,19 +1,19 @@
-//! Texts as HTML: paragraphs, line breaks, and links for URLs, mentions and hashtags, with the classes that apps look
-//! for.
+//! Texts as HTML: paragraphs, line breaks, and links for URLs, mentions and hashtags, with the classes that apps
+//! expect.
 //!
-//! **Invariant:** every character of a text passes through the template engine, which escapes it; markup comes from the
-//! templates here alone.
+//! **Invariant:** every character of a text passes through the template engine, which escapes it; only the templates
+//! here produce markup.
 
 use feed::Handle;
 use feed::token::{Token, TokenKind, tokens};
 use maud::{Markup, PreEscaped, html};
 
-/// As Mastodon writes it: some apps look for these bytes.
+/// Line break exactly as in Mastodon, because some apps search for these bytes.
 const LINE_BREAK: PreEscaped<&str> = PreEscaped("<br />");
-/// Characters of a URL that are shown, after its scheme.
+/// Maximum number of characters shown of a URL, after its scheme.
 const URL_CHARS_SHOWN: usize = 30;
 
-/// A text as HTML. `profile` is the URL of the user with a handle, if the text may link it.
+/// Renders a text as HTML. `profile` returns the URL of the user with a handle, if the text may link it.
 pub(crate) fn content(
     text: &str,
     base: &str,
@@ -34,7 +34,7 @@ pub(crate) fn content(
     markup.into_string()
 }
 
-/// A text on one line as HTML without a paragraph.
+/// Renders a text on one line as HTML without a paragraph.
 pub(crate) fn line(text: &str, base: &str) -> String {
     line_as_html(text, base, |_| None).into_string()
 }
@@ -91,7 +91,7 @@ fn link(url: &str) -> Markup {
     }
 }
 
-/// The URL of a hashtag.
+/// URL of a hashtag.
 pub(crate) fn tag_url(base: &str, tag: &str) -> String {
     let tag: String = form_urlencoded::byte_serialize(tag.to_lowercase().as_bytes()).collect();
     format!("{base}/tags/{tag}")
@@ -148,7 +148,7 @@ mod tests {
         assert!(!link.contains('\u{202e}') && rest.contains('\u{202e}'), "{html}");
     }
 
-    /// The text of HTML of the kind that is made here; none if it has any other markup.
+    /// Text of HTML made by this module; `None` if it has other markup.
     fn text_of(html: &str) -> Option<String> {
         let (mut text, mut rest) = (String::new(), html);
         while let Some(start) = rest.find('<') {
@@ -156,7 +156,7 @@ mod tests {
             let end = start + rest.get(start..)?.find('>')?;
             let tag = rest.get(start + 1..end)?.trim_end_matches(" /");
             let name = tag.split(' ').next()?;
-            // Attributes are a name, and a value in quotes without quotes in it.
+            // An attribute is a name and a quoted value without quotes in it.
             let quotes = tag.split('"').skip(1).step_by(2);
             let names = tag.get(name.len()..)?.split('"').step_by(2).map(str::trim);
             let known = ["", "href=", "class=", "rel=", "target=", "translate="];

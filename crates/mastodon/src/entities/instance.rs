@@ -1,4 +1,4 @@
-//! What the server says about itself: the instance in two versions, and its configuration.
+//! Self-description of the server: the instance in two versions, and its configuration.
 
 use feed::limits::{
     BIO_CHARS_MAX, DESCRIPTION_CHARS_MAX, FEATURED_TAGS_MAX, NAME_CHARS_MAX, PINS_MAX,
@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use crate::{About, MastodonOptions, Registrations, domain};
 
-/// The version of Mastodon that the API is like: clients decide by it what they call.
+/// Version of Mastodon whose API this one resembles. Clients decide by it which endpoints they use.
 const LIKE: &str = "4.2.0";
-/// The path of the picture of the server, if the operator gave one.
+/// Path of the server's picture, if the operator provides one.
 pub(crate) const PICTURE: &str = "/instance/picture";
 
-/// Its version, in the form that clients read.
+/// Version of the server, in the form that clients parse.
 fn version() -> String {
     format!("{LIKE} (compatible; roost {})", env!("CARGO_PKG_VERSION"))
 }
 
-/// The URL at which streams begin.
+/// Base URL of streams.
 fn streaming(base: &str) -> String {
     match base.strip_prefix("https://") {
         Some(host) => format!("wss://{host}"),
@@ -30,7 +30,7 @@ fn streaming(base: &str) -> String {
     }
 }
 
-/// Limits of posts and accounts, as clients enforce them.
+/// Limits of posts and accounts, which clients enforce.
 fn configuration(node: &Node) -> Value {
     let media_max = if node.accepts_pictures() { POST_MEDIA_MAX } else { 0 };
     json!({
@@ -64,7 +64,7 @@ fn configuration(node: &Node) -> Value {
     })
 }
 
-/// Numbers of users and of posts that everybody may see; none if only users may read.
+/// Numbers of users and of public posts; zero if only users may read.
 fn counts(facts: Facts<'_, Store>, options: &MastodonOptions) -> (u32, u64) {
     let totals = facts.totals();
     let counts =
@@ -72,19 +72,19 @@ fn counts(facts: Facts<'_, Store>, options: &MastodonOptions) -> (u32, u64) {
     if options.anonymous_reads { counts } else { (0, 0) }
 }
 
-/// The URL of the picture of the server.
+/// URL of the server's picture.
 fn picture(options: &MastodonOptions) -> String {
     let path = if options.about.picture.is_some() { PICTURE } else { "/assets/icon.png" };
     format!("{}{path}", options.base)
 }
 
-/// The entities `Rule`.
+/// Entities `Rule`.
 pub(crate) fn rules(about: &About) -> Vec<Value> {
     let rule = |(number, text): (usize, &String)| json!({"id": (number + 1).to_string(), "text": text, "hint": "", "translations": {}});
     about.rules.iter().enumerate().map(rule).collect()
 }
 
-/// The entity `V1Instance`. `contact` is the account of the operator.
+/// Entity `V1Instance`. `contact` is the account of the operator.
 pub(crate) fn version_1(node: &Node, options: &MastodonOptions, contact: Option<&Value>) -> Value {
     let (users, posts) = counts(node.facts(), options);
     let about = &options.about;
@@ -109,7 +109,7 @@ pub(crate) fn version_1(node: &Node, options: &MastodonOptions, contact: Option<
     })
 }
 
-/// The entity `Instance`. `contact` is the account of the operator.
+/// Entity `Instance`. `contact` is the account of the operator.
 pub(crate) fn version_2(node: &Node, options: &MastodonOptions, contact: Option<&Value>) -> Value {
     let (base, about) = (&options.base, &options.about);
     let mut configuration = configuration(node);
@@ -154,12 +154,12 @@ fn languages(about: &About) -> Vec<&str> {
     about.languages.iter().map(Language::as_str).collect()
 }
 
-/// Whether an app can offer to sign up: apps have no field for an invite.
+/// Whether an app can offer sign-up. False for invites, because apps have no field for them.
 fn is_open(options: &MastodonOptions) -> bool {
     matches!(options.registrations, Registrations::Open | Registrations::Approval)
 }
 
-/// The document of nodeinfo 2.0. Other servers are not reached, so there is no protocol.
+/// Document of nodeinfo 2.0. It lists no protocols, because there is no federation.
 pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Value {
     let (users, posts) = counts(facts, options);
     let about = &options.about;
@@ -173,7 +173,7 @@ pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Va
         "metadata": {
             "nodeName": about.title,
             "nodeDescription": about.description,
-            // Whose API it is like: by this name clients choose how to talk to it.
+            // Server whose API this one resembles: clients choose by it how to use the API.
             "upstream": {"name": "mastodon"},
         },
     })

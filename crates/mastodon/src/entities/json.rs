@@ -1,25 +1,25 @@
-//! An entity as JSON, which other entities and lists contain as it is.
+//! Entity as JSON, which other entities and lists embed unchanged.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// An entity: the bytes of a JSON value.
+/// Entity: the bytes of a JSON value.
 #[derive(Debug)]
 pub(crate) struct Json(Vec<u8>);
 
 impl Json {
-    /// What `write` appends, which is one JSON value.
+    /// Makes an entity from the single JSON value that `write` appends.
     pub(crate) fn written(write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<Self> {
         let mut bytes = Vec::new();
         write(&mut bytes).map(|()| Self(bytes))
     }
 
-    /// The same object with one field more.
+    /// Adds a field to an object.
     pub(crate) fn with(self, name: &str, value: &impl Serialize) -> Self {
         self.with_field(|out| field(name, value, out))
     }
 
-    /// The same object with an entity in one field more.
+    /// Adds a field with an entity to an object.
     pub(crate) fn with_entity(self, name: &str, entity: &Self) -> Self {
         self.with_field(|out| {
             start_field(name, out);
@@ -35,7 +35,7 @@ impl Json {
         self
     }
 
-    /// Appends it.
+    /// Appends the entity.
     pub(crate) fn append(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
@@ -44,7 +44,7 @@ impl Json {
         self.0
     }
 
-    /// The text of an event.
+    /// Converts the entity to the text of an event.
     pub(crate) fn into_text(self) -> String {
         match String::from_utf8(self.0) {
             Ok(text) => text,
@@ -52,7 +52,7 @@ impl Json {
         }
     }
 
-    /// The value in parts.
+    /// Parses the entity.
     pub(crate) fn into_value(self) -> Value {
         match serde_json::from_slice(&self.0) {
             Ok(value) => value,
@@ -69,27 +69,27 @@ impl From<Value> for Json {
     }
 }
 
-/// Appends a value.
+/// Appends a value as JSON.
 pub(crate) fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     if serde_json::to_writer(out, value).is_err() {
         unreachable!("JSON is written to memory");
     }
 }
 
-/// Appends a field to an object that has one already and is not closed.
+/// Appends a field to an unclosed object that already has a field.
 pub(crate) fn field(name: &str, value: &impl Serialize, out: &mut Vec<u8>) {
     start_field(name, out);
     append(value, out);
 }
 
-/// As [`field`], without the value.
+/// Appends the name of a field to an unclosed object that already has a field.
 pub(crate) fn start_field(name: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"");
     out.extend_from_slice(name.as_bytes());
     out.extend_from_slice(b"\":");
 }
 
-/// Appends what `write` appends to a list of entities; nothing if it has none.
+/// Appends an entity to a list of entities. Appends nothing if `write` returns `None`.
 pub(crate) fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) {
     let start = out.len();
     if out.last().is_some_and(|byte| *byte != b'[') {
@@ -100,7 +100,7 @@ pub(crate) fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Option
     }
 }
 
-/// Appends an entity that was made to a list of them.
+/// Appends an existing entity to a list of entities.
 pub(crate) fn push_made(entity: Option<impl Into<Json>>, out: &mut Vec<u8>) {
     push(out, |out| {
         entity?.into().append(out);

@@ -1,6 +1,6 @@
-//! The languages in which apps let users write: those of ISO 639-1, with their names in English.
+//! Languages that apps offer to users: those of ISO 639-1, with English names.
 
-/// Codes and names, by code.
+/// Codes and names, sorted by code.
 pub(crate) const ALL: [(&str, &str); 183] = [
     ("aa", "Afar"),
     ("ab", "Abkhazian"),

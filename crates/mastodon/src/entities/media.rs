@@ -1,4 +1,4 @@
-//! The entity `MediaAttachment`, and the addresses of pictures.
+//! Entity `MediaAttachment`, and the URLs of pictures.
 
 use feed::media::{Media, MediaFile, MediaId};
 use node::{picture_file, picture_path};
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use super::Entities;
 
 impl Entities<'_> {
-    /// The entities `MediaAttachment` of pictures, in their order. Reads nothing if there are none.
+    /// Entities `MediaAttachment` of pictures, in order. Reads nothing for an empty list.
     pub(crate) fn attachments(&self, ids: &[MediaId]) -> Vec<Value> {
         let found = ids.iter().filter_map(|id| Some((*id, self.facts().media(*id)?)));
         found.map(|(id, media)| self.attachment(id, &media)).collect()
     }
 
-    /// The entity `MediaAttachment` of a picture.
+    /// Entity `MediaAttachment` of a picture.
     pub(crate) fn attachment(&self, id: MediaId, media: &Media) -> Value {
         let (x, y) = media.focus.unwrap_or_default().coordinates();
         let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
@@ -35,12 +35,12 @@ impl Entities<'_> {
         })
     }
 
-    /// The address of a picture, or of the small one.
+    /// URL of a picture or of its preview.
     fn picture_url(&self, id: MediaId, media: &Media, is_small: bool) -> String {
         format!("{}{}", self.base(), picture_path(id, media, is_small))
     }
 
-    /// The address of a picture of a profile, and what it shows; `missing` is the path of that of a profile without.
+    /// URL and description of a profile picture. `missing` is the path of the default picture.
     pub(crate) fn profile_picture(&self, id: Option<MediaId>, missing: &str) -> (String, String) {
         let found = id.and_then(|id| Some((id, self.facts().media(id)?)));
         match found {
@@ -62,7 +62,7 @@ fn size(file: &MediaFile) -> Value {
     })
 }
 
-/// A coordinate with the four decimals that are stored.
+/// Coordinate with the four decimals that are stored.
 fn decimal(coordinate: f32) -> f64 {
     (f64::from(coordinate) * 10_000.0).round() / 10_000.0
 }

@@ -1,9 +1,9 @@
-//! The entities of the API, with every field that its documentation lists: defaults where the facts have no such thing.
+//! Entities of the API, with every documented field; fields without facts have defaults.
 //!
-//! **Invariant:** an entity shows a reader only what [`feed::Viewer`] says is visible to them.
+//! **Invariant:** an entity shows a reader only what [`feed::Viewer`] makes visible to them.
 //!
-//! **Invariant:** what is kept in the node ([`node::Entity`]) is what would be made again. `tests/api/kept.rs` compares two
-//! servers on one node, one of which keeps nothing, after random changes.
+//! **Invariant:** an entity cached in the node ([`node::Entity`]) equals a new one. `tests/api/kept.rs` compares two
+//! servers on one node, one without a cache, after random changes.
 
 mod account;
 mod conversation;
@@ -33,13 +33,13 @@ use node::{Entity, EntityKey, Node, Store};
 
 use self::filter::Marks;
 
-/// What entities are made from.
+/// Source of entities.
 #[derive(Clone)]
 pub(crate) struct Renderer {
     pub(crate) node: Node,
-    /// The URL of the server, without a slash at the end.
+    /// URL of the server, without a slash at the end.
     base: Arc<str>,
-    /// Whether what is made is kept for others.
+    /// Whether entities are cached for other readers.
     keeps: bool,
     histories: Arc<tag::Histories>,
 }
@@ -49,7 +49,7 @@ impl Renderer {
         Self { node, base: base.into(), keeps, histories: Arc::default() }
     }
 
-    /// The entity that is kept, if it is current.
+    /// The cached entity, if it is current.
     fn kept(&self, key: EntityKey) -> Option<Entity> {
         self.node.entity(key).filter(|_| self.keeps)
     }
@@ -60,50 +60,50 @@ impl Renderer {
         }
     }
 
-    /// Whether it is known that no filter of a reader can match, and that they have muted no thread.
+    /// Whether the cache shows that no filter of a reader can match and that the reader has muted no thread.
     fn is_unmarked(&self, reader: UserId) -> bool {
         self.kept(EntityKey::Unmarked(reader)).is_some()
     }
 }
 
-/// Makes entities for one reader. May block.
+/// Maker of entities for one reader. May block.
 pub(crate) struct Entities<'a> {
     renderer: &'a Renderer,
-    /// None without a token of a user: such a reader sees what is public.
+    /// `None` without a user's token: such a reader sees only public data.
     reader: Option<UserId>,
     viewer: Viewer<'a, Store>,
     now_ms: u64,
-    /// What marks posts for the reader, read with the first status that is made; none if nothing can.
+    /// Filters and muted threads of the reader, read with the first status; `None` if nothing can be marked.
     marks: OnceCell<Option<Marks>>,
-    /// How often users were hidden, read before everything else.
+    /// Number of changes that hid users, read before everything else.
     hidings: u64,
-    /// Whether a row had to be read that only a reader who may block can read.
+    /// Set if a row was missing that can only be read from disk. `None` if reads may block.
     lacks: Option<Cell<bool>>,
-    /// Says whether the caller of a long read still waits.
+    /// Flag of a long read whose caller no longer waits.
     abandoned: Option<&'a Abandoned>,
-    /// A post of the reader that was published a moment ago.
+    /// Post that the reader has just published.
     new: Option<PostId>,
-    /// Handles that were looked up already. A page has at most a few thousand: those whom its texts mention.
+    /// Handles that were already looked up. A page has at most a few thousand: the users mentioned in its texts.
     handles: HashMap<UserId, Option<String>>,
 }
 
 impl<'a> Entities<'a> {
-    /// Entities for a reader, of what is kept alone: this never blocks. None if only the facts can say what the reader may
-    /// see, or how filters and mutes of threads mark it.
+    /// Makes entities for a reader from the cache only; never blocks. `None` if only the facts can tell what the reader
+    /// may see, or which filters and muted threads apply.
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
         let is_plain = renderer.node.surely_hides_nobody(reader) && renderer.is_unmarked(reader);
-        // Known by now: nothing is read for it.
+        // Known to be empty, so nothing is read.
         let marks = OnceCell::from(None);
         let lacks = Some(Cell::new(false));
         is_plain.then(|| Self { lacks, marks, ..Self::new(renderer, Some(reader)) })
     }
 
-    /// As [`Entities::of_kept`], for a post that the reader has published a moment ago.
+    /// Like [`Entities::of_kept`], for a post that the reader has just published.
     pub(crate) fn of_new(renderer: &'a Renderer, reader: UserId, new: PostId) -> Option<Self> {
         Some(Self { new: Some(new), ..Self::of_kept(renderer, reader)? })
     }
 
-    /// Entities for a long read, which ends early if its caller does not wait any more.
+    /// Makes entities for a long read, which ends early if its caller no longer waits.
     pub(crate) fn of_many(
         renderer: &'a Renderer,
         reader: Option<UserId>,
@@ -112,17 +112,17 @@ impl<'a> Entities<'a> {
         Self { abandoned: Some(abandoned), ..Self::new(renderer, reader) }
     }
 
-    /// Whether nobody waits for them any more.
+    /// Whether the caller no longer waits.
     pub(crate) fn is_abandoned(&self) -> bool {
         self.abandoned.is_some_and(Abandoned::is_set)
     }
 
-    /// Whether something is missing that is not kept.
+    /// Whether data is missing that is not cached.
     pub(crate) fn lacks_something(&self) -> bool {
         self.lacks.as_ref().is_some_and(Cell::get)
     }
 
-    /// Whether rows may be read; if not, something will be missing.
+    /// Whether rows may be read; if not, data will be missing.
     fn may_read(&self) -> bool {
         self.lacks.as_ref().is_none_or(|lacks| {
             lacks.set(true);
@@ -149,8 +149,8 @@ impl<'a> Entities<'a> {
         }
     }
 
-    /// The entity that is kept of something with counts, if it is current. `is_unconcerned` says whether no user who is being removed
-    /// concerns it.
+    /// The cached entity with counts, if it is current. `is_unconcerned` returns whether no user who is being erased
+    /// concerns the entity.
     fn counted(
         &self,
         key: EntityKey,
@@ -171,7 +171,7 @@ impl<'a> Entities<'a> {
         &self.viewer
     }
 
-    /// Whether the reader may see a user, or blocks them: whom one blocks is in one's list of blocks.
+    /// Whether the reader may see a user or blocks them: the list of blocked users shows them.
     pub(crate) fn knows(&self, user: UserId) -> bool {
         let facts = self.facts();
         let blocks = |reader| facts.blocks(reader, user) && !facts.is_disabled(user);
@@ -184,12 +184,12 @@ impl<'a> Entities<'a> {
         self.viewer.visible_user(user) && self.is_approved(user)
     }
 
-    /// Whether a user exists whose account neither waits for approval nor is disabled. Users need no account.
+    /// Whether a user exists, is not disabled and does not await approval. Users without an account qualify.
     fn is_approved(&self, user: UserId) -> bool {
         self.facts().exists(user) && self.facts().is_active(user)
     }
 
-    /// The URL of the server, without a slash at the end.
+    /// URL of the server, without a slash at the end.
     fn base(&self) -> &'a str {
         &self.renderer.base
     }
@@ -226,7 +226,7 @@ mod tests {
         };
         let Done::Posted(shown) = run(post(0)).await else { panic!() };
         run(Command::Follow { user: user(2), other: user(1) }).await;
-        // So many that their rows are removed by many commands.
+        // So many posts that several commands are needed to remove their rows.
         for _ in 0..40 {
             let many = (0..50).map(|_| Request::from(post(1))).collect();
             node.submit_all(many).await.unwrap();

@@ -1,4 +1,4 @@
-//! The entity `Notification`.
+//! Entity `Notification`.
 
 use feed::{Notice, NoticeKind, Notification};
 use serde_json::json;
@@ -7,7 +7,7 @@ use super::Entities;
 use super::json::Json;
 use super::time::time;
 
-/// All types of notifications, by their names in Mastodon.
+/// Types of notifications with their names in Mastodon.
 pub(crate) const KINDS: [(&str, NoticeKind); 8] = [
     ("mention", NoticeKind::Mention),
     ("status", NoticeKind::Post),
@@ -19,13 +19,13 @@ pub(crate) const KINDS: [(&str, NoticeKind); 8] = [
     ("update", NoticeKind::Edit),
 ];
 
-/// The type of a notification.
+/// Type of a notification in Mastodon.
 fn type_of(notice: Notice) -> &'static str {
     KINDS.iter().find(|(_, kind)| *kind == notice.kind()).map_or("", |(name, _)| name)
 }
 
 impl Entities<'_> {
-    /// A notification of the reader; none if its status is not visible.
+    /// Entity of a notification of the reader; `None` if its status is not visible.
     pub(crate) fn notification(&mut self, found: Notification) -> Option<Json> {
         let Notification { id, actor, notice } = found;
         let (kind, post) = (type_of(notice), notice.post());

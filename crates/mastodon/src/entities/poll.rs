@@ -1,4 +1,4 @@
-//! The entities `Poll` and `ScheduledStatus`.
+//! Entities `Poll` and `ScheduledStatus`.
 
 use feed::poll::{PollOption, PollOptions};
 use feed::schedule::ScheduledPost;
@@ -11,13 +11,13 @@ use super::status::visibility_name;
 use super::time::time;
 
 impl Entities<'_> {
-    /// The poll of a status that is visible to the reader.
+    /// Poll of a status that is visible to the reader.
     pub(crate) fn poll_in(&self, id: PostId) -> Option<Value> {
         let post = self.visible_post(id)?;
         self.poll(id, &post)
     }
 
-    /// The poll of a post. The votes for each option are hidden as long as the author wants.
+    /// Poll of a post. The votes per option are hidden if the author wants it, until the poll ends.
     pub(super) fn poll(&self, id: PostId, post: &Post) -> Option<Value> {
         let poll = post.poll.as_ref()?;
         let is_over = poll.is_over(self.now_ms);
@@ -37,7 +37,7 @@ impl Entities<'_> {
         });
         if let Some((fields, reader)) = entity.as_object_mut().zip(self.reader) {
             let own = self.facts().vote(poll.id, reader);
-            // As in Mastodon, so that apps do not ask the author to vote.
+            // As in Mastodon, so that apps do not ask authors to vote.
             let voted = own.is_some() || post.author == reader;
             fields.insert("voted".to_owned(), voted.into());
             let own: Vec<usize> = own.into_iter().flat_map(PollChoices::iter).collect();
@@ -46,7 +46,7 @@ impl Entities<'_> {
         Some(entity)
     }
 
-    /// A scheduled status of the reader.
+    /// Scheduled status of the reader.
     pub(crate) fn scheduled(&self, me: UserId, id: ScheduledId) -> Option<Value> {
         let ScheduledPost { draft, due_ms } = self.facts().scheduled(me, id)?;
         let poll = draft.poll.map(|poll| {
@@ -70,7 +70,7 @@ impl Entities<'_> {
                 "visibility": visibility_name(draft.visibility),
                 "in_reply_to_id": draft.parent.map(|parent| parent.0),
                 "language": draft.language.as_ref().map(Language::as_str),
-                // Deprecated, or without a meaning here; types of apps need them.
+                // Deprecated or meaningless here, but required by the types of apps.
                 "application_id": 0,
                 "scheduled_at": null,
                 "idempotency": null,
@@ -82,7 +82,7 @@ impl Entities<'_> {
     }
 }
 
-/// The poll of the entity `StatusEdit`.
+/// Poll of the entity `StatusEdit`.
 pub(super) fn of_version(options: &PollOptions) -> Value {
     let titles = titles(options.as_slice());
     let options = titles.iter().map(|title| json!({"title": title}));

@@ -1,4 +1,4 @@
-//! The entity `Relationship`.
+//! Entity `Relationship`.
 
 use feed::{Note, UserId};
 use serde_json::{Value, json};
@@ -8,13 +8,13 @@ use super::json::Json;
 use super::time::time;
 
 impl Entities<'_> {
-    /// How the reader and a user are related; none if the reader does not know the user, or is none.
+    /// Relationship of the reader to a user; `None` if the reader does not know the user, or there is no reader.
     pub(crate) fn relationship(&self, other: UserId) -> Option<Value> {
         self.knows(other).then(|| self.relationship_after_undo(other)).flatten()
     }
 
-    /// Whether the reader may undo a relation with a user: they know them, or have one with them though they may not see
-    /// them any more.
+    /// Whether the reader may undo a relation with a user: they know the user, or have a relation although they can no
+    /// longer see the user.
     pub(crate) fn may_undo_with(&self, other: UserId) -> bool {
         let facts = self.facts();
         let is_related = |reader| {
@@ -28,7 +28,7 @@ impl Entities<'_> {
         self.knows(other) || facts.exists(other) && self.reader.is_some_and(is_related)
     }
 
-    /// The relationship, also if the reader does not know the user any more.
+    /// Relationship of the reader to a user whom the reader may no longer know.
     pub(crate) fn relationship_after_undo(&self, other: UserId) -> Option<Value> {
         let (reader, facts) = (self.reader?, self.facts());
         let following = facts.follows(reader, other);
@@ -43,7 +43,7 @@ impl Entities<'_> {
             "languages": null,
             "followed_by": facts.follows(other, reader),
             "blocking": facts.blocks(reader, other),
-            // For whoever is blocked the other does not exist, so nobody is shown who blocks the reader alone.
+            // A blocked user cannot see the blocking user, so the field is always false.
             "blocked_by": false,
             "muting": mute.is_some(),
             "muting_notifications": mute.is_some_and(|mute| mute.mentions),
@@ -56,7 +56,7 @@ impl Entities<'_> {
         }))
     }
 
-    /// The entity `MutedAccount`: an account, and when its mute ends.
+    /// Entity `MutedAccount`: an account, and the end of its mute.
     pub(crate) fn muted_account(&self, other: UserId) -> Option<Json> {
         let entity = self.account(other)?;
         let mute = self.reader.and_then(|reader| self.facts().mute(reader, other));

@@ -1,4 +1,4 @@
-//! The part of a status that is the same for all readers who see whom it names.
+//! Part of a status that is the same for all readers who see the users it names.
 
 use feed::text::{Language, Warning};
 use feed::{Handle, Post, PostCounts, PostId, PostText, Reaction, UserId};
@@ -12,39 +12,39 @@ use super::status::visibility_name;
 use super::time::time;
 use super::{Entities, html};
 
-/// Most reactions to a status that are kept with it. For more, those of the reader are read.
+/// Maximum number of cached reactions per status. Beyond it, the reader's reactions are read.
 const REACTIONS_KEPT: usize = 128;
-/// Replies that are counted; for more, this number is shown.
+/// Maximum number of counted replies; also shown if there are more.
 const REPLIES_COUNTED: usize = 100;
 
-/// The part of an entity `Status` that is the same for all readers who see all of its `users`. What each reader needs to know
-/// is in the bytes before the JSON, because another allocation costs a page of statuses microseconds; the post, which few
-/// readers need, is apart.
+/// Part of an entity `Status` that is the same for all readers who see all of its `users`. The facts needed per reader
+/// are in the bytes before the JSON, because another allocation costs a page of statuses microseconds. The post, which
+/// few readers need, is separate.
 pub(super) struct SharedStatus(Entity);
 
-/// The content of a shared part.
+/// Content of a shared part.
 pub(super) struct StatusParts<'s> {
     pub(super) author: UserId,
-    /// Whether it is for everybody.
+    /// Whether the status is public or unlisted.
     is_open: bool,
     pub(super) has_poll: bool,
-    /// Whether replies are counted.
+    /// Whether the status has counted replies.
     has_replies: bool,
     pub(super) boosted: Option<PostId>,
-    /// Whom the status names beside its author: those whom it mentions, and the author of what it replies to. All exist.
+    /// Existing users whom the status names in addition to its author: mentioned users, and the author of the parent.
     users: &'s [UserBytes],
-    /// All reactions to the post, if they are few: kinds and users.
+    /// All reactions to the post, if they are few: kind and user of each.
     reactions: Option<&'s [ReactionBytes]>,
     pub(super) post: &'s Post,
-    /// An object that is not closed.
+    /// Unclosed JSON object.
     pub(super) json: &'s [u8],
 }
 
 type UserBytes = [u8; 4];
 type ReactionBytes = [u8; 5];
 
-/// Bits of the third part of the head, which is the author, the boosted post, these bits, and the numbers of users and of
-/// reactions. The users and the reactions follow.
+/// Bits of the third part of the head. The head has the author, the boosted post, these bits, and the numbers of users
+/// and reactions. Users and reactions follow it.
 const IS_OPEN: u8 = 1;
 const HAS_POLL: u8 = 2;
 const HAS_REPLIES: u8 = 4;
@@ -123,18 +123,18 @@ impl<'s> StatusParts<'s> {
         self.users.iter().map(|user| UserId(u32::from_le_bytes(*user)))
     }
 
-    /// Whether nobody reacted to it.
+    /// Whether the status has no reactions.
     pub(super) fn has_no_reactions(&self) -> bool {
         self.reactions.is_some_and(<[_]>::is_empty)
     }
 
-    /// Whether a user reacted to it; none if only the facts can say.
+    /// Whether a user reacted to the status; `None` if only the facts can tell.
     pub(super) fn has_reaction(&self, reaction: Reaction, user: UserId) -> Option<bool> {
         Some(self.reactions?.contains(&reaction_bytes((reaction, user))))
     }
 }
 
-/// Bytes of a post in memory.
+/// Memory of a post, in bytes.
 fn bytes_of(post: &Post) -> usize {
     let earlier = post.boost.as_ref().map_or(0, |boost| boost.earlier.capacity());
     let ids = post.mentions.capacity() + post.media.capacity() * 2 + earlier;
@@ -144,7 +144,7 @@ fn bytes_of(post: &Post) -> usize {
     texts + ids * 4 + size_of::<Post>()
 }
 
-/// The part of a status that is the same for all readers who see whom it names. The rest follows it.
+/// Shared part of a status, before the fields that depend on the reader.
 #[derive(Serialize)]
 struct SharedPart<'a> {
     id: String,
@@ -172,7 +172,7 @@ struct SharedPart<'a> {
     application: (),
 }
 
-/// The entity `Status::Mention`.
+/// Entity `Status::Mention`.
 #[derive(Serialize)]
 struct MentionEntity<'a> {
     id: String,
@@ -181,14 +181,14 @@ struct MentionEntity<'a> {
     url: String,
 }
 
-/// The entity `Status::Tag`.
+/// Entity `Status::Tag`.
 #[derive(Serialize)]
 struct TagInStatus {
     name: String,
     url: String,
 }
 
-/// What others did with a status.
+/// Counts of reactions and replies.
 #[derive(Default)]
 struct Counted {
     favourites: u32,
@@ -196,19 +196,19 @@ struct Counted {
     replies: usize,
 }
 
-/// What a status says about others, as the reader sees it.
+/// Users and posts that a status names, as the reader sees them.
 #[derive(Default)]
 struct Named {
-    /// The users whom it mentions: ids and handles.
+    /// Mentioned users: ids and handles.
     mentions: Vec<(UserId, String)>,
-    /// What it replies to, and the author of that.
+    /// Parent of the status, and its author.
     parent: Option<(PostId, UserId)>,
-    /// Whether every reader sees the same who sees these users.
+    /// Whether every reader who sees these users sees the same.
     is_shared: bool,
 }
 
 impl Entities<'_> {
-    /// The part of a status that is the same for all readers, if the reader may see the status.
+    /// The shared part of a status, if the reader may see the status.
     pub(super) fn shared_part(&mut self, id: PostId) -> Option<SharedStatus> {
         let is_unconcerned = |kept: &Entity| self.is_unconcerned(id, &StatusParts::of(kept));
         if let Some(kept) = self.counted(EntityKey::Status(id), is_unconcerned).map(SharedStatus) {
@@ -229,7 +229,7 @@ impl Entities<'_> {
         if self.may_read() { self.make_shared_part(id) } else { None }
     }
 
-    /// Whether no user who is being removed concerns a status.
+    /// Whether no user who is being erased concerns a status.
     fn is_unconcerned(&self, id: PostId, kept: &Option<StatusParts<'_>>) -> bool {
         let (facts, Some(kept)) = (self.facts(), kept) else { return false };
         self.may_read()
@@ -238,7 +238,7 @@ impl Entities<'_> {
             && !facts.counts_erasing(id)
     }
 
-    /// The part of a post that the reader has published a moment ago, if it names nobody and all of it is in memory.
+    /// The shared part of a post that the reader has just published, if it names no users and everything is in memory.
     fn make_new_part(&mut self, id: PostId) -> Option<SharedStatus> {
         let (reader, node) = (self.reader?, &self.renderer.node);
         if self.new != Some(id) {
@@ -301,7 +301,7 @@ impl Entities<'_> {
         made
     }
 
-    /// The shared part of a status, without its content and counts.
+    /// Shared part of a status without its content and counts.
     pub(super) fn blank_part(&self, (id, post): (PostId, &Post)) -> Option<Box<[u8]>> {
         let handle = self.facts().user(post.author)?.handle;
         let blank = Post {
@@ -318,7 +318,7 @@ impl Entities<'_> {
         Some(unclosed(&self.shared_fields(id, (&blank, handle.as_str()), &named, &counts)))
     }
 
-    /// `handle` is that of the author.
+    /// Fields of the shared part. `handle` is the handle of the author.
     fn shared_fields<'p>(
         &self,
         id: PostId,
@@ -370,11 +370,11 @@ impl Entities<'_> {
         }
     }
 
-    /// What a post says about others, as the reader sees it.
+    /// Users and posts that a post names, as the reader sees them.
     fn named(&mut self, post: &Post) -> Named {
         let mut named = Named { is_shared: true, ..Named::default() };
         for user in &post.mentions {
-            // Whoever was deleted is named to nobody.
+            // Deleted users are not named.
             if let Some(handle) = self.handle(*user) {
                 match self.viewer.visible_user(*user) {
                     true => named.mentions.push((*user, handle)),
@@ -387,14 +387,14 @@ impl Entities<'_> {
         {
             let is_visible = self.sees(&parent);
             named.parent = is_visible.then_some((id, parent.author));
-            // What others boost, and what is not for everybody, other readers may not see.
+            // Other readers may not see a parent that is a boost or not public.
             named.is_shared &= is_visible && parent.visibility.is_open() && parent.boost.is_none();
         }
         named
     }
 }
 
-/// A part of an entity: an object that is not closed.
+/// Serializes a part of an entity as an unclosed object.
 fn unclosed(part: &SharedPart<'_>) -> Box<[u8]> {
     let mut json = Vec::new();
     append(part, &mut json);

@@ -1,4 +1,4 @@
-//! The entity `Status` and its parts.
+//! Entity `Status` and its parts.
 
 use feed::{Post, PostId, Reaction, UserId, Visibility};
 use serde_json::{Value, json};
@@ -8,22 +8,22 @@ use super::json::{Json, field, push, start_field};
 use super::shared_part::StatusParts;
 use crate::paging::PAGE_BYTES;
 
-/// The fields of a status that are about a reader who did nothing with it, as nearly all.
+/// Fields that depend on the reader, for a reader without any reaction, which is the usual case.
 const NOTHING_OF_READER: &[u8] = b",\"favourited\":false,\"bookmarked\":false,\"pinned\":false,\"reblogged\":false,\"muted\":false,\"filtered\":[]";
 
 impl Entities<'_> {
-    /// A status; none if it does not exist, or is not visible to the reader.
+    /// A status; `None` if it does not exist or is not visible to the reader.
     pub(crate) fn status(&mut self, id: PostId) -> Option<Json> {
         Json::written(|out| self.append_status(id, out))
     }
 
-    /// A status with which the reader has undone something: without its content if the reader may not see it any more. None
-    /// if it does not exist.
+    /// A status after the reader has undone a reaction: without its content if the reader may no longer see it. `None`
+    /// if the status does not exist.
     pub(crate) fn status_after_undo(&mut self, id: PostId) -> Option<Json> {
         self.status(id).or_else(|| Json::written(|out| self.append_blank_status(id, out)))
     }
 
-    /// Appends a status, or what it boosts, without its content.
+    /// Appends a status, or its boosted status, without its content.
     fn append_blank_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         let reader = self.reader?;
         let id = self.facts().post(id)?.boosted_or(id);
@@ -42,7 +42,7 @@ impl Entities<'_> {
         Some(())
     }
 
-    /// Appends a status; none, perhaps after a part of it, if there is none, or if it is not visible to the reader.
+    /// Appends a status. `None`, possibly after a part of it, if it does not exist or is not visible to the reader.
     pub(crate) fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         let status = self.shared_part(id)?;
         let status = status.parts();
@@ -54,14 +54,14 @@ impl Entities<'_> {
         self.append_parts((id, &status), boosted.as_ref().map(|(id, status)| (*id, status)), out)
     }
 
-    /// A status whose thread the reader no longer mutes: without its content only if it is the first of its thread. The
-    /// reader may never have seen another one.
+    /// A status whose thread the reader no longer mutes. Without its content only if it is the first of its thread,
+    /// because the reader may never have seen another one.
     pub(crate) fn status_after_unmute(&mut self, id: PostId) -> Option<Json> {
         let is_first = self.facts().post(id).is_some_and(|post| post.thread_or(id) == id);
         if is_first { self.status_after_undo(id) } else { self.status(id) }
     }
 
-    /// Appends the shared part of a status, and the rest of it.
+    /// Appends the shared part of a status, and the rest.
     fn append_parts(
         &mut self,
         (id, status): (PostId, &StatusParts<'_>),
@@ -91,7 +91,7 @@ impl Entities<'_> {
         Some(())
     }
 
-    /// Appends the fields of a status that are about the reader. `reacted` is the status, or what it boosts.
+    /// Appends the fields that depend on the reader. `reacted` is the status, or the status that it boosts.
     fn append_of_reader(
         &self,
         reader: UserId,
@@ -124,14 +124,14 @@ impl Entities<'_> {
         }
     }
 
-    /// A status at home of the reader, unless a block or a mute hides what it boosts.
+    /// A status of the reader's home timeline, unless a block or a mute hides its boosted status.
     pub(crate) fn home_status(&mut self, id: PostId) -> Option<Json> {
         Json::written(|out| self.append_home_status(id, out))
     }
 
-    /// As [`Entities::append_status`], of [`Entities::home_status`].
+    /// Appends a status of the reader's home timeline; `None` as for [`Entities::home_status`].
     pub(crate) fn append_home_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
-        // Most readers hide nobody, and the post is read once.
+        // Most readers have no blocks and mutes, and the post is read once.
         if !self.viewer().hides_nobody() {
             let boost = self.facts().post(id)?.boost;
             let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
@@ -140,36 +140,37 @@ impl Entities<'_> {
         self.append_status(id, out)
     }
 
-    /// A post that is visible to the reader, or what it boosts.
+    /// A post that is visible to the reader, or the post that it boosts.
     pub(crate) fn boosted(&self, id: PostId) -> Option<PostId> {
         Some(self.visible_post(id)?.boosted_or(id))
     }
 
-    /// A post that exists and is visible to the reader.
+    /// An existing post, if it is visible to the reader.
     pub(crate) fn visible_post(&self, id: PostId) -> Option<Post> {
         self.facts().post(id).filter(|post| self.sees(post))
     }
 
-    /// Whether a post that exists is visible to the reader.
+    /// Whether an existing post is visible to the reader.
     pub(crate) fn sees(&self, post: &Post) -> bool {
         let boosted = post.boost.as_ref().map(|boost| boost.author);
         let is_shown = || boosted.into_iter().chain([post.author]).all(|user| self.shows(user));
         self.may_see(post.visibility) && self.viewer().visible(post) && is_shown()
     }
 
-    /// Whether posts by a user are shown to the reader as far as the user's account decides it: for the viewer, nobody is the
-    /// application itself.
+    /// Whether the state of the author's account allows posts to be shown. Checked here, because for the viewer a
+    /// missing reader is the application itself.
     pub(super) fn shows(&self, author: UserId) -> bool {
         self.reader == Some(author) || !self.facts().is_disabled(author)
     }
 
-    /// Whether there is a reader, or the post is for everybody: for the viewer, nobody is the application itself.
+    /// Whether there is a reader, or the post is public. Checked here, because for the viewer a missing reader is the
+    /// application itself.
     fn may_see(&self, visibility: Visibility) -> bool {
         self.reader.is_some() || visibility.is_open()
     }
 
-    /// Appends statuses to `out` as JSON objects with commas between, until they are too long for one response. What the
-    /// reader may not see is left out.
+    /// Appends statuses to `out` as JSON objects with commas between them, until they fill a response. Omits those that
+    /// the reader may not see.
     pub(crate) fn statuses(&mut self, ids: &[PostId], out: &mut Vec<u8>) {
         for id in ids {
             if out.len() >= PAGE_BYTES {
@@ -179,7 +180,7 @@ impl Entities<'_> {
         }
     }
 
-    /// The entity `StatusSource`.
+    /// Entity `StatusSource`.
     pub(crate) fn source(&self, id: PostId) -> Option<Value> {
         let post = self.visible_post(id)?;
         let (text, warning) = (post.text.as_str(), post.warning.as_str());
@@ -187,7 +188,7 @@ impl Entities<'_> {
     }
 }
 
-/// The visibilities, by their names in Mastodon.
+/// Visibilities with their names in Mastodon.
 const VISIBILITIES: [(&str, Visibility); 4] = [
     ("public", Visibility::Public),
     ("unlisted", Visibility::Unlisted),
@@ -195,12 +196,12 @@ const VISIBILITIES: [(&str, Visibility); 4] = [
     ("direct", Visibility::Direct),
 ];
 
-/// The name of a visibility.
+/// Name of a visibility in Mastodon.
 pub(crate) fn visibility_name(visibility: Visibility) -> &'static str {
     VISIBILITIES.iter().find(|(_, other)| *other == visibility).map_or("direct", |(name, _)| name)
 }
 
-/// The visibility of this name.
+/// Visibility with this name in Mastodon.
 pub(crate) fn visibility(name: &str) -> Option<Visibility> {
     VISIBILITIES.iter().find(|(other, _)| *other == name).map(|(_, visibility)| *visibility)
 }

@@ -1,4 +1,4 @@
-//! The entities `Tag` and `FeaturedTag`.
+//! Entities `Tag` and `FeaturedTag`.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,37 +11,38 @@ use serde_json::{Value, json};
 use super::time::day;
 use super::{Entities, html};
 
-/// Newest posts with a hashtag that its history counts, of those that everybody may see.
+/// Maximum number of posts that a hashtag's history counts: the newest public ones.
 const POSTS_COUNTED: usize = 400;
-/// Posts that it reads for that, as a multiple of those.
+/// Maximum number of posts that are read for a history, as a multiple of the counted ones.
 const COUNTED_READS_MAX: usize = 4;
-/// Posts with a hashtag that are looked at at a time, until the reader sees one.
+/// Number of posts with a hashtag that are checked at a time, until one is visible to the reader.
 const POSTS_LOOKED_AT: usize = 40;
-/// Those that are looked at first.
+/// Number of posts that are checked first.
 const FIRST_LOOKED_AT: usize = 4;
-/// Hidden posts that are looked at of each hashtag, before those that all hashtags of a request share.
+/// Maximum number of hidden posts that are checked per hashtag, in addition to those that all hashtags of a request
+/// share.
 const OWN_LOOKED_AT: usize = 164;
-/// Newest posts of a user with a hashtag that are counted.
+/// Maximum number of posts of a user with a hashtag that are counted: the newest.
 const OWN_POSTS_COUNTED: usize = 1_000;
-/// Days of a history, today included.
+/// Number of days of a history, including today.
 const DAYS: usize = 7;
 const DAY_MS: u64 = 86_400_000;
 
-/// Time for which a history is kept, in milliseconds, if no post with its hashtag comes.
+/// Time for which a history is cached, in milliseconds, if no new post has its hashtag.
 const KEPT_MS: u64 = 60_000;
-/// Most histories that are kept: about 250 bytes each.
+/// Maximum number of cached histories, of about 250 bytes each.
 const KEPT_MAX: usize = 1_024;
 
-/// Uses of a hashtag in one day: posts, and users who wrote them.
+/// Uses of a hashtag on one day: number of posts, and of users who wrote them.
 type Uses = [usize; 2];
 
-/// Histories of hashtags that were counted lately, for all readers.
+/// Cached histories of hashtags, the same for all readers.
 #[derive(Default)]
 pub(crate) struct Histories(Mutex<HashMap<Tag, History>>);
 
 #[derive(Clone)]
 struct History {
-    /// The newest post with the hashtag, when it was counted.
+    /// Newest post with the hashtag when the history was counted.
     newest: PostId,
     counted_ms: u64,
     days: Arc<[Uses]>,
@@ -73,10 +74,10 @@ impl History {
 }
 
 impl Entities<'_> {
-    /// Whether the reader may see a post with a hashtag. Passes over some posts that are hidden from the reader, and over
-    /// more as long as `rest` lasts, from which it takes them.
+    /// Whether the reader may see a post with a hashtag. Skips a number of hidden posts, and then further ones, which
+    /// it subtracts from `rest`.
     pub(crate) fn is_used(&self, tag: &Tag, rest: &mut usize) -> bool {
-        // Almost always the first few decide it.
+        // The first few posts almost always decide.
         let (mut before, mut limit) = (PostId(u64::MAX), FIRST_LOOKED_AT);
         let mut own = OWN_LOOKED_AT;
         loop {
@@ -97,7 +98,8 @@ impl Entities<'_> {
         }
     }
 
-    /// A hashtag, with the posts and users of each of the last days among its newest posts that everybody may see.
+    /// Entity of a hashtag, with the numbers of posts and users of each of the last days, among its newest public
+    /// posts.
     pub(crate) fn tag(&self, tag: &Tag, now_ms: u64) -> Value {
         let days = self.days(tag, now_ms);
         let today = now_ms / DAY_MS;
@@ -119,7 +121,7 @@ impl Entities<'_> {
         })
     }
 
-    /// The uses of a hashtag today and in the days before.
+    /// Uses of a hashtag today and on the days before.
     fn days(&self, tag: &Tag, now_ms: u64) -> Arc<[Uses]> {
         let newest = self.facts().tagged(tag, PostId(u64::MAX), 1);
         let Some((newest, _)) = newest.first().copied() else { return Arc::new([[0; 2]; DAYS]) };
@@ -155,7 +157,7 @@ impl Entities<'_> {
         days.map(|(posts, users)| [posts, users.len()])
     }
 
-    /// A hashtag that the profile of a user shows.
+    /// Entity of a hashtag that a user features on the profile.
     pub(crate) fn featured_tag(&mut self, user: UserId, featured: &UserTag) -> Option<Value> {
         let handle = self.handle(user)?;
         let newest = PostId(u64::MAX);

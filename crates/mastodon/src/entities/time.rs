@@ -3,13 +3,13 @@
 use jiff::Timestamp;
 use jiff::fmt::strtime;
 
-/// A time in milliseconds since 1970, such as `2026-11-23T09:30:00.123Z`.
+/// Formats a time in milliseconds since 1970, such as `2026-11-23T09:30:00.123Z`.
 pub(crate) fn time(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     format!("{:.3}", time.unwrap_or(Timestamp::MAX))
 }
 
-/// The day of a time in milliseconds since 1970, such as `2026-11-23`.
+/// Formats the day of a time in milliseconds since 1970, such as `2026-11-23`.
 pub(crate) fn day(unix_ms: u64) -> String {
     let time = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let day = time.and_then(|time| strtime::format("%Y-%m-%d", time).ok());

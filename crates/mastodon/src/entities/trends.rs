@@ -1,4 +1,4 @@
-//! Hashtags that several users have used lately.
+//! Trends: hashtags that several users have used recently.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,23 +8,23 @@ use feed::{Order, Span, Tag, UserId};
 
 use super::Entities;
 
-/// Newest rows of the public timeline in which they are looked for, and posts of these that are read.
+/// Maximum number of the newest rows of the public timeline that are scanned, and of their posts that are read.
 const ROWS_READ_MAX: usize = 20_000;
 const POSTS_READ_MAX: usize = 1_000;
-/// Newest posts of one user that are read: who posts a lot does not push out what others use.
+/// Maximum number of posts read per user, so that users who post a lot do not displace others.
 const USER_POSTS_MAX: usize = 20;
-/// Age of the oldest of them, in milliseconds: what a hashtag's history shows.
+/// Maximum age of the posts, in milliseconds: the days that a hashtag's history shows.
 const AGE_MS: u64 = 7 * 86_400_000;
-/// Fewest users who have used one. What one user writes decides nothing.
+/// Minimum number of users of a trending hashtag, so that a single user decides nothing.
 const USERS_MIN: usize = 2;
-/// Most of them that are found.
+/// Maximum number of trending hashtags.
 pub(crate) const TRENDS_MAX: usize = 40;
 
 impl Entities<'_> {
-    /// The hashtags that most users have used in the newest public posts, whoever reads.
+    /// Hashtags used by the most users in the newest public posts; the same for every reader.
     pub(crate) fn trending_tags(&self, now_ms: u64) -> Vec<Tag> {
         let everybody = Entities::new(self.renderer, None);
-        // How many posts of each author may still be read.
+        // Number of posts of each author that may still be read.
         let mut left: HashMap<UserId, usize> = HashMap::new();
         let mut is_read = |author| {
             let all = || if everybody.is_visible(author) { USER_POSTS_MAX } else { 0 };

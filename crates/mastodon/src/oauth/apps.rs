@@ -1,4 +1,4 @@
-//! Registering apps.
+//! Registration of apps.
 
 use axum::extract::State;
 use axum::http::Extensions;
@@ -20,13 +20,13 @@ use crate::state::{Shared, client_address};
 use crate::tokens::Access;
 use feed::Refusal;
 
-/// Adds the routes.
+/// Adds the routes of apps.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/apps", Needs::Nothing, register);
     table.get("/api/v1/apps/verify_credentials", Needs::Token, verify);
 }
 
-/// Scopes of an app, or of a token, that names none.
+/// Default scopes of an app and of a token.
 pub(crate) const DEFAULT_SCOPES: &str = "read";
 
 pub(crate) async fn register(
@@ -68,7 +68,7 @@ pub(crate) async fn verify(
 fn request(fields: &Fields, secret: &Secret) -> Result<AppRequest, ApiError> {
     let name = AppName::parse(fields.one("client_name")?.unwrap_or_default())?;
     let website = fields.one("website")?.map(Website::parse).transpose()?;
-    // One text with a URI on each line, or a list.
+    // Either one text with a URI per line, or a list.
     let redirects = fields.all("redirect_uris").flat_map(str::split_whitespace);
     let redirects: Vec<_> = redirects.take(REDIRECT_URIS_MAX + 1).map(RedirectUri::parse).collect();
     let redirects: Vec<_> = redirects.into_iter().collect::<Result<_, _>>()?;
@@ -79,7 +79,7 @@ fn request(fields: &Fields, secret: &Secret) -> Result<AppRequest, ApiError> {
     Ok(AppRequest { name, website, redirects, scopes, secret: secret.hash() })
 }
 
-/// The entity `Application`, without what only its owner may know.
+/// Entity `Application` without fields that only its owner may see.
 fn entity(id: AppId, app: &App) -> Value {
     let redirects: Vec<_> = app.redirects.iter().map(RedirectUri::as_str).collect();
     let scopes: Vec<_> = app.scopes.scopes().map(feed::accounts::AccessScope::name).collect();

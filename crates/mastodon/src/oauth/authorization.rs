@@ -1,4 +1,4 @@
-//! The request of an app for access: its parameters, checked, and where the user is sent back to.
+//! Authorization request of an app: its checked parameters and the redirect.
 
 use axum::http::StatusCode;
 use feed::accounts::{AccessScopes, App, AppId, RedirectUri, SecretHash};
@@ -11,9 +11,9 @@ use crate::fields::Fields;
 use crate::secret;
 use crate::state::Server;
 
-/// Longest `state`, in bytes.
+/// Maximum length of `state`, in bytes.
 const STATE_BYTES_MAX: usize = 4_096;
-/// The parameters that the form of the page repeats.
+/// Parameters that the form of the page repeats.
 pub(crate) const PARAMETERS: [&str; 7] = [
     "response_type",
     "client_id",
@@ -24,29 +24,29 @@ pub(crate) const PARAMETERS: [&str; 7] = [
     "code_challenge_method",
 ];
 
-/// A request for access.
+/// Authorization request.
 #[derive(Debug)]
 pub(crate) struct Authorization {
     pub(crate) id: AppId,
     pub(crate) app: App,
-    /// One of those that the app has registered.
+    /// Redirect URI that the app has registered.
     pub(crate) redirect: RedirectUri,
     pub(crate) scopes: AccessScopes,
     pub(crate) challenge: Option<SecretHash>,
     state: Option<String>,
 }
 
-/// Why there is no authorization.
+/// Error of an authorization request.
 #[derive(Debug)]
 pub(crate) enum Wrong {
-    /// The app or its redirect URI is unknown: the user is sent nowhere.
+    /// The app or its redirect URI is unknown, so the user is not redirected.
     Stay(ApiError),
-    /// The user is sent back to the app, with the error.
+    /// The user is redirected to the app with the error.
     Back(String),
 }
 
 impl Server {
-    /// Reads the parameters of a request for access.
+    /// Parses the parameters of an authorization request.
     pub(crate) async fn authorization(&self, fields: &Fields) -> Result<Authorization, Wrong> {
         let (id, app, redirect) = self.whence(fields).await.map_err(Wrong::Stay)?;
         let state = fields.one("state").ok().flatten().map(ToOwned::to_owned);
@@ -55,7 +55,7 @@ impl Server {
         let mut found = Authorization { id, app, redirect, scopes, challenge: None, state };
         match found.complete(fields) {
             Ok(()) => Ok(found),
-            // Out of band, there is nowhere to go back to.
+            // Out of band, there is no redirect.
             Err((_, error)) if found.redirect.is_out_of_band() => Err(Wrong::Stay(error)),
             Err((code, error)) => {
                 let pairs = [("error", code), ("error_description", error.message())];
@@ -64,7 +64,7 @@ impl Server {
         }
     }
 
-    /// The app, and a redirect URI that it has registered.
+    /// The app of the request and its registered redirect URI.
     async fn whence(&self, fields: &Fields) -> Result<(AppId, App, RedirectUri), ApiError> {
         let app = self.app(fields.need("client_id")?).await?;
         let (id, app) = app.ok_or_else(|| ApiError::invalid_request("the app is unknown"))?;
@@ -78,7 +78,7 @@ impl Server {
 }
 
 impl Authorization {
-    /// Reads the other parameters; an error has a code for the app.
+    /// Parses the other parameters. An error has a code for the app.
     fn complete(&mut self, fields: &Fields) -> Result<(), (&'static str, ApiError)> {
         let invalid = |why: &str| ("invalid_request", ApiError::invalid_request(why));
         let one = |name| fields.one(name).map_err(|error| ("invalid_request", error));
@@ -112,7 +112,7 @@ impl Authorization {
         Secret::hash_of(self.redirect.as_str())
     }
 
-    /// The URL that the user is sent back to, with these parameters and the app's `state`.
+    /// URL of the redirect, with these parameters and the app's `state`.
     pub(crate) fn back(&self, pairs: &[(&str, &str)]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.extend_pairs(pairs);

@@ -1,4 +1,4 @@
-//! The app that sends a request, by its id and its secret.
+//! Authentication of apps by id and secret.
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
@@ -13,7 +13,7 @@ use crate::secret;
 use crate::state::Server;
 
 impl Server {
-    /// An app by the id that clients present.
+    /// App with the id that a client presents.
     pub(crate) async fn app(&self, client_id: &str) -> Result<Option<(AppId, App)>, ApiError> {
         let digits = client_id.bytes().all(|byte| byte.is_ascii_digit());
         let Some(id) = digits.then(|| client_id.parse().ok()).flatten().map(AppId) else {
@@ -22,7 +22,7 @@ impl Server {
         Ok(self.read(move |node| node.facts().app(id)).await?.map(|app| (id, app)))
     }
 
-    /// The app whose secret a request presents, in the body or as `Basic`.
+    /// App whose secret a request presents, in the body or as `Basic`.
     pub(crate) async fn client(
         &self,
         fields: &Fields,
@@ -42,8 +42,8 @@ impl Server {
     }
 }
 
-/// Id and secret of `Basic`, if the request has such a header. Another scheme is ignored: some clients send their token
-/// with every request.
+/// Id and secret of `Basic`, if the request has this header. Ignores other schemes, because some clients send their
+/// token with every request.
 fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, ApiError> {
     let value = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let of_scheme = value.and_then(|value| value.split_at_checked(6));
@@ -53,7 +53,7 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, ApiError> {
     };
     let decoded = || {
         let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
-        // Both are form-urlencoded in it; neither has a character for which that matters.
+        // Both should be form-urlencoded, but contain no character for which it matters.
         text.split_once(':').map(|(id, secret)| (id.to_owned(), secret.to_owned()))
     };
     decoded().map(Some).ok_or_else(ApiError::invalid_client)

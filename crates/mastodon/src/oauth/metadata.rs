@@ -1,4 +1,4 @@
-//! The description of the server for clients (RFC 8414).
+//! Metadata of the server for OAuth clients (RFC 8414).
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use crate::access::Needs;
 use crate::endpoints::Endpoints;
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the route of the metadata.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/.well-known/oauth-authorization-server", Needs::Nothing, metadata);
 }

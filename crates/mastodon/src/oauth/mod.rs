@@ -1,4 +1,4 @@
-//! OAuth 2: apps, their tokens, and the description of the server.
+//! OAuth 2: apps, their tokens, and the metadata of the server.
 
 pub(crate) mod apps;
 pub(crate) mod authorization;

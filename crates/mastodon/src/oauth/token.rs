@@ -1,4 +1,4 @@
-//! Tokens: for a code, for the app itself, for a password if the operator allows it; and their end.
+//! Tokens: issued for a code, to the app itself, or for a password if the operator allows it; and revoked.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,14 +18,14 @@ use crate::fields::Fields;
 use crate::limiter::What;
 use crate::state::{Server, Shared, client_address};
 
-/// Adds the routes.
+/// Adds the routes of tokens.
 pub(crate) fn routes(table: &mut Endpoints) {
     // The handler checks the client by its secret.
     table.post("/oauth/token", Needs::Nothing, token);
     table.post("/oauth/revoke", Needs::Nothing, revoke);
 }
 
-/// Lengths of a code verifier, in characters (RFC 7636).
+/// Length of a code verifier, in characters (RFC 7636).
 const VERIFIER_CHARS: std::ops::RangeInclusive<usize> = 43..=128;
 
 pub(crate) async fn token(
@@ -65,7 +65,7 @@ pub(crate) async fn token(
     Ok(Json(entity(&token, scopes, grant)))
 }
 
-/// The entity `Token`.
+/// Entity `Token`.
 pub(crate) fn entity(token: &Secret, scopes: AccessScopes, grant: GrantId) -> Value {
     json!({
         "access_token": token.as_str(),
@@ -75,7 +75,7 @@ pub(crate) fn entity(token: &Secret, scopes: AccessScopes, grant: GrantId) -> Va
     })
 }
 
-/// The grant that a command made.
+/// The grant created by a command.
 pub(crate) fn granted(done: AccountDone) -> Result<GrantId, ApiError> {
     match done {
         AccountDone::Granted(grant) => Ok(grant),
@@ -83,7 +83,7 @@ pub(crate) fn granted(done: AccountDone) -> Result<GrantId, ApiError> {
     }
 }
 
-/// The scopes that a request asks for, all of which the app has registered.
+/// Requested scopes, all of which the app has registered.
 fn asked(fields: &Fields, app: &App) -> Result<AccessScopes, ApiError> {
     let scopes = AccessScopes::parse_for_grant(fields.one("scope")?.unwrap_or(DEFAULT_SCOPES))?;
     if app.scopes.includes(scopes) { Ok(scopes) } else { Err(ApiError::invalid_scope()) }
@@ -106,7 +106,7 @@ impl Server {
         let challenge = verifier.map(Secret::hash_of);
         let command = AccountCommand::Exchange { app, code, redirect, challenge, token };
         let id = granted(self.submit(command).await?)?;
-        // It may have ended since.
+        // The grant may have ended since.
         let grant = self.read(move |node| node.facts().grant(id)).await?;
         Ok((id, grant.ok_or_else(ApiError::invalid_grant)?.scopes))
     }
@@ -124,7 +124,7 @@ pub(crate) async fn revoke(
     let (id, _) = state.client(&fields, &headers).await.map_err(refused)?;
     let token = Secret::hash_of(fields.need("token")?);
     let found = state.read(move |node| node.facts().grant_of(&token)).await?;
-    // A token that does not exist is revoked already (RFC 7009).
+    // A token that does not exist counts as revoked (RFC 7009).
     let Some((grant, found)) = found else { return Ok(Json(json!({}))) };
     if found.app != Some(id) {
         return Err(refused(ApiError::invalid_client()));

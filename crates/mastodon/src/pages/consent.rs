@@ -1,4 +1,4 @@
-//! The page on which a user decides about an app.
+//! Page on which a user grants or denies access to an app.
 
 use axum::extract::{RawQuery, State};
 use axum::http::StatusCode;
@@ -28,13 +28,13 @@ pub(crate) async fn ask(
     let asked = match state.authorization(&fields).await {
         Ok(asked) => asked,
         Err(Wrong::Stay(error)) => return Err(error.into()),
-        // Anybody can register an app: who follows a link to this page goes to another site only by another click.
+        // Anybody can register an app, so a link to this page leads to another site only after another click.
         Err(Wrong::Back(url)) => return Ok(refused(&url).into_response()),
     };
     let again = fields.is_true("force_login")?;
     let session = browser.session.filter(|_| !again);
     let Some((_, user)) = session else {
-        // Only once: the page after the log-in does not ask for it again.
+        // Asked only once: the page after the log-in does not repeat it.
         return Ok(browser.with_cookie(see_other(&log_in::url(&repeated(&fields)?))));
     };
     let profile = state.read(move |node| node.facts().user(user)).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn decide(State(state): State<Shared>, Form(browser, fields): F
         challenge: asked.challenge,
     };
     let grant = granted(state.submit(command).await?)?;
-    // The session may have ended since it was looked up, by a new password: it ends what it permitted last, too.
+    // The session may have ended meanwhile, by a new password, which also ends the grants of the session.
     if !browser.is_valid(&state).await? {
         state.submit(AccountCommand::Revoke { grant }).await?;
         return Ok(log_in::first(&browser));
@@ -87,7 +87,7 @@ pub(crate) async fn decide(State(state): State<Shared>, Form(browser, fields): F
     Ok(Page::new("Authorization code", main).into_response())
 }
 
-/// The page of a request that an app made wrongly.
+/// Page for an invalid request of an app.
 fn refused(url: &str) -> Page {
     let main = html! {
         p role="alert" { "The app asked for access in a way that is not possible." }
@@ -96,7 +96,7 @@ fn refused(url: &str) -> Page {
     Page { status: StatusCode::BAD_REQUEST, ..Page::new("This did not work", main) }
 }
 
-/// The parameters of the app's request, as a query.
+/// Parameters of the app's request, as a query.
 fn repeated(fields: &Fields) -> Result<String, ApiError> {
     let mut query = form_urlencoded::Serializer::new(String::new());
     for name in PARAMETERS {
@@ -144,7 +144,7 @@ fn page(
     Ok(Page { leads_anywhere: true, ..Page::new("Authorize an app", main) })
 }
 
-/// What a scope means to a user.
+/// Description of a scope for users.
 fn meaning(scope: &str) -> String {
     match scope {
         "profile" => "see who you are".to_owned(),
@@ -160,7 +160,7 @@ fn meaning(scope: &str) -> String {
     }
 }
 
-/// Where the user is sent after the decision, in words.
+/// Description of the redirect after the decision.
 fn target(redirect: &RedirectUri) -> String {
     if redirect.is_out_of_band() {
         return "You then get a code to copy into the app.".to_owned();

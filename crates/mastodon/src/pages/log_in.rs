@@ -16,7 +16,7 @@ use crate::state::{Server, Shared, client_address};
 
 pub(crate) const PATH: &str = "/auth/log-in";
 
-/// The address of the log-in page, which leads to the page of an app's request afterwards.
+/// URL of the log-in page that continues with an app's request.
 pub(crate) fn url(authorize_query: &str) -> String {
     Next::App(authorize_query).after(PATH)
 }
@@ -44,7 +44,7 @@ pub(crate) async fn log_in(
     let address = client_address(&extensions);
     let begun = async {
         let (user, password) = state.compare(name, password, address).await?;
-        // The password may have changed meanwhile.
+        // Fails if the password has changed meanwhile.
         state.begin_session(user, password, browser.grant()).await
     };
     match begun.await {
@@ -56,7 +56,7 @@ pub(crate) async fn log_in(
 /// `POST /auth/log-out`
 pub(crate) async fn log_out(State(state): State<Shared>, form: Result<Form, Failed>) -> Answer {
     let Form(browser, _) = match form {
-        // The session has ended already, and with it the token of the form; or another site has sent it.
+        // The session, and with it the form's token, has already ended, or another site sent the form.
         Err(failed) if failed.is_of_another_site() => return Ok(see_other(PATH)),
         form => form?,
     };
@@ -91,7 +91,7 @@ fn page(state: &Server, browser: &Browser, next: Next<'_>, error: Option<&ApiErr
     Page::new("Log in", main).with_status_of(error)
 }
 
-/// Sends a browser without a session to the log-in page.
+/// Redirects a browser without a session to the log-in page.
 pub(crate) fn first(browser: &Browser) -> Response {
     browser.with_cookie(see_other(PATH))
 }

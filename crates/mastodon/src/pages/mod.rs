@@ -1,8 +1,8 @@
-//! The pages on which people sign up, log in and decide about apps. Plain forms: they need no scripts.
+//! Pages for sign-up, log-in, and authorization of apps. They are plain forms without scripts.
 //!
-//! **Invariant:** a form changes something only if it contains the token that belongs to the cookie of the browser, so
-//! that no page of another site can send it. **Invariant:** a page leads only to paths of this server, or to a redirect
-//! URI that the app has registered.
+//! **Invariant:** a form changes something only with the token that belongs to the browser's cookie, so that no page of
+//! another site can send it.
+//! **Invariant:** a page leads only to paths of this server, or to a redirect URI that the app has registered.
 
 pub(crate) mod consent;
 pub(crate) mod log_in;

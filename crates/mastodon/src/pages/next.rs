@@ -1,30 +1,30 @@
-//! Where a log-in or a sign-up leads.
+//! Page after a log-in or a sign-up.
 
 use maud::{Markup, html};
 
 use crate::error::ApiError;
 use crate::fields::Fields;
 
-/// Longest query that a log-in leads back to, in bytes.
+/// Maximum length of an app's query, in bytes.
 const NEXT_BYTES_MAX: usize = 8 << 10;
-/// The field with the query of an app's request.
+/// Field with the query of an app's request.
 const APP: &str = "next";
-/// The field of a log-in that the pages at `/` ask for.
+/// Field of a log-in that the pages at `/` request.
 const PAGES: &str = "pages";
 
-/// The page after a log-in. Never one of another site, because the paths are given here.
+/// Page after a log-in. Its path is never from the request, so it is never on another site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next<'a> {
-    /// The settings of the account.
+    /// Settings of the account.
     Settings,
-    /// The pages at `/`.
+    /// Pages at `/`.
     Pages,
-    /// The page of an app's request with this query.
+    /// Page of an app's request with this query.
     App(&'a str),
 }
 
 impl<'a> Next<'a> {
-    /// As a query or a form says.
+    /// Reads the next page from a query or a form.
     pub(crate) fn of(fields: &'a Fields) -> Result<Self, ApiError> {
         let is_query = |next: &&str| {
             next.len() <= NEXT_BYTES_MAX && next.bytes().all(|byte| byte.is_ascii_graphic())
@@ -37,7 +37,7 @@ impl<'a> Next<'a> {
         })
     }
 
-    /// The address of the page.
+    /// URL of the next page.
     pub(crate) fn destination(self) -> String {
         match self {
             Self::Settings => "/settings".to_owned(),
@@ -46,7 +46,7 @@ impl<'a> Next<'a> {
         }
     }
 
-    /// The address of a page that leads there: of the log-in or the sign-up page.
+    /// URL of the log-in or sign-up page that continues with the next page.
     pub(crate) fn after(self, path: &str) -> String {
         let Some((name, value)) = self.field() else { return path.to_owned() };
         let query =
@@ -54,7 +54,7 @@ impl<'a> Next<'a> {
         format!("{path}?{query}")
     }
 
-    /// The field of a form that leads there.
+    /// Hidden field of a form that continues with the next page.
     pub(crate) fn hidden(self) -> Markup {
         html! {
             @if let Some((name, value)) = self.field() {
@@ -93,7 +93,7 @@ mod tests {
             let fields = Fields::of_query(query).unwrap();
             let next = Next::of(&fields).unwrap();
             assert_eq!(next.destination(), expect, "{query}");
-            // Links between the log-in and the sign-up page lead to the same.
+            // Links between the log-in and the sign-up page preserve the next page.
             let link = next.after("/auth/sign-up");
             let fields =
                 Fields::of_query(link.split_once('?').map_or("", |(_, query)| query)).unwrap();

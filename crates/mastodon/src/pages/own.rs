@@ -1,4 +1,4 @@
-//! What the pages at `/` read first: who is logged in in this browser.
+//! Session of the browser, which the pages at `/` read first.
 
 use axum::extract::State;
 use axum::http::HeaderMap;
@@ -27,7 +27,7 @@ pub(crate) async fn session(
         Some((_, user)) => state.read(move |node| described(node, user)).await?,
         None => None,
     };
-    // Without a session the token is of use to nobody.
+    // Without a session the token is useless.
     let form_token = user.is_some().then(|| browser.form_token());
     let body = json!({
         "open": options.open,
@@ -51,7 +51,7 @@ fn described(node: &Node, user: UserId) -> Option<Value> {
     }))
 }
 
-/// The name of a visibility in `/v1`.
+/// Name of a visibility in `/v1`.
 fn visibility_name(visibility: Visibility) -> &'static str {
     match visibility {
         Visibility::Public => "public",

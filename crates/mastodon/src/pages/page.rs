@@ -1,4 +1,4 @@
-//! The frame of all pages, and responses.
+//! Frame of all pages, and their responses.
 
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, RETRY_AFTER,
@@ -10,20 +10,20 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::error::ApiError;
 
-/// The Content-Security-Policy of a page whose form leads to an app. Chrome applies `form-action` to all redirects after
-/// the form, also to those of the app's own site, which nobody here knows.
+/// Content-Security-Policy of a page whose form leads to an app. It has no `form-action`: Chrome applies it to all
+/// redirects after the form, including unknown ones of the app's site.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; \
                       base-uri 'none'; frame-ancestors 'none'";
-/// That of all other pages.
+/// Content-Security-Policy of all other pages.
 const STRICT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; \
                              base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
-/// A page to be sent.
+/// Page to send.
 pub(crate) struct Page {
     pub(crate) status: StatusCode,
     pub(crate) title: &'static str,
     pub(crate) main: Markup,
-    /// Whether its forms may lead to other sites, as that of an app.
+    /// Whether the forms may lead to other sites, such as that of an app.
     pub(crate) leads_anywhere: bool,
     pub(crate) retry_after_secs: Option<u64>,
 }
@@ -34,7 +34,7 @@ impl Page {
         Self { status, title, main, leads_anywhere: false, retry_after_secs: None }
     }
 
-    /// A page that only says what is wrong.
+    /// Page that only shows an error.
     pub(crate) fn of_error(error: &ApiError) -> Self {
         let main = html! {
             p role="alert" { (error.message()) }
@@ -43,7 +43,7 @@ impl Page {
         Self::new("This did not work", main).with_status_of(Some(error))
     }
 
-    /// The page with the status of an error, if there is one.
+    /// Sets the status of an error, if any.
     pub(crate) fn with_status_of(self, error: Option<&ApiError>) -> Self {
         let Some(error) = error else { return self };
         Self { status: error.status(), retry_after_secs: error.retry_after_secs(), ..self }
@@ -85,7 +85,7 @@ impl IntoResponse for Page {
             (CONTENT_SECURITY_POLICY, policy),
             (CONTENT_TYPE, "text/html; charset=utf-8"),
             (CACHE_CONTROL, "no-store"),
-            // URLs of these pages have parameters of apps.
+            // URLs of these pages contain parameters of apps.
             (REFERRER_POLICY, "no-referrer"),
             (X_CONTENT_TYPE_OPTIONS, "nosniff"),
             (X_FRAME_OPTIONS, "DENY"),
@@ -96,7 +96,7 @@ impl IntoResponse for Page {
     }
 }
 
-/// Sends the browser to a URL that was made here.
+/// Redirects the browser to a URL made by this server.
 pub(crate) fn see_other(url: &str) -> Response {
     let Ok(location) = HeaderValue::try_from(url) else {
         return Page::of_error(&ApiError::internal()).into_response();
@@ -109,10 +109,10 @@ pub(crate) fn see_other(url: &str) -> Response {
     (StatusCode::SEE_OTHER, headers).into_response()
 }
 
-/// The response of a page's handler.
+/// Response of a page's handler.
 pub(crate) type Answer = Result<Response, Failed>;
 
-/// An error, shown as a page.
+/// Error shown as a page.
 pub(crate) struct Failed(ApiError);
 
 impl Failed {

@@ -1,7 +1,7 @@
-//! The browser of a request: its session, and the token that its forms must contain.
+//! Browser of a request: its session, and the token that its forms must contain.
 //!
-//! A browser without a session gets a cookie of its own for its forms. At log-in it gets a new session, whatever
-//! cookies it had before.
+//! A browser without a session gets a cookie for its forms. A log-in always starts a new session, regardless of earlier
+//! cookies.
 
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use axum::http::header::{COOKIE, SET_COOKIE};
@@ -24,14 +24,14 @@ use crate::secret::form_token;
 use crate::state::{Server, Shared};
 use crate::tokens::Access;
 
-/// The field of the token in every form.
+/// Name of the form field with the token.
 const TOKEN: &str = "form_token";
 
-/// A browser.
+/// Browser of a request.
 pub(crate) struct Browser {
-    /// The session and its user.
+    /// Session and its user.
     pub(crate) session: Option<(GrantId, UserId)>,
-    /// The secret that its forms' token is made of: that of the session, or a cookie for forms.
+    /// Secret from which the token of forms is derived: that of the session, or a cookie for forms.
     secret: String,
     /// Whether the cookie for forms must be set.
     is_new: bool,
@@ -39,27 +39,27 @@ pub(crate) struct Browser {
 }
 
 impl Browser {
-    /// The session.
+    /// Id of the session.
     pub(crate) fn grant(&self) -> Option<GrantId> {
         self.session.map(|(grant, _)| grant)
     }
 
-    /// Whether the session still permits what it did.
+    /// Whether the session is still valid.
     pub(crate) async fn is_valid(&self, state: &Server) -> Result<bool, ApiError> {
         Ok(self.session.is_some() && state.session(&self.secret).await? == self.session)
     }
 
-    /// The token of its forms.
+    /// Token of the browser's forms.
     pub(crate) fn form_token(&self) -> String {
         form_token(&self.secret)
     }
 
-    /// The hidden field that every form contains.
+    /// Hidden field that every form contains.
     pub(crate) fn field(&self) -> Markup {
         html! { input type="hidden" name=(TOKEN) value=(self.form_token()); }
     }
 
-    /// Refuses a form that a page of another site has sent.
+    /// Refuses a form that was sent by a page of another site.
     fn check(&self, fields: &Fields) -> Result<(), ApiError> {
         let given = fields.one(TOKEN)?.unwrap_or_default();
         let is_right: bool = given.as_bytes().ct_eq(self.form_token().as_bytes()).into();
@@ -70,7 +70,7 @@ impl Browser {
         }
     }
 
-    /// Adds the cookie for forms to a response, if the browser needs one.
+    /// Adds the cookie for forms to a response, if the browser needs it.
     pub(crate) fn with_cookie(&self, mut response: Response) -> Response {
         if self.is_new {
             set_cookie(&mut response, self.secure, FORM, &self.secret, None);
@@ -78,7 +78,7 @@ impl Browser {
         response
     }
 
-    /// Adds the cookie of a session that has begun.
+    /// Adds the cookie of a new session.
     pub(crate) fn begin(&self, mut response: Response, session: &Secret) -> Response {
         let age = Some(SESSION_SECS);
         set_cookie(&mut response, self.secure, SESSION, session.as_str(), age);
@@ -95,7 +95,8 @@ impl Browser {
 const SESSION: &str = "roost_session";
 const FORM: &str = "roost_form";
 
-/// With https, browsers accept a name with this prefix only from this host itself: no other site can set it.
+/// Name of a cookie. With https, it has a prefix that browsers accept only from this host, so that no other site can
+/// set it.
 fn cookie_name(secure: bool, name: &str) -> String {
     if secure { format!("__Host-{name}") } else { name.to_owned() }
 }
@@ -110,7 +111,7 @@ fn set_cookie(response: &mut Response, secure: bool, name: &str, value: &str, ag
     }
 }
 
-/// The value of a cookie.
+/// Value of a cookie.
 fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let lists = headers.get_all(COOKIE).iter().filter_map(|list| list.to_str().ok());
     let mut cookies = lists.flat_map(|list| list.split(';'));
@@ -125,8 +126,8 @@ impl FromRequestParts<Shared> for Browser {
     }
 }
 
-/// A form that a browser has sent. The session is looked up after the whole form has arrived: one that ended meanwhile
-/// permits nothing, however long the form takes.
+/// Form sent by a browser. The session is looked up after the whole form has arrived, so a session that ended meanwhile
+/// permits nothing.
 pub(crate) struct Form(pub(crate) Browser, pub(crate) Fields);
 
 impl FromRequest<Shared> for Form {
@@ -141,7 +142,7 @@ impl FromRequest<Shared> for Form {
     }
 }
 
-/// What the session of a page's request permits: its cookie, if the header has the token of the browser's forms.
+/// Access by the session of a page's request: its cookie, if the header has the token of the browser's forms.
 ///
 /// # Errors
 /// 503 if the server is busy.

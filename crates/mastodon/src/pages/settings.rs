@@ -1,4 +1,4 @@
-//! The settings of an account: apps and browsers that may act for it, and its password.
+//! Settings of an account: apps and browsers with access, and the password.
 
 use axum::extract::State;
 use axum::http::{Extensions, StatusCode};
@@ -16,10 +16,10 @@ use crate::error::ApiError;
 use crate::password::{BYTES_MAX, CHARS_MIN};
 use crate::state::{Server, Shared, client_address};
 
-/// A grant as the page shows it.
+/// Grant, as shown on the page.
 struct Shown {
     id: GrantId,
-    /// The name of the app; none for a browser.
+    /// Name of the app; `None` for a browser.
     app: Option<String>,
     scopes: String,
 }
@@ -36,7 +36,7 @@ pub(crate) async fn revoke(State(state): State<Shared>, Form(browser, fields): F
     let grant = fields.need("grant")?.parse().map(GrantId);
     let grant = grant.map_err(|_| ApiError::invalid_request("there is no such grant"))?;
     let found = state.read(move |node| node.facts().grant(grant)).await?;
-    // One of another user is as if it did not exist.
+    // Grants of other users count as missing.
     if found.is_some_and(|found| found.user == Some(user)) {
         state.submit(AccountCommand::Revoke { grant }).await?;
     }
@@ -78,7 +78,7 @@ pub(crate) async fn change_password(
     Ok(page(&state, &browser, user, Some(note)).await?.into_response())
 }
 
-/// The grants of a user that are in use. May block.
+/// Active grants of a user. May block.
 fn grants(node: &Node, user: UserId) -> Vec<Shown> {
     let (facts, now_ms) = (node.facts(), node.now_ms());
     let shown = |(id, grant): (GrantId, Grant)| {
