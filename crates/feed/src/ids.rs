@@ -5,33 +5,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::Handle;
 
-/// A user: their place in the order of registration, from 0. Dense, so tables can be arrays.
+/// Id of a user: the position in the order of registration, from 0. Dense, so tables can be arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct UserId(pub u32);
 
-/// A post: the [`Stamp`] of the command that published it.
+/// Id of a post: the [`Stamp`] of the command that published it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PostId(pub u64);
 
-/// A story: the [`Stamp`] of the command that posted it.
+/// Id of a story: the [`Stamp`] of the command that posted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct StoryId(pub u64);
 
-/// A scheduled post: the [`Stamp`] of the command that scheduled it.
+/// Id of a scheduled post: the [`Stamp`] of the command that scheduled it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ScheduledId(pub u64);
 
-/// A labelled sample: the [`Stamp`] of the command that added it, or the number of a built-in one.
+/// Id of a labelled sample: the [`Stamp`] of the command that added it, or the number of a built-in sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleId(pub u64);
 
-/// A set of samples in rows: the [`Stamp`] of the command that added its first sample. A set that became
-/// empty and then got samples again has another id.
+/// Id of a set of samples in rows: the [`Stamp`] of the command that added its first sample. A set that becomes empty
+/// and gets samples again has a new id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
 
-/// A user as a caller names them. A handle never gets another owner, so resolving one while applying is
-/// as deterministic as an id, and a command may name a user registered by the command before it.
+/// Reference to a user in a command. A handle never gets another owner, so resolving one while applying is as
+/// deterministic as an id, and a command may name a user registered by the command before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserRef {
     /// By number.
@@ -41,7 +41,7 @@ pub enum UserRef {
 }
 
 impl PostId {
-    /// Milliseconds since 1970 at which the post was accepted.
+    /// Time of publication, in milliseconds since 1970.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
@@ -49,7 +49,7 @@ impl PostId {
 }
 
 impl StoryId {
-    /// Milliseconds since 1970 at which the story was posted.
+    /// Time of posting, in milliseconds since 1970.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         Stamp(self.0).unix_ms()
@@ -57,10 +57,10 @@ impl StoryId {
 }
 
 impl SampleId {
-    /// Smallest id of a sample that was added. No command has a smaller stamp: smaller ids are built in.
+    /// Smallest id of an added sample. No command has a smaller stamp; smaller ids are built in.
     pub const TAUGHT_MIN: u64 = Stamp::MIN.0;
 
-    /// Whether it is the id of a sample that every server has.
+    /// Whether the sample is built in, so that every server has it.
     #[must_use]
     pub const fn is_built_in(self) -> bool {
         self.0 < Self::TAUGHT_MIN

@@ -1,7 +1,7 @@
-//! The timeline of a list: the posts and boosts by its members, newest first, that the owner may see and has not muted.
+//! Timeline of a list: posts and boosts by its members, newest first, that the owner may see and has not muted.
 //!
-//! It is as the home timeline of somebody who follows the members alone, but without posts of the owner, and the list says
-//! which replies to others are in it. A boost is left out if a member wrote or boosted the same post shortly before.
+//! It resembles the home timeline of a user who follows only the members, but has no posts of the owner, and the list
+//! decides about replies to others. A boost is left out if a member wrote or boosted the same post shortly before.
 
 use std::cell::OnceCell;
 
@@ -15,24 +15,24 @@ use crate::post::{Posted, Visibility};
 use crate::scan::{Batch, Shown, merged, scan};
 use crate::visible::Viewer;
 
-/// Whom the posts of a timeline are by, and which replies it has.
+/// Authors and rules of the timeline of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListTimeline {
     owner: UserId,
-    /// Those who are not deleted and whom the owner does not mute, sorted.
+    /// Members who are neither deleted nor muted by the owner, sorted.
     members: Vec<UserId>,
-    /// The users to whom replies are in it, beside the owner; sorted.
+    /// Users other than the owner to whom the timeline shows replies, sorted.
     replied: Vec<UserId>,
-    /// The users whose boosts the owner hides; sorted.
+    /// Users whose boosts the owner hides, sorted.
     without_boosts: Vec<UserId>,
 }
 
 impl ListTimeline {
-    /// The timeline of a list of `owner`; none if there is no such list.
+    /// Timeline of a list of `owner`; `None` if the list does not exist.
     #[must_use]
     pub fn new<R: Rows + ?Sized>(facts: Facts<'_, R>, owner: UserId, list: ListId) -> Option<Self> {
         let replies = facts.list(owner, list)?.replies;
-        // Read before the members: if a user has been erased meanwhile, these do not contain them either.
+        // Read before the members: if a user is erased meanwhile, they do not contain the user either.
         let erasing = facts.erasing();
         let mut members = facts.without_unwanted(owner, facts.list_members(owner, list));
         members.retain(|member| !erasing.contains(member));
@@ -45,8 +45,8 @@ impl ListTimeline {
         Some(Self { owner, members, replied, without_boosts })
     }
 
-    /// A page of the timeline, without boosts of posts by users who are hidden from the owner. After very many posts that
-    /// are not in it the page ends early.
+    /// Returns a page of the timeline, without boosts of posts by users who are hidden from the owner. The page ends
+    /// early after thousands of posts that are not in the timeline.
     #[must_use]
     pub fn posts<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, page: &Page) -> PageOf<PostId> {
         let facts = viewer.facts();
@@ -63,7 +63,8 @@ impl ListTimeline {
     }
 }
 
-/// Whether a post by `author` is in the timeline of a list of `owner`, in a few look-ups, however many members the list has.
+/// Whether a post by `author` is in the timeline of a list of `owner`. Takes a few lookups, regardless of the number of
+/// members.
 #[must_use]
 pub fn is_in_list<R: Rows + ?Sized>(
     viewer: &Viewer<'_, R>,
@@ -93,12 +94,12 @@ pub fn is_in_list<R: Rows + ?Sized>(
     Rule { viewer, owner, is_member, is_replied, hides_boosts }.has(author, posted)
 }
 
-/// What the timeline of a list has of the posts by its members.
+/// Decides which posts of members are in the timeline of a list.
 struct Rule<'a, R: Rows + ?Sized, M, P, H> {
     viewer: &'a Viewer<'a, R>,
     owner: UserId,
     is_member: M,
-    /// Whether replies to a user are in it, beside those to the owner.
+    /// Whether the timeline shows replies to a user other than the owner.
     is_replied: P,
     /// Whether the owner hides boosts by a user.
     hides_boosts: H,

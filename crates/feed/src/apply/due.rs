@@ -1,4 +1,4 @@
-//! Doing what is due.
+//! Processing due work.
 
 use rows::Stamp;
 
@@ -10,7 +10,7 @@ use crate::facts::Txn;
 use crate::ids::PostId;
 use crate::limits::ERASE_ROWS_MAX;
 
-/// Does a part of something that is due. The row says how far it is, so nothing is done twice.
+/// Does a part of some due work. The row stores the progress, so nothing is done twice.
 pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, due: Due, effects: &mut Vec<Effect>) -> Done {
     let from = txn.facts().due_from(due).filter(|_| due.at_ms <= stamp.unix_ms());
     let Some(from) = from else { return Done::NotDue };
@@ -36,7 +36,7 @@ pub(super) fn apply(txn: &mut Txn<'_>, stamp: Stamp, due: Due, effects: &mut Vec
         DueWork::SweepReactions { post } => reaction::sweep(txn, (post, from), effects),
         DueWork::SweepVotes { poll } => txn.sweep_votes(poll, from, ERASE_ROWS_MAX),
         DueWork::Relist { user } => txn.relist_posts(user, PostId(from)),
-        // The node looks for the rows, which its command names.
+        // Done by [`Command::EraseUser`](crate::Command::EraseUser), whose sender finds the rows.
         DueWork::Erase { .. } => return Done::NotDue,
         DueWork::ExpireGrant { grant } => {
             grant::expire(txn, grant, at_ms);

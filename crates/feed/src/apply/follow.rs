@@ -1,4 +1,4 @@
-//! Following and unfollowing, and requests to follow users who are locked.
+//! Following and unfollowing, and requests to follow locked users.
 
 use rows::{Stamp, WORK_PER_ROW};
 
@@ -57,7 +57,7 @@ pub(super) fn set(
     Ok(if is_locked { Done::FollowRequested } else { Done::Followed })
 }
 
-/// Follows a user, or asks to, and chooses options of the follow.
+/// Follows a user or sends a follow request, and sets options of the follow.
 pub(super) fn set_with(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -81,7 +81,7 @@ pub(super) fn set_with(
     Ok(done)
 }
 
-/// Answers the request of `other` to follow `user`, who is notified of the follow that they accept.
+/// Accepts or rejects the request of `other` to follow `user`. Accepting notifies `user` of the follow.
 pub(super) fn answer(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -106,7 +106,7 @@ pub(super) fn answer(
     Ok(Done::RequestAnswered)
 }
 
-/// Notifies a user of a follow or a request, unless the newest notifications say so already.
+/// Notifies a user of a follow or follow request, unless their newest notifications include it.
 fn announce(
     txn: &mut Txn<'_>,
     stamp: Stamp,
@@ -119,14 +119,14 @@ fn announce(
     }
 }
 
-/// Ends a follow, and a request; returns whether the follow existed.
+/// Ends a follow and a follow request. Returns whether the follow existed.
 pub(super) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
     txn.end(&REQUESTS, user, other);
     txn.end(&FOLLOWS, user, other)
 }
 
-/// Follows all of `others`, or none of them if one is refused, and notifies none of them. Those who are followed already, or named
-/// twice, stay as they are.
+/// Follows all of `others`, or none if one is refused, without notifications. Users who are followed already, or named
+/// twice, are skipped.
 pub(super) fn many(
     txn: &mut Txn<'_>,
     user: &UserRef,
@@ -150,7 +150,7 @@ pub(super) fn many(
     let (mut locked, open): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|other| txn.facts().is_locked(*other));
     locked.retain(|other| !has_asked(other));
-    // Those who were locked when the user asked.
+    // Users who were locked when `user` asked, but are not any more.
     let asked: Vec<_> = open.iter().copied().filter(has_asked).collect();
     let new = locked.len() + open.len() - asked.len();
     if (counts.following + counts.requested) as usize + new > limits::FOLLOWING_MAX as usize {
@@ -159,7 +159,7 @@ pub(super) fn many(
     asked.iter().for_each(|other| txn.unrelate(&REQUESTS, user, *other));
     txn.put_follows(user, &open);
     locked.iter().for_each(|other| txn.relate(&REQUESTS, user, *other, 0));
-    // As one of many, a follow takes half of the time of a separate command.
+    // A follow among many takes half the time of a separate command.
     txn.add_work(open.len() * WORK_PER_ROW / 2);
     if !open.is_empty() {
         effects.push(Effect::Input { user, input: Input::Follows });

@@ -1,4 +1,4 @@
-//! Apps and grants: registration, log-in, authorization codes and tokens.
+//! Apps and grants: registration, login, authorization codes and tokens.
 
 use rows::Stamp;
 
@@ -17,7 +17,7 @@ pub(super) fn register_app(txn: &mut Txn<'_>, stamp: Stamp, asked: &AppRequest) 
         return Err(Refusal::BadRedirectUri);
     }
     let AppRequest { name, website, redirects, scopes, secret } = asked.clone();
-    // Two, because apps also become unused when what they were granted ends.
+    // Two, because apps also become unused when a grant ends.
     for _ in 0..limits::UNUSED_APPS_REMOVED {
         if txn.facts().totals().apps_unused < limits::UNUSED_APPS_MAX {
             break;
@@ -59,7 +59,7 @@ pub(super) fn authorize(
     add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
 }
 
-/// What must be shown with a code.
+/// Data that must be presented with a code.
 pub(super) struct Shown {
     pub(super) app: AppId,
     pub(super) redirect: SecretHash,
@@ -76,7 +76,7 @@ pub(super) fn exchange(
     let (id, grant) = txn.facts().grant_of(code).ok_or(Refusal::BadCode)?;
     let found = match &grant.stage {
         Stage::Code(found) => *found,
-        // Whoever has the code a second time, one of the two has stolen it.
+        // One of the two users of the code has stolen it.
         Stage::Token { code: Some((used, _)), .. } if used == code => {
             if grant.app != Some(shown.app) {
                 return Err(Refusal::BadCode);
@@ -176,14 +176,14 @@ fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), Refusal> {
     }
 }
 
-/// The grants of a user that were minted, as `grant` was, or that were not; the oldest first.
+/// Grants of a user that are minted if `grant` is, or else not minted, oldest first.
 fn of_kind(txn: &Txn<'_>, user: UserId, grant: &Grant) -> Vec<(GrantId, Grant)> {
     let mut grants = txn.facts().grants_of_user(user);
     grants.retain(|(_, other)| other.is_minted() == grant.is_minted());
     grants
 }
 
-/// Adds a grant, after the oldest ones of its kind and owner have ended.
+/// Adds a grant, and ends the oldest ones of the same kind and owner above the limit.
 fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
     for secret in grant.secrets().into_iter().flatten() {
         unused(txn, &secret)?;
@@ -206,7 +206,7 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, grant: &Grant) -> Accounted {
     Ok(AccountDone::Granted(GrantId(stamp.0)))
 }
 
-/// Removes a grant, or the code of one whose token is valid, that expires then.
+/// Removes a grant that expires at `expires_ms`, or only its code if the token is still valid.
 pub(super) fn expire(txn: &mut Txn<'_>, id: GrantId, expires_ms: u64) {
     let grant = txn.facts().grant(id).filter(|grant| grant.expires_ms() == Some(expires_ms));
     let Some(grant) = grant else { return };

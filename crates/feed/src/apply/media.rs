@@ -76,14 +76,14 @@ fn changed(media: Media, change: &MediaChange) -> Media {
     Media { description, focus: change.focus.or(media.focus), ..media }
 }
 
-/// A picture of a user.
+/// Finds a picture of a user.
 fn own(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
     let user = super::resolve(txn, user)?;
     let found = txn.facts().media(media).filter(|media| media.owner == user);
     found.ok_or(Refusal::MediaNotFound)
 }
 
-/// An unattached picture of a user.
+/// Finds an unattached picture of a user.
 fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Refusal> {
     let found = own(txn, user, media)?;
     match found.used {
@@ -92,7 +92,7 @@ fn unattached(txn: &Txn<'_>, user: &UserRef, media: MediaId) -> Result<Media, Re
     }
 }
 
-/// Refuses pictures that a post by `author`, which has those of `old`, cannot have.
+/// Refuses pictures that a post by `author` with the current pictures `old` cannot have.
 pub(super) fn check(
     txn: &Txn<'_>,
     author: UserId,
@@ -103,7 +103,7 @@ pub(super) fn check(
         return Err(Refusal::TooManyMedia);
     }
     for (at, media) in new.iter().enumerate() {
-        // The same twice would be attached when it is looked at again.
+        // The second of two equal pictures would be attached already.
         if new.iter().take(at).any(|other| other == media) {
             return Err(Refusal::MediaAttached);
         }
@@ -114,7 +114,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Makes the pictures of a post those of `new`, which were checked, and changes what is said about them.
+/// Replaces the pictures of a post by `new`, which are checked, and changes their metadata.
 pub(super) fn attach(
     txn: &mut Txn<'_>,
     post: PostId,
@@ -136,7 +136,7 @@ pub(super) fn attach(
     }
 }
 
-/// Removes a picture that is not attached until then.
+/// Removes a picture that is unattached until `expires_ms`.
 pub(super) fn expire(txn: &mut Txn<'_>, media: MediaId, expires_ms: u64) {
     let found = txn.facts().media(media);
     if found.is_some_and(|found| found.used.expires_ms() == Some(expires_ms)) {

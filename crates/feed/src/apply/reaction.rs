@@ -24,7 +24,7 @@ pub(super) fn set(
     let user = super::resolve(txn, user)?;
     let (id, post) = boosted(txn, id)?;
     let before = txn.facts().reaction(user, id, reaction);
-    // A reaction to a post that is hidden since then can be ended.
+    // A reaction to a post that is hidden by now can still be removed.
     let may_see = || Viewer::new(txn.facts(), Some(user)).visible(&post);
     if before.is_none() && !may_see() {
         return Err(Refusal::PostNotFound);
@@ -64,7 +64,7 @@ pub(super) fn set(
     Ok(Done::Reacted)
 }
 
-/// A post, or what it boosts.
+/// Finds a post, or the boosted post if it is a boost.
 pub(super) fn boosted(txn: &Txn<'_>, id: PostId) -> Result<(PostId, Post), Refusal> {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     let boosted = post.boosted_or(id);
@@ -81,7 +81,7 @@ fn check_boost(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> 
     super::post::check_count(txn, user)
 }
 
-/// Notifies a user of what another one did, unless a mute or a block hides what that one does.
+/// Notifies a user of another user's action, unless a mute or a block hides that user.
 pub(super) fn notify(
     txn: &mut Txn<'_>,
     user: UserId,
@@ -94,7 +94,7 @@ pub(super) fn notify(
         | Stored::Boost(actor)
         | Stored::Follow(actor)
         | Stored::FollowRequest(actor) => actor,
-        // Commands of their own notify of these.
+        // Other commands notify of these.
         Stored::Dismissed | Stored::Poll(_) | Stored::Edit(_) | Stored::Mention(_) => return,
     };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
@@ -116,7 +116,8 @@ fn check_pin(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Removes some reactions to a deleted post, and boosts of it, from the item `from` on. Returns the first item that is left.
+/// Removes some reactions to a deleted post, including boosts, from the item `from` on. Returns the first item that is
+/// left.
 pub(super) fn sweep(
     txn: &mut Txn<'_>,
     (post, from): (PostId, u64),
@@ -124,7 +125,7 @@ pub(super) fn sweep(
 ) -> Option<u64> {
     let (boosts, next) = txn.sweep_reactions(post, from, ERASE_ROWS_MAX);
     for (author, (post, listed)) in boosts {
-        // What a deleted user made is not counted any more.
+        // Posts of a deleted user are not counted any more.
         if !txn.facts().is_deleted(author) {
             txn.count_post(author, listed.visibility(), false);
         }

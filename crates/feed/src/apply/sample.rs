@@ -18,7 +18,7 @@ pub(super) fn add(
 ) -> Outcome {
     let id = SampleId(stamp.0);
     if id.is_built_in() {
-        // Only if the clock is at the very first millisecond of stamps.
+        // Possible only in the first millisecond of stamps.
         return Err(Refusal::SampleBuiltIn);
     }
     let set = match txn.facts().sample_set(&sample.set) {

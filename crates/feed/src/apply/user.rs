@@ -28,7 +28,7 @@ pub(super) fn register(
     let (name, bio) = (name.clone(), bio.clone());
     txn.put_user(id, &User { name, bio, ..User::of(handle.clone(), stamp) });
     txn.put_handle(handle, id);
-    // Last: from here on readers treat the id as a registered user.
+    // Last, because readers then treat the id as a registered user.
     txn.total(|totals| totals.users += 1);
     Ok(Done::Registered(id))
 }

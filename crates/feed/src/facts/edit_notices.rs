@@ -1,6 +1,6 @@
-//! Edits of boosted posts of which not all who boosted are notified: see [`crate::notification`].
+//! Edits of boosted posts of which some boosters are not notified yet: see [`crate::notification`].
 //!
-//! **Invariant:** only the last edit of a post has such a row, and only while the post is stored.
+//! **Invariant:** only the last edit of a post has due notices, and only while the post is stored.
 
 use rows::{Rows, Stamp};
 
@@ -12,12 +12,13 @@ use crate::reaction::Reaction;
 use crate::records::Post;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The smallest id of a user who may have boosted a post and is not notified of its last edit; none if all are.
+    /// Smallest id of a user who may be a booster to notify of the post's last edit; `None` if all are notified.
     fn edit_notified_up_to(&self, id: PostId, post: &Post) -> Option<u64> {
         self.due_from(DueWork::NotifyOfEdit { post: id }.since(post.edited?))
     }
 
-    /// Users from `from` on who boosted a post, in ascending order of ids, as many as a command notifies of an edit.
+    /// Boosters of a post from the user `from` on, in ascending order of ids, as many as one command notifies of an
+    /// edit.
     #[must_use]
     pub fn boosted_from(&self, post: PostId, from: u64) -> Vec<UserId> {
         let span = rows::Span { low: from, limit: EDIT_NOTICES_MAX, ..rows::Span::ALL };
@@ -26,9 +27,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Leaves it to later commands to notify those who boosted a post that it was edited: not of one of many edits within
-    /// an hour, of which the first is announced. If not all are notified of the edit before, the others are notified of this
-    /// one.
+    /// Schedules the notification of boosters of an edited post, unless the edit before was less than an hour ago. If
+    /// some boosters are not notified of the edit before, they are notified of this one.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
         let pending = self.facts().edit_notified_up_to(id, old);
         if let (Some(before), Some(_)) = (old.edited, pending) {
@@ -41,7 +41,7 @@ impl Txn<'_> {
         }
     }
 
-    /// Removes who is notified next of the last edit of a post.
+    /// Cancels the remaining notifications of the post's last edit.
     pub(super) fn forget_edit_notices(&mut self, id: PostId, post: &Post) {
         if let Some(edit) = post.edited
             && self.facts().edit_notified_up_to(id, post).is_some()

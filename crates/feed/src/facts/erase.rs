@@ -57,7 +57,7 @@ impl Erase<'_, '_> {
         self.txn.facts().items_of(self.user, self.table, self.from, limit)
     }
 
-    /// Removes items with at most so many rows each.
+    /// Removes items with at most `rows` rows each.
     pub(super) fn each(&mut self, rows: usize, remove: impl Fn(&mut Txn<'_>, UserId, u64)) {
         for item in self.items(ERASE_ROWS_MAX / rows) {
             remove(self.txn, self.user, item);
@@ -69,7 +69,7 @@ impl Erase<'_, '_> {
         self.txn.erase_reactions(self.user, reaction, self.from, limit);
     }
 
-    /// Relations that have a row of the user in a table.
+    /// Removes relations that have a row of the user in a table.
     fn related(&mut self, relation: &Relation, table: SetTable) {
         let mut rows_left = ERASE_ROWS_MAX;
         for item in self.items(ERASE_ROWS_MAX / RELATION_ROWS) {
@@ -105,7 +105,7 @@ pub(super) fn posts(erase: &mut Erase<'_, '_>) {
         let rows = index::of_post(id, &post).count();
         let media = MEDIA_ROWS * post.media.len();
         let poll = (POLL_ROWS - 1) * post.poll.iter().len();
-        // Notifications of mentions that edits added, of which a direct post has none.
+        // Notifications of mentions added by edits; direct posts have none.
         let is_direct = post.visibility == Visibility::Direct;
         let added = if post.edited.is_some() && !is_direct { post.mentions.len() } else { 0 };
         rows_left -= POST_OWN_ROWS + rows + added + media + poll;
@@ -116,7 +116,7 @@ pub(super) fn posts(erase: &mut Erase<'_, '_>) {
     }
 }
 
-/// Removes stories, of which the sweep removes the rest.
+/// Hides stories. The sweep removes their other rows.
 pub(super) fn stories(erase: &mut Erase<'_, '_>) {
     for story in erase.items(ERASE_ROWS_MAX / STORY_ROWS) {
         let id = StoryId(story);

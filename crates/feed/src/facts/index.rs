@@ -1,4 +1,4 @@
-//! Whether a record has a row of an index.
+//! Checks of index rows against records.
 
 use rows::{Rows, SetTable};
 
@@ -6,7 +6,7 @@ use super::Facts;
 use crate::index::{self, IndexRow, Source};
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Whether a record has a row; none if the record does not exist.
+    /// Whether a record has this index row; `None` if the record does not exist.
     pub(crate) fn has_row(&self, source: Source, row: &IndexRow) -> Option<bool> {
         let is_row = |found: IndexRow| found.allows(row);
         Some(match source {

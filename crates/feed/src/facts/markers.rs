@@ -8,7 +8,7 @@ use crate::marker::Markers;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Up to where a user has read timelines.
+    /// Read positions of a user in timelines.
     #[must_use]
     pub fn markers(&self, user: UserId) -> Markers {
         let row = self.rows.point(PointTable::Markers, user.0.into());

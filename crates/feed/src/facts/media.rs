@@ -160,7 +160,7 @@ impl Txn<'_> {
             let facts = self.facts();
             let space = owner.map_or_else(|| facts.all_media_space(), |of| facts.media_space(of));
             let space = MediaSpace {
-                // A damaged row, which a repair corrects, must not end the replay.
+                // A damaged row, which a repair corrects, must not stop the replay.
                 pictures: (space.pictures + after.pictures).saturating_sub(before.pictures),
                 unattached: (space.unattached + after.unattached).saturating_sub(before.unattached),
                 bytes: space.bytes.saturating_add(after.bytes).saturating_sub(before.bytes),

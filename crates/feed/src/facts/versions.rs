@@ -9,7 +9,7 @@ use crate::records::Post;
 use crate::version::PostVersion;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// What a post said, and what it says now, the oldest version first. Who may see the post is not checked.
+    /// All versions of a post including the current one, oldest first. Does not check the visibility of the post.
     #[must_use]
     pub fn post_history(&self, id: PostId, post: &Post) -> Vec<PostVersion> {
         let mut versions = match post.edited {
@@ -22,7 +22,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Keeps what a post says, before it is edited.
+    /// Stores the current version of a post before an edit.
     pub(super) fn keep_version(&mut self, id: PostId, post: &Post) {
         let mut versions = self.facts().post_versions(id);
         PostVersion::keep(&mut versions, PostVersion::of(id, post));

@@ -36,7 +36,7 @@ pub const FILTERS: WholeRow<UserId, Filter> = WholeRow {
     fits: |_, _, _| true,
 };
 
-/// Marks of a user's conversations: one for each conversation, newest posts first.
+/// Marks of a user's conversations: one for each conversation, latest read position first.
 pub const CONVERSATION_MARKS: WholeRow<UserId, ConversationMark> = WholeRow {
     table: NameTable::Conversations,
     bytes_max: limits::CONVERSATIONS_BYTES_MAX,
@@ -109,7 +109,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.whole(&FILTERS, user)
     }
 
-    /// Marks of a user's conversations, newest posts first.
+    /// Marks of a user's conversations, latest read position first.
     #[must_use]
     pub fn conversation_marks(&self, user: UserId) -> Vec<ConversationMark> {
         self.whole(&CONVERSATION_MARKS, user)

@@ -1,5 +1,5 @@
-//! Rows of what is due: each follows from the record that it is about, and checks of these records add the rows that are missing.
-//! Only the rows themselves say when a post, a poll or a story was deleted, or an account was changed.
+//! Checks due rows: each must follow from the record that it is about. Checks of these records add missing rows. Only
+//! the due rows themselves store when a post, poll or story was deleted, or an account changed.
 
 use rows::{NameTable, RowsMut, Scan, Value};
 
@@ -8,8 +8,8 @@ use crate::due::{Due, DueWork};
 use crate::index::IndexRow;
 
 impl Mend {
-    /// Rows whose record must exist and say so. What removes rows begins again: some that it removed may be back, of an older
-    /// file, and nothing else looks for them.
+    /// Removes due rows that no record justifies. Restarts removals: rows that they removed may be back from an older
+    /// file, and nothing else finds them.
     pub(super) fn due<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -36,7 +36,7 @@ impl Mend {
             DueWork::SweepReactions { post } => facts.stored_post(post).is_none(),
             DueWork::SweepVotes { poll } => !self.has_poll(step, poll.0),
             DueWork::Relist { user } => step.user(user.0.into()).is_some(),
-            // One that is only left to be removed does not say when.
+            // A deleted story no longer stores its due time.
             DueWork::RemoveStory { story }
                 if facts.stored_story(story).is_some_and(|story| story.expires_ms == 0) =>
             {
@@ -51,7 +51,7 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Notes what is due and has no record that says so.
+    /// Collects due work that no record stores.
     pub(super) fn note_pending(&mut self, name: &[u8]) {
         let Some(Due { work, .. }) = Due::of_name(name) else { return };
         let is_pending = match work {
@@ -75,7 +75,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// Adds something that is due, if it is missing; returns whether it was.
+    /// Adds due work if it is missing. Returns whether it was.
     pub(super) fn put_due(&mut self, due: Due) -> bool {
         let is_missing = self.rows.name(NameTable::Due, &due.name()).is_none();
         if is_missing {
@@ -84,7 +84,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         is_missing
     }
 
-    /// Has something done soon of which no record says when, if nothing else does; returns whether nothing did.
+    /// Makes work due now that no record stores, if it is missing. Returns whether it was.
     pub(super) fn put_pending(&mut self, work: DueWork) -> bool {
         let is_missing = self.pending.insert(work);
         if is_missing {

@@ -1,5 +1,5 @@
-//! Lists: both rows of a member agree, the list exists, and its owner follows the member. Follows agree before these are
-//! checked.
+//! Checks lists: both rows of a member agree, the list exists, and its owner follows the member. Runs after the check
+//! of follows.
 
 use rows::{NameTable, RowsMut, Scan};
 
@@ -9,7 +9,7 @@ use crate::index;
 use crate::list::ListId;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// A list, whose owner must exist.
+    /// Checks a list, whose owner must exist.
     pub(super) fn list(&mut self, name: &[u8]) {
         let owner = name.first_chunk().map(|owner| u32::from_be_bytes(*owner));
         let owner = owner.and_then(|owner| self.user(owner.into()));
@@ -19,7 +19,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// A row of a member of a list. Adds the other one.
+    /// Checks a row of a list member, and adds the other one.
     pub(super) fn list_member(&mut self, table: NameTable, name: &[u8]) {
         let found = || {
             let (owner, rest) = name.split_first_chunk()?;
@@ -40,7 +40,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// The owner, the list and the member, if there may be such a one.
+    /// Owner, list and member of a row, if they exist and the owner follows the member.
     fn listed(
         &self,
         (owner, list, member): ([u8; 4], u64, [u8; 4]),

@@ -1,4 +1,4 @@
-//! Posts.
+//! Checks posts.
 
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, Stamp};
 
@@ -49,7 +49,7 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Whether a boost by `user` must go.
+    /// Whether a boost by `user` must be removed.
     fn is_wrong_boost(&mut self, key: u64, user: UserId, boost: &Boost) -> bool {
         let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;
         let exists = self.user(boost.author.0.into()).is_some();
@@ -58,7 +58,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             return true;
         }
         let first = self.rows.member(SetTable::Reactions, boost.post.0, Reaction::Boost.item(user));
-        // Of two boosts by one user, the first counts.
+        // The first of two boosts by one user counts.
         let is_second = first.is_some_and(|first| first < key && self.is_boost(first, boost.post));
         if is_second {
             self.derived(format!("post {}: its author boosts the same twice", at(key)));
@@ -74,7 +74,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.facts().stored_post(PostId(id))
     }
 
-    /// The row of a mention with the edit that added it, if that can be; any other as it is.
+    /// Returns the mention row with the edit that added the mention, if that is possible, and any other row unchanged.
     fn mention_row(&self, row: IndexRow, post: &Post) -> IndexRow {
         let IndexRow::Member(table @ SetTable::Mentions, owner, item, number) = row else {
             return row;
@@ -90,7 +90,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         IndexRow::Member(table, owner, item, number)
     }
 
-    /// The number of the row of a mention of whose edit the user has a notification.
+    /// Number of the mention row if the user has a notification of the edit that added the mention.
     fn mention_added(&self, user: u64, post: u64) -> Option<u64> {
         let stored = Stored::Mention(PostId(post)).number();
         let span = Span { low: BESIDE, ..Span::ALL };

@@ -1,4 +1,4 @@
-//! Reactions, their counts, and notifications.
+//! Checks reactions, their counts, and notifications.
 
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
 
@@ -12,7 +12,7 @@ use crate::notification::{BESIDE, Inbox, Stored};
 use crate::reaction::Reaction;
 
 impl Mend {
-    /// A reaction in the list of its user.
+    /// Checks a reaction in the list of its user.
     pub(super) fn reaction_of_user<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -33,7 +33,7 @@ impl Mend {
         }
     }
 
-    /// A notification, without its cause.
+    /// Checks the row of a notification, but not its cause.
     pub(super) fn notification<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -56,7 +56,7 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// A reaction of a post.
+    /// Checks a reaction in the rows of its post.
     pub(super) fn reaction_of_post(&mut self, post: u64, item: u64, stamp: u64) {
         let of_user = Reaction::of_item(item).map(|(reaction, user)| {
             let found = match reaction.table() {
@@ -88,8 +88,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// The users who boosted a post last: as they are stored, or if these are wrong, of the boosts. Fewer are stored when
-    /// one was taken back.
+    /// Last boosters of a post as stored, or if these are wrong, computed from the boosts. Fewer are stored after a
+    /// boost has ended.
     fn last_boosters(&self, post: PostId) -> Vec<UserId> {
         let facts = self.facts();
         let boost = |user: &UserId| facts.reaction(*user, post, Reaction::Boost);
@@ -105,13 +105,13 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         all
     }
 
-    /// The post that a boost by `user` shows.
+    /// Boosted post of a boost by `user`.
     fn boosted_by(&self, user: UserId, boost: PostId) -> Option<u64> {
         let post = self.facts().stored_post(boost).filter(|post| post.author == user)?;
         post.boost.map(|boost| boost.post.0)
     }
 
-    /// The counts of a post.
+    /// Checks the counts of a post.
     pub(super) fn post_counts(&mut self, post: u64) {
         let mut counts = PostCounts::default();
         let id = PostId(post);
@@ -127,7 +127,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// Which notifications of a user are stored and shown.
+    /// Checks the counts of a user's stored notifications.
     pub(super) fn inbox(&mut self, owner: u64, value: &[u8]) {
         let inbox: Inbox = rows::decode(value);
         if self.user(owner).is_none_or(|user| self.is_gone(user)) {

@@ -1,4 +1,4 @@
-//! Users, their handles, and deleted users.
+//! Checks users, their handles, and deleted users.
 
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode};
 
@@ -18,7 +18,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.rows.member(SetTable::DeletedUsers, user.0.into(), 0).is_some()
     }
 
-    /// A handle: it belongs to the user who has it. A user without a row gets one with the handle.
+    /// Checks a handle, which its user must have. A user without a row gets one with this handle.
     pub(super) fn handle(&mut self, name: &[u8], value: &[u8]) {
         let id: UserId = decode(value);
         let handle = std::str::from_utf8(name).ok().and_then(|text| Handle::parse(text).ok());
@@ -49,7 +49,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// That a user is locked, who must exist.
+    /// Checks the row of a locked or disabled user, who must exist.
     pub(super) fn locked_user(&mut self, owner: u64, item: u64) {
         let is_disabled = |user| {
             let account = self.facts().account(user);
@@ -62,7 +62,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// A hashtag that a profile shows, or that a user follows.
+    /// Checks a hashtag that a profile shows or that a user follows.
     pub(super) fn user_tag(&mut self, table: NameTable, name: &[u8]) {
         let user = name.first_chunk().map(|user| u32::from_be_bytes(*user));
         let user = user.and_then(|user| self.user(user.into()));
@@ -81,7 +81,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.rows.put_point(PointTable::User, id.0.into(), Some(encode(&user)));
     }
 
-    /// A user of whom nothing is known gets a handle that is free.
+    /// Adds a user with a free handle in place of a lost one.
     fn put_unknown_user(&mut self, id: UserId) {
         let mut name = format!("lost_{}", id.0);
         while self.rows.name(NameTable::Handle, name.as_bytes()).is_some() {
@@ -137,7 +137,7 @@ impl Mend {
         }
     }
 
-    /// Users after the last one that has a row; and how many are deleted, which other passes rely on.
+    /// Adds lost users up to the number of users, and counts deleted users, which later passes rely on.
     pub(super) fn missing_users<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -166,7 +166,7 @@ impl Mend {
         None
     }
 
-    /// The markers of a user, who must exist.
+    /// Checks the markers of a user, who must exist.
     pub(super) fn markers<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
@@ -220,7 +220,7 @@ impl Mend {
         }
     }
 
-    /// Has the rest of a deleted user removed, of whom a row is left that should not be.
+    /// Restarts the removal of a deleted user of whom a row is left.
     pub(super) fn erase_again<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, user: UserId) {
         step.derived(format!("user {}: deleted, but not all rows are removed", user.0));
         let erasure = step.facts().since_now(DueWork::Erase { user });
