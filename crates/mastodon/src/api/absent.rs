@@ -1,28 +1,28 @@
-//! Answers of a server without a feature: nothing in the form that clients expect, no such record, or a refusal that names
-//! the feature.
+//! Responses of missing features: an empty value in the expected form, no such record, or a refusal that names the
+//! feature.
 
 use axum::response::Response;
 
 use crate::answers;
 use crate::error::ApiError;
 
-/// The answer of a route whose feature the server does not have.
+/// Response of a route whose feature the server lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Absent {
     /// `[]`
     List,
     /// `{}`
     Object,
-    /// This JSON.
+    /// 404: no records of this kind exist.
     Json(&'static str),
-    /// 404: no record of the kind exists, so none has the id of the path.
+    /// 422: the server does not have this feature.
     Record,
     /// 422, which says that the server has none of these.
     Refused(&'static str),
 }
 
 impl Absent {
-    /// The answer to a request.
+    /// Responds to a request.
     pub(crate) fn answer(self) -> Result<Response, ApiError> {
         let json = |text: &str| Ok(answers::json(text.into()));
         match self {

@@ -1,4 +1,4 @@
-//! Accounts: reading them, their statuses and relations, and finding them.
+//! Accounts: their entities, statuses and relations, and look-ups.
 
 use std::collections::HashSet;
 
@@ -25,7 +25,7 @@ use crate::input::{self, AccountInPath, Me, Reader};
 use crate::paging::{self, Listed, PAGE_BYTES};
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of accounts.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/accounts", Needs::ANYONE_ACCOUNTS, many);
     table.get("/api/v1/accounts/lookup", Needs::ANYONE_ACCOUNTS, lookup);
@@ -36,13 +36,13 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/accounts/familiar_followers", Needs::User(&[S::ReadFollows]), familiar);
 }
 
-/// Most ids of one request for accounts or statuses.
+/// Maximum number of ids in a request for accounts or statuses.
 const IDS_MAX: usize = 100;
-/// Most ids of one request about relations. Mastodon has no limit but the length of a URL, 10 KiB.
+/// Maximum number of ids in a request for relations. Mastodon only limits the length of a URL, to 10 KiB.
 const RELATED_IDS_MAX: usize = 400;
-/// Most accounts who follow another one and are followed by the reader.
+/// Maximum number of followers of an account whom the reader follows.
 const FAMILIAR_MAX: usize = 40;
-/// Follows that a request for such accounts looks at: enough for one account.
+/// Maximum number of follows that such a request reads: enough for one account.
 const FAMILIAR_READ_MAX: usize = 16_384;
 const _: () = assert!(FAMILIAR_READ_MAX > FOLLOWING_MAX as usize);
 
@@ -72,7 +72,7 @@ pub(crate) async fn many(
     Ok(answers::json(found))
 }
 
-/// The values of `id[]`, each once.
+/// Values of `id[]`, without duplicates.
 pub(crate) fn ids(fields: &Fields) -> Result<Vec<String>, ApiError> {
     let ids = all_ids(fields);
     if ids.len() > IDS_MAX {
@@ -81,7 +81,7 @@ pub(crate) fn ids(fields: &Fields) -> Result<Vec<String>, ApiError> {
     Ok(ids)
 }
 
-/// The users with the ids of `id[]`, each once, of a request about relations.
+/// Users in `id[]` of a request for relations, without duplicates.
 pub(crate) fn related_ids(fields: &Fields) -> Result<Vec<UserId>, ApiError> {
     let ids = all_ids(fields);
     if ids.len() > RELATED_IDS_MAX {
@@ -96,7 +96,7 @@ fn all_ids(fields: &Fields) -> Vec<String> {
     first.map(str::to_owned).collect()
 }
 
-/// A JSON list of the entities that exist, until they are too long for one response.
+/// JSON list of the existing entities, until they fill a response.
 pub(crate) fn list<I, E: Into<Json>>(
     ids: impl Iterator<Item = I>,
     mut entity: impl FnMut(I) -> Option<E>,
@@ -127,7 +127,7 @@ pub(crate) async fn lookup(
     answers::entity(account)
 }
 
-/// The handle that `name`, `@name` or `name@host` names, if the host is this one.
+/// Handle in `name`, `@name` or `name@host`, if the host is this server.
 pub(crate) fn handle(name: &str, base: &str) -> Option<Handle> {
     let name = name.trim();
     let name = name.strip_prefix('@').unwrap_or(name);
@@ -144,14 +144,14 @@ pub(crate) async fn statuses(
 ) -> Result<Response, ApiError> {
     let asked = paging::asked(&fields, paging::STATUSES)?;
     let is_pinned = fields.is_true("pinned")?;
-    // No post has what is no hashtag.
+    // No post has an invalid hashtag.
     let tag = fields.one("tagged")?.map(Tag::parse);
     let none = matches!(tag, Some(Err(_)));
     let filter = ProfileFilter {
         no_replies: fields.is_true("exclude_replies")?,
         no_boosts: fields.is_true("exclude_reblogs")?,
         no_direct: fields.is_true("exclude_direct")?,
-        // Nobody in particular sees what is for everybody.
+        // Without a reader, only public posts.
         only_open: reader.is_none(),
         only_pictures: fields.is_true("only_media")?,
         tag: tag.and_then(Result::ok),
@@ -170,7 +170,7 @@ pub(crate) async fn statuses(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// The posts that a user pins, the last pinned first: so few that they are one page.
+/// Posts that a user pins, most recent pin first; few enough for one page.
 fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
     let mut pins = entities.facts().pins(user);
     pins.reverse();
@@ -217,7 +217,7 @@ async fn related(
     state.listed(uri.path(), fields, &asked, listed)
 }
 
-/// A page of the users of a list that `read` reads whom `is_shown` accepts, by descending ids.
+/// Page of the users whom `is_shown` accepts, by descending ids; `read` reads the list.
 pub(crate) fn page_of_accounts<'e>(
     entities: &mut Entities<'e>,
     page: &Page,
@@ -230,8 +230,8 @@ pub(crate) fn page_of_accounts<'e>(
     paging::list(page, found, |user| entity(entities, user))
 }
 
-/// Answers with the followers of each account whom the reader follows. Accounts that were not looked at, because others
-/// have taken all the work of a request, are left out.
+/// Responds with the followers of each account whom the reader follows. Omits accounts that were not checked because
+/// others used up the work of the request.
 pub(crate) async fn familiar(
     State(state): State<Shared>,
     Me(me): Me,
@@ -265,7 +265,7 @@ pub(crate) async fn familiar(
     Ok(answers::json(state.entities_long(Some(me), read).await?))
 }
 
-/// The first followers of a user among those whom the reader follows; none if more follows than `rest` would be looked at.
+/// First followers of a user among those whom the reader follows; `None` if this needs more than `rest` reads.
 fn familiar_followers(
     entities: &Entities<'_>,
     followed: &[UserId],

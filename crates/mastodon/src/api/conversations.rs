@@ -20,7 +20,7 @@ use crate::input::{Me, Once, StatusInPath};
 use crate::paging;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of conversations.
 pub(crate) fn routes(table: &mut Endpoints) {
     let write_conversations = Needs::User(&[S::WriteConversations]);
     table.get("/api/v1/timelines/direct", Needs::MY_STATUSES, direct);
@@ -30,7 +30,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/conversations/{id}/unread", write_conversations, unread);
 }
 
-/// The conversation of the user with this first post.
+/// Conversation of the user with this first post.
 fn find(entities: &Entities<'_>, first: PostId) -> Option<Conversation> {
     entities.viewer().conversation(first)
 }
@@ -66,20 +66,20 @@ pub(crate) async fn direct(
 }
 
 impl Server {
-    /// The conversation of a user with this first post.
+    /// Conversation of a user with this first post.
     async fn conversation(&self, me: UserId, first: PostId) -> Result<Conversation, ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| find(entities, first);
         self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
     }
 
-    /// The response with a conversation.
+    /// Responds with a conversation.
     async fn marked(&self, me: UserId, found: Conversation) -> Result<Response, ApiError> {
         let read = move |entities: &mut Entities<'_>| entities.conversation(found);
         let entity: Option<Entity> = self.entities_done(me, read).await?;
         answers::entity(entity)
     }
 
-    /// Marks a conversation as read, or removes it; returns what it was.
+    /// Marks a conversation as read, or removes it. Returns its earlier state.
     async fn mark(
         &self,
         (me, first): (UserId, PostId),

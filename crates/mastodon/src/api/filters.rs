@@ -1,4 +1,4 @@
-//! Filters: version 2. The server marks what they match, and apps hide it.
+//! Filters, version 2. The server marks matching posts, and apps hide them.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
@@ -25,7 +25,7 @@ use crate::fields::{Fields, Params, boolean};
 use crate::input::{self, Me, Once};
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of filters.
 pub(crate) fn routes(table: &mut Endpoints) {
     let read_filters = Needs::User(&[S::ReadFilters]);
     let write_filters = Needs::User(&[S::WriteFilters]);
@@ -45,7 +45,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.delete("/api/v2/filters/statuses/{id}", write_filters, delete_status);
 }
 
-/// The id of a filter, a keyword or a filtered post in the path, which need not exist.
+/// Id of a filter, a keyword or a filtered post in the path, which may not exist.
 pub(crate) struct IdInPath(pub(crate) u64);
 
 impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
@@ -68,7 +68,7 @@ pub(crate) async fn change(
     state.change(me, once, Command::Filter(Box::new(command))).await
 }
 
-/// As [`change`], of a whole filter; answers with it.
+/// Saves a whole filter, and responds with it.
 async fn save(
     state: &Server,
     me: UserId,
@@ -83,7 +83,7 @@ async fn save(
 }
 
 impl Server {
-    /// Reads of a filter of a user, which must exist.
+    /// Runs a read of an existing filter of a user.
     async fn of_filter<T: Send + 'static>(
         &self,
         me: UserId,
@@ -96,7 +96,7 @@ impl Server {
         self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
     }
 
-    /// A keyword of a user, with its filter.
+    /// Keyword of a user, with its filter.
     pub(crate) async fn filter_keyword(
         &self,
         me: UserId,
@@ -110,7 +110,7 @@ impl Server {
         filters.into_iter().find_map(of).ok_or_else(ApiError::not_found)
     }
 
-    /// A filtered post that a user may see, with its filter.
+    /// Filtered post that a user may see, with its filter.
     async fn filtered_post(
         &self,
         me: UserId,
@@ -128,12 +128,12 @@ impl Server {
     }
 }
 
-/// The contexts of a new filter.
+/// Contexts of a new filter.
 pub(crate) fn new_contexts(fields: &Fields) -> Result<FilterContexts, ApiError> {
     contexts(fields)?.ok_or_else(|| ApiError::invalid("Context can't be blank"))
 }
 
-/// The contexts of a filter, if there are any in the request.
+/// Contexts of a filter, if the request has any.
 pub(crate) fn contexts(fields: &Fields) -> Result<Option<FilterContexts>, ApiError> {
     let wrong = || ApiError::invalid("Context None or invalid context supplied");
     let mut names = fields.all("context").peekable();
@@ -145,7 +145,7 @@ pub(crate) fn contexts(fields: &Fields) -> Result<Option<FilterContexts>, ApiErr
     Ok(Some(FilterContexts::new(contexts)?))
 }
 
-/// After which time a filter expires, if the request says so; an empty parameter says that it never does.
+/// Lifetime of a filter, if the request has it; an empty parameter means that the filter never expires.
 pub(crate) fn expires(fields: &Fields) -> Result<Option<Option<FilterTime>>, ApiError> {
     let wrong = || ApiError::invalid("expires_in is a number of seconds");
     match fields.text("expires_in") {
@@ -164,7 +164,7 @@ fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
     name.map(|name| FilterAction::named(name).ok_or_else(wrong)).transpose()
 }
 
-/// The changes of keywords: those with an id are of keywords that exist.
+/// Changes of keywords. Those with an id change existing keywords.
 fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
     let parts = ["id", "keyword", "whole_word", "_destroy"];
     let given = fields.objects("keywords_attributes", parts).unwrap_or_default();
@@ -338,7 +338,7 @@ pub(crate) async fn statuses(
     Ok(Json(state.of_filter(me, FilterId(id), read).await?))
 }
 
-/// Adds a status to a filter; of a boost, what it boosts.
+/// Adds a status to a filter; for a boost, the boosted status.
 pub(crate) async fn add_status(
     State(state): State<Shared>,
     Me(me): Me,

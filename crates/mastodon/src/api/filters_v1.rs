@@ -1,5 +1,5 @@
-//! Filters: version 1, in which each keyword is a filter of its own. What a keyword shares with others of its filter cannot
-//! be changed here.
+//! Filters, version 1, in which each keyword is a filter. This version cannot change properties that several keywords
+//! of a filter share.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,7 +24,7 @@ use crate::fields::{Fields, Params};
 use crate::input::{Me, Once};
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of filters, version 1.
 pub(crate) fn routes(table: &mut Endpoints) {
     let read_filters = Needs::User(&[S::ReadFilters]);
     let write_filters = Needs::User(&[S::WriteFilters]);
@@ -35,7 +35,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.delete("/api/v1/filters/{id}", write_filters, delete);
 }
 
-/// What apps do with what matches: without `irreversible` they warn.
+/// Action of apps on matching posts: a warning unless `irreversible` is true.
 fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
     let hides = fields.flag("irreversible")?;
     Ok(hides.map(|hides| if hides { FilterAction::Hide } else { FilterAction::Warn }))
@@ -105,7 +105,7 @@ pub(crate) async fn edit(
     saved(&state, me, move |filter| filter.keywords.iter().position(|it| it.id == id)).await
 }
 
-/// Whether an edit changes what the keywords of a filter share.
+/// Whether an edit changes a property that the keywords of the filter share.
 fn changes_more(edit: &FilterEdit, filter: &Filter) -> bool {
     edit.title.as_ref().is_some_and(|title| *title != filter.title)
         || edit.contexts.is_some_and(|contexts| contexts != filter.contexts)
@@ -113,7 +113,7 @@ fn changes_more(edit: &FilterEdit, filter: &Filter) -> bool {
         || edit.expires.is_some_and(|expires| expires.is_some() || filter.expires_ms.is_some())
 }
 
-/// The entity of a keyword that was saved. `find` gives its position in its filter.
+/// Entity of a saved keyword. `find` returns its index in its filter.
 async fn saved(
     state: &Server,
     me: UserId,
@@ -128,7 +128,7 @@ async fn saved(
     state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
 }
 
-/// Removes a keyword. A filter of which nothing would be left is deleted, because this version cannot show it.
+/// Removes a keyword. A filter without any content left is deleted, because this version cannot show it.
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,

@@ -1,4 +1,4 @@
-//! What the server says about itself, and the documents by which other programs find its users.
+//! Self-description of the server, and the documents by which other programs find its users.
 
 use axum::Json;
 use axum::extract::State;
@@ -18,7 +18,7 @@ use crate::input::{self, Reader};
 use crate::paging::limit;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of the instance.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/directory", Needs::ANYONE_ACCOUNTS, directory);
     table.get("/api/v1/instance", Needs::Nothing, version_1);
@@ -29,16 +29,16 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/.well-known/nodeinfo", Needs::Nothing, nodeinfo_links);
     table.get("/.well-known/host-meta", Needs::Nothing, host_meta);
     table.get("/nodeinfo/2.0", Needs::Nothing, nodeinfo);
-    // As other reads, it needs no token if the operator allows that.
+    // Needs no token if the operator allows anonymous reads, like other reads.
     table.get("/.well-known/webfinger", Needs::ANYONE_ACCOUNTS, webfinger);
     table.get("/health", Needs::Nothing, health);
 }
 
-/// Users of whom those in the directory are: the newest. Others are found by their handles.
+/// Maximum number of users from whom the directory is chosen: the newest. Others are found by handle.
 const DIRECTORY_READ_MAX: usize = 8_192;
 
 impl Server {
-    /// The account of the operator, if there is one.
+    /// Account of the operator, if any.
     async fn contact(&self) -> Result<Option<Value>, ApiError> {
         let Some(handle) = self.options.about.contact.clone() else { return Ok(None) };
         let read = move |_: &_, entities: &mut Entities<'_>| {
@@ -83,9 +83,9 @@ pub(crate) async fn nodeinfo_links(State(state): State<Shared>) -> Json<Value> {
     Json(json!({"links": [{"rel": rel, "href": href}]}))
 }
 
-/// Tells where [`webfinger`] is.
+/// Responds with the URL of [`webfinger`].
 pub(crate) async fn host_meta(State(state): State<Shared>) -> Response {
-    // The base is an origin: it has nothing to escape.
+    // The base is an origin, so it needs no escaping.
     let body = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<XRD xmlns=\"http://docs.oasis-open.org/ns/xri/xrd-1.0\">\n  \
          <Link rel=\"lrdd\" template=\"{}/.well-known/webfinger?resource={{uri}}\"/>\n</XRD>\n",
@@ -136,13 +136,13 @@ pub(crate) async fn extended_description(State(state): State<Shared>) -> Json<Va
     Json(json!({"content": content, "updated_at": time::time(about.text_ms)}))
 }
 
-/// Answers with the languages in which posts can be marked as written, by their codes.
+/// Responds with the languages that posts can have, by code.
 pub(crate) async fn all_languages() -> Json<Value> {
     let language = |(code, name): &(&str, &str)| json!({"code": code, "name": name});
     Json(languages::ALL.iter().map(language).collect())
 }
 
-/// Answers with accounts, the newest first, whatever the order that is asked for. Users leave this directory by a setting.
+/// Responds with accounts, newest first in any requested order. A setting removes users from this directory.
 pub(crate) async fn directory(
     State(state): State<Shared>,
     Reader(reader): Reader,

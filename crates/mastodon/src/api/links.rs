@@ -1,4 +1,4 @@
-//! The URLs in entities lead to the pages of this server.
+//! Redirects from URLs in entities to the pages of this server.
 
 use axum::extract::Path;
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -27,7 +27,7 @@ pub(crate) async fn tag(Path(tag): Path<String>) -> Response {
     Redirect::to(&format!("/#/tags/{tag}")).into_response()
 }
 
-/// Leads to the page of a profile, which does not choose among posts.
+/// Redirects to the page of a profile, which cannot select posts by hashtag.
 pub(crate) async fn tagged(Path((handle, _)): Path<(String, String)>) -> Response {
     profile(Path(handle)).await
 }

@@ -1,4 +1,4 @@
-//! Lists: chosen users whom one follows, and the timeline of their posts.
+//! Lists: selected users whom one follows, and the timeline of their posts.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};
@@ -24,7 +24,7 @@ use crate::input::{self, AccountInPath, Me, Once};
 use crate::paging;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of lists.
 pub(crate) fn routes(table: &mut Endpoints) {
     let read_lists = Needs::User(&[S::ReadLists]);
     let write_lists = Needs::User(&[S::WriteLists]);
@@ -40,7 +40,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/timelines/list/{list_id}", read_lists, timeline);
 }
 
-/// The list of the path, which need not exist.
+/// List in the path, which may not exist.
 pub(crate) struct ListInPath(ListId);
 
 impl<S: Send + Sync> FromRequestParts<S> for ListInPath {
@@ -54,7 +54,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ListInPath {
 }
 
 impl Entities<'_> {
-    /// The entity `List`; none if the user has no such list.
+    /// Entity `List`; `None` if the user has no such list.
     fn list(&self, user: UserId, id: ListId) -> Option<Value> {
         let list = self.facts().list(user, id)?;
         Some(json!({
@@ -76,7 +76,7 @@ async fn change(
     state.change(me, once, Command::List(Box::new(command))).await
 }
 
-/// As [`change`], of what a list is; answers with the list.
+/// Saves the properties of a list, and responds with the list.
 async fn save(
     state: &Server,
     me: UserId,
@@ -89,8 +89,8 @@ async fn save(
     answers::entity(state.entities_done(me, move |entities| entities.list(me, list)).await?)
 }
 
-/// The title and the choice of replies. Posts of members stay at home: a list that takes them away is refused, so that no
-/// app shows it as done.
+/// Title and setting of replies. Exclusive lists, which remove posts from the home timeline, are refused, so that no
+/// app shows them as saved.
 fn parts(fields: &Fields) -> Result<(Option<ListTitle>, Option<ListReplies>), ApiError> {
     if fields.is_true("exclusive")? {
         return Err(ApiError::not_supported("exclusive lists"));
@@ -151,7 +151,7 @@ pub(crate) async fn show(
     answers::entity(state.entities(Some(me), read).await?)
 }
 
-/// Answers with the lists of the reader that the account is in.
+/// Responds with the reader's lists that contain the account.
 pub(crate) async fn with_account(
     State(state): State<Shared>,
     Me(me): Me,
@@ -167,7 +167,7 @@ pub(crate) async fn with_account(
     Ok(answers::json(found))
 }
 
-/// Answers with the members of a list. With `limit=0` a page has as many as fit in a response.
+/// Responds with the members of a list. With `limit=0` a page fills a response.
 pub(crate) async fn accounts(
     State(state): State<Shared>,
     Me(me): Me,

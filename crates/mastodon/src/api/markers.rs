@@ -1,4 +1,4 @@
-//! Markers: up to where the user has read the home timeline and notifications.
+//! Markers: the last read positions in the home timeline and in the notifications.
 
 use axum::Json;
 use axum::extract::State;
@@ -13,13 +13,13 @@ use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once};
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of markers.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/markers", Needs::MY_STATUSES, show);
     table.post("/api/v1/markers", Needs::WRITE_STATUSES, set);
 }
 
-/// Answers with the markers that the request names.
+/// Responds with the requested markers.
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
@@ -31,7 +31,7 @@ pub(crate) async fn show(
     Ok(entities(markers, asked))
 }
 
-/// Sets markers, and answers with those. If another app has changed one of them since it was read here, none is set.
+/// Sets markers and responds with them. If another app has changed one of them since it was read, none is set.
 pub(crate) async fn set(
     State(state): State<Shared>,
     Me(me): Me,
@@ -60,7 +60,7 @@ pub(crate) async fn set(
             notifications: update(notifications, stored.notifications),
         }))
     };
-    // A retry is recognized by what was sent: the versions are others by then.
+    // A retry is recognized by its content, since the versions have changed by then.
     let idempotency = once.of(me, &command(Markers::default()));
     let stored = state.read(move |node| node.facts().markers(me)).await?;
     state.change_once(idempotency, command(stored)).await?;
@@ -75,7 +75,7 @@ fn last_read(fields: &Fields, timeline: MarkedTimeline) -> Result<Option<u64>, A
     id.map(|id| input::number(id).filter(|id| *id <= i64::MAX as u64).ok_or_else(wrong)).transpose()
 }
 
-/// The entities `Marker` by timeline.
+/// Entities `Marker` by timeline.
 fn entities(markers: Markers, asked: impl Fn(MarkedTimeline) -> bool) -> Json<Value> {
     let mut out = Map::new();
     for timeline in MarkedTimeline::ALL.into_iter().filter(|timeline| asked(*timeline)) {

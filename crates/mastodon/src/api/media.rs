@@ -1,4 +1,4 @@
-//! Pictures before they are attached: uploading, describing and deleting them; and those that a status names.
+//! Pictures before they are attached: upload, description, deletion; and the pictures that a status names.
 
 use axum::Json;
 use axum::extract::State;
@@ -21,7 +21,7 @@ use crate::input::{Me, MediaInPath, Once, number};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of pictures.
 pub(crate) fn routes(table: &mut Endpoints) {
     let write_media = Needs::User(&[S::WriteMedia]);
     for path in ["/api/v1/media", "/api/v2/media"] {
@@ -32,11 +32,11 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.delete("/api/v1/media/{id}", write_media, delete);
 }
 
-/// What is said about a picture, as far as the request says it.
+/// Description and focus of a picture, each if the request has it.
 type Said = (Option<Description>, Option<Focus>);
 
 impl Server {
-    /// Adds a picture of a user.
+    /// Stores a picture of a user.
     pub(crate) async fn upload(
         &self,
         me: UserId,
@@ -49,14 +49,14 @@ impl Server {
         Ok(self.node.upload(upload).await?)
     }
 
-    /// How an own picture is used.
+    /// Use of a picture of the user.
     async fn used(&self, me: UserId, id: MediaId) -> Result<MediaUse, ApiError> {
         let media = self.read(move |node| node.facts().media(id)).await?;
         let own = media.filter(|media| media.owner == me).ok_or_else(ApiError::not_found)?;
         Ok(own.used)
     }
 
-    /// Checks that an own picture is not attached: as in Mastodon, one that is belongs to its status.
+    /// Checks that a picture of the user is not attached. As in Mastodon, an attached picture belongs to its status.
     async fn unattached(&self, me: UserId, id: MediaId) -> Result<(), ApiError> {
         match self.used(me, id).await? {
             MediaUse::Unattached { .. } => Ok(()),
@@ -66,7 +66,7 @@ impl Server {
         }
     }
 
-    /// The response with a picture.
+    /// Responds with a picture.
     async fn attachment(&self, me: UserId, id: MediaId) -> Result<Response, ApiError> {
         let read = move |entities: &mut Entities<'_>| {
             let media = entities.facts().media(id).filter(|media| media.owner == me)?;
@@ -76,7 +76,7 @@ impl Server {
     }
 }
 
-/// Takes a picture. The small one is made of it, so that of the request (`thumbnail`) is ignored.
+/// Stores a picture. Ignores `thumbnail`, because the preview is made from the picture.
 pub(crate) async fn add(
     State(state): State<Shared>,
     Me(me): Me,
@@ -91,7 +91,7 @@ pub(crate) async fn add(
     if !files.is_counted() {
         state.limit(What::Uploads, u64::from(me.0))?;
     }
-    // From here on the node pays for it.
+    // From here on, the node accounts for the memory.
     drop(files);
     let id = state.upload(me, file, Shape::Attachment, said).await?;
     state.attachment(me, id).await
@@ -136,7 +136,7 @@ pub(crate) async fn delete(
     Ok(Json(json!({})))
 }
 
-/// What a request says about a picture. An empty description is one, too.
+/// Description and focus in a request. An empty description counts as given.
 fn said(fields: &Fields) -> Result<Said, ApiError> {
     said_in([fields.text("description"), fields.one("focus")?])
 }
@@ -147,14 +147,14 @@ fn said_in([description, focus]: [Option<&str>; 2]) -> Result<Said, ApiError> {
     Ok((description, focus?))
 }
 
-/// A point such as `-0.5,1.0`.
+/// Parses a point such as `-0.5,1.0`.
 fn parse_focus(text: &str) -> Result<Focus, Refusal> {
     let part = |text: &str| text.trim().parse::<f32>().map_err(|_| Refusal::BadFocus);
     let (x, y) = text.split_once(',').ok_or(Refusal::BadFocus)?;
     Focus::new(part(x)?, part(y)?)
 }
 
-/// The pictures that a status is to have, if the request names them.
+/// Pictures of a status, if the request names them.
 pub(crate) fn named(fields: &Fields) -> Result<Option<Vec<MediaId>>, ApiError> {
     let mut given = fields.all("media_ids").peekable();
     if given.peek().is_none() {
@@ -165,7 +165,7 @@ pub(crate) fn named(fields: &Fields) -> Result<Option<Vec<MediaId>>, ApiError> {
     Ok(Some(ids?))
 }
 
-/// What a request says anew about pictures of a status.
+/// Changes of a status's pictures in a request.
 pub(crate) fn changes(fields: &Fields) -> Result<Vec<MediaChange>, ApiError> {
     let objects = fields.objects("media_attributes", ["id", "description", "focus"]);
     let mut changes = Vec::new();

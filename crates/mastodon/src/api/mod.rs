@@ -1,4 +1,4 @@
-//! The handlers of the API, by topic.
+//! Handlers of the API, by topic.
 
 pub(crate) mod absent;
 pub(crate) mod accounts;

@@ -1,4 +1,4 @@
-//! Notifications, their list, and which of them are unread.
+//! Notifications: the list, single ones, and the number of unread ones.
 
 use axum::Json;
 use axum::extract::State;
@@ -19,7 +19,7 @@ use crate::input::{self, Me, Once, StatusInPath};
 use crate::paging;
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of notifications.
 pub(crate) fn routes(table: &mut Endpoints) {
     let mine = Needs::User(&[S::ReadNotifications]);
     let write = Needs::User(&[S::WriteNotifications]);
@@ -30,12 +30,12 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/notifications/unread_count", mine, unread_count);
 }
 
-/// Most notifications that are counted as unread.
+/// Maximum number of notifications counted as unread.
 const UNREAD_MAX: usize = 100;
-/// Most pages that are read for them: one is enough if few notifications are hidden.
+/// Maximum number of pages read to count them. One page is enough if few notifications are hidden.
 const UNREAD_PAGES_MAX: usize = 8;
 
-/// The notifications that a request asks for.
+/// Filter of notifications in a request.
 fn filter(fields: &Fields) -> Result<NotificationFilter, ApiError> {
     let by = fields.one("account_id")?;
     let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
@@ -97,7 +97,7 @@ pub(crate) async fn dismiss(
     Ok(Json(json!({})))
 }
 
-/// Answers with the number of notifications after the user's marker, up to the limit.
+/// Responds with the number of notifications after the user's marker, up to the limit.
 pub(crate) async fn unread_count(
     State(state): State<Shared>,
     Me(me): Me,
@@ -105,7 +105,7 @@ pub(crate) async fn unread_count(
 ) -> Result<Json<Value>, ApiError> {
     let limit = paging::limit(&fields, UNREAD_MAX, UNREAD_MAX)?;
     let filter = filter(&fields)?;
-    // After the first one, most pages are long ones that have nothing to count.
+    // After the first page, most pages are long and have nothing to count.
     let first = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);
@@ -130,7 +130,7 @@ pub(crate) async fn unread_count(
     Ok(Json(json!({"count": count})))
 }
 
-/// The number of notifications after `read` on a page of up to `limit`, and the end of the page if it leads on.
+/// Number of notifications after `read` on a page of up to `limit`, and the end of the page if more may follow.
 fn count_unread(
     entities: &Entities<'_>,
     read: u64,

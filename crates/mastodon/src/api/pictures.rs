@@ -1,8 +1,8 @@
-//! The files of pictures, at the addresses that entities name. They need no token: whoever has an address may read it,
-//! until the picture is deleted.
+//! Files of pictures, at the URLs in entities. They need no token: anyone who knows a URL may read it until the picture
+//! is deleted.
 //!
-//! **Invariant:** nothing of a file is looked at, and no answer depends on it, unless the key in the address is right.
-//! **Invariant:** a response holds one piece of its file at a time, which is part of what a connection takes.
+//! **Invariant:** a wrong key in the URL reads no file, and the response does not depend on any file.
+//! **Invariant:** a response holds one piece of its file at a time, which fits in the memory of its connection.
 
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -27,9 +27,9 @@ use crate::error::ApiError;
 use crate::input::number;
 use crate::state::Shared;
 
-/// Bytes of a file that are read at a time: as much as a response may have that is part of what a connection takes.
+/// Size of a piece of a file, in bytes: as much as a response may hold within the memory of its connection.
 const PIECE_BYTES: u64 = 16 << 10;
-/// An address never names other bytes, and a browser runs nothing of them.
+/// Headers of files. The content of a URL never changes, and browsers must not run it.
 const HEADERS: [(HeaderName, &str); 5] = [
     (CACHE_CONTROL, "public, max-age=31536000, immutable"),
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -38,7 +38,7 @@ const HEADERS: [(HeaderName, &str); 5] = [
     (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
 ];
 
-/// The paths of the pictures of a profile that has none. Apps know these names from Mastodon, and show a picture of their own.
+/// Paths of the default pictures of a profile. Apps know these names from Mastodon, and show a picture of their own.
 pub(crate) const NO_AVATAR: &str = "/avatars/original/missing.png";
 pub(crate) const NO_HEADER: &str = "/headers/original/missing.png";
 
@@ -62,7 +62,7 @@ fn placeholder(png: &'static [u8]) -> Response {
     (headers, png).into_response()
 }
 
-/// The path of the files.
+/// Path of the files.
 pub(crate) const PATH: &str = "/media/{picture}/{file}";
 
 /// `GET /media/{id}-{key}/{original|small}.{jpg|png}`
@@ -90,7 +90,7 @@ async fn find(
     };
     let media = state.read(find).await?.ok_or_else(ApiError::not_found)?;
     let is_small = name.starts_with("small.");
-    // Each file has one address.
+    // Each file has one URL.
     if picture_path(id, &media, is_small) != format!("/media/{picture}/{name}") {
         return Err(ApiError::not_found());
     }
@@ -114,7 +114,7 @@ async fn find(
     Ok(response)
 }
 
-/// The id and the key in an address.
+/// Parses the id and the key in a URL.
 fn parse(picture: &str) -> Option<(MediaId, MediaKey)> {
     let (id, digits) = picture.split_once('-')?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -124,10 +124,10 @@ fn parse(picture: &str) -> Option<(MediaId, MediaKey)> {
 
 async fn whole(state: &Shared, file: MediaFile) -> Result<Response, ApiError> {
     let mut rest = Rest { state: Arc::clone(state), file, next: 0, read: None };
-    // Before the status is sent: a file that is missing is an error.
+    // Read before the status is sent, so that a missing file is an error.
     rest.read = Some(match rest.piece().await {
         Ok(piece) => piece,
-        // A node of a cluster may not have it yet.
+        // A cluster node may not have fetched the file yet.
         Err(_) if state.node.fetched_media(&file.hash).await => {
             rest.piece().await.map_err(|error| unreadable(&error))?
         }
@@ -143,13 +143,13 @@ async fn whole(state: &Shared, file: MediaFile) -> Result<Response, ApiError> {
     Ok(response)
 }
 
-/// The rest of a file. It is opened for each piece, so slow readers hold no open files.
+/// Rest of a file. The file is opened for each piece, so slow readers hold no open files.
 struct Rest {
     state: Shared,
     file: MediaFile,
-    /// Where the next piece begins.
+    /// Offset of the next piece.
     next: u64,
-    /// That piece, if it was read already.
+    /// Next piece, if it was already read.
     read: Option<Bytes>,
 }
 
@@ -166,7 +166,7 @@ impl Rest {
         Ok(Some((piece, self)))
     }
 
-    /// Waiting for a permit is never refused: the status of the response was sent.
+    /// Reads the next piece. Always waits for a permit, since the status of the response was already sent.
     async fn piece(&self) -> io::Result<Bytes> {
         let (node, file, at) = (self.state.node.clone(), self.file, self.next);
         let length = (u64::from(file.bytes) - at).min(PIECE_BYTES);

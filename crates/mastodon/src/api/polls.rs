@@ -1,4 +1,4 @@
-//! Polls: reading them and voting; and the poll of a new or edited status.
+//! Polls: reading, voting, and the poll of a new or edited status.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -14,13 +14,13 @@ use crate::fields::{Fields, Params};
 use crate::input::{Me, Once, Reader, StatusInPath, number};
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of polls.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/polls/{id}", Needs::ANYONE_STATUSES, show);
     table.post("/api/v1/polls/{id}/votes", Needs::WRITE_STATUSES, vote);
 }
 
-/// Answers with a poll, which has the id of its status.
+/// Responds with a poll. Its id is that of its status.
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -42,7 +42,7 @@ pub(crate) async fn vote(
         option.ok_or(Refusal::BadChoice)
     });
     let choices = PollChoices::new(chosen.collect::<Result<Vec<_>, _>>()?);
-    // Whether there is the poll comes first.
+    // First check whether the poll exists.
     let read = move |_: &_, entities: &mut Entities<'_>| entities.poll_in(post).map(|_| ());
     state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     let command = Command::Vote { user: UserRef::Id(me), post, choices: choices? };
@@ -51,7 +51,7 @@ pub(crate) async fn vote(
     answers::entity(state.entities_done(me, read).await?)
 }
 
-/// The poll that a status is to have, if the request names it; or that it is to have none.
+/// Poll of a status in a request; `Some(None)` removes the poll.
 pub(crate) fn named(fields: &Fields) -> Result<Option<Option<NewPoll>>, ApiError> {
     let mut given = fields.all("poll[options]").peekable();
     if given.peek().is_none() && !fields.has("poll") {

@@ -1,4 +1,4 @@
-//! The profile and the settings of the user for whom an app acts.
+//! Profile and settings of the user for whom an app acts.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -22,7 +22,7 @@ use crate::input::{Me, Once};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of the profile.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.patch("/api/v1/accounts/update_credentials", Needs::WRITE_ACCOUNTS, update);
     table.delete("/api/v1/profile/avatar", Needs::WRITE_ACCOUNTS, delete_avatar);
@@ -30,14 +30,14 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/preferences", Needs::User(&[S::ReadAccounts]), preferences);
 }
 
-/// The files that change the pictures of a profile, and what describes these.
+/// Fields of the profile's picture files and of their descriptions.
 const PICTURES: [(&str, &str, Shape); 2] = [
     ("avatar", "avatar_description", Shape::Avatar),
     ("header", "header_description", Shape::Header),
 ];
 
 impl Server {
-    /// The defaults of the posts of a user; none if the user does not exist.
+    /// Default settings of a user's posts; `None` if the user does not exist.
     pub(crate) async fn defaults(&self, user: UserId) -> Result<Option<PostDefaults>, ApiError> {
         if let Some(known) = self.renderer.defaults(user) {
             return Ok(Some(known));
@@ -46,14 +46,14 @@ impl Server {
     }
 }
 
-/// What a request says a picture of the profile shows, with the picture that the profile has.
+/// Current picture and new description of a profile picture.
 type Described = Option<(Option<MediaId>, Description)>;
 
 impl Server {
-    /// What a request says the pictures of the profile show, in the order of [`PICTURES`].
+    /// New descriptions of the profile's pictures, in the order of [`PICTURES`].
     ///
     /// # Errors
-    /// 422 if a description is too long, or of a picture that there is not.
+    /// 422 if a description is too long, or there is no picture to describe.
     async fn descriptions(
         &self,
         me: UserId,
@@ -93,7 +93,7 @@ pub(crate) async fn update(
     if has_files && !files.is_counted() {
         state.limit(What::Uploads, u64::from(me.0))?;
     }
-    // All are looked at before one is used.
+    // All pictures are checked before one is used.
     for (name, ..) in PICTURES {
         files.get(name).map(media::head).transpose().map_err(UploadError::from)?;
     }
@@ -150,7 +150,7 @@ async fn clear(
     answers::entity(account)
 }
 
-/// Refuses pictures that are no files, and to set what every account has in the same way here.
+/// Refuses pictures that are not files, and changes of properties that are fixed on this server.
 fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
     for (name, ..) in PICTURES {
         if fields.has(name) {
@@ -167,7 +167,7 @@ fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
 }
 
 fn edit(user: UserRef, fields: &Fields) -> Result<UserEdit, ApiError> {
-    // An empty text is one, too, so not `Fields::one`.
+    // Read with `Fields::text`, because an empty text is a valid value.
     let name = fields.text("display_name").map(Name::parse).transpose()?;
     let bio = fields.text("note").map(Bio::parse).transpose()?;
     let language = fields.text("source[language]").map(|code| match code {
@@ -189,13 +189,13 @@ fn edit(user: UserRef, fields: &Fields) -> Result<UserEdit, ApiError> {
     })
 }
 
-/// The visibility of posts by default: as in Mastodon, none is direct.
+/// Default visibility of posts. As in Mastodon, it cannot be direct.
 fn default_visibility(name: &str) -> Result<Visibility, ApiError> {
     let found = visibility(name).filter(|visibility| *visibility != Visibility::Direct);
     found.ok_or_else(|| ApiError::invalid("source[privacy] is public, unlisted or private"))
 }
 
-/// The fields of the profile: all of them, if the request has any.
+/// New list of all fields of the profile, if the request has any.
 fn profile_fields(fields: &Fields) -> Result<Option<ProfileFields>, ApiError> {
     let Some(found) = fields.objects("fields_attributes", ["name", "value"]) else {
         return Ok(None);

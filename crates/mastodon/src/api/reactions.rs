@@ -1,4 +1,4 @@
-//! Favourites, bookmarks, pins and boosts, and mutes of threads.
+//! Favourites, bookmarks, pins, boosts, and muted threads.
 
 use axum::extract::State;
 use axum::http::Uri;
@@ -19,7 +19,7 @@ use crate::limiter::What;
 use crate::paging;
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of reactions.
 pub(crate) fn routes(table: &mut Endpoints) {
     let write_favourites = Needs::User(&[S::WriteFavourites]);
     let write_bookmarks = Needs::User(&[S::WriteBookmarks]);
@@ -40,7 +40,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/bookmarks", Needs::User(&[S::ReadBookmarks]), bookmarks);
 }
 
-/// Makes the handlers that change what the user does with a status, and answer with it as `$read` reads it.
+/// Makes handlers that change the user's reaction to a status, and respond with the status as read by `$read`.
 macro_rules! changes {
     ($read:ident: $($name:ident = |$user:ident, $post:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
@@ -78,7 +78,7 @@ fn react(user: UserRef, post: PostId, reaction: Reaction, on: bool) -> Command {
     Command::React { user, post, reaction, on }
 }
 
-/// Makes the handlers of the user's own lists.
+/// Makes the handlers of the user's lists of reactions.
 macro_rules! lists {
     ($($name:ident = $reaction:ident;)*) => {$(
         pub(crate) async fn $name(
@@ -90,7 +90,7 @@ macro_rules! lists {
             let asked = paging::asked(&fields, paging::STATUSES)?;
             let read = move |_: &_, entities: &mut Entities<'_>| {
                 let shown = |post: &_| entities.sees(post);
-                // It begins and ends with the stamps of the reactions.
+                // Pages begin and end with the stamps of the reactions.
                 let found = entities.viewer().reacted(me, Reaction::$reaction, &asked, shown);
                 paging::list(&asked, found, |(_, post)| entities.status(post))
             };
@@ -105,7 +105,7 @@ lists! {
     bookmarks = Bookmark;
 }
 
-/// Boosts a status, and answers with the boost.
+/// Boosts a status, and responds with the boost.
 pub(crate) async fn boost(
     State(state): State<Shared>,
     Me(me): Me,
@@ -113,7 +113,7 @@ pub(crate) async fn boost(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    // Nobody may see more than the boost was meant for: it is for those who may see the status.
+    // A boost has the audience of the status; a smaller one is not supported.
     let is_same = match fields.one("visibility")? {
         None | Some("public" | "unlisted") => true,
         Some("private") => {
@@ -139,14 +139,15 @@ pub(crate) async fn boost(
     answers::entity(state.entities_done(me, boost).await?)
 }
 
-/// Removes a boost, and answers with the status that was boosted, of which `id` may name a boost.
+/// Removes a boost, and responds with the boosted status. `id` may be that of the boost.
 pub(crate) async fn unboost(
     State(state): State<Shared>,
     Me(me): Me,
     StatusInPath(post): StatusInPath,
     once: Once,
 ) -> Result<Response, ApiError> {
-    // Before, because a boost does not exist afterwards. That of a post that is hidden by now ends, too.
+    // Read first, because the boost does not exist afterwards. The boost of a post that is now hidden can also be
+    // removed.
     let find = move |_: &_, entities: &mut Entities<'_>| {
         entities.facts().post(post).map(|found| found.boosted_or(post))
     };

@@ -1,4 +1,4 @@
-//! Follows and requests to follow, blocks, mutes and notes.
+//! Follows and follow requests, blocks, mutes, notes.
 
 use axum::extract::State;
 use axum::http::Uri;
@@ -20,7 +20,7 @@ use crate::input::{self, AccountInPath, Me, Once};
 use crate::paging::{self, PAGE_BYTES};
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of relations.
 pub(crate) fn routes(table: &mut Endpoints) {
     let write_follows = Needs::User(&[S::WriteFollows]);
     let write_blocks = Needs::User(&[S::WriteBlocks]);
@@ -42,7 +42,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/mutes", Needs::User(&[S::ReadMutes]), mutes);
 }
 
-/// Relations that are read as a page of accounts is: each takes about a dozen look-ups.
+/// Maximum number of relations that are read like a page of accounts: each takes about a dozen look-ups.
 const PAGE_IDS_MAX: usize = 80;
 
 pub(crate) async fn relationships(
@@ -55,7 +55,7 @@ pub(crate) async fn relationships(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let mut out = vec![b'['];
         for user in users {
-            // Whom the list lacks, an app would take for nobody.
+            // An app would take an omitted account for a missing one.
             if out.len() >= PAGE_BYTES {
                 return None;
             }
@@ -72,7 +72,7 @@ pub(crate) async fn relationships(
     found.map(answers::json).ok_or_else(|| ApiError::too_long(why))
 }
 
-/// Changes the relation of two users, and answers with what it is then.
+/// Changes the relation of two users, and responds with the new relation.
 async fn change(
     state: &Server,
     (me, other): (UserId, UserId),
@@ -88,7 +88,7 @@ async fn change(
     answers::entity(relation)
 }
 
-/// Ends a relation, also with a user whom the reader may not see any more: see [`change`].
+/// Ends a relation, even with a user whom the reader can no longer see. See [`change`].
 async fn undo(
     state: &Server,
     (me, other): (UserId, UserId),
@@ -104,7 +104,7 @@ async fn undo(
     answers::entity(state.entities_done(me, relation).await?)
 }
 
-/// Makes the handlers of changes without parameters that count, by `$change`.
+/// Makes handlers of changes without parameters, by `$change`.
 macro_rules! changes {
     ($change:ident: $($name:ident => |$me:ident, $other:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
@@ -141,7 +141,7 @@ pub(crate) async fn mute(
     let mentions = fields.flag("notifications")?.unwrap_or(true);
     let wrong = || ApiError::invalid("duration is a number of seconds");
     let secs = fields.one("duration")?.map(|text| input::number(text).ok_or_else(wrong));
-    // 0 is forever.
+    // 0 means forever.
     let time = secs.transpose()?.filter(|secs| *secs > 0).map(MuteTime::from_secs).transpose()?;
     let command = |user, other| Command::Mute { user, other, mentions, time };
     change(&state, (me, other), once, command).await
@@ -164,8 +164,8 @@ pub(crate) async fn note(
     }
 }
 
-/// Follows an account. What the parameters do not name stays as it is. Posts are at home in all languages: some alone are refused, so that
-/// no app shows it as done.
+/// Follows an account. Absent parameters keep their values. Follows of some languages only are refused, so that no app
+/// shows them as saved: posts in all languages appear at home.
 pub(crate) async fn follow(
     State(state): State<Shared>,
     Me(me): Me,
@@ -184,7 +184,7 @@ pub(crate) async fn follow(
     change(&state, (me, other), once, command).await
 }
 
-/// The accounts that a table has of the user.
+/// Responds with the accounts that a table lists for the user.
 async fn own_accounts(
     state: &Server,
     me: UserId,
@@ -227,7 +227,7 @@ pub(crate) async fn mutes(
     let asked = paging::asked(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let read = |facts: Facts<'_, Store>, span| facts.users_in(SetTable::Mutes, me, span);
-        // Who is muted may block the reader.
+        // A muted user may block the reader.
         page_of_accounts(entities, &asked, read, Entities::knows, Entities::muted_account)
     };
     let listed = state.entities(Some(me), read).await?;

@@ -22,7 +22,7 @@ use crate::input::{Me, Once, StatusInPath};
 use crate::paging;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of scheduled statuses.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/scheduled_statuses", Needs::MY_STATUSES, list);
     table.get("/api/v1/scheduled_statuses/{id}", Needs::MY_STATUSES, show);
@@ -31,7 +31,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
 }
 
 impl Server {
-    /// The response to a change of a scheduled status.
+    /// Responds to a change of a scheduled status.
     pub(crate) async fn changed_scheduled(
         &self,
         me: UserId,
@@ -42,16 +42,16 @@ impl Server {
     }
 }
 
-/// When a status is to be published, in milliseconds since 1970, if the request says it.
+/// Time of publication in milliseconds since 1970, if the request has it.
 pub(crate) fn due_ms(fields: &Fields) -> Result<Option<u64>, ApiError> {
     let Some(text) = fields.one("scheduled_at")? else { return Ok(None) };
     let time = text.parse::<Timestamp>().ok().or_else(|| {
-        // Without a time zone, as some apps send it.
+        // Some apps send no time zone.
         let civil = text.parse::<DateTime>().ok()?;
         Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
     });
     let ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    // The words of Mastodon.
+    // Message of Mastodon.
     let wrong = || ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Record invalid");
     ms.map(Some).ok_or_else(wrong)
 }

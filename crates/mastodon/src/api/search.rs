@@ -1,5 +1,5 @@
-//! Search: users by the beginning of their handles, hashtags by their beginning, both also with a mistake, and posts and
-//! profiles by their URLs.
+//! Search: users and hashtags by the beginning of their names, with at most one typing mistake, and posts and profiles
+//! by URL.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -21,7 +21,7 @@ use crate::input::{self, Reader};
 use crate::paging::limit;
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of search.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/accounts/search", Needs::ANYONE_ACCOUNTS, accounts);
     for path in ["/api/v1/search", "/api/v2/search"] {
@@ -29,18 +29,19 @@ pub(crate) fn routes(table: &mut Endpoints) {
     }
 }
 
-/// Largest offset of a page of a search: others are read as if it was this one.
+/// Maximum offset of a page of a search; a larger one counts as this one.
 const OFFSET_MAX: usize = 100;
 
-/// Most users on a page of a search.
+/// Maximum number of users on a page of a search.
 const USERS_MAX: usize = 80;
 
 // A search reads enough for the last page.
 const _: () = assert!(OFFSET_MAX + USERS_MAX <= SEARCHED_MAX);
 
-/// Hashtags that a search reads, in their order.
+/// Number of hashtags that a search reads, in their order.
 const TAGS_READ: usize = 60;
-/// Posts that are hidden from the reader over which a search passes, of all its hashtags, beside some of each.
+/// Maximum number of posts hidden from the reader that a search skips for all its hashtags, in addition to some for
+/// each.
 pub(super) const HIDDEN_TAGGED_MAX: usize = 4_096;
 
 pub(crate) async fn accounts(
@@ -61,7 +62,7 @@ pub(crate) async fn accounts(
     Ok(answers::json(found))
 }
 
-/// The name of a user, or the post, that a query means: by the `url` or the `uri` of an account or a status, or as a name.
+/// Name of a user, or post, in a query: the `url` or `uri` of an account or a status, or a name.
 fn named<'q>(query: &'q str, base: &str) -> (&'q str, Option<PostId>) {
     let path: Vec<_> = match query.strip_prefix(base).and_then(|path| path.strip_prefix('/')) {
         Some(path) => path.split('/').collect(),
@@ -74,7 +75,7 @@ fn named<'q>(query: &'q str, base: &str) -> (&'q str, Option<PostId>) {
     }
 }
 
-/// Answers with the accounts, statuses and hashtags that a query means, also at `/api/v1/search`, the path of older clients.
+/// Responds with the accounts, statuses and hashtags that match a query. Older clients use the path `/api/v1/search`.
 /// Texts are not searched.
 pub(crate) async fn all(
     State(state): State<Shared>,
@@ -127,8 +128,8 @@ fn offset(text: Option<&str>) -> usize {
     text.and_then(input::number).map_or(0, |offset| offset.min(OFFSET_MAX as u64) as usize)
 }
 
-/// Users whose handles begin with `start`, or almost, and whom the reader knows, each group in an order of its own; of them
-/// those whom `follower` follows, if there is one.
+/// Users known to the reader whose handles begin with `start`, then those with a typing mistake; each group has its own
+/// order. With `follower`, only users whom they follow.
 fn users<'e>(
     entities: &'e Entities<'_>,
     start: Option<&'e Handle>,

@@ -1,4 +1,4 @@
-//! Statuses: publishing, reading, editing and deleting them, and threads.
+//! Statuses: publishing, reading, editing and deleting; and threads.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ use crate::input::{self, Me, Once, Reader, StatusInPath};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of statuses.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v1/statuses", Needs::WRITE_STATUSES, create);
     table.get("/api/v1/statuses", Needs::ANYONE_STATUSES, many);
@@ -42,35 +42,36 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/statuses/{id}/history", Needs::ANYONE_STATUSES, history);
 }
 
-/// Replies that are shown with a status.
+/// Maximum number of replies shown with a status.
 const DESCENDANTS_MAX: usize = 100;
-/// Pages of as many replies that are read for them, each of which costs a read: some replies are hidden from the reader.
+/// Maximum number of pages of replies that are read for them, each of which costs a read. Some replies are hidden from
+/// the reader.
 const DESCENDANT_PAGES_MAX: usize = 10;
 
 impl Server {
-    /// The response with a status that the reader may see.
+    /// Responds with a status that the reader may see.
     async fn status(&self, reader: Option<UserId>, post: PostId) -> Result<Response, ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| entities.status(post);
         let status = self.entities(reader, read).await?;
         answers::entity(status)
     }
 
-    /// A status that was published after a time, from memory alone. None if that is not possible: also for a retry, whose
-    /// status is older.
+    /// A status that was published after a time, from memory only. `None` if that is impossible, for example for a
+    /// retry, whose status is older.
     fn new_status(&self, me: UserId, post: PostId, began_ms: u64) -> Option<Json> {
-        // The other day is that of an account's last status.
+        // Checked because of the day of the account's last status.
         let is_new = post.unix_ms() >= began_ms && day(post.unix_ms()) == day(self.node.now_ms());
         let mut entities = Entities::of_new(&self.renderer, me, post).filter(|_| is_new)?;
         entities.status(post).filter(|_| !entities.lacks_something())
     }
 
-    /// The response to a change of a status.
+    /// Responds to a change of a status.
     async fn changed_status(&self, me: UserId, post: PostId) -> Result<Response, ApiError> {
         let status = self.entities_done(me, move |entities| entities.status(post)).await?;
         answers::entity(status)
     }
 
-    /// Gives a new status of a user the user's defaults in the place of what was not sent.
+    /// Sets missing parts of a user's new status to the user's defaults.
     async fn fill_in(
         &self,
         me: UserId,
@@ -90,8 +91,8 @@ impl Server {
         Ok(())
     }
 
-    /// The response to an app that knows whom a new status should mention, if the text mentions others. It lists their
-    /// accounts, so that the app can ask its user.
+    /// Response to an app that lists the users whom a new status should mention, if the text mentions others. Contains
+    /// their accounts, so that the app can ask its user.
     async fn unexpected(
         &self,
         me: UserId,
@@ -125,7 +126,7 @@ impl Server {
         }))
     }
 
-    /// Checks that a status is the user's own.
+    /// Checks that a status belongs to the user.
     async fn own(&self, me: UserId, post: PostId) -> Result<(), ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
             entities.visible_post(post).filter(|post| post.author == me).map(|_| ())
@@ -134,9 +135,9 @@ impl Server {
     }
 }
 
-/// What a new or edited status says. As in Mastodon, text and warning that are not sent are none, and with a warning it is
-/// sensitive; a language is kept, and so are pictures and a poll, but pictures replace a poll that is not named. What the
-/// model lacks is refused, so that no app shows it as done.
+/// Content of a new or edited status in a request. As in Mastodon, absent text and warning become empty, and a warning
+/// makes the status sensitive. Absent language, pictures and poll are kept, but pictures replace a poll that is not
+/// named. Parts that the data model lacks are refused, so that no app shows them as saved.
 fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
     for (name, what) in [("quoted_status_id", "quotes"), ("quote_id", "quotes")] {
         if fields.has(name) {
@@ -162,7 +163,7 @@ fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
     })
 }
 
-/// The answer to a status whose parts are refused together. Its text alone is checked before.
+/// Error for a status that is refused as a whole. Its text alone was checked before.
 fn without_text(refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::BadText => ApiError::invalid("Text can't be blank"),
@@ -192,7 +193,7 @@ pub(crate) async fn create(
     if let Some(refusal) = state.unexpected(me, &draft.text, &fields).await? {
         return Ok(refusal);
     }
-    // A retry is recognized by what was sent: the defaults may be others by then.
+    // A retry is recognized by its content, since the defaults may have changed by then.
     let idempotency = once.of(me, &publish(draft.clone(), due_ms));
     state.fill_in(me, &mut draft, &fields).await?;
     match state.change_once(idempotency, publish(draft, due_ms)).await? {
@@ -205,7 +206,7 @@ pub(crate) async fn create(
     }
 }
 
-/// The command that publishes a draft at once, or then.
+/// Command that publishes a draft now, or at `due_ms`.
 fn publish(draft: Draft, due_ms: Option<u64>) -> Command {
     match due_ms {
         Some(due_ms) => {
@@ -244,7 +245,7 @@ pub(crate) async fn edit(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    // Before anything is read: what is refused in any case says nothing about the status.
+    // Checked before anything is read: a request that is always refused reveals nothing about the status.
     let described = media::changes(&fields)?;
     let patch = Patch { described, ..said(&fields, &state.options.base)? };
     state.own(me, post).await?;
@@ -256,7 +257,7 @@ pub(crate) async fn edit(
     state.changed_status(me, post).await
 }
 
-/// Deletes a status, and answers with it and its source, so that it can be written anew.
+/// Deletes a status, and responds with it and its source, so that it can be written again.
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
@@ -271,7 +272,7 @@ pub(crate) async fn delete(
         let parts = status.as_object_mut()?;
         parts.insert("text".to_owned(), text.as_str().into());
         if deletes_media {
-            // No app attaches them to what is written anew.
+            // No app attaches them to the new status.
             parts.insert("media_attachments".to_owned(), json!([]));
         }
         Some(status)
@@ -279,7 +280,7 @@ pub(crate) async fn delete(
     let status: Option<Value> = state.entities(Some(me), read).await?;
     let status = status.ok_or_else(ApiError::not_found)?;
     let has_media = |status: &Value| status["media_attachments"] != json!([]);
-    // Without pictures the two do the same.
+    // Without pictures, both commands do the same.
     let command = match has_media(&status) {
         true => Command::Media(MediaCommand::Redraft { post }),
         false => Command::DeletePost { post },
@@ -308,7 +309,7 @@ pub(crate) async fn context(
     Ok(answers::json(found.ok_or_else(ApiError::not_found)?))
 }
 
-/// The first replies below a post that are shown to the reader.
+/// First replies below a post that are shown to the reader.
 fn descendants(entities: &Entities<'_>, post: PostId) -> Vec<PostId> {
     let (mut found, mut next) = (Vec::new(), Some(Vec::new()));
     for _ in 0..DESCENDANT_PAGES_MAX {

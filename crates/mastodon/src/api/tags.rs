@@ -1,4 +1,4 @@
-//! Hashtags: their timelines, those that profiles show, and those that users follow.
+//! Hashtags: timelines, featured hashtags of profiles, and followed hashtags.
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -23,7 +23,7 @@ use crate::input::{self, AccountInPath, Me, Once, Reader};
 use crate::paging::{self, Listed, REPEATED_BYTES_MAX};
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of hashtags.
 pub(crate) fn routes(table: &mut Endpoints) {
     let write_follows = Needs::User(&[S::WriteFollows]);
     let read_accounts = Needs::User(&[S::ReadAccounts]);
@@ -41,9 +41,9 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/accounts/{id}/featured_tags", Needs::ANYONE_ACCOUNTS, featured_by);
 }
 
-/// Most hashtags in each of `any`, `all` and `none`: as Mastodon.
+/// Maximum number of hashtags in each of `any`, `all` and `none`. Same as in Mastodon.
 const MORE_TAGS_MAX: usize = 4;
-/// Newest posts of a user in which hashtags to be shown are looked for.
+/// Number of the newest posts of a user in which hashtags are suggested.
 const SUGGESTING_POSTS: usize = 40;
 
 pub(crate) async fn timeline(
@@ -57,7 +57,7 @@ pub(crate) async fn timeline(
     let (mut any, all, none) =
         (more(&fields, "any")?, more(&fields, "all")?, more(&fields, "none")?);
     let tag = Tag::parse(&name).ok();
-    // There are no other servers. What is no hashtag is in no post.
+    // There are no other servers. An invalid hashtag is in no post.
     let (is_empty, only_pictures) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     let is_combined = !(any.is_empty() && all.is_empty() && none.is_empty());
     any.extend(tag.clone());
@@ -69,7 +69,7 @@ pub(crate) async fn timeline(
             paging::write(&asked, found, |post, out| entities.append_status(post, out))
         }
     };
-    // A stranger chooses how many posts are looked at for each that is found.
+    // The request determines how many posts are read per result.
     let listed = match is_combined {
         true => state.entities_long(reader, read).await?,
         false => state.entities(reader, read).await?,
@@ -77,8 +77,8 @@ pub(crate) async fn timeline(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// The hashtags of a parameter: what is none is ignored, as in Mastodon. The URLs of other pages repeat them, so they are
-/// short.
+/// Hashtags of a parameter. Ignores invalid ones, as Mastodon does. They are short, because the URLs of other pages
+/// repeat them.
 fn more(fields: &Fields, name: &str) -> Result<Vec<Tag>, ApiError> {
     let too_long =
         || ApiError::invalid(format!("a hashtag in {name} has at most {REPEATED_BYTES_MAX} bytes"));
@@ -101,7 +101,7 @@ pub(crate) async fn show(
     Ok(Json(state.entities(reader, read).await?))
 }
 
-/// Makes the handlers of changes of what a user has to do with a hashtag. They answer with the hashtag.
+/// Makes handlers of changes of a user's relation to a hashtag, which respond with the hashtag.
 macro_rules! changes {
     ($($name:ident => |$user:ident, $tag:ident| $command:expr;)*) => {$(
         pub(crate) async fn $name(
@@ -135,7 +135,7 @@ async fn change(
     Ok(Json(state.entities_done(me, move |entities| entities.tag(&tag, now_ms)).await?))
 }
 
-/// Answers with the hashtags that the user follows, by the time since when, which is also the id in the links.
+/// Responds with the hashtags that the user follows, by the time of the follow, which is also the id in the links.
 pub(crate) async fn followed(
     State(state): State<Shared>,
     Me(me): Me,
@@ -213,7 +213,7 @@ pub(crate) async fn remove_featured(
     Ok(Json(json!({})))
 }
 
-/// Answers with hashtags of the user's newest posts that the profile does not show.
+/// Responds with hashtags of the user's newest posts that the profile does not feature.
 pub(crate) async fn suggestions(
     State(state): State<Shared>,
     Me(me): Me,

@@ -15,19 +15,20 @@ use crate::input::{Me, Reader};
 use crate::paging::{self, Listed};
 use crate::state::{Server, Shared};
 
-/// Adds the routes.
+/// Adds the routes of timelines.
 pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/timelines/home", Needs::MY_STATUSES, home);
     table.get("/api/v1/timelines/public", Needs::ANYONE_STATUSES, public);
 }
 
 impl Server {
-    /// A page of home(me) of what is in memory: then nothing needs to wait for a thread that may block.
+    /// A page of the user's home timeline from memory, which needs no thread that may block. `None` if something is
+    /// missing.
     fn try_home(&self, me: UserId, asked: &Page) -> Option<Listed> {
         let mut entities = Entities::of_kept(&self.renderer, me)?;
         let posts = self.node.try_home_ids(me, asked)?;
         let append = |post, out: &mut Vec<u8>| {
-            // The first that is missing ends the work.
+            // The first missing entity ends the work.
             if entities.lacks_something() { None } else { entities.append_home_status(post, out) }
         };
         let listed = paging::write(asked, posts, append);

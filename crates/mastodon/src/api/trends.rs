@@ -1,6 +1,6 @@
-//! Trends: the hashtags that several users have used lately. There are none of statuses and links.
+//! Trends: hashtags that several users have used recently. Statuses and links have no trends.
 //!
-//! **Invariant:** they are looked for once in [`KEPT_MS`], however many ask.
+//! **Invariant:** trends are computed once per [`KEPT_MS`], for any number of requests.
 
 use std::sync::{Arc, Mutex};
 
@@ -21,22 +21,23 @@ use crate::input::{Reader, number};
 use crate::paging::limit;
 use crate::state::Shared;
 
-/// Adds the routes.
+/// Adds the routes of trends.
 pub(crate) fn routes(table: &mut Endpoints) {
     for path in ["/api/v1/trends", "/api/v1/trends/tags"] {
         table.get(path, Needs::ANYONE_STATUSES, tags);
     }
 }
 
-/// Time for which the hashtags are kept, in milliseconds.
+/// Time for which trends are cached, in milliseconds.
 const KEPT_MS: u64 = 60_000;
 
-/// The trends, and when they were looked for.
+/// Cached trends, and the time at which they were computed.
 #[derive(Default)]
 pub(crate) struct Trends(Mutex<Option<(u64, Arc<[Tag]>)>>);
 
 impl Trends {
-    /// The trends; none if the caller is to look for them. Of many callers one is, while the others get those from before.
+    /// Cached trends; `None` if the caller must compute them. Only one of several callers must; the others get the old
+    /// trends.
     fn current(&self, now_ms: u64) -> Option<Arc<[Tag]>> {
         let mut kept = self.0.lock().ok()?;
         let (found_ms, tags) = kept.as_mut()?;
@@ -53,7 +54,7 @@ impl Trends {
         }
     }
 
-    /// The trends, which are looked for if those that are kept are too old.
+    /// Cached trends, computed again if they are too old.
     fn get(&self, entities: &Entities<'_>, now_ms: u64) -> Arc<[Tag]> {
         self.current(now_ms).unwrap_or_else(|| {
             let found: Arc<[Tag]> = entities.trending_tags(now_ms).into();
@@ -63,7 +64,7 @@ impl Trends {
     }
 }
 
-/// Answers with the hashtags that are trends, also at `/api/v1/trends`, the path of older clients.
+/// Responds with trending hashtags. Older clients use the path `/api/v1/trends`.
 pub(crate) async fn tags(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -76,7 +77,7 @@ pub(crate) async fn tags(
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let now_ms = node.now_ms();
         let tags = trends.trends.get(entities, now_ms);
-        // Nobody learns of a hashtag by posts that are hidden from them.
+        // Readers learn of no hashtag through posts that are hidden from them.
         let mut rest = HIDDEN_TAGGED_MAX;
         let found = tags.iter().filter(|tag| entities.is_used(tag, &mut rest));
         let found = found.skip(offset).take(limit);

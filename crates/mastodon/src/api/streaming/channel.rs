@@ -1,4 +1,4 @@
-//! The channels of streams, by their names in Mastodon.
+//! Channels of streams, with their names in Mastodon.
 
 use feed::accounts::AccessScope;
 use feed::{ListId, Tag};
@@ -23,30 +23,30 @@ impl<'a> Of<'a> {
     }
 }
 
-/// What a client subscribes to.
+/// Channel to which a client subscribes.
 #[derive(Clone, Debug)]
 pub(super) enum Channel {
-    /// Home and notifications.
+    /// Home timeline and notifications.
     User,
-    /// Notifications alone.
+    /// Notifications only.
     Notifications,
-    /// The posts of all users.
+    /// Posts of all users.
     Public(&'static str),
-    /// Those with pictures.
+    /// Posts of all users with pictures.
     Media(&'static str),
-    /// The public posts with a hashtag, and its name as the client wrote it.
+    /// Public posts with a hashtag, and the hashtag as the client wrote it.
     Hashtag(&'static str, Tag, String),
-    /// The posts of home that are in the timeline of a list.
+    /// Posts at home that are in the timeline of a list.
     List(ListId),
-    /// The conversations of the user.
+    /// Conversations of the user.
     Direct,
-    /// Posts of other servers, of which there are none.
+    /// Posts of other servers, which do not exist.
     Remote(&'static str),
 }
 
 impl Channel {
-    /// The channel of this name; that of a hashtag or a list needs one. `only_media` makes a channel of posts of all users
-    /// the one of those with pictures, and is refused for others.
+    /// Parses the name of a channel. Hashtag and list channels need a parameter. `only_media` restricts a channel of
+    /// all users' posts to those with pictures; other channels refuse it.
     pub(super) fn parse(name: &str, of: Of<'_>) -> Option<Self> {
         let name = match (name, of.only_media) {
             ("public" | "public:media", true) => "public:media",
@@ -80,7 +80,7 @@ impl Channel {
         .find(|channel| channel.name() == name)
     }
 
-    /// Whether both have the same events. The same hashtag may be written in two ways.
+    /// Whether both channels have the same events. A hashtag may be written in several ways.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let tag = |channel: &Self| match channel {
             Self::Hashtag(_, tag, _) => Some(tag.clone()),
@@ -102,7 +102,7 @@ impl Channel {
         }
     }
 
-    /// The hashtag of its posts as the client wrote it, or the id of its list.
+    /// Hashtag of the channel as the client wrote it, or the id of its list.
     pub(super) fn of(&self) -> Option<String> {
         match self {
             Self::Hashtag(_, _, asked) => Some(asked.clone()),
@@ -111,7 +111,7 @@ impl Channel {
         }
     }
 
-    /// Its list.
+    /// List of the channel.
     pub(super) fn list(&self) -> Option<ListId> {
         match self {
             Self::List(list) => Some(*list),
@@ -119,8 +119,8 @@ impl Channel {
         }
     }
 
-    /// Whether this channel has the change of a post that any user may see. Of a deleted post nobody knows whether it was on
-    /// a channel of hashtags or pictures.
+    /// Whether the channel includes a change of a post that any user may see. A deletion is sent to all channels of
+    /// hashtags and pictures, because it is unknown whether they had the post.
     pub(super) fn has(&self, published: &Published) -> bool {
         let (is_reply, is_deletion) = (published.change.is_reply, published.is_deletion());
         match self {
@@ -131,7 +131,7 @@ impl Channel {
         }
     }
 
-    /// The scope that a token needs.
+    /// Scope that the channel needs.
     pub(super) fn scope(&self) -> AccessScope {
         match self {
             Self::Notifications => AccessScope::ReadNotifications,
@@ -139,12 +139,12 @@ impl Channel {
         }
     }
 
-    /// Whether its events are those of the user.
+    /// Whether the channel has events of the user.
     pub(super) fn is_of_user(&self) -> bool {
         matches!(self, Self::User | Self::Notifications | Self::List(_) | Self::Direct)
     }
 
-    /// Whether its events are posts that any user may see.
+    /// Whether the channel has posts that any user may see.
     pub(super) fn is_public(&self) -> bool {
         matches!(self, Self::Public(_) | Self::Media(_) | Self::Hashtag(..))
     }

@@ -1,4 +1,4 @@
-//! The events of a client's channels, whichever way they are sent.
+//! Events of a client's channels, for both transports.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -22,70 +22,70 @@ use crate::state::Shared;
 use crate::streams::{self, Open, Published};
 use crate::tokens::Access;
 
-/// Interval at which a sign of life is sent.
+/// Interval of keep-alive messages.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Mean time between two reads, of events or of the client's messages: events that arrive meanwhile are read together.
+/// Mean time between two reads, of events or of client messages. Events that arrive meanwhile are read together.
 pub(super) const PACE: Duration = Duration::from_millis(50);
-/// Reads that follow each other at once after a pause.
+/// Number of consecutive reads without a pause, after a longer pause.
 const READS_AT_ONCE: u32 = 4;
-/// Posts of all users that are sent together.
+/// Maximum number of posts of all users that are sent together.
 const PUBLIC_AT_ONCE: usize = 16;
 
-/// The events of a client.
+/// Events of a client.
 pub(super) struct Events {
     state: Shared,
     access: Access,
     user: UserId,
     own: Option<Own>,
     public: Option<Receiver<Arc<Published>>>,
-    /// Received posts of all users that were too many to be read together.
+    /// Received posts of all users that did not fit in the last read.
     unread: VecDeque<Arc<Published>>,
-    /// The channels of posts that any user may see.
+    /// Channels of posts that any user may see.
     of_public: Vec<Channel>,
-    /// Whether posts at home are among the events.
+    /// Whether the events include posts at home.
     has_home: bool,
     wanted: Wanted,
-    /// When a sign of life is due.
+    /// Time of the next keep-alive message.
     keep_alive: Instant,
     _open: Open,
 }
 
-/// The events of the user.
+/// Events of the user.
 struct Own {
     subscription: Subscription,
-    /// The hashtags that the user follows.
+    /// Hashtags that the user follows.
     tags: Vec<Tag>,
-    /// Whether there may be something to read, and not before which time.
+    /// Whether there may be something to read, at a time that `turns` allows.
     due: bool,
     turns: Turns,
 }
 
-/// When a stream may read: at the [`PACE`] in the long run, and at once after a pause.
+/// Times of reads: at the [`PACE`] on average, and immediately after a pause.
 struct Turns {
     from: Instant,
-    /// When the reads so far would be over, each of which takes the time of the pace.
+    /// Time at which the reads so far would end if each took the time of the pace.
     over: Instant,
-    /// Number of reads, one after the other, that came before what they were woken for was visible.
+    /// Number of consecutive reads that came before their event was visible.
     early: u32,
 }
 
-/// What there is to do for a client.
+/// Next action for a client.
 pub(super) enum Due {
-    /// Read what is new for the user.
+    /// Read new events of the user.
     Own,
-    /// Read a post of all users, and those after it.
+    /// Read this post of all users, and those after it.
     Public(Arc<Published>),
-    /// Send a sign of life.
+    /// Send a keep-alive message.
     KeepAlive,
 }
 
-/// What is sent.
+/// Data to send.
 pub(super) enum Batch {
-    /// Events of the user's own channels, maybe none.
+    /// Events of the user's channels, possibly none.
     Own(Vec<Event>),
-    /// Posts of all users, maybe none.
+    /// Posts of all users, possibly none.
     Public(Vec<Event>),
-    /// A sign of life.
+    /// Keep-alive message.
     KeepAlive,
 }
 
@@ -109,7 +109,7 @@ impl Events {
         }
     }
 
-    /// Begins with what these channels need, and ends with what they do not.
+    /// Starts the subscriptions that these channels need, and ends the others.
     pub(super) async fn listen(&mut self, channels: &[Channel]) -> Option<()> {
         let of_public = channels.iter().filter(|channel| channel.is_public());
         self.of_public = of_public.cloned().collect();
@@ -135,25 +135,24 @@ impl Events {
         Some(())
     }
 
-    /// Begins with the posts of all users if a channel or home needs them, and ends with them if not.
+    /// Subscribes to the posts of all users if a channel or home needs them; otherwise ends the subscription.
     fn listen_to_public(&mut self) {
         if self.of_public.is_empty() && self.home_tags().is_empty() {
             self.public = None;
             self.unread.clear();
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
-            // Home may have got a post with a followed hashtag that the ring had before.
+            // Home may include an earlier post of the ring with a followed hashtag.
             self.own.iter_mut().for_each(|own| own.due = true);
         }
     }
 
-    /// The hashtags whose posts are among the events because they are at home.
+    /// Hashtags whose posts are events because they appear at home.
     fn home_tags(&self) -> &[Tag] {
         self.own.as_ref().filter(|_| self.has_home).map_or(&[], |own| &own.tags)
     }
 
-    /// Waits until there is something to do. `None` when the server stops. A call that is dropped has read nothing and
-    /// loses nothing.
+    /// Waits for the next action. `None` when the server stops. Dropping the call loses nothing.
     pub(super) async fn ready(&mut self) -> Option<Due> {
         let mut closing = self.state.options.closing.clone();
         let closed = async {
@@ -178,7 +177,7 @@ impl Events {
             loop {
                 match public.recv().await {
                     Ok(published) => return Some(published),
-                    // It continues with the oldest post that is kept.
+                    // Continues with the oldest post in the ring.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return None,
                 }
@@ -192,7 +191,7 @@ impl Events {
         }
     }
 
-    /// Reads what is due. `None` if that failed. A call that is dropped loses events.
+    /// Reads the due data. `None` if reading failed. Dropping the call loses events.
     pub(super) async fn read(&mut self, due: Due) -> Option<Batch> {
         match due {
             Due::Own => self.read_own().await.map(Batch::Own),
@@ -206,7 +205,7 @@ impl Events {
         }
     }
 
-    /// Bytes to be sent; none if too many bytes wait to be sent.
+    /// Reserves memory for text to send; `None` if too many bytes are unsent.
     pub(super) fn hold(&self, text: String) -> Option<Bytes> {
         self.state.answers.hold(Client::User(self.user), text.into_bytes())
     }
@@ -230,7 +229,7 @@ impl Events {
         Some(events)
     }
 
-    /// Changed posts of all users in the channels that the user wants.
+    /// Changed posts of all users in the channels that the client wants.
     async fn read_public(&mut self, first: Arc<Published>) -> Option<Vec<Event>> {
         let mut received = vec![first];
         received.extend(self.unread.drain(..));
@@ -240,15 +239,15 @@ impl Events {
         {
             received.push(published);
         }
-        // What is at home because of its hashtag is no news of its author's followers. A post that is missed here is found
-        // by the next read of home, which begins at the position.
+        // Posts that are at home because of a hashtag do not wake this user's stream, so home is read. A post missed
+        // here is found by the next read of home, which begins at the position.
         let is_at_home = |tag| self.home_tags().contains(tag);
         let is_posted = |it: &&Arc<Published>| it.change.kind == PostChange::Published;
         let posted = received.iter().filter(is_posted);
         if posted.flat_map(|published| &published.tags).any(is_at_home) {
             self.own.iter_mut().for_each(|own| own.due = true);
         }
-        // Most posts are on no channel of a hashtag, and cost no read.
+        // Most posts are on no hashtag channel and cost no read.
         received.retain(|published| self.of_public.iter().any(|channel| channel.has(published)));
         if received.is_empty() {
             return Some(Vec::new());
@@ -265,8 +264,7 @@ impl Events {
                     Arc::clone(&published.payload)
                 } else {
                     let post = entities.facts().post(id)?;
-                    // Who blocks or is blocked gets no mentions of these users, and filters and mutes of threads mark
-                    // posts.
+                    // Readers with blocks do not get mentions of those users, and filters and muted threads mark posts.
                     let is_for_all = entities.viewer().hides_nobody() && !entities.has_marks();
                     match is_for_all {
                         _ if !entities.viewer().wanted(&post) => return None,
@@ -278,7 +276,7 @@ impl Events {
                 Some(Event { name, payload, published, lists: Vec::new() })
             };
             let (mut events, mut unread) = (Vec::new(), VecDeque::from(received));
-            // What is rendered for this client alone is in memory until it is sent.
+            // Posts rendered for this client stay in memory until they are sent.
             let mut bytes = 0;
             while bytes < EVENTS_BYTES
                 && let Some(published) = unread.pop_front()
@@ -301,7 +299,7 @@ impl Turns {
         Self { from: now, over: now, early: 0 }
     }
 
-    /// After a read. It was early if a post had woken the stream and was not visible yet, which takes a moment.
+    /// Records a read. It was early if the post that woke the stream was not yet visible, which takes a moment.
     fn take(&mut self, now: Instant, was_early: bool) {
         self.early = if was_early { self.early.saturating_add(1) } else { 0 };
         self.over = self.over.max(now) + PACE;

@@ -1,7 +1,7 @@
-//! Live streams: new posts at home and of all users, edits, deletions and notifications, as server-sent events or over a
-//! WebSocket.
+//! Live streams: new posts at home and of all users, edits, deletions and notifications, as server-sent events or over
+//! a WebSocket.
 //!
-//! A stream begins now. Apps load their timelines when they connect, and again after they lost a connection.
+//! A stream has no past events. Apps load their timelines when they connect, and again after they lost a connection.
 
 mod channel;
 mod events;
@@ -35,27 +35,27 @@ use crate::state::Shared;
 use crate::streams::Published;
 use crate::tokens::Access;
 
-/// Adds the routes.
+/// Adds the routes of streams.
 pub(crate) fn routes(table: &mut Endpoints) {
     let read_statuses_read_notifications = Needs::Stream(&[S::ReadStatuses, S::ReadNotifications]);
-    // The scope that a channel needs is checked when it is known.
+    // The scope of a channel is checked when the channel is known.
     table.get("/api/v1/streaming", read_statuses_read_notifications, connect);
     table.get("/api/v1/streaming/health", Needs::Nothing, health);
     table.get("/api/v1/streaming/{*channel}", read_statuses_read_notifications, listen);
 }
 
-/// The event of a channel of its own.
+/// Event that is sent only on the direct channel.
 const CONVERSATION: &str = "conversation";
 
-/// An event.
+/// Event of a stream.
 #[derive(Clone, Debug)]
 struct Event {
     name: &'static str,
-    /// An entity as JSON, or an id; empty for an event that has none.
+    /// Entity as JSON, or an id; empty if the event has no data.
     payload: Arc<str>,
-    /// The changed post, on channels of posts that any user may see.
+    /// Changed post, on channels of posts that any user may see.
     published: Option<Arc<Published>>,
-    /// The lists of the user, of those that are listened to, that have the post.
+    /// Subscribed lists of the user that have the post.
     lists: Vec<ListId>,
 }
 
@@ -72,7 +72,7 @@ impl Event {
         self.name == "notification"
     }
 
-    /// Whether it is sent on a channel of its kind.
+    /// Whether the event is sent on this channel.
     fn is_for(&self, channel: &Channel) -> bool {
         match &self.published {
             Some(published) => channel.has(published),
@@ -80,7 +80,7 @@ impl Event {
                 Channel::Notifications => self.is_notification(),
                 Channel::Direct => self.name == CONVERSATION,
                 _ if self.name == CONVERSATION => false,
-                // Nobody knows any more whose post it was.
+                // The author of a deleted post is unknown.
                 Channel::List(list) => self.name == "delete" || self.lists.contains(list),
                 _ => true,
             },
@@ -88,7 +88,7 @@ impl Event {
     }
 }
 
-/// Begins a WebSocket, or server-sent events of the channel in `stream`.
+/// Opens a WebSocket, or server-sent events of the channel in `stream`.
 pub(crate) async fn connect(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
@@ -103,7 +103,7 @@ pub(crate) async fn connect(
     }
 }
 
-/// Begins server-sent events of the channel in the path: `user`, `public/local` and so on.
+/// Opens server-sent events of the channel in the path, such as `user` or `public/local`.
 pub(crate) async fn listen(
     State(state): State<Shared>,
     Extension(access): Extension<Access>,
@@ -139,7 +139,7 @@ async fn begin(
                 Some(greeting) => greeting,
                 None => next(&mut events, &channel).await?,
             };
-            // A client that does not read ends here when there is no memory for its events.
+            // For a client that does not read, the stream ends here when there is no memory for its events.
             let chunk = state.answers.hold(Client::User(user), bytes)?;
             Some((Ok::<_, std::convert::Infallible>(chunk), (None, events)))
         }
@@ -150,13 +150,13 @@ async fn begin(
     Ok(response)
 }
 
-/// Whether the list of a channel is one of the user's.
+/// Whether the list of a channel belongs to the user.
 async fn exists(state: &Shared, user: UserId, channel: &Channel) -> Option<bool> {
     let Some(list) = channel.list() else { return Some(true) };
     state.read_for_stream(move |from| from.node.facts().list(user, list).is_some()).await
 }
 
-/// The next events as bytes, or a sign of life. An entity has no line breaks, because JSON escapes them.
+/// Next events as bytes, or a keep-alive message. Entities have no line breaks, because JSON escapes them.
 async fn next(events: &mut Events, channel: &Channel) -> Option<Vec<u8>> {
     loop {
         let due = events.ready().await?;
@@ -165,7 +165,7 @@ async fn next(events: &mut Events, channel: &Channel) -> Option<Vec<u8>> {
         };
         let mut out = String::new();
         for event in found.iter().filter(|event| event.is_for(channel)) {
-            // Browsers drop events without data. Mastodon sends this word.
+            // Browsers drop events without data; Mastodon sends this word.
             let data = if event.payload.is_empty() { "undefined" } else { &event.payload };
             out.extend(["event: ", event.name, "\ndata: ", data, "\n\n"]);
         }

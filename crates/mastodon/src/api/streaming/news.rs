@@ -1,4 +1,4 @@
-//! The events of one user after a position.
+//! New events of a user after a position.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use node::news::{self, Answered, EventWriter, Question, Source};
 use super::{CONVERSATION, Event};
 use crate::entities::{Entities, Renderer};
 
-/// What of a user's events is listened to beside posts at home and notifications.
+/// Subscriptions of a user other than home and notifications.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wanted {
-    /// The lists of the user whose timelines are listened to.
+    /// Lists of the user with a subscription.
     pub(super) lists: Vec<ListId>,
-    /// Whether conversations are listened to.
+    /// Whether conversations have a subscription.
     pub(super) has_direct: bool,
 }
 
-/// The events in answer to a question.
+/// Events that answer a question.
 pub(super) struct News {
     pub(super) events: Vec<Event>,
     pub(super) answered: Answered,
-    /// The hashtags that the user follows, if they may have changed.
+    /// Hashtags that the user follows, if they may have changed.
     pub(super) tags: Option<Vec<Tag>>,
 }
 
-/// The hashtags that a user follows. May block.
+/// Hashtags that a user follows. May block.
 pub(super) fn followed_tags(renderer: &Renderer, user: UserId) -> Vec<Tag> {
     let followed = renderer.node.facts().followed_tags(user);
     followed.into_iter().map(|followed| followed.tag).collect()
 }
 
-/// Reads what is new for a user. May block.
+/// Reads new events of a user. May block.
 pub(super) fn answer(
     renderer: &Renderer,
     user: UserId,
@@ -44,12 +44,12 @@ pub(super) fn answer(
         Writer { entities, user, wanted, events: Vec::new(), bytes: 0, is_missed: false };
     let answered = question.answer(&renderer.node, Source::Facts, &mut writer)?;
     let Writer { events, is_missed, .. } = writer;
-    // A change of follows, mutes, blocks or hashtags is a missed one. Home was read with it.
+    // Changes of follows, mutes, blocks or hashtags appear as missed changes. They were read together with home.
     let tags = is_missed.then(|| followed_tags(renderer, user));
     Some(News { events, answered, tags })
 }
 
-/// Events of a user as entities.
+/// Writer of a user's events as entities.
 struct Writer<'a> {
     entities: Entities<'a>,
     user: UserId,
@@ -101,7 +101,7 @@ impl Writer<'_> {
         self.events.extend(event);
     }
 
-    /// The conversation of a direct post, if it is new to the user: their own at home, or one that mentions them.
+    /// The conversation of a direct post, if it is new to the user: their own post at home, or a mention.
     fn conversation(&mut self, (id, notice): (u64, Option<Notification>)) -> Option<Event> {
         let is_mention = notice.is_some_and(|found| matches!(found.notice, Notice::Mention(_)));
         let facts = self.entities.facts();
@@ -133,12 +133,12 @@ impl Writer<'_> {
                 let (payload, lists) = (Arc::from(""), Vec::new());
                 Some(Event { name: "filters_changed", payload, published: None, lists })
             }
-            // Apps have no event for these, and change by themselves what their users did.
+            // Apps have no events for these changes, and show their users' own changes themselves.
             Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
         }
     }
 
-    /// The lists whose timelines have a post.
+    /// Lists whose timelines contain a post.
     fn lists_with(&self, id: PostId) -> Vec<ListId> {
         let (facts, lists) = (self.entities.facts(), &self.wanted.lists);
         let Some(post) = lists.first().and_then(|_| facts.post(id)) else { return Vec::new() };

@@ -16,16 +16,16 @@ use crate::fields::Fields;
 use crate::state::Shared;
 use crate::tokens::Access;
 
-/// Longest message of a client, in bytes.
+/// Maximum length of a client's message, in bytes.
 const MESSAGE_BYTES_MAX: usize = 4 << 10;
-/// Most channels of a connection: those that have events, and some hashtags of at most 200 bytes each.
+/// Maximum number of channels of a connection: those with events, and some hashtags of at most 200 bytes each.
 const CHANNELS_MAX: usize = 12;
-/// What is read of a connection at a time, in bytes.
+/// Size of a read from a connection, in bytes.
 const BUFFER_BYTES: usize = 1 << 10;
-/// Time within which a client must take the frame that ends a stream.
+/// Time within which a client must receive the frame that ends a stream.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens a WebSocket, with its first channel if the client names one: the client gets what happens after the response.
+/// Opens a WebSocket, with a first channel if the client names one. The client gets events from the response on.
 ///
 /// # Errors
 /// If there are too many streams.
@@ -39,7 +39,7 @@ pub(super) async fn open(
     let (state, open) = (Shared::clone(state), state.streams.begin(user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     let mut upgrade = upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
-    // The token, if it was sent as the protocol: browsers want it back.
+    // The token, if it was sent as the protocol. Browsers expect it in the response.
     let asked = upgrade.requested_protocols().next().cloned();
     if let Some(asked) = asked {
         upgrade.set_selected_protocol(asked);
@@ -56,7 +56,7 @@ pub(super) async fn open(
     Ok(upgrade.on_upgrade(move |socket| async move {
         let token = Watched::new(access.permission(&listening.state));
         let mut connection = Connection { socket, token, listening, receive_from: Instant::now() };
-        // None: the client is gone, or the stream has ended.
+        // `None` means that the client is gone or the stream has ended.
         let _ = connection.run(error).await;
         connection.close().await;
     }))
@@ -64,25 +64,25 @@ pub(super) async fn open(
 
 struct Connection {
     socket: WebSocket,
-    /// The token, with which the connection ends.
+    /// Token of the connection, which ends with it.
     token: Watched,
     listening: Listening,
-    /// No message is received before this time: a message may need a read.
+    /// Earliest time to receive the next message, because a message may need a read.
     receive_from: Instant,
 }
 
-/// The channels of a connection, and their events.
+/// Channels of a connection, and their events.
 struct Listening {
     state: Shared,
     user: UserId,
     access: Access,
     events: Events,
-    /// Each once.
+    /// Channels without duplicates.
     channels: Vec<Channel>,
 }
 
 impl Connection {
-    /// `error`: what is wrong with the first channel, if anything is.
+    /// Serves the connection. `error` is the error of the first channel, if any.
     async fn run(&mut self, error: Option<String>) -> Option<()> {
         if let Some(error) = error {
             self.write(error).await?;
@@ -92,7 +92,7 @@ impl Connection {
                 tokio::time::sleep_until(self.receive_from).await;
                 self.socket.recv().await
             };
-            // A branch that is dropped has only waited, or begun to compare the token: the others do that, too.
+            // A dropped branch has only waited, or begun to check the token, which the others do as well.
             tokio::select! {
                 () = self.token.ended() => return None,
                 message = message => {
@@ -108,7 +108,7 @@ impl Connection {
                 }
                 due = self.listening.events.ready() => {
                     let batch = self.listening.events.read(due?).await?;
-                    // After the read, which may have waited.
+                    // Checked after the read, which may have waited.
                     if !self.token.is_valid().await {
                         return None;
                     }
@@ -118,7 +118,7 @@ impl Connection {
         }
     }
 
-    /// Carries out a request to subscribe or to unsubscribe.
+    /// Handles a request to subscribe or to unsubscribe.
     async fn receive(&mut self, text: &str) -> Option<()> {
         let request = Fields::of_json(text.as_bytes()).unwrap_or_default();
         let part = |name: &str| request.one(name).ok().flatten().unwrap_or_default();
@@ -151,7 +151,7 @@ impl Connection {
         Some(())
     }
 
-    /// Says that the stream has ended, so that the client connects again at once.
+    /// Ends the stream with a close frame, so that the client reconnects immediately.
     async fn close(&mut self) {
         let (code, reason) = match self.listening.state.options.is_closing() {
             true => (close_code::AWAY, "the server stops"),
@@ -159,19 +159,19 @@ impl Connection {
         };
         let frame = CloseFrame { code, reason: Utf8Bytes::from_static(reason) };
         let sent = self.socket.send(Message::Close(Some(frame)));
-        // A client that does not read, or is gone, learns nothing.
+        // A client that does not read, or is gone, gets no close frame.
         drop(tokio::time::timeout(CLOSE_TIMEOUT, sent).await);
     }
 
     async fn write(&mut self, text: String) -> Option<()> {
-        // A client that does not read ends here when there is no memory for what it gets.
+        // For a client that does not read, the stream ends here when there is no memory for its data.
         let held = self.listening.events.hold(text)?;
         self.socket.send(Message::Text(held.try_into().ok()?)).await.ok()
     }
 }
 
 impl Listening {
-    /// Adds or removes a channel. Returns the error to be sent if that cannot be; `None` if a read failed.
+    /// Adds or removes a channel. Returns the error to send, if any; `None` if a read failed.
     async fn change(&mut self, kind: &str, (name, of): (&str, Of<'_>)) -> Option<Option<String>> {
         let error = |text: &str, status: u16| json!({"error": text, "status": status}).to_string();
         let Some(channel) = Channel::parse(name, of) else {
