@@ -1,5 +1,5 @@
-//! The interface to the supported servers: turns actions into requests, and parses responses. Only
-//! its implementations contain routes and field names.
+//! Interface to the supported servers: turns actions into requests, and parses responses. Only its implementations
+//! contain routes and field names.
 
 mod error;
 mod last_posts;
@@ -102,18 +102,16 @@ pub(crate) fn of(options: &SimulateOptions) -> Arc<dyn Api> {
 
 /// A kind of server.
 pub(crate) trait Api: Send + Sync {
-    /// Checks that the server answers, accepts what authorizes us, and satisfies `needs`.
+    /// Checks that the server answers, accepts the credentials, and satisfies `needs`.
     fn check(self: Arc<Self>, needs: Needs) -> JoinHandle<Result<(), LoadError>>;
 
-    /// Gets what acts for each of this many users, if the server needs that, and makes their accounts if they do
-    /// not exist.
+    /// Obtains credentials for `users` users, creating missing accounts, if the server needs them.
     fn sign_in(self: Arc<Self>, users: u32) -> JoinHandle<Result<(), LoadError>>;
 
-    /// Loads the scenario into an empty server: users, follows, friendships, and what exists when the
-    /// run begins.
+    /// Loads the scenario into an empty server: users, follows, friendships, and data that exists when the run begins.
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>>;
 
-    /// Why a run with so many failures of this kind is about something else than the server's speed.
+    /// Reason why so many failures of this kind make a run inconclusive, if they do.
     fn limited(&self, failure: &str, count: u64) -> Option<String>;
 
     /// Replaces `request` with the action's request.
@@ -129,7 +127,7 @@ pub(crate) trait Api: Send + Sync {
     /// The error of the first operation that failed, from an answer with a success status.
     fn first_refusal(&self, body: &[u8]) -> String;
 
-    /// The post that was created according to the answer; `None` if the answer contains none.
+    /// The post created according to the response; `None` if it contains none.
     fn posted(&self, body: &[u8]) -> Option<TimelinePost>;
 
     /// Replaces `request` with a request for the newest [`PAGE`] posts of a timeline.
@@ -141,6 +139,6 @@ pub(crate) trait Api: Send + Sync {
     /// Replaces `request` with a request for the server's resource usage.
     fn write_used(&self, request: &mut Vec<u8>);
 
-    /// Parses the answer to it; `None` if the server does not report it.
+    /// Parses the response to [`Api::write_used`]; `None` if the server does not report its usage.
     fn used(&self, body: &[u8]) -> Option<Used>;
 }

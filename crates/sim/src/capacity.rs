@@ -1,23 +1,21 @@
-//! The capacity of a server: the highest rate of requests at which an objective is met, found by
-//! trying rates.
+//! The capacity of a server: the highest rate of requests at which an objective is met, found by trying rates.
 //!
-//! A trial drives the server at one rate in an open loop and either meets the objective or does not.
-//! Near the limit the result is random, so the capacity is the rate at which half of the trials meet
-//! the objective. The search doubles the rate until a rate fails twice, which gives a bracket, and
-//! then repeats the measurement: each repeat bisects its own bracket, on a logarithmic scale, until
-//! it is narrow. The brackets of repeats are shifted against each other, so that
+//! A trial drives the server at one rate in an open loop and either meets the objective or does not. Near the limit the
+//! result is random, so the capacity is the rate at which half of the trials meet the objective. The search doubles the
+//! rate until a rate fails twice, which gives a bracket, and then repeats the measurement: each repeat bisects its own
+//! bracket, on a logarithmic scale, until it is narrow. The brackets of repeats are shifted against each other, so that
 //!
-//! - each repeat tries different rates, so the error of bisection varies between repeats like other
-//!   errors and is included in the interval;
-//! - some repeats approach the limit from above and some from below, so neither a server that still
-//!   recovers from an overload nor one with cold caches determines the result alone.
+//! - each repeat tries different rates, so the error of bisection varies between repeats like other errors and is
+//!   included in the interval;
+//! - some repeats approach the limit from above and some from below, so neither a server that still recovers from an
+//!   overload nor one with cold caches determines the result alone.
 //!
-//! The tests count how often the interval contains the true capacity, on simulated servers with
-//! random results. With five repeats it does so in 95 of 100 searches if one tenth of the trials 7 %
-//! above the capacity hold, in 94 if one tenth of those 25 % above hold, and in 88 at 55 % above.
+//! The tests count how often the interval contains the true capacity, on simulated servers with random results. With
+//! five repeats it does so in 95 of 100 searches if one tenth of the trials 7 % above the capacity hold, in 94 if one
+//! tenth of those 25 % above hold, and in 88 at 55 % above.
 //!
-//! A trial in which the generator was too slow is inconclusive. The search then continues below that
-//! rate. If the limit is not found there, the outcome is "at least".
+//! A trial in which the generator was too slow is inconclusive. The search then continues below that rate. If the limit
+//! is not found there, the outcome is "at least".
 //!
 //! The state is the list of trials; brackets are derived from it.
 
@@ -41,12 +39,12 @@ pub use text::Step;
 
 /// The lowest rate that is tried, in requests per second.
 pub const FLOOR_PER_S: f64 = 1.0;
-/// The highest number of repeats. The interval hardly becomes narrower after that.
+/// The highest number of repeats. More hardly make the interval narrower.
 pub const REPEATS_MAX: usize = 31;
 /// The share of due requests that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
 
-/// Number of repeated trials in which the generator was too slow: the cause may be temporary.
+/// Maximum number of repeated trials in which the generator was too slow: the cause may be temporary.
 const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
@@ -67,7 +65,7 @@ pub struct Search {
     pub rate_per_s_max: f64,
     /// Number of measurements of the capacity, 2 to [`REPEATS_MAX`].
     pub repeats: usize,
-    /// A repeat ends when its bracket is this narrow, as a share of the rate: 0.05 is 5 %; 0.01 to 0.1.
+    /// Width at which a repeat ends its bisection, as a share of the rate: 0.05 is 5 %; 0.01 to 0.1.
     pub resolution: f64,
 }
 
@@ -122,7 +120,7 @@ pub struct TrialCount {
 }
 
 impl TrialCount {
-    /// One line of text with the number of trials and their duration, for trials of this length.
+    /// Formats the number of trials of this length and their duration in one line.
     pub fn describe(&self, trial: Duration) -> String {
         let minutes = |trials: usize| (trial.as_secs_f64() * trials as f64 / 60.0).ceil();
         let (about, most) = (minutes(self.about), minutes(self.most));
@@ -214,10 +212,10 @@ pub enum Finding {
     },
     /// The objective is met at this rate; higher rates could not be measured.
     AtLeast {
-        /// The highest rate that met it with no failure at or below it, in requests per second; 0 if
-        /// there is none.
+        /// The highest rate that met the objective without a failure at or below it, in requests per second; 0 if there
+        /// is none.
         rate_per_s: f64,
-        /// Why the search ended.
+        /// Reason why the search ended.
         why: String,
     },
     /// The objective is not met at the lowest rate.
@@ -276,7 +274,7 @@ pub async fn find(
 #[derive(Debug)]
 struct Ceiling {
     per_s: f64,
-    /// Why the generator could not reach it; `None` if it is the configured maximum.
+    /// Reason why the generator could not reach it; `None` if it is the configured maximum.
     unheard: Option<String>,
 }
 
@@ -287,7 +285,7 @@ impl Ceiling {
     }
 }
 
-/// Rates between which the limit lies, as far as is known.
+/// Known rates around the limit.
 #[derive(Debug, Clone, Copy)]
 struct Bracket {
     low: f64,
@@ -300,7 +298,7 @@ impl Bracket {
     }
 }
 
-/// Why a search ends early.
+/// Reason why a search ends early.
 #[derive(Debug)]
 enum Stop {
     /// The result is known already.
@@ -373,7 +371,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         Ok(verdict)
     }
 
-    /// The result when higher rates cannot be tried.
+    /// The result if higher rates cannot be tried.
     fn at_most_tried(&self) -> Finding {
         let Ceiling { per_s, unheard } = &self.ceiling;
         self.at_least(match unheard {
@@ -382,7 +380,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
         })
     }
 
-    /// The result "at least": the highest rate that held so far, and why no more is known.
+    /// The result "at least": the highest rate that held so far, and the reason why no more is known.
     fn at_least(&self, why: String) -> Finding {
         let of = |verdict| self.done.iter().filter(move |trial| trial.verdict == verdict);
         let failed = of(Verdict::Fails).map(|trial| trial.rate_per_s).fold(f64::INFINITY, f64::min);

@@ -1,9 +1,8 @@
-//! A small HTTP/1.1 client for load: keep-alive connections, one request at a time on each,
-//! requests as serialized bytes, responses as slices of a reused buffer.
+//! A small HTTP/1.1 client for load: keep-alive connections, one request at a time on each, requests as serialized
+//! bytes, responses as slices of a reused buffer.
 //!
-//! A connection that has failed in any way is never reused, and the size of a response is limited
-//! ([`HEAD_BYTES_MAX`], [`BODY_BYTES_MAX`]). The caller is responsible for timeouts: dropping the
-//! future of a request closes its connection.
+//! A connection that has failed in any way is never reused, and the size of a response is limited ([`HEAD_BYTES_MAX`],
+//! [`BODY_BYTES_MAX`]). The caller is responsible for timeouts: dropping the future of a request closes its connection.
 
 mod chunked;
 mod head;
@@ -27,14 +26,14 @@ pub use requests::Requests;
 pub(crate) use requests::insert_idempotency_key;
 pub use target::{Target, TargetStream, TlsError};
 
-/// The longest body that is accepted, in bytes.
+/// The longest accepted body, in bytes.
 pub const BODY_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Longest pause in the answer to a download.
+/// Longest pause in the response to a download.
 pub const PAUSE_MAX: Duration = Duration::from_secs(120);
 /// Buffer space reserved for one read, in bytes.
 const READ_BYTES: usize = 16 * 1024;
 
-/// Why there is no answer.
+/// Error of a request without a response.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// The connection cannot be opened, or it failed.
@@ -90,8 +89,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Connection { stream, incoming: Incoming::default(), joined: Vec::new(), closing: false }
     }
 
-    /// Sends a request, which must be complete and well-formed, and waits for its answer. After an
-    /// error the connection cannot be used any more.
+    /// Sends a request, which must be complete and well-formed, and waits for its response. After an error the
+    /// connection cannot be used any more.
     pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
         let answer = self.exchange(request).await?;
         Ok(self.response(&answer))
@@ -125,9 +124,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(Answer { status: head.status, body })
     }
 
-    /// Sends a request and gives the body of a successful answer to `each` piece by piece, however long it is. Other
-    /// answers are returned. After an error, which includes one of `each` and a pause of [`PAUSE_MAX`] in the
-    /// answer, the connection cannot be used any more.
+    /// Sends a request and passes the body of a successful response of any length to `each`, piece by piece. Returns
+    /// other responses. After an error, which includes one of `each` and a pause of [`PAUSE_MAX`] in the response, the
+    /// connection cannot be used any more.
     pub async fn download(
         &mut self,
         request: &[u8],
@@ -194,7 +193,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-/// The part, if it arrives within [`PAUSE_MAX`].
+/// Waits up to [`PAUSE_MAX`] for a part of a response.
 async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result<T, ClientError> {
     let arrived = tokio::time::timeout(PAUSE_MAX, part).await;
     arrived.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
@@ -218,7 +217,7 @@ enum Body {
 pub(crate) struct Incoming {
     bytes: Vec<u8>,
     used: usize,
-    /// The headers of the last head that say how a rate is limited.
+    /// Rate-limit headers of the last head.
     limits: String,
 }
 
@@ -260,7 +259,7 @@ impl Incoming {
         }
     }
 
-    /// Reads a head and leaves what follows it unread.
+    /// Reads a head, leaving the bytes after it unread.
     pub(crate) async fn head(
         &mut self,
         stream: &mut (impl AsyncRead + Unpin),
@@ -330,16 +329,15 @@ impl<D: Dial> Client<D> {
         Client { dial, connection: None }
     }
 
-    /// Sends a request, over a new connection if need be, and waits for its answer. A request is
-    /// never sent twice.
+    /// Sends a request, over a new connection if necessary, and waits for its response. A request is never sent twice.
     pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
         let answer = self.exchange(request).await?;
         Ok(self.response(&answer))
     }
 
-    /// The same; the answer is read by [`Client::response`].
+    /// Sends a request like [`Client::send`]; [`Client::response`] reads the response.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
-        // Taken out until the answer is complete, so an error or a dropped future drops it.
+        // Taken out until the response is complete, so an error or a dropped future drops it.
         let mut connection = match self.connection.take().filter(|connection| !connection.closing) {
             Some(connection) => connection,
             None => Connection::over(self.dial.dial().await?),
@@ -349,7 +347,7 @@ impl<D: Dial> Client<D> {
         Ok(answer)
     }
 
-    /// An answer, which must be that to the last request.
+    /// Response to the last request, which `answer` must belong to.
     pub(crate) fn response(&self, answer: &Answer) -> Response<'_> {
         let Some(connection) = &self.connection else {
             return Response { status: answer.status, body: b"" };
@@ -357,13 +355,12 @@ impl<D: Dial> Client<D> {
         connection.response(answer)
     }
 
-    /// Uses another connection from now on.
+    /// Closes the connection, so that the next request opens another one.
     pub(crate) fn disconnect(&mut self) {
         self.connection = None;
     }
 
-    /// The headers of the last answer that say how a rate is limited, each after `; `. Empty if it was not refused
-    /// because of a rate.
+    /// Rate-limit headers of the last response, each after `; `. Empty unless it was refused because of a rate.
     pub(crate) fn limits(&self) -> &str {
         self.connection.as_ref().map_or("", |connection| &connection.incoming.limits)
     }

@@ -1,4 +1,4 @@
-//! Resource usage of the generator itself, where the system reports it.
+//! Resource usage of the generator itself, if the system reports it.
 
 use std::time::Duration;
 

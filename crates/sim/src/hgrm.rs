@@ -1,7 +1,7 @@
-//! Percentile distributions as text, in the format that the plotters of HdrHistogram read.
+//! Percentile distributions as text, in the format of HdrHistogram's plotters.
 //!
-//! The format is that of `outputPercentileDistribution` in the Java library: four columns with five
-//! ticks for each halving of the distance to 100 %, and three lines with totals.
+//! The format is that of `outputPercentileDistribution` in the Java library: four columns with five ticks for each
+//! halving of the distance to 100 %, and three lines with totals.
 
 use std::io::{self, Write};
 

@@ -1,14 +1,13 @@
-//! A load simulator for feed servers: a generated population, its load on the server, and a small
-//! HTTP client that sends it.
+//! A load simulator for feed servers: a generated population, its load on the server, and a small HTTP client that
+//! sends it.
 //!
-//! Everything here is seeded: the same seed makes the same users, follows, actions and texts.
-//! The crate uses HTTP only and does not depend on the server's internals, so it can drive any
-//! server that has the same routes.
+//! Everything is seeded: the same seed makes the same users, follows, actions and texts. The crate uses HTTP only and
+//! does not depend on the server's internals, so it can drive any server with the same routes.
 //!
 //! Read `population` (`plan`, `deal`, `steer`), `workload`, `scenario`, `api`, `client`, `run`, then `simulate` and
 //! `capacity`. A display of a run is a [`watch::Watcher`]; `report` writes a page of `charts`.
 //!
-//! **Invariant:** follows are discarded once they are loaded; the memory of a watcher is bounded, however long the run.
+//! **Invariant:** follows are discarded after loading; the memory of a watcher is bounded for runs of any length.
 
 pub mod capacity;
 pub mod client;

@@ -12,24 +12,24 @@ use crate::workload::{Drawings, KeyLoad, Load, StoryLoad};
 /// The API of a server.
 #[derive(Debug, Clone)]
 pub enum ApiOptions {
-    /// roost's own.
+    /// roost's own API.
     Roost,
     /// Mastodon's client API.
     Mastodon(MastodonOptions),
 }
 
-/// How a server is used by Mastodon's client API.
+/// Options of Mastodon's client API.
 #[derive(Clone)]
 pub struct MastodonOptions {
-    /// What acts for the users, in the order of their numbers; none to sign them up.
+    /// Credentials of the users, in the order of their numbers; `None` to sign them up.
     pub credentials: Option<Arc<[Credential]>>,
-    /// Password of the users who are signed up.
+    /// Password of signed-up users.
     pub password: String,
-    /// Whether the follows are loaded by roost's own API of the same server, which is faster.
+    /// Whether the follows are loaded through roost's own API of the same server, which is faster.
     pub own_api: bool,
 }
 
-/// What acts for a user.
+/// Credential of a user.
 #[derive(Clone)]
 pub enum Credential {
     /// An access token.
@@ -39,7 +39,7 @@ pub enum Credential {
 }
 
 impl fmt::Debug for MastodonOptions {
-    /// Without secrets.
+    /// Formats the options without secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let credentials = self.credentials.as_ref().map(|credentials| credentials.len());
         write!(f, "MastodonOptions {{ credentials: {credentials:?}, own_api: {} }}", self.own_api)
@@ -55,8 +55,7 @@ pub struct SimulateOptions {
     pub api: ApiOptions,
     /// The application key for roost's own API, if the server requires one.
     pub key: Option<String>,
-    /// The users to generate, at least 2; ignored if there is a graph. Names, actions and texts use
-    /// the same seed.
+    /// The users to generate, at least 2; ignored with a graph. Names, actions and texts use the same seed.
     pub making: Making,
     /// The load with posts and home timelines, if these are simulated.
     pub feed: Option<Load>,
@@ -66,7 +65,7 @@ pub struct SimulateOptions {
     pub drawings: Option<Drawings>,
     /// The load on keys of a bucket, if that is simulated.
     pub keys: Option<KeyLoad>,
-    /// An edge list to take follows and friendships from instead of making them.
+    /// An edge list to read follows and friendships from, instead of generating them.
     pub graph: Option<PathBuf>,
     /// Whether the server already has these users from an earlier simulation.
     pub loaded: bool,

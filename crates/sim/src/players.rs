@@ -1,4 +1,4 @@
-//! The users of a loaded simulation: what they do, and when.
+//! The users of a loaded simulation, and their actions over time.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use crate::workload::{
     post_stories, read_friends, read_homes, recognize,
 };
 
-/// What a simulation needs of its scenario after loading. The follows are not part of it: with a
-/// million users they take half a gigabyte.
+/// Parts of the scenario that are needed after loading. They exclude the follows: those of a million users take half a
+/// gigabyte.
 #[derive(Debug)]
 pub(crate) struct Players {
     users: u32,
@@ -52,7 +52,7 @@ impl Players {
         }
     }
 
-    /// The kinds of requests that they make.
+    /// The kinds of their requests.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let feed = self.crowd.iter().flat_map(|(_, load)| match load {
             Load::Light | Load::Heavy => Kind::FEED,
@@ -84,9 +84,9 @@ impl Players {
         drive.rate.map_or(1.0, |rate| rate / self.per_second())
     }
 
-    /// All actions in order of time. Each `turn` is a different sequence of actions of the same kind.
+    /// All actions in order of time. Each `turn` is a different sequence with the same distribution.
     pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
-        // Adjacent seeds make independent sequences.
+        // Adjacent seeds give independent sequences.
         let seed =
             |part: u64| self.seed.wrapping_add(turn.wrapping_mul(0x1_0000)).wrapping_add(part);
         let mut merged = Merged::new();
@@ -108,7 +108,7 @@ impl Players {
             add(Box::new(recognize(drawings.per_second, seed(4))));
         }
         if let Some(keys) = self.keys {
-            // At the final rate from the start: a key may be read only some time after its insert.
+            // Generated at the final rate: a key may be read only some time after its insert.
             let operations = operate(keys, KEYS_PER_SECOND * factor, turn, seed(6));
             merged.add(Tempo::new(1.0, drive.day).apply(operations));
         }

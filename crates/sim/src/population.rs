@@ -1,8 +1,8 @@
 //! Users and their follows: generated from measured tables, or read from a graph.
 //!
-//! Users are numbers from 0 to `users - 1`. No user follows themselves or another user twice. A
-//! population is immutable and depends on the seed alone: the same seed makes the
-//! same population (with the same version of this crate and of the random generator under it).
+//! Users are numbers from 0 to `users - 1`. No user follows themselves or another user twice. A population is immutable
+//! and depends on the seed alone: the same seed makes the same population (with the same version of this crate and of
+//! the random generator under it).
 
 mod clustering;
 mod communities;
@@ -41,10 +41,10 @@ pub const PEOPLE_MAX: u32 = 10_000_000;
 /// numbers, so that 120 million follows take 480 MB.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Population {
-    /// By user: the start of their followees in `targets`; one more entry at the end.
+    /// Start of each user's followees in `targets`; one more entry at the end.
     offsets: Vec<u32>,
     targets: Vec<u32>,
-    /// By user: the number of their community. Empty if there are no communities.
+    /// Number of each user's community. Empty if there are no communities.
     community_of: Vec<u32>,
     communities: Vec<Community>,
 }
@@ -64,8 +64,8 @@ impl Population {
         making::make(making)
     }
 
-    /// Makes a population of mutual friends: each user has about `each` friends at random, and not more,
-    /// except for one user if both numbers are odd.
+    /// Makes a population of mutual friends: each user has about `each` friends at random, and not more, except for one
+    /// user if both numbers are odd.
     pub fn friends(users: u32, each: u32, seed: u64) -> Population {
         assert!(
             u32::try_from(u64::from(users) * u64::from(each)).is_ok(),
@@ -98,7 +98,7 @@ impl Population {
         self.targets.get(start as usize..end as usize).unwrap_or_default()
     }
 
-    /// By user, the number of their followers.
+    /// The number of followers of each user.
     pub fn follower_counts(&self) -> Vec<u32> {
         let mut counts = vec![0; self.people() as usize];
         for &followed in &self.targets {
@@ -109,12 +109,12 @@ impl Population {
         counts
     }
 
-    /// The share of users in each row of the tables, with the share requested by the tables.
+    /// Shares of users in each row of the tables, next to the shares requested by the tables.
     pub fn shares(&self) -> Shares {
         Shares::of(self)
     }
 
-    /// Reciprocity, clustering and communities, with the requested values if it was generated.
+    /// Measures reciprocity, clustering and communities. `asked` has the requested values of a generated population.
     pub fn measured(&self, asked: Option<&Making>) -> Measured {
         Measured::of(self, asked)
     }

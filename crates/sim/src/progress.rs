@@ -1,5 +1,4 @@
-//! Progress of a long step: a bar if standard error is a terminal, otherwise a line every few
-//! seconds.
+//! Progress of a long step: a bar if standard error is a terminal, otherwise a line every few seconds.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,7 +46,7 @@ async fn show_lines(what: &'static str, total: u64, done: &AtomicU64) {
     loop {
         sleep(LINE_EVERY).await;
         let (done, seconds) = (done.load(Ordering::Relaxed), start.elapsed().as_secs());
-        // If the progress cannot be written, the work continues.
+        // Failures to write the progress do not stop the work.
         let _ = writeln!(io::stderr(), "{what}: {done} of {total} after {seconds} s");
     }
 }

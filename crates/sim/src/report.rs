@@ -1,4 +1,4 @@
-//! The report of a simulation: one self-contained HTML file, and the raw data beside it.
+//! The report of a simulation: one self-contained HTML file, and the raw data next to it.
 //!
 //! The page is one of `charts`: no scripts, and nothing loaded over the network. Its source is a [`Summary`] and a
 //! [`Recording`], or the [`Capacity`] that a search found.
@@ -20,9 +20,9 @@ use crate::capacity::Capacity;
 use crate::summary::Summary;
 pub use recording::Recording;
 
-/// Writes the report to `path`, and the raw data to a folder beside it: for `report.html`, to
-/// `report-data` (`summary.json`, `windows.tsv`, and `KIND.hgrm` for each kind). `command` is what
-/// was run, as it would be typed. Each file is replaced as a whole, the report last. May block.
+/// Writes the report to `path`, and the raw data to a folder next to it: for `report.html`, to `report-data`
+/// (`summary.json`, `windows.tsv`, and `KIND.hgrm` for each kind). `command` is the command line of the run. Each file
+/// is replaced atomically, the report last. May block.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -38,10 +38,9 @@ pub fn write(
     files::replace(path, page.as_bytes())
 }
 
-/// Writes the report of a search for the capacity to `path`, and the raw data to a folder beside it:
-/// for `report.html`, to `report-data` (`capacity.json` and `trials.tsv`). `scenario` describes
-/// the users and their load, `command` is what was run, as it would be typed. Each file is replaced as a whole, the
-/// report last. May block.
+/// Writes the report of a search for the capacity to `path`, and the raw data to a folder next to it: for
+/// `report.html`, to `report-data` (`capacity.json` and `trials.tsv`). `scenario` describes the users and their load,
+/// `command` is the command line of the run. Each file is replaced atomically, the report last. May block.
 ///
 /// # Errors
 /// If a file cannot be written.

@@ -1,14 +1,13 @@
 //! Drives a server with actions as they fall due, and measures it.
 //!
-//! The loop is open: the due time of an action does not depend on the server. A bounded number of
-//! connections share the sequence of actions; an idle connection waits for its turn, takes the next
-//! action, waits until it is due and sends it. When all connections are busy, actions start late.
-//! Latency is measured from the due time, so the percentiles show a stall in full (no coordinated
-//! omission). In a closed loop each connection sends the next action at once, and latency is measured
-//! from then.
+//! The loop is open: the due time of an action does not depend on the server. A bounded number of connections share the
+//! sequence of actions; an idle connection waits for its turn, takes the next action, waits until it is due and sends
+//! it. When all connections are busy, actions start late. Latency is measured from the due time, so the percentiles
+//! show a stall in full (no coordinated omission). In a closed loop each connection sends the next action at once, and
+//! latency is measured from then.
 //!
-//! Connections are distributed over lanes. Each lane is a thread with a runtime, a timer and a meter.
-//! At the end of each window the meters are taken and reported to the watchers.
+//! Connections are distributed over lanes. Each lane is a thread with a runtime, a timer and a meter. At the end of
+//! each window the meters are taken and reported to the watchers.
 
 mod checked;
 mod checker;
@@ -42,7 +41,7 @@ pub(crate) use windows::{Ended, Finished, window_of};
 
 /// Longest time for a response.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Time after the end in which actions that were due before it may still be sent.
+/// Time after the end in which actions due before it may still be sent.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The options of a run that do not depend on the scenario.
@@ -50,9 +49,9 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(crate) struct RunConfig {
     /// The scenario as one line of text.
     pub(crate) title: String,
-    /// The kinds of requests that the actions make.
+    /// The kinds of requests of the actions.
     pub(crate) kinds: Vec<Kind>,
-    /// Actions due from here on are not part of the run.
+    /// End of the run: later actions are not part of it.
     pub(crate) end: Duration,
     /// Length of a window.
     pub(crate) window: Duration,
@@ -60,9 +59,9 @@ pub(crate) struct RunConfig {
     pub(crate) connections: usize,
     /// The threads of the connections.
     pub(crate) lanes: Lanes,
-    /// Whether the next action waits for the answer to the one before instead of its time.
+    /// Whether each connection sends its next action after the response to the previous one, not at the due time.
     pub(crate) closed: bool,
-    /// Whether what one server could not do is sent to another: the target is a cluster.
+    /// Whether a request that failed on one server is sent to another: the target is a cluster.
     pub(crate) retries: bool,
 }
 
@@ -80,9 +79,9 @@ impl RunConfig {
 /// The threads that connections run on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lanes {
-    /// On this number of separate threads, at least 1, with the most precise timers available.
+    /// This number of separate threads, at least 1, with the most precise timers available.
     Threads(usize),
-    /// On the runtime of the caller and its clock, which a test may have stopped.
+    /// The runtime of the caller and its clock, which a test may have paused.
     #[cfg(test)]
     Here,
 }
@@ -94,14 +93,14 @@ struct Run<I> {
     start: Instant,
     actions: Mutex<I>,
     reports: Option<Reports>,
-    /// For how long the threads of the lanes that have ended were not asleep, together.
+    /// Total time in which the threads of finished lanes were not asleep.
     busy: Arc<Mutex<Duration>>,
     keys: Keys,
 }
 
-/// Drives the server that `dial` reaches with the actions due before the config's end, and reports
-/// the watchers of each window. The home timelines of `checked` readers are compared during the run. Stops
-/// early when `cancel` turns true; requests then under way are not counted.
+/// Drives the server that `dial` reaches with the actions due before the end of the run, and reports each window to the
+/// watchers. The home timelines of `checked` readers are compared during the run. Stops early when `cancel` turns true;
+/// running requests are then not counted.
 pub(crate) async fn run<D, I>(
     dial: &D,
     api: Arc<dyn Api>,
@@ -149,7 +148,7 @@ where
     windows.close(start, &checker, watchers).await?;
     let correctness = tokio::select! {
         correctness = checker.end(!interrupted) => correctness,
-        // A second interrupt then skips the final check and nothing else.
+        // A second interrupt then skips only the final check.
         () = cancelled(cancel), if !interrupted => None,
     };
     let busy_share = run.busy_share(took);
@@ -208,7 +207,7 @@ where
     lanes
 }
 
-/// Runs a lane on this thread, and counts for how long it was not asleep.
+/// Runs a lane on this thread, and measures how long it was not asleep.
 fn on_own_runtime(
     lane: impl Future<Output = io::Result<()>>,
     busy: &Mutex<Duration>,
@@ -222,7 +221,7 @@ fn on_own_runtime(
 /// Some of the connections of a run.
 struct Lane<I> {
     run: Arc<Run<I>>,
-    /// The task that holds the lock does the next action. Others wait in order.
+    /// The task that holds the lock executes the next action. Others wait in order.
     timer: tokio::sync::Mutex<Timer>,
     meter: Arc<Mutex<Meter>>,
 }
@@ -242,7 +241,7 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         Ok(())
     }
 
-    /// Does one action after the other over one connection.
+    /// Executes one action after the other over one connection.
     async fn work<D: Dial + Send>(self: Arc<Self>, mut client: Client<D>) -> io::Result<()> {
         let run = &self.run;
         let mut request = Vec::new();
@@ -274,7 +273,7 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         Ok(())
     }
 
-    /// Counts the outcome of an action; without an outcome, it took too long.
+    /// Counts the outcome of an action; `None` means a timeout.
     fn record(
         &self,
         action: &Action,
@@ -324,8 +323,8 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
         action.filter(|action| action.due < self.config.end)
     }
 
-    /// Actions that were due but found no free connection to the last have failed too. There may be
-    /// very many, so this stops when the run is to be cut short.
+    /// Counts actions that were due but never found a free connection as failed. There may be very many, so this stops
+    /// when the run is cancelled.
     fn count_unstarted(&self, meter: &mut Meter, cancel: &watch::Receiver<bool>) {
         if self.config.closed {
             return;
@@ -340,8 +339,7 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
         }
     }
 
-    /// Why something in a request is not done: the kind of failure, and what there is to say about
-    /// it.
+    /// Returns why an operation of a request failed: the kind of failure, and its description.
     fn why(
         &self,
         outcome: Option<Result<Response<'_>, ClientError>>,

@@ -28,21 +28,21 @@ use ready::{done, load, wait_until_idle};
 /// Maximum number of friends per user, so that friendships have 32-bit positions.
 const FRIENDS_MAX: u32 = 400;
 const _: () = assert!(PEOPLE_MAX <= u32::MAX / FRIENDS_MAX);
-/// Maximum number of live stories, which bounds the memory used for them here.
+/// Maximum number of live stories, which bounds the memory for their schedule.
 const STORIES_MAX: u64 = 100_000_000;
 
-/// A run is inconclusive if the scheduling delay at the 99th percentile is above this, in milliseconds.
+/// Scheduling delay at the 99th percentile above which a run is inconclusive, in milliseconds.
 const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
-/// A run is inconclusive if the threads of the generator are busy for more than the first share of the
-/// time and more than the second share of the requests wait for a connection: the generator then has
-/// unread answers, and its scheduling delay does not show it because no connection is free.
+/// Limits above which, together, a run is inconclusive: the share of the time in which the generator's threads are
+/// busy, and the share of requests that wait for a connection. The generator then has unread responses, and its
+/// scheduling delay does not show it because no connection is free.
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
-/// A generator that was late is the reason itself if its threads were busy for more than this share of the time. With
-/// less, they were ready to run and did not get a processor.
+/// Busy share of a late generator's threads above which the generator itself is the cause. With less, they were ready
+/// to run and did not get a processor.
 const OCCUPIED_SHARE: f64 = 0.5;
 
-/// The state that the server must have before it is loaded.
+/// Required state of the server before loading.
 fn needs(options: &SimulateOptions) -> Needs {
     Needs {
         no_users: options.has_users() && !options.loaded,
@@ -50,7 +50,7 @@ fn needs(options: &SimulateOptions) -> Needs {
     }
 }
 
-/// Why a simulation failed.
+/// Error of a simulation.
 #[derive(Debug, Error)]
 pub enum SimError {
     /// An option is invalid.
@@ -62,7 +62,7 @@ pub enum SimError {
     /// The users cannot be loaded into the server.
     #[error("cannot load the server")]
     Load(#[source] LoadError),
-    /// The server does not answer, or cannot be loaded as it is.
+    /// The server does not answer, or cannot be loaded in its current state.
     #[error("cannot use the server")]
     Server(#[from] LoadError),
     /// The simulation was interrupted before the run started.
@@ -78,17 +78,16 @@ pub struct Simulation {
     target: Target,
     api: Arc<dyn Api>,
     players: Players,
-    /// The summary before the run.
+    /// Summary of the preparation.
     summary: Summary,
     turns: u64,
 }
 
 impl Simulation {
-    /// Generates the users and loads them into the server, which must be empty. Reports it on `out`.
+    /// Generates the users and loads them into the server, which must be empty. Reports progress on `out`.
     ///
     /// # Errors
-    /// If an option is invalid, the graph cannot be read, the server cannot be loaded, or `cancel`
-    /// becomes true.
+    /// If an option is invalid, the graph cannot be read, the server cannot be loaded, or `cancel` becomes true.
     pub async fn prepare(
         options: SimulateOptions,
         out: &mut (dyn Write + Send),
@@ -123,8 +122,8 @@ impl Simulation {
         self.summary.scenario()
     }
 
-    /// Drives the server and reports progress to the watchers. When `cancel` turns true the summary
-    /// is of the run so far. Each call uses different actions of the same kind.
+    /// Drives the server and reports progress to the watchers. When `cancel` turns true the summary covers the run so
+    /// far. Each call uses different actions of the same kind.
     ///
     /// # Errors
     /// If an option is invalid, or a watcher fails.
@@ -159,11 +158,11 @@ impl Simulation {
     }
 }
 
-/// Simulates a launch against the server at `options.target` and reports on `out` and to the
-/// watchers. When `cancel` turns true during the run, the summary is of the run so far.
+/// Simulates a launch against the server at `options.target`, and reports on `out` and to the watchers. When `cancel`
+/// turns true during the run, the summary covers the run so far.
 ///
 /// # Errors
-/// As [`Simulation::prepare`] and [`Simulation::drive`].
+/// Those of [`Simulation::prepare`] and [`Simulation::drive`].
 pub async fn simulate(
     options: SimulateOptions,
     drive: &Drive,
@@ -225,7 +224,7 @@ async fn make(options: &SimulateOptions) -> Result<Scenario, SimError> {
     Ok(joined(spawn_blocking(move || Scenario::new(&options)).await)?)
 }
 
-/// The summary before the run; `made` is true if no graph was read.
+/// Summary of the preparation; `made` is true if no graph was read.
 fn beginning(scenario: &Scenario, made: bool) -> Summary {
     let feed = scenario.feed.as_ref().map(|Feed { follows, measured, load }| FeedSummary {
         load: *load,
@@ -272,7 +271,7 @@ fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
     out.flush()
 }
 
-/// Completes the summary. `limited` says why failures of a kind make the run inconclusive.
+/// Completes the summary. `limited` returns why failures of a kind make the run inconclusive.
 fn finish(
     summary: &mut Summary,
     finished: &Finished,
@@ -330,7 +329,7 @@ mod tests {
     use super::*;
     use crate::run::{Ended, Kind, Meter, Start};
 
-    /// The summary of a run in which each request was late by so much.
+    /// Summary of a run in which each request was late by `late_ms`.
     fn late(late_ms: u64, ready: bool, busy_share: f64) -> Summary {
         let mut meter = Meter::new(&Kind::DRAWINGS);
         for _ in 0..100 {
@@ -371,7 +370,7 @@ mod tests {
         check(9, true, 0.5, true);
         check(12, true, 0.5, false);
         check(0, true, 1.0, true);
-        // Waiting for a connection is not caused by the generator, unless its threads were busy.
+        // The generator does not cause waits for a connection unless its threads were busy.
         check(500, false, 0.9, true);
         check(500, false, 0.99, false);
     }

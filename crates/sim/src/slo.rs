@@ -24,46 +24,45 @@ pub struct Measures {
     pub errors_share: f64,
     /// Latencies of the slowest kind of request.
     pub latency: Latency,
-    /// From a post's acceptance to its appearance in a follower's home, if any was sampled.
+    /// Time from a post's acceptance to its appearance in a follower's home, if any was sampled.
     pub lag: Option<Lag>,
-    /// Faults in timelines that were looked at: posts missing, doubled, out of order or not to be
-    /// expected.
+    /// Faults in checked timelines: posts missing, doubled, out of order or unexpected.
     pub faults: u64,
-    /// Whether anything is delivered at all, so that there should be samples.
+    /// Whether the run delivers posts, so that there should be samples.
     pub delivers: bool,
     /// The 99th percentile of the generator's scheduling delay, in milliseconds.
     pub scheduling_delay_p99_ms: f64,
-    /// Why the figures cannot be trusted; empty if they can.
+    /// Reasons why the run is inconclusive; empty if it is conclusive.
     pub inconclusive: Vec<String>,
 }
 
-/// Latencies in milliseconds, from when requests were due.
+/// Latencies in milliseconds, measured from the due times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Latency {
-    /// Half of the requests took at most this long.
+    /// Median.
     pub p50_ms: f64,
-    /// 90 % did.
+    /// 90th percentile.
     pub p90_ms: f64,
-    /// 99 % did.
+    /// 99th percentile.
     pub p99_ms: f64,
-    /// 99.9 % did.
+    /// 99.9th percentile.
     pub p999_ms: f64,
-    /// The longest.
+    /// Maximum.
     pub max_ms: f64,
 }
 
 /// Delivery lag in milliseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Lag {
-    /// Half of the posts looked for were seen within this time.
+    /// Median of the sampled posts.
     pub p50_ms: f64,
-    /// 99 % were.
+    /// 99th percentile.
     pub p99_ms: f64,
-    /// The longest.
+    /// Maximum.
     pub max_ms: f64,
 }
 
-/// The subject of an objective.
+/// Measure that an objective limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     P50,
@@ -108,7 +107,7 @@ impl Subject {
         matches!(self, Subject::LagP50 | Subject::LagP99 | Subject::LagMax)
     }
 
-    /// In milliseconds or percent; none if it was not sampled.
+    /// Value in milliseconds or percent; `None` if it was not sampled.
     fn measured(self, measures: &Measures) -> Option<f64> {
         let Measures { latency, lag, .. } = measures;
         match self {
@@ -134,7 +133,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// A unit that ends another one comes after it.
+    /// All units. A unit whose name is a suffix of others comes after them.
     const ALL: [Unit; 4] = [Unit::Us, Unit::Ms, Unit::S, Unit::Percent];
 
     fn name(self) -> &'static str {
@@ -146,7 +145,7 @@ impl Unit {
         }
     }
 
-    /// One of it in milliseconds or percent.
+    /// Size of the unit in milliseconds or percent.
     fn size(self) -> f64 {
         match self {
             Unit::Us => 0.001,
@@ -156,11 +155,11 @@ impl Unit {
     }
 }
 
-/// Something that must be below a bound.
+/// Upper bound of a measure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Objective {
     subject: Subject,
-    /// In `unit`, above 0.
+    /// Bound in `unit`, above 0.
     bound: f64,
     unit: Unit,
 }
@@ -171,27 +170,27 @@ impl fmt::Display for Objective {
     }
 }
 
-/// Objectives that must all hold: at least one, each about something else.
+/// Objectives that must all hold: at least one, each with a different measure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slo(Vec<Objective>);
 
-/// An objective that does not hold, as a line for users.
+/// Missed objective, as a line for users.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Breach {
     objective: Objective,
-    /// In milliseconds or percent; none if nothing was sampled.
+    /// Value in milliseconds or percent; `None` without samples.
     measured: Option<f64>,
 }
 
 impl Slo {
-    /// The objectives that a run did not meet. One about delivery that nothing was sampled for is
-    /// not met, unless there is nothing to deliver.
+    /// The objectives that a run missed. One about delivery is missed without samples, unless the run delivers no
+    /// posts.
     pub fn check(&self, measures: &Measures) -> Vec<Breach> {
         let breach = |&objective: &Objective| {
             let Objective { subject, bound, unit } = objective;
             let measured = subject.measured(measures);
             let met = match measured {
-                // What is not a number is not below the bound either.
+                // NaN is not below the bound either.
                 Some(value) => value.partial_cmp(&(bound * unit.size())) == Some(Ordering::Less),
                 None => !measures.delivers,
             };
@@ -200,18 +199,18 @@ impl Slo {
         self.0.iter().filter_map(breach).collect()
     }
 
-    /// The bound of the p99 of latencies, in milliseconds, if there is such an objective.
+    /// Bound of the latency's 99th percentile, in milliseconds, if there is such an objective.
     pub fn p99_ms(&self) -> Option<f64> {
         let p99 = self.0.iter().find(|objective| objective.subject == Subject::P99)?;
         Some(p99.bound * p99.unit.size())
     }
 
-    /// Whether it says how many requests may fail.
+    /// Whether there is an objective for failed requests.
     pub fn is_about_errors(&self) -> bool {
         self.0.iter().any(|objective| matches!(objective.subject, Subject::Errors))
     }
 
-    /// Whether it needs sampled deliveries.
+    /// Whether an objective needs sampled deliveries.
     pub fn is_about_lag(&self) -> bool {
         self.0.iter().any(|objective| objective.subject.is_lag())
     }

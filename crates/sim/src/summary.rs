@@ -10,7 +10,7 @@ use crate::units;
 use crate::watch::Delivery;
 use crate::workload::{KeyLoad, Load};
 
-/// The outcome of a simulation. Latencies count from when an action was due.
+/// The outcome of a simulation. Latencies are measured from the due times of actions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The seed of the simulation.
@@ -29,9 +29,9 @@ pub struct Summary {
     /// The load on keys of a bucket, if that was simulated.
     #[serde(flatten)]
     pub keys: Option<KeyLoad>,
-    /// Seconds that loading took.
+    /// Duration of loading, in seconds.
     pub load_s: f64,
-    /// Seconds that the run took, to its last answer.
+    /// Duration of the run up to its last response, in seconds.
     pub run_s: f64,
     /// Whether the run was cut short.
     pub interrupted: bool,
@@ -41,21 +41,21 @@ pub struct Summary {
     pub errors: Vec<ErrorCount>,
     /// The first failures in full.
     pub error_messages: Vec<String>,
-    /// How often a node of a cluster could not answer and a request was sent to the next one. What was then done is no
-    /// failure.
+    /// Number of requests sent to another node because a node could not answer. Requests that then succeeded are not
+    /// failures.
     pub retried: u64,
     /// Delays of the generator.
     pub lag: LagSummary,
     /// Resource usage of the server during the run, if it reported it.
     pub server: Option<ServerSummary>,
-    /// Whether the next request waited for the answer to the one before, so that a slow server got
-    /// fewer requests. Latencies then count from when a request was sent.
+    /// Whether each connection sent its next request after the response to the previous one, so that a slow server got
+    /// fewer requests. Latencies then are measured from sending.
     pub closed: bool,
     /// Delivery lag over the whole run, if any was sampled.
     pub delivery: Option<Delivery>,
-    /// Whether the timelines of the sampled readers were right, if any were sampled.
+    /// Result of the consistency checks of sampled readers, if any.
     pub correctness: Option<Correctness>,
-    /// Why the figures cannot be trusted; empty if they can.
+    /// Reasons why the run is inconclusive; empty if it is conclusive.
     pub inconclusive: Vec<String>,
     /// Resource usage of the generator itself, where the system reports it.
     pub generator: Option<GeneratorSummary>,
@@ -68,7 +68,7 @@ pub struct ServerSummary {
     pub cores: f64,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: u64,
-    /// The most seen at the end of a window.
+    /// Maximum at the end of a window.
     pub memory_bytes_max: u64,
 }
 
@@ -84,21 +84,21 @@ pub struct GeneratorSummary {
 /// Home timelines of sampled readers compared with accepted posts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Correctness {
-    /// Readers whose homes were looked at.
+    /// Number of readers whose homes were checked.
     pub readers: u64,
-    /// Pages of homes that were compared with what must be on them.
+    /// Number of pages of homes that were compared with their expected posts.
     pub pages: u64,
-    /// Posts that had to be on these pages.
+    /// Number of expected posts on these pages.
     pub posts: u64,
-    /// Of these, posts that were not there.
+    /// Number of expected posts that were missing.
     pub missing: u64,
-    /// Posts that were there twice.
+    /// Number of posts that appeared twice.
     pub doubled: u64,
-    /// Posts after an older one.
+    /// Number of posts after an older one.
     pub out_of_order: u64,
-    /// Posts that should not have been there.
+    /// Number of posts that should not have appeared.
     pub unexpected: u64,
-    /// The first of these faults in full.
+    /// The first faults in full.
     pub examples: Vec<String>,
 }
 
@@ -109,12 +109,12 @@ impl Correctness {
     }
 }
 
-/// Drawings that are recognized.
+/// Drawings to recognize.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DrawingsSummary {
-    /// The drawings that these were made of.
+    /// Number of reference drawings that were distorted.
     pub references: usize,
-    /// Recognitions to be done per second.
+    /// Due recognitions per second.
     pub recognitions_due_per_second: f64,
 }
 
@@ -125,63 +125,62 @@ pub struct FeedSummary {
     pub load: Load,
     /// The number of follows.
     pub follows: u64,
-    /// The population against the tables it was made from; none for a graph from a file.
+    /// The population compared with the tables it was generated from; `None` for a graph from a file.
     pub shares: Option<Shares>,
     /// Other measured properties.
     pub measured: Measured,
-    /// The percentage of posts written by the twentieth of users who wrote most.
+    /// The percentage of posts written by the most active twentieth of users.
     pub posts_by_top_twentieth: f64,
 }
 
-/// Friends who post stories. What was due is what the rates ask for; what was reached is among
-/// the kinds.
+/// Friends who post stories, with the due rates; the achieved rates are in [`Summary::kinds`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoriesSummary {
     /// The number of friendships.
     pub friendships: u64,
-    /// Stories of each user that live at a time.
+    /// Number of live stories of each user.
     pub stories_each: u32,
     /// TTL of a story, in seconds.
     pub story_life_s: u32,
-    /// Most story posts in one request.
+    /// Maximum number of stories per request.
     pub stories_per_request: u32,
-    /// Stories to be posted per second, so that each is posted again when its life ends.
+    /// Due story posts per second, so that each story is posted again when its life ends.
     pub stories_due_per_second: f64,
-    /// Reads of story homes to be done per second.
+    /// Due reads of story homes per second.
     pub homes_due_per_second: f64,
-    /// Reads of one friend's stories to be done per second.
+    /// Due reads of one friend's stories per second.
     pub story_reads_due_per_second: f64,
 }
 
 /// Counts and latencies of one kind of request.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KindSummary {
-    /// The kind: posts, home reads, mention reads.
+    /// Name of the kind, for example posts, home reads or mention reads.
     pub kind: &'static str,
-    /// Requests answered with success.
+    /// Number of successful requests.
     pub count: u64,
-    /// The same per second.
+    /// Successful requests per second.
     pub per_second: f64,
-    /// Requests that failed.
+    /// Number of failed requests.
     pub errors: u64,
-    /// Half of the requests took at most this long, in milliseconds.
+    /// Median in milliseconds.
     pub p50_ms: f64,
-    /// 90 % took at most this long.
+    /// 90th percentile.
     pub p90_ms: f64,
-    /// 99 % took at most this long.
+    /// 99th percentile.
     pub p99_ms: f64,
-    /// 99.9 % took at most this long.
+    /// 99.9th percentile.
     pub p999_ms: f64,
-    /// The longest.
+    /// Maximum.
     pub max_ms: f64,
 }
 
 /// Failures of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ErrorCount {
-    /// A status, `timeout`, `connection` or `not started`.
+    /// Kind: a status, `timeout`, `connection` or `not started`.
     pub kind: String,
-    /// Number of them.
+    /// Number of failures.
     pub count: u64,
 }
 
@@ -190,9 +189,9 @@ pub struct ErrorCount {
 pub struct LagSummary {
     /// The 99th percentile of the generator's scheduling delay (a connection was free), in milliseconds.
     pub scheduling_delay_p99_ms: f64,
-    /// Actions that started more than 10 ms late, for whatever reason.
+    /// Number of actions that started more than 10 ms late, for any reason.
     pub late_starts: u64,
-    /// Actions that had to wait for a free connection.
+    /// Number of actions that had to wait for a free connection.
     pub waited_for_connection: u64,
 }
 

@@ -1,8 +1,7 @@
 //! Handles, names and post texts, generated from a seed and small word lists.
 //!
-//! Nothing is stored: the names of a user depend on the seed and their number, a text on the
-//! generator passed in. Handles match `[a-z0-9_]{1,30}` and are unique within a seed, because the
-//! number is their only run of digits.
+//! Nothing is stored: the names of a user depend on the seed and their number, a text on the generator passed in.
+//! Handles match `[a-z0-9_]{1,30}` and are unique within a seed, because the number is their only run of digits.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -85,7 +84,7 @@ pub fn handle(seed: u64, number: u32) -> String {
     handle
 }
 
-/// The display name of a user: the name their handle begins with, written large.
+/// The display name of a user: the capitalized name at the beginning of their handle.
 pub fn display_name(seed: u64, number: u32) -> String {
     let name = first_name(seed, number);
     let mut letters = name.chars();
@@ -102,7 +101,7 @@ fn first_name(seed: u64, number: u32) -> String {
     [pick(ONSETS), pick(VOWELS), pick(ONSETS), pick(VOWELS), pick(ENDINGS)].concat()
 }
 
-/// The finishing step of `SplitMix64`: near numbers come out far apart.
+/// Final mixing step of `SplitMix64`, which scatters adjacent numbers.
 fn scatter(mut bits: u64) -> u64 {
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -110,8 +109,8 @@ fn scatter(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The text of a post: a sentence, with the handle where the kind wants it; under 200 characters.
-/// It never holds a character that JSON would escape.
+/// The text of a post: a sentence with the handle at the place given by the kind; under 200 characters. It never
+/// contains a character that JSON would escape.
 pub fn post_text(rng: &mut impl Rng, kind: PostKind<&str>) -> String {
     let opening = word(rng, OPENINGS);
     let body = [word(rng, SUBJECTS), " ", word(rng, VERBS), " ", word(rng, OBJECTS)].concat();
@@ -133,7 +132,7 @@ pub fn post_text(rng: &mut impl Rng, kind: PostKind<&str>) -> String {
     }
 }
 
-/// The same text from a seed of its own.
+/// The text of a post for a seed: see [`post_text`].
 pub(crate) fn seeded_post_text(seed: u64, kind: PostKind<&str>) -> String {
     post_text(&mut StdRng::seed_from_u64(seed), kind)
 }

@@ -1,5 +1,4 @@
-//! The progress of a run: consecutive windows with the latencies measured in them, passed to
-//! watchers.
+//! The progress of a run: consecutive windows with the latencies measured in them, passed to watchers.
 //!
 //! A window is made once and never changes. Watchers get all of them, in order.
 
@@ -22,16 +21,16 @@ pub struct Plan {
     pub duration: Duration,
     /// Length of a window; the last may be shorter.
     pub window: Duration,
-    /// The kinds of requests, in the order in which every window reports them.
+    /// The kinds of requests, in the order of every window.
     pub kinds: Vec<&'static str>,
-    /// Whether the next request waits for the answer to the one before.
+    /// Whether each connection sends its next request after the response to the previous one.
     pub closed: bool,
 }
 
 /// Measurements of one window of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Window {
-    /// When it ended, in seconds from the start of the run.
+    /// End of the window, in seconds from the start of the run.
     pub end_s: f64,
     /// Length, in seconds.
     pub seconds: f64,
@@ -45,33 +44,33 @@ pub struct Window {
     pub server: Option<ServerLoad>,
 }
 
-/// Requests of one kind that ended in a window; latencies count from when they were due.
+/// Requests of one kind that ended in a window; latencies are measured from the due times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WindowKind {
-    /// Things done: requests answered with success, or parts of them.
+    /// Number of successful requests or operations.
     pub count: u64,
-    /// Number of them that failed.
+    /// Number of failed ones.
     pub errors: u64,
-    /// Half took at most this long, in milliseconds.
+    /// Median in milliseconds.
     pub p50_ms: f64,
-    /// 90 % took at most this long.
+    /// 90th percentile.
     pub p90_ms: f64,
-    /// 99 % took at most this long.
+    /// 99th percentile.
     pub p99_ms: f64,
-    /// The longest.
+    /// Maximum.
     pub max_ms: f64,
 }
 
-/// Times from the acceptance of sampled posts until they were seen in a follower's home.
+/// Times from the acceptance of sampled posts until they appeared in a follower's home.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Delivery {
-    /// Posts that were looked for and seen.
+    /// Number of sampled posts that appeared.
     pub samples: u64,
-    /// Half were seen within this time, in milliseconds.
+    /// Median in milliseconds.
     pub p50_ms: f64,
-    /// 99 % were.
+    /// 99th percentile.
     pub p99_ms: f64,
-    /// The longest.
+    /// Maximum.
     pub max_ms: f64,
 }
 
@@ -97,20 +96,20 @@ pub struct ServerLoad {
 
 /// Receives the windows of a run.
 pub trait Watcher: Send {
-    /// The users are loaded and the run begins.
+    /// Begins the run; the users are loaded.
     ///
     /// # Errors
     /// If its output cannot be written; the run does not begin.
     fn begin(&mut self, plan: &Plan) -> io::Result<()>;
 
-    /// A window is over. `latencies_us` holds what was measured in it, one histogram (in
-    /// microseconds) for each kind, and lives no longer than the call.
+    /// Reports a finished window. `latencies_us` has the latencies of the window, one histogram (in microseconds) for
+    /// each kind.
     ///
     /// # Errors
     /// If its output cannot be written; the run ends.
     fn window(&mut self, window: &Window, latencies_us: &[Histogram<u64>]) -> io::Result<()>;
 
-    /// The run is over.
+    /// Ends the run.
     ///
     /// # Errors
     /// If its output cannot be written.

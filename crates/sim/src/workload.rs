@@ -1,11 +1,10 @@
 //! The actions of users: an endless, seeded sequence in order of time.
 //!
-//! Each user posts and reads at exponential intervals (a Poisson process), and the rates have a heavy
-//! tail: in a class, the rate of the user at rank r falls as r^(-1/3). All actions of a class together
-//! are a Poisson process too, with the sum of the rates, in which each action is by one of the users with
-//! a probability proportional to the user's rate. So one clock for each kind of action of each class is
-//! enough: the sequence has the same distribution as with one clock per user, and needs seven clocks and a
-//! list of users, whatever their number.
+//! Each user posts and reads at exponential intervals (a Poisson process), and the rates have a heavy tail: in a class,
+//! the rate of the user at rank r falls as r^(-1/3). All actions of a class together are a Poisson process too, with
+//! the sum of the rates, in which each action is by one of the users with a probability proportional to the user's
+//! rate. So one clock for each kind of action of each class is enough: the sequence has the same distribution as with
+//! one clock per user, and needs seven clocks and a list of users, for any number of users.
 //!
 //! The times do not depend on the server, as an open loop requires.
 
@@ -89,9 +88,9 @@ impl PostKind<String> {
 pub enum What {
     /// Writes a post.
     Post {
-        /// With or without a mention.
+        /// Position of the mention, if any.
         kind: PostKind<u32>,
-        /// The seed its text is made from.
+        /// Seed of the text.
         text_seed: u64,
     },
     /// Reads the newest posts of their home timeline.
@@ -104,7 +103,7 @@ pub enum What {
         stories: u32,
         /// TTL of the stories, in seconds.
         life_s: u32,
-        /// The seed their texts are made from.
+        /// Seed of the texts.
         text_seed: u64,
     },
     /// Reads the newest stories of their friends.
@@ -113,38 +112,37 @@ pub enum What {
     ReadStories(u32),
     /// Recognizes a drawing; not the action of a particular user.
     Recognize {
-        /// The seed the drawing is made from.
+        /// Seed of the drawing.
         seed: u64,
     },
     /// Reads the newest posts of this user.
     ReadUserTimeline(u32),
-    /// Reads the value of a key. Keys are named by the numbers of their records, and no
-    /// particular user acts on them.
+    /// Reads the value of a key. Keys are named by the numbers of their records, and no particular user acts on them.
     ReadKey(u64),
     /// Writes another value to a key.
     UpdateKey {
-        /// The record.
+        /// Number of the record.
         record: u64,
         /// The written value.
         value: Value,
     },
-    /// Writes a key that was not there.
+    /// Writes a new key.
     InsertKey {
-        /// The record.
+        /// Number of the record.
         record: u64,
         /// The written value.
         value: Value,
     },
-    /// Lists keys in their order.
+    /// Lists keys in order.
     ScanKeys {
-        /// They begin after the key of this record.
+        /// Record whose key precedes the listed ones.
         from: u64,
         /// Number of keys, at least 1.
         keys: u32,
     },
     /// Reads the value of a key, changes a part of it and writes it back.
     ModifyKey {
-        /// The record.
+        /// Number of the record.
         record: u64,
         /// The source of the changed part.
         value: Value,
@@ -160,33 +158,33 @@ impl What {
         }
     }
 
-    /// Whether it may be sent again: it changes nothing the second time, or has an idempotency key.
+    /// Whether the request may be repeated: a repetition changes nothing, or it has an idempotency key.
     pub(crate) fn is_repeatable(self) -> bool {
         !matches!(self, What::PostStories { stories: 2.., .. })
     }
 
-    /// Whether it takes a second request that follows from the answer to the first.
+    /// Whether the action needs a second request that depends on the first response.
     pub(crate) fn takes_two(self) -> bool {
         matches!(self, What::ModifyKey { .. })
     }
 }
 
-/// One action of one user.
+/// Action of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Action {
-    /// When it is due, from the start.
+    /// Due time, from the start.
     pub due: Duration,
-    /// The acting user.
+    /// User who acts.
     pub user: u32,
-    /// The action.
+    /// Kind and parameters of the action.
     pub what: What,
 }
 
-/// Several sequences of actions, each in order of time, as one in order of time.
+/// Merges several sequences of actions, each in order of time.
 pub(crate) struct Merged(Vec<Peekable<Box<dyn Iterator<Item = Action> + Send>>>);
 
 impl Merged {
-    /// No actions yet.
+    /// Creates an empty merge.
     pub(crate) fn new() -> Merged {
         Merged(Vec::new())
     }
@@ -216,12 +214,11 @@ enum Verb {
     ReadUserTimeline,
 }
 
-/// Shares of users by activity, in percent; the last class does nothing. Only the first two
-/// write: with the habits below, the first 5 % write 76 % of the posts under light load and 89 %
-/// under heavy load.
+/// Shares of users by activity, in percent; the last class does nothing. Only the first two write: with the habits
+/// below, the first 5 % write 76 % of the posts under light load and 89 % under heavy load.
 const CLASSES: [f64; 4] = [5.0, 14.25, 60.75, 20.0];
 
-/// Of which class, what, and every how many seconds each of its users does it (light, heavy).
+/// Class, action, and mean seconds between two actions of each of its users (light, heavy).
 const HABITS: [(usize, Verb, f64, f64); 7] = [
     (0, Verb::Post, 10.0, 2.0),
     (0, Verb::ReadHome, 1_000.0, 500.0),
@@ -238,32 +235,31 @@ struct Clock {
     verb: Verb,
     /// Range of the class in the list of users.
     class: Range<usize>,
-    /// Of numbers even between 0 and 1, this power is even in ranks by their rates.
+    /// Power that maps uniform numbers between 0 and 1 to ranks by their rates.
     tail: f64,
     /// Mean seconds between two of these actions, by all users of the class.
     interval_s: f64,
-    /// When the next one is due, in seconds from the start.
+    /// Due time of the next action, in seconds from the start.
     next_s: f64,
 }
 
 /// Number of followees that a user mentions.
 const COMPANIONS: usize = 4;
-/// Chances in a class: of numbers even between 0 and 1, this power is even in rank ^ (2/3), so that
-/// rates fall as rank ^ (-1/3).
+/// Power that maps uniform numbers between 0 and 1 to ranks of a class, so that rates fall as rank ^ (-1/3).
 const RATE_TAIL: f64 = 1.5;
 
 /// The users by activity: the part of a population that is kept during a run.
 #[derive(Debug)]
 pub struct Crowd {
-    /// Shuffled; the classes are ranges of this list.
+    /// Shuffled users; the classes are ranges of this list.
     users: Vec<u32>,
-    /// By user: some of those they follow, none twice.
+    /// Some followees of each user, without duplicates.
     companions: Vec<[Option<NonZeroU32>; COMPANIONS]>,
 }
 
 impl Crowd {
-    /// The users of a population. Who is how active is drawn here and has nothing to do with how
-    /// many followers or followees they have.
+    /// Creates the users of a population. Their activity is drawn independently of the numbers of followers and
+    /// followees.
     pub fn new(population: &Population, seed: u64) -> Crowd {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut users: Vec<u32> = (0..population.people()).collect();
@@ -289,7 +285,7 @@ impl Crowd {
     }
 }
 
-/// The endless sequence of actions, in order of time. See the module.
+/// The endless sequence of actions, in order of time: see the module.
 #[derive(Debug)]
 pub struct Workload {
     crowd: Arc<Crowd>,
@@ -329,8 +325,8 @@ impl Workload {
         }
     }
 
-    /// A third each. A mention is of a followee or, without followees, of any other user. In a population
-    /// of one user there are no mentions.
+    /// Draws a kind with equal chances. A mention is of a followee or, without followees, of any other user. In a
+    /// population of one user there are no mentions.
     fn post_kind(&mut self, author: u32) -> PostKind<u32> {
         let kind = match self.rng.random_range(0..3) {
             0 => PostKind::Plain,

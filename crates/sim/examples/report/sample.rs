@@ -17,7 +17,7 @@ use sim::summary::{
 use sim::watch::{Delivery, Plan, ServerLoad, Watcher, Window, WindowKind};
 use sim::workload::Load;
 
-/// Text that would show itself if it were taken as markup.
+/// Text that becomes visible if it is interpreted as markup.
 pub(crate) const EVIL: &str = "<img src=x onerror=\"document.title='broken'\">&amp;";
 
 /// Kinds with their rates per second and medians in milliseconds.
@@ -31,8 +31,8 @@ const KINDS: [(&str, f64, f64); 7] = [
     ("recognitions", 60.0, 0.9),
 ];
 
-/// A run of some kinds (1 to 7) over so many windows of one second: about two thirds in, the server stalls;
-/// later, posts fail for a while.
+/// Returns a run of `kinds` kinds (1 to 7) over `windows` windows of one second: about two thirds in, the server
+/// stalls; later, posts fail for a while.
 pub(crate) fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
     let kinds = &KINDS[..kinds.clamp(1, KINDS.len())];
     let mut random = StdRng::seed_from_u64(seed);
@@ -65,7 +65,7 @@ fn window(
     let mut reported = Vec::new();
     for (which, &(_, rate, median_ms)) in kinds.iter().enumerate() {
         let mut latencies = Histogram::new_with_bounds(1, 3_600_000_000, 3).expect("bounds");
-        // The fourth kind rests now and then, so that there are gaps.
+        // The fourth kind pauses now and then, so that there are gaps.
         let rests = which == 3 && at % 7 < 3;
         let count = if rests { 0 } else { (rate * random.random_range(0.85..1.15)) as u64 };
         for _ in 0..count {

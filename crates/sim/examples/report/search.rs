@@ -1,4 +1,4 @@
-//! A made-up search: the real one, on a server that is decided by a formula and a seed.
+//! Made-up search: the real algorithm, on a server simulated by a formula and a seed.
 
 #![allow(clippy::expect_used, reason = "what fails here is an example or a test")]
 
@@ -8,7 +8,7 @@ use sim::SimError;
 use sim::capacity::{self, Capacity, Search, Step, Trials};
 use sim::slo::{Lag, Latency, Measures};
 
-/// How a search ends.
+/// Ending of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Found,
@@ -30,7 +30,7 @@ impl Trials for Server {
             End::Found => 4_900.0 * self.random.random_range(0.9..1.1),
             End::AtLeast => 1e9,
             End::Nothing => 0.1,
-            // It goes over to something else after the climb.
+            // The server becomes inconsistent after the climb.
             End::Unsteady => {
                 if self.trials < 8 {
                     4_900.0
@@ -66,7 +66,7 @@ impl Trials for Server {
     }
 }
 
-/// A search that ends so.
+/// Runs a search with this ending.
 pub(crate) fn search(seed: u64, end: End) -> Capacity {
     let mut server = Server { end, random: StdRng::seed_from_u64(seed), trials: 0 };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");

@@ -1,10 +1,10 @@
-//! Why a server cannot be used or loaded.
+//! Errors of using and loading a server.
 
 use thiserror::Error;
 
 use crate::client::ClientError;
 
-/// Why loading failed.
+/// Error of loading.
 #[derive(Debug, Error)]
 pub enum LoadError {
     /// The connection failed, or the answer is malformed.
@@ -50,7 +50,7 @@ pub enum LoadError {
         /// The beginning of its body.
         body: String,
     },
-    /// The bucket that is to be filled exists already.
+    /// The bucket to fill exists already.
     #[error("the server already has a bucket {0:?}; delete it first")]
     BucketExists(&'static str),
     /// The answer ended before the last result.
@@ -79,13 +79,13 @@ pub enum LoadError {
         /// The beginning of its body.
         body: String,
     },
-    /// Nobody can sign up by the API.
+    /// The API does not allow sign-ups.
     #[error(
         "{why}; make the accounts beforehand and name a file of their tokens with --tokens (roost \
          account test-tokens makes both), or let everybody sign up (roost serve --registrations open)"
     )]
     SignUpClosed {
-        /// What the server says about it.
+        /// Explanation of the server.
         why: &'static str,
     },
     /// There are fewer tokens than users.
@@ -109,7 +109,7 @@ pub enum LoadError {
         /// The beginning of its body.
         body: String,
     },
-    /// Two tokens act for one account.
+    /// Two tokens belong to one account.
     #[error("lines {first} and {second} of the file of --tokens are for one account, {handle}")]
     SameAccount {
         /// Number of a line, from 1.
@@ -119,7 +119,7 @@ pub enum LoadError {
         /// The handle of the account.
         handle: String,
     },
-    /// An account follows others, so its home timeline cannot be compared.
+    /// An account follows others already, so its home timeline cannot be compared.
     #[error(
         "{handle} follows {following} users already; a simulation needs accounts that follow nobody, \
          or --loaded"
@@ -130,14 +130,14 @@ pub enum LoadError {
         /// Number of followed users.
         following: u64,
     },
-    /// The server limits what one address or user may do.
+    /// The server limits the rate of requests of one address or user.
     #[error(
         "the server limits the rate of this: cannot {what} (status 429{limits}). Make the accounts \
          beforehand and name their tokens with --tokens, use fewer users, or raise the limit of the \
          server (roost serve --open has none)"
     )]
     Limited {
-        /// What was attempted.
+        /// Attempted action.
         what: &'static str,
         /// The headers that describe the limit.
         limits: String,
@@ -145,17 +145,17 @@ pub enum LoadError {
     /// The server refused a step of loading.
     #[error("cannot {what}: status {status}: {body}")]
     Step {
-        /// What was attempted.
+        /// Attempted action.
         what: &'static str,
         /// The status of the answer.
         status: u16,
         /// The beginning of its body.
         body: String,
     },
-    /// The answer to a step is not what the API says.
+    /// The response to a step is not as the API specifies.
     #[error("cannot {what}: the answer is not that of Mastodon's API: {body}")]
     Answer {
-        /// What was attempted.
+        /// Attempted action.
         what: &'static str,
         /// The beginning of the body.
         body: String,

@@ -1,4 +1,4 @@
-//! The last known post of each user, which replies to that user answer.
+//! Last known post of each user, to which replies to that user refer.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use super::TimelinePost;
 use crate::workload::PostKind;
 
-/// Ids of the last known posts, by users.
+/// Ids of the last known posts, by user.
 #[derive(Default)]
 pub(super) struct LastPosts(Mutex<HashMap<u32, u64>>);
 
@@ -16,8 +16,8 @@ impl LastPosts {
         last.insert(post.author, post.id);
     }
 
-    /// The kind of a post and the post that it answers. If none is known, the user is mentioned within the text: a text
-    /// that only begins with a mention is no reply.
+    /// Returns the kind of a post and the post that it replies to. If none is known, the mention moves inside the text:
+    /// a text that only begins with a mention is not a reply.
     pub(super) fn parent(&self, kind: PostKind<u32>) -> (PostKind<u32>, Option<u64>) {
         let PostKind::MentionFirst(other) = kind else { return (kind, None) };
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,14 +21,14 @@ use crate::workload::{Action, PostKind, What};
 use accounts::{Account, Accounts};
 use fields::{Entry, Status};
 
-/// A server that is driven by Mastodon's client API.
+/// Server used through Mastodon's client API.
 pub(crate) struct Mastodon {
-    /// roost's own API of the same server, for what Mastodon's has no requests for.
+    /// roost's own API of the same server, for actions that Mastodon's API lacks.
     own: Roost,
-    /// Writer of requests, which have no token of their own.
+    /// Writer of requests without a token of their own.
     requests: Requests,
     options: MastodonOptions,
-    /// Whether the follows are to be loaded.
+    /// Whether the follows must be loaded.
     loads: bool,
     accounts: OnceLock<Accounts>,
     last_posts: LastPosts,
@@ -63,7 +63,7 @@ impl Mastodon {
         self.requests.get_as(&self.account(user).token, path, request);
     }
 
-    /// Replaces `request` with one of `reader` for the newest posts of `author`.
+    /// Replaces `request` with a request by `reader` for the newest posts of `author`.
     fn write_posts(&self, reader: u32, author: u32, request: &mut Vec<u8>) {
         let id = self.account(author).id;
         self.get(reader, &format!("/api/v1/accounts/{id}/statuses?limit={PAGE}"), request);
@@ -144,7 +144,7 @@ impl Api for Mastodon {
         Some(posted)
     }
 
-    /// The posts of an author are read by the author.
+    /// An author reads their own posts.
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>) {
         match timeline {
             Timeline::Home(user) => {
@@ -164,7 +164,7 @@ impl Api for Mastodon {
         let posts = entries.iter().map(|entry| self.entry(entry.status()));
         let mut posts: Vec<_> = posts.collect::<Option<_>>()?;
         if is_notified {
-            // They are in the order of the notifications, which a server may make later and in another order.
+            // Sorts them: a server may create notifications later and in another order.
             posts.sort_by_key(|post| std::cmp::Reverse(post.id));
         }
         Some(posts)

@@ -22,16 +22,16 @@ use crate::workload::{Action, PostKind, What, distorted};
 use batch::parse_result;
 use load::Loading;
 
-/// Stories per request to the stories timeline of a user.
+/// Number of stories per request to the stories timeline of a user.
 const STORIES_HOME: u32 = 10;
 
-/// A server that is driven over roost's API.
+/// Server used through roost's API.
 pub(crate) struct Roost {
     pub(crate) target: Target,
     pub(crate) requests: Requests,
     /// Seed of the handles.
     pub(crate) seed: u64,
-    /// The drawings to distort, if any.
+    /// Drawings to distort, if any.
     pub(crate) references: Option<Arc<[[u8; 128]]>>,
     last_posts: LastPosts,
 }
@@ -46,9 +46,9 @@ impl Roost {
         Roost { target, requests, seed, references, last_posts: LastPosts::default() }
     }
 
-    /// How a scenario is loaded; `ids` has those of the users if they are not equal to their numbers.
+    /// Prepares loading a scenario. `ids` has the users' ids if they differ from their numbers.
     pub(super) fn loading(&self, scenario: Arc<Scenario>, ids: Option<Vec<u32>>) -> Loading {
-        // One node: the others know a user that it registers only some milliseconds later.
+        // Use one node: the others receive a registered user only some milliseconds later.
         let target = self.target.nodes().next().unwrap_or_else(|| self.target.clone());
         Loading { target, requests: self.requests.clone(), scenario, ids }
     }
@@ -59,7 +59,7 @@ impl Api for Roost {
         tokio::spawn(async move { self.check_empty(needs).await })
     }
 
-    /// The application key acts for everybody.
+    /// No sign-in: the application key acts for all users.
     fn sign_in(self: Arc<Self>, _: u32) -> JoinHandle<Result<(), LoadError>> {
         tokio::spawn(async { Ok(()) })
     }
@@ -135,7 +135,7 @@ impl Api for Roost {
         keys::write(&self.requests, record, &value.changed(first), request);
     }
 
-    /// The answer to a batch has a line for each command.
+    /// The response to a batch has a line for each command.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64 {
         match count {
             _ if !answer.is_success() => 0,
@@ -185,13 +185,13 @@ impl Api for Roost {
     }
 }
 
-/// A user as posts contain them.
+/// User in a post.
 #[derive(Deserialize)]
 struct Named<'a> {
     id: &'a str,
 }
 
-/// The fields by which posts are compared.
+/// Fields by which posts are compared.
 #[derive(Deserialize)]
 struct Post<'a> {
     id: &'a str,
@@ -275,7 +275,7 @@ mod tests {
         check(200, done, 2, 1, early);
         check(200, "x", 2, 0, "malformed response: a malformed result");
         check(503, done, 2, 0, early);
-        // The answer to a single command is not a list of results.
+        // The response to a single command is not a list of results.
         check(201, "", 1, 1, early);
         check(404, "", 1, 0, early);
     }

@@ -1,4 +1,4 @@
-//! What loading over every API needs: concurrent parts, and their progress.
+//! Shared parts of loading: concurrent tasks and their progress.
 
 use std::sync::atomic::AtomicU64;
 
@@ -8,7 +8,7 @@ use super::LoadError;
 use crate::joined::joined;
 use crate::progress;
 
-/// Waits for all parts. The first error ends the others.
+/// Waits for all tasks. The first error aborts the others.
 pub(super) async fn all(mut parts: JoinSet<Result<(), LoadError>>) -> Result<(), LoadError> {
     while let Some(part) = parts.join_next().await {
         joined(part)?;

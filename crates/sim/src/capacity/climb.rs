@@ -16,7 +16,7 @@ pub(super) fn trials_max(search: &Search) -> usize {
 }
 
 impl<T: Trials + Send> Hunt<'_, T> {
-    /// Two rates, at most a factor of two apart: the lower one holds and the higher one fails.
+    /// Finds two rates, at most a factor of two apart: the lower one holds and the higher one fails.
     pub(super) async fn climb(&mut self) -> Result<Bracket, Stop> {
         let mut failed = None;
         let mut low = self.search.start_per_s;

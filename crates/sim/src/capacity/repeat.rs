@@ -8,14 +8,14 @@
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
-/// How often a wrong end is moved, each time twice as far: at a resolution of 5 % by a factor of two
-/// in total. If the capacity changes more than this between repeats, the search gives up.
+/// Maximum number of moves of a wrong end, each twice as far as the previous one: at a resolution of 5 % by a factor of
+/// two in total. If the capacity changes more than this between repeats, the search gives up.
 const MOVES_MAX: usize = 4;
-/// The fractional parts of multiples of the golden ratio are spread evenly for any number of repeats.
+/// Golden ratio. The fractional parts of its multiples are spread evenly for any number of repeats.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Maximum number of trials of one repeat: bisecting the bracket, trying and moving an end, and
-/// bisecting the distance of the last move, which doubled with each move after the first.
+/// Maximum number of trials of one repeat: bisecting the bracket, trying and moving an end, and bisecting the distance
+/// of the last move, which doubled with each move after the first.
 pub(super) fn trials_max(search: &Search) -> usize {
     search.halvings() + (MOVES_MAX + 1) + (MOVES_MAX - 1)
 }

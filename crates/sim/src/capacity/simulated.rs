@@ -13,8 +13,7 @@ use crate::slo::Measures;
 use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};
 
-/// The warm-up before a trial is the trial's length divided by this. It is not measured, so that the
-/// change of the rate does not count.
+/// Ratio of a trial's length to its warm-up, which is not measured, so that the change of the rate does not count.
 const WARM_UP_SHARE: u32 = 5;
 /// Drives a simulation at the rates of a search.
 pub struct SimulatedTrials<'a> {
@@ -50,8 +49,7 @@ impl SimulatedTrials<'_> {
     }
 }
 
-/// Counts the requests done before the end of the trial: a server that needs the grace period after
-/// it is too slow.
+/// Counts the requests done before the end of the trial: a server that needs the grace period afterwards is too slow.
 struct InTime {
     until_s: f64,
     done: u64,
@@ -65,7 +63,7 @@ impl InTime {
 
 impl Watcher for InTime {
     fn begin(&mut self, plan: &Plan) -> io::Result<()> {
-        // A window ends slightly late, and the last one ends with the last answer.
+        // A window ends slightly late, and the last one ends with the last response.
         self.until_s += plan.window.as_secs_f64() / 2.0;
         Ok(())
     }

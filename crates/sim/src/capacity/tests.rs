@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use super::*;
 use crate::slo::Latency;
 
-/// A draw from the standard normal distribution (Box and Muller).
+/// Draws from the standard normal distribution (Box and Muller).
 fn normal(rng: &mut StdRng) -> f64 {
     let (radius, angle) = (1.0 - rng.random::<f64>(), rng.random::<f64>());
     (-2.0 * radius.ln()).sqrt() * (angle * std::f64::consts::TAU).cos()
@@ -292,9 +292,9 @@ struct Searches {
     others: u32,
 }
 
-/// Searches on servers whose capacity is drawn again in each repeat, log-normal with deviation
-/// `spread`, and whose trials hold at random: the odds against it are `(rate / capacity)` to the
-/// power of `1 / slope`; with slope 0 there is no randomness.
+/// Searches on servers whose capacity is drawn again in each repeat, log-normal with deviation `spread`, and whose
+/// trials hold at random: the odds against it are `(rate / capacity)` to the power of `1 / slope`; with slope 0 there
+/// is no randomness.
 fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
     let mut rng = StdRng::seed_from_u64(5);
     let (mut covered, mut off, mut others) = (0, 0.0, 0);
@@ -323,7 +323,7 @@ fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
 #[test]
 fn intervals_of_searches_contain_the_true_capacity_at_their_confidence() {
     const SEARCHES: u32 = 2_000;
-    // Four standard errors of a share of 95 % counted so often.
+    // Four standard errors of a share of 95 % in this many searches.
     let error = 4.0 * (0.95 * 0.05 / f64::from(SEARCHES)).sqrt();
     for (slope, spread) in [(0.0, 0.05), (0.01, 0.0), (0.01, 0.05), (0.03, 0.0), (0.03, 0.1)] {
         for repeats in [3, 5, 10] {
@@ -334,7 +334,7 @@ fn intervals_of_searches_contain_the_true_capacity_at_their_confidence() {
                 bias * 100.0
             );
             println!("{case}");
-            // The error of bisection makes the interval of few and exact repeats wider.
+            // The error of bisection widens the interval of a few exact repeats.
             let is_fine = repeats == 3 && slope < 0.03 && spread == 0.0;
             assert!(coverage > 0.95 - error && (is_fine || coverage < 0.95 + error), "{case}");
             assert!(bias.abs() < 0.01 && others <= SEARCHES / 100, "{case}");

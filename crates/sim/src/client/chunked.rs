@@ -1,5 +1,4 @@
-//! Incremental decoder of the chunked transfer coding. The only state is the position within the
-//! chunk.
+//! Incremental decoder of the chunked transfer coding. The only state is the position within the chunk.
 
 use super::ClientError;
 
@@ -34,8 +33,8 @@ impl Chunked {
         self.0 == Place::Over
     }
 
-    /// Consumes bytes from the front of `input` until a piece of data is found, the body ends or no
-    /// byte is left. Returns the number of bytes consumed, and the piece.
+    /// Consumes bytes from the front of `input` until a piece of data is found, the body ends or no byte is left.
+    /// Returns the number of bytes consumed, and the piece.
     pub(crate) fn take<'a>(&mut self, input: &'a [u8]) -> Result<(usize, &'a [u8]), ClientError> {
         for (at, &byte) in input.iter().enumerate() {
             if let Place::Data { left } = &mut self.0 {

@@ -4,15 +4,15 @@ use memchr::{memchr, memmem};
 
 use super::ClientError;
 
-/// The longest head that is accepted, in bytes.
+/// The longest accepted head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// The status of a request that was refused because of a rate.
+/// The status of a request refused because of a rate.
 pub(crate) const TOO_MANY: u16 = 429;
-/// Most bytes of the headers that describe the rate.
+/// Longest text of the rate-limit headers, in bytes.
 const LIMITS_BYTES_MAX: usize = 200;
 
-/// The headers of a head that say how a rate is limited, each after `; `.
+/// Rate-limit headers of a head, each after `; `.
 pub(crate) fn limits(head: &[u8]) -> String {
     let text = String::from_utf8_lossy(head);
     let about_limits = |line: &&str| {
@@ -27,12 +27,12 @@ pub(crate) fn limits(head: &[u8]) -> String {
         .collect()
 }
 
-/// How the body of a response ends.
+/// Delimiter of the body of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// After this many bytes.
+    /// Length in bytes.
     Length(u64),
-    /// With the last chunk.
+    /// Chunks, up to the last one.
     Chunked,
 }
 
@@ -41,9 +41,9 @@ pub(crate) enum Framing {
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) framing: Framing,
-    /// The server will close the connection after this answer.
+    /// Whether the server will close the connection after this response.
     pub(crate) closes: bool,
-    /// Bytes of the head, its empty line included.
+    /// Bytes of the head including its empty line.
     pub(crate) size: usize,
 }
 
@@ -51,7 +51,7 @@ impl Head {
     /// Parses a head at the beginning of `input`; `None` if it is incomplete.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<Head>, ClientError> {
         let Some(end) = memmem::find(input, b"\r\n\r\n") else {
-            // If the beginning is not that of an answer, do not wait for the rest.
+            // If the beginning is not that of a response, do not wait for the rest.
             let known = input.len().min(STATUS_LINE.len());
             if input.get(..known) != STATUS_LINE.get(..known) {
                 return Err(ClientError::Malformed("no HTTP/1.1 answer"));
@@ -110,7 +110,7 @@ fn next_line<'a>(lines: &mut &'a [u8]) -> &'a [u8] {
     line.trim_ascii_end()
 }
 
-/// The status, and whether the version is HTTP/1.0, which closes the connection after an answer.
+/// Parses the status, and whether the version is HTTP/1.0, which closes the connection after a response.
 fn status(line: &[u8]) -> Result<(u16, bool), ClientError> {
     let malformed = ClientError::Malformed("bad status line");
     let Some([version, b' ', a, b, c, rest @ ..]) = line.strip_prefix(STATUS_LINE) else {
@@ -123,7 +123,7 @@ fn status(line: &[u8]) -> Result<(u16, bool), ClientError> {
         return Err(malformed);
     }
     let status = a * 100 + b * 10 + c;
-    // An interim answer (1xx) is sent only on request, and this client never requests one.
+    // An interim response (1xx) is sent only on request, and this client never requests one.
     if status < 200 { Err(malformed) } else { Ok((status, *version == b'0')) }
 }
 

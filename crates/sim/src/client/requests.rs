@@ -9,7 +9,7 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Requests to `host` (name or address, with the port), with the key if there is one.
+    /// Creates requests to `host` (name or address, with the port), with the key if there is one.
     pub fn new(host: &str, key: Option<&str>) -> Requests {
         let mut common = format!(" HTTP/1.1\r\nHost: {host}\r\n");
         if let Some(key) = key {
@@ -29,14 +29,14 @@ impl Requests {
         self.send_as("POST ", "application/json", path, body, buffer);
     }
 
-    /// Replaces `buffer` with a GET of `path` that `token` authorizes.
+    /// Replaces `buffer` with a GET of `path`, authorized by `token`.
     pub(crate) fn get_as(&self, token: &str, path: &str, buffer: &mut Vec<u8>) {
         self.begin("GET ", path, buffer);
         authorize(token, buffer);
         buffer.extend_from_slice(b"\r\n");
     }
 
-    /// Replaces `buffer` with a POST of a JSON `body` to `path` that `token` authorizes.
+    /// Replaces `buffer` with a POST of a JSON `body` to `path`, authorized by `token`.
     pub(crate) fn post_as(&self, token: &str, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
         self.begin("POST ", path, buffer);
         authorize(token, buffer);
@@ -64,7 +64,7 @@ impl Requests {
         finish(media, body, buffer);
     }
 
-    /// Replaces `buffer` with the head of a POST to `path` whose chunked NDJSON body is to follow.
+    /// Replaces `buffer` with the head of a POST to `path`; the chunked NDJSON body must follow.
     pub(crate) fn post_stream(&self, path: &str, buffer: &mut Vec<u8>) {
         self.begin("POST ", path, buffer);
         buffer.extend_from_slice(
@@ -95,7 +95,7 @@ fn finish(media: &str, body: &[u8], buffer: &mut Vec<u8>) {
     buffer.extend_from_slice(body);
 }
 
-/// Adds the header that lets a server recognize a request that is sent again.
+/// Inserts the idempotency key, by which a server recognizes a repeated request.
 pub(crate) fn insert_idempotency_key(key: &str, request: &mut Vec<u8>) {
     let line = request.windows(2).position(|pair| pair == b"\r\n");
     let at = line.map_or(request.len(), |line| line + 2);

@@ -20,8 +20,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::Dial;
 
-/// A server to be driven, or several nodes of a cluster. A connection is opened to the next node that accepts it. Clones
-/// share the order and the TLS settings.
+/// Server to load, or several nodes of a cluster. A connection is opened to the next node that accepts it. Clones share
+/// the order and the TLS settings.
 #[derive(Clone)]
 pub struct Target {
     servers: Arc<[Server]>,
@@ -43,7 +43,7 @@ struct Tls {
     name: ServerName<'static>,
 }
 
-/// Why TLS cannot be set up.
+/// Error of the TLS setup.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// The name of the server cannot be in a certificate.
@@ -61,8 +61,8 @@ pub enum TlsError {
 }
 
 impl Target {
-    /// A server at `address`; `authority` is the value of the `Host` header: a name or address, with
-    /// the port.
+    /// Creates a target for a server at `address`. `authority` is the value of the `Host` header: a name or address,
+    /// with the port.
     pub fn new(address: SocketAddr, authority: &str) -> Target {
         Target::of(vec![Server { address, authority: authority.to_owned(), tls: None }])
     }
@@ -87,17 +87,17 @@ impl Target {
         Ok(Target::of(servers.map(|server| Server { tls: Some(tls.clone()), ..server.clone() })))
     }
 
-    /// All these servers, which are nodes of one cluster.
+    /// Combines these servers, which are nodes of one cluster.
     pub fn cluster(nodes: &[Target]) -> Target {
         Target::of(nodes.iter().flat_map(|node| node.servers.iter().cloned()))
     }
 
-    /// Each of the servers alone.
+    /// A target for each of the servers.
     pub fn nodes(&self) -> impl Iterator<Item = Target> {
         self.servers.iter().map(|server| Target::of([server.clone()]))
     }
 
-    /// Whether nobody on the way to the servers can read what is sent: over TLS or on loopback.
+    /// Whether all connections are over TLS or on loopback, so that nobody in between can read them.
     pub fn is_confidential(&self) -> bool {
         let mut servers = self.servers.iter();
         servers.all(|server| server.tls.is_some() || server.address.ip().is_loopback())
@@ -108,7 +108,7 @@ impl Target {
         self.servers.len() > 1
     }
 
-    /// The value of the `Host` header: of several nodes that of the first, as behind a load balancer.
+    /// The value of the `Host` header. For several nodes it is that of the first, as with a load balancer.
     pub fn authority(&self) -> &str {
         self.servers.first().map_or("", |server| &server.authority)
     }

@@ -11,8 +11,8 @@ use rand::seq::SliceRandom;
 
 use super::draft::{at, set};
 
-/// If a user has more neighbors than this, this many are drawn at random. The share of pairs among
-/// them is the same on average, and the cost per user is bounded.
+/// Number of neighbors of a user above which this many are drawn at random. The share of pairs among them is the same
+/// on average, and the cost per user is bounded.
 const NEIGHBORS_MAX: usize = 128;
 
 /// The followers of sampled users, to measure their local clustering.
@@ -20,16 +20,16 @@ const NEIGHBORS_MAX: usize = 128;
 pub(crate) struct Sample {
     /// Distance of sampled users by number.
     every: u32,
-    /// By index in the sample: the followers.
+    /// Followers of each sampled user, by index in the sample.
     followers: Vec<Vec<u32>>,
-    /// By user: the last query in which the user was a neighbor.
+    /// Last query in which each user was a neighbor.
     asked: Vec<u32>,
     question: u32,
     rng: StdRng,
 }
 
 impl Sample {
-    /// At least `size` of `users` users, or all of them.
+    /// Samples at least `size` of `users` users, or all of them.
     pub(crate) fn of(users: u32, size: u32, seed: u64) -> Sample {
         let every = (users / size).max(1);
         Sample {

@@ -49,7 +49,7 @@ pub const TOPICS: [&str; 40] = [
 ];
 /// Minimum number of members of a community, unless the population is smaller.
 const MEMBERS_MIN: u32 = 100;
-/// The largest community may have one user in this many.
+/// The largest community has at most one of this many users.
 const LARGEST_PART: u32 = 10;
 /// Minimum and maximum number of interests of a community.
 const INTERESTS: (usize, usize) = (3, 5);
@@ -81,14 +81,13 @@ pub(crate) fn made(users: u32, rng: &mut StdRng) -> Vec<Community> {
     communities
 }
 
-/// Some of the interests of the community, at least one if there is any; which ones depends on the
-/// number of the user.
+/// Some of the interests of the community, at least one if there is any; the choice depends on the number of the user.
 pub(crate) fn own_interests(
     community: &Community,
     user: u32,
 ) -> impl Iterator<Item = &'static str> {
     let all = community.interests.len();
-    // Knuth's multiplicative hash; its upper bits are the well mixed ones.
+    // Knuth's multiplicative hash; its upper bits are well mixed.
     let bits = (user.wrapping_mul(2_654_435_769) >> 16) as usize;
     let (count, first) = (1 + bits % all.max(1), bits / all.max(1));
     community.interests.iter().copied().cycle().skip(first % all.max(1)).take(count.min(all))

@@ -129,14 +129,14 @@ impl Dealer<'_> {
         }
     }
 
-    /// Whether one already follows the other within the community, or at all if only follows between
-    /// communities have been assigned.
+    /// Whether one already follows the other within the community, or anywhere if only follows between communities have
+    /// been assigned.
     fn are_joined(&self, a: u32, b: u32) -> bool {
         let (mine, theirs) = (self.draft.locals(a), self.draft.locals(b));
         mine.contains(&b) || theirs.contains(&a)
     }
 
-    /// Draws the followees of each user, starting with users who follow most.
+    /// Draws the followees of each user, beginning with the users who follow most.
     fn draw(
         &mut self,
         quotas: &mut Quotas,

@@ -1,38 +1,37 @@
 //! Computes one count per user from a table.
 //!
-//! Each row gets its exact share of the users. Inside a row the counts are the quantiles of a power
-//! law cut to the row, so the counts depend only on the number of users; the seed decides which user
-//! gets which count. Each table has one exponent: the larger it is, the lower the counts are within
-//! their rows. The exponents are chosen so that both tables have the same sum, because every follow
-//! counts once as follower and once as followee.
+//! Each row gets its exact share of the users. Inside a row the counts are the quantiles of a power law cut to the row,
+//! so the counts depend only on the number of users; the seed decides which user gets which count. Each table has one
+//! exponent: the larger it is, the lower the counts are within their rows. The exponents are chosen so that both tables
+//! have the same sum, because every follow counts once as follower and once as followee.
 
-// Not the one of the standard library, which may round otherwise on another machine.
+// The standard library's function may round differently on other machines.
 use libm::pow;
 
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
-/// The exponent at which the table of followers gives 120 follows per user with 100,000 users.
-/// Its rows alone, each at its lowest count, make 96; so the counts must lie low.
+/// The exponent at which the table of followers gives 120 follows per user with 100,000 users. The lowest counts of its
+/// rows already give 96, so the counts must be low.
 const FOLLOWERS_EXPONENT: f64 = 7.0;
-/// The first row has 80 % of the users. With the steep exponent of the others nearly all of
-/// them would have no follower at all, so it never gets steeper than this.
+/// Upper bound of the first row's exponent. The row has 80 % of the users; with the steep exponent of the other rows
+/// nearly all of them would have no follower.
 const FIRST_ROW_EXPONENT_MAX: f64 = 1.5;
-/// The lowest that following counts may lie: spread evenly over orders of magnitude. Below that,
+/// Upper bound of the following counts' exponent: counts spread evenly over orders of magnitude. With a higher one,
 /// most users of a small population would follow no one.
 const FOLLOWING_EXPONENT_MAX: f64 = 1.0;
 /// Range of the search for exponents; at either end the counts are at the bounds of their rows.
 const EXPONENTS: (f64, f64) = (-30.0, 60.0);
-/// Points at which a row's mean is taken while an exponent is searched.
+/// Number of points at which a row's mean is computed while searching an exponent.
 const MEAN_POINTS: u32 = 128;
 
-/// Followers and following counts, in order of the rows, not yet given to users.
+/// Followers and following counts, in order of the rows, not yet assigned to users.
 #[derive(Debug)]
 pub(crate) struct Degrees {
     pub(crate) followers: Vec<u32>,
     pub(crate) following: Vec<u32>,
 }
 
-/// The counts of `users` users from both tables, equal in sum wherever the rows allow it.
+/// Counts of `users` users from both tables, with equal sums wherever the rows allow it.
 pub(crate) fn fitted(users: u32) -> Degrees {
     let followers = Counts::new(FOLLOWERS, users);
     let following = Counts::new(FOLLOWING, users);
@@ -49,7 +48,7 @@ fn total(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-/// A table cut to a number of users: the rows, and how many users each of them gets.
+/// Rows of a table, cut to a number of users, with the number of users in each.
 struct Counts(Vec<(Row, u32)>);
 
 impl Counts {
@@ -60,7 +59,7 @@ impl Counts {
         Counts(table.iter().map(|row| row.cut_to(most)).zip(shares).collect())
     }
 
-    /// About what the counts sum to at this exponent.
+    /// Approximate sum of the counts at this exponent.
     fn estimate(&self, exponent: f64) -> f64 {
         let mut sum = 0.0;
         for (at, &(row, users)) in self.0.iter().enumerate() {
@@ -96,8 +95,8 @@ impl Counts {
         made
     }
 
-    /// Moves counts by one up or down inside their rows, the largest rows first, where it matters
-    /// least, round by round until they come to `sum` or no count can move.
+    /// Changes counts by one inside their rows, the largest rows first, where the relative change is smallest, round by
+    /// round until their sum is `sum` or no count can change.
     fn shift_to(&self, sum: u64, counts: &mut [u32]) {
         let by = sum.cast_signed() - total(counts).cast_signed();
         let rows = self.0.iter().flat_map(|&(row, users)| (0..users).map(move |_| row));
@@ -123,8 +122,8 @@ fn row_exponent(row: usize, exponent: f64) -> f64 {
     if row == 0 { exponent.min(FIRST_ROW_EXPONENT_MAX) } else { exponent }
 }
 
-/// The count at the middle of the `i`-th of `of` equal parts of a power law cut to the row. The law
-/// is laid over `count + 1`, which lets a row begin at 0.
+/// The count at the middle of the `i`-th of `of` equal parts of a power law cut to the row. The law applies to `count +
+/// 1`, so that a row may begin at 0.
 fn quantile(row: Row, exponent: f64, i: u32, of: u32) -> u32 {
     let part = (f64::from(i) + 0.5) / f64::from(of);
     let (low, high) = (f64::from(row.low) + 1.0, f64::from(row.high) + 2.0);
@@ -135,12 +134,12 @@ fn quantile(row: Row, exponent: f64, i: u32, of: u32) -> u32 {
     } else {
         low * pow(1.0 + part * (pow(ratio, rest) - 1.0), 1.0 / rest)
     };
-    // A float beyond the bounds (or no number, where the exponent is extreme) ends at a bound.
+    // Floats beyond the bounds (or NaN at extreme exponents) are clamped.
     ((value - 1.0) as u32).clamp(row.low, row.high)
 }
 
-/// Shares `whole` out by weight, so that the parts are whole numbers and sum to `whole`: each part
-/// is rounded down, and what is left goes to the largest remainders.
+/// Divides `whole` by weight into whole numbers with the sum `whole`: each part is rounded down, and the rest goes to
+/// the largest remainders.
 pub(crate) fn apportion(weights: &[f64], whole: u32) -> Vec<u32> {
     let sum: f64 = weights.iter().sum();
     let exact: Vec<f64> = weights.iter().map(|weight| weight / sum * f64::from(whole)).collect();

@@ -7,22 +7,22 @@
 
 use std::ops::Range;
 
-/// Follows by place, in the order in which they were dealt.
+/// Follows by place, in the order in which they were assigned.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// By place: the start of its slots in `targets`; one more entry at the end.
+    /// Start of each place's slots in `targets`; one more entry at the end.
     offsets: Vec<u32>,
-    /// By place: the first free slot.
+    /// First free slot of each place.
     ends: Vec<u32>,
-    /// By place: where followees within the community begin; before them are those elsewhere.
+    /// Start of each place's followees within the community, which follow those elsewhere.
     locals: Vec<u32>,
     targets: Vec<u32>,
-    /// By place: the last follower that it was marked for.
+    /// Last follower for which each place was marked.
     marks: Vec<u32>,
 }
 
 impl Draft {
-    /// Room for as many followees each as `following` says.
+    /// Creates a draft with the capacity `following` of each place.
     pub(crate) fn with_room(following: &[u32]) -> Draft {
         let offsets = offsets(following);
         let places = following.len();
@@ -51,7 +51,7 @@ impl Draft {
         self.targets.get(span).unwrap_or_default()
     }
 
-    /// From now on, followees added for these places are within their community.
+    /// Marks the begin of the followees within the community for these places.
     pub(crate) fn begin_locals(&mut self, places: Range<u32>) {
         let places = places.start as usize..places.end as usize;
         if let (Some(locals), Some(ends)) =
@@ -66,7 +66,7 @@ impl Draft {
         at(&self.offsets, place + 1) - at(&self.ends, place)
     }
 
-    /// Lets `follower` follow `followed`; there must be room.
+    /// Lets `follower` follow `followed`; there must be a free slot.
     pub(crate) fn add(&mut self, follower: u32, followed: u32) {
         assert!(self.room(follower) > 0, "more followees than planned");
         let Some(end) = self.ends.get_mut(follower as usize) else { return };
@@ -97,10 +97,10 @@ impl Draft {
     }
 }
 
-/// Where each of consecutive spans of these lengths begins, and where the last ends.
+/// Starts of consecutive spans of these lengths, and the end of the last one.
 ///
 /// # Panics
-/// If the whole does not fit 32 bits.
+/// If the total does not fit 32 bits.
 pub(crate) fn offsets(lengths: &[u32]) -> Vec<u32> {
     let mut offsets = Vec::with_capacity(lengths.len() + 1);
     let mut end = 0_u32;
@@ -115,19 +115,19 @@ pub(crate) fn offsets(lengths: &[u32]) -> Vec<u32> {
     offsets
 }
 
-/// The number of a place, by number. All numbers here are of places that exist.
+/// Returns the number of an existing place.
 pub(crate) fn at(numbers: &[u32], place: u32) -> u32 {
     numbers.get(place as usize).copied().unwrap_or_default()
 }
 
-/// Puts a number in its place.
+/// Sets the number of a place.
 pub(crate) fn set(numbers: &mut [u32], place: u32, number: u32) {
     if let Some(kept) = numbers.get_mut(place as usize) {
         *kept = number;
     }
 }
 
-/// Takes one from the number of a place, which is at least 1.
+/// Decrements the number of a place, which is at least 1.
 pub(crate) fn take_one(numbers: &mut [u32], place: u32) {
     if let Some(kept) = numbers.get_mut(place as usize) {
         *kept -= 1;

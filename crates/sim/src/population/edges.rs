@@ -1,8 +1,8 @@
-//! A population from a real graph: an edge list with two numbers per line, each line a friendship of
-//! two users, that is, a follow in both directions.
+//! A population from a real graph: an edge list with two numbers per line, each line a friendship of two users, that
+//! is, a follow in both directions.
 //!
-//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship given
-//! twice (in either order) counts once. The number of users is the highest number plus one.
+//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship given twice (in either
+//! order) counts once. The number of users is the highest number plus one.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -13,21 +13,21 @@ use thiserror::Error;
 use super::PEOPLE_MAX;
 use super::Population;
 
-/// Why an edge list is not a population.
+/// Error of an edge list.
 #[derive(Debug, Error)]
 pub enum GraphError {
     /// The file cannot be opened or read.
     #[error("cannot read the graph: {0}")]
     Read(#[from] io::Error),
-    /// A line is not what an edge list holds; lines count from 1.
+    /// A line is malformed.
     #[error("line {line} of the graph: {problem}")]
     Line {
         /// Number of the line, from 1.
         line: usize,
-        /// The error.
+        /// Description of the error.
         problem: String,
     },
-    /// There is no edge in the file.
+    /// The file has no edge.
     #[error("the graph has no edges")]
     Empty,
 }

@@ -21,14 +21,14 @@ pub struct Making {
     pub people: u32,
     /// The seed of counts and follows.
     pub seed: u64,
-    /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. On all of Twitter
-    /// 22.1 % of the pairs of users that were joined at all followed each other (Kwak, Lee, Park,
-    /// Moon: What is Twitter, a social network or a news media? WWW 2010). Counted by follows, as here,
-    /// that would be 36 %, which these tables do not allow; the default stays below it.
+    /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. On Twitter 22.1 % of the pairs of
+    /// users with any follow between them followed each other (Kwak, Lee, Park, Moon: What is Twitter, a social network
+    /// or a news media? WWW 2010). Counted by follows, as here, that is 36 %, which these tables do not allow; the
+    /// default is lower.
     pub reciprocity: f64,
-    /// The mean local clustering of the follows taken without direction, within
-    /// [`Making::CLUSTERING`]. The default can be had from 100,000 users to 1,000,000. The tables alone make
-    /// about as much among 100,000 users, and the more the fewer users there are.
+    /// The mean local clustering of the follows taken without direction, within [`Making::CLUSTERING`]. The default can
+    /// be reached with 100,000 to 1,000,000 users. The tables alone give about as much with 100,000 users, and more
+    /// with fewer users.
     pub clustering: f64,
 }
 
@@ -39,16 +39,15 @@ impl Default for Making {
 }
 
 impl Making {
-    /// This number of users, with the defaults for the rest.
+    /// Options for this number of users, with the defaults for the rest.
     pub fn of(people: u32, seed: u64) -> Making {
         Making { people, seed, ..Making::default() }
     }
 
-    /// Reciprocity that can be asked for, from the first to the second. With more, those who follow most
-    /// would almost only follow each other.
+    /// Minimum and maximum reciprocity. With more, users who follow most would almost only follow each other.
     pub const RECIPROCITY: (f64, f64) = (0.0, 0.3);
-    /// Clustering that can be asked for, from the first to the second. With more, the few follows that
-    /// are not of celebrities would all have to be in circles.
+    /// Minimum and maximum clustering. With more, the few follows that do not involve celebrities would all have to be
+    /// in circles.
     pub const CLUSTERING: (f64, f64) = (0.0, 0.2);
 
     /// An error message if an option is invalid.
@@ -70,7 +69,7 @@ impl Making {
     }
 }
 
-/// Makes the population; there must be no fault.
+/// Makes the population; the options must be valid.
 pub(crate) fn make(making: &Making) -> Population {
     assert_eq!(making.fault(), None, "a population that can be made");
     let mut rng = StdRng::seed_from_u64(making.seed);
@@ -92,8 +91,8 @@ pub(crate) fn make(making: &Making) -> Population {
     number(&draft, &places, communities, &mut rng)
 }
 
-/// Gives each user a random number, so the numbers of a community are scattered, as if users had
-/// registered in random order.
+/// Gives each user a random number, so that the numbers of a community are scattered, as if users had registered in
+/// random order.
 fn number(
     draft: &Draft,
     places: &[Range<u32>],

@@ -23,16 +23,15 @@ pub struct Aim {
     pub achieved: f64,
 }
 
-/// Measured properties of a population. Shares of follows are of every n-th follow, about 500,000 in
-/// total, and the clustering is the mean over at least 4,000 users, every n-th by number; in small
-/// populations all follows and all users are measured.
+/// Measured properties of a population. Shares of follows are of every n-th follow, about 500,000 in total, and the
+/// clustering is the mean over at least 4,000 users, every n-th by number; in small populations all follows and all
+/// users are measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// The share of follows that are returned.
     pub reciprocity: Aim,
-    /// The mean local clustering of users with at least two neighbors (followers or followees): the
-    /// share of pairs of neighbors in which one follows the other. Of more than 128 neighbors, 128 are
-    /// drawn.
+    /// The mean local clustering of users with at least two neighbors (followers or followees): the share of pairs of
+    /// neighbors in which one follows the other. If there are more than 128 neighbors, 128 are drawn.
     pub clustering: Aim,
     /// Number of communities; 0 for a graph from a file.
     pub communities: u32,
@@ -59,7 +58,7 @@ impl Measured {
     }
 }
 
-/// The shares of follows that are returned, and that are within a community.
+/// The share of returned follows, and that of follows within a community.
 fn follows(population: &Population) -> (f64, f64) {
     let every = (population.targets.len() as u32 / FOLLOWS_LOOKED_AT).max(1);
     let (mut looked_at, mut returned, mut within) = (0_u32, 0_u32, 0_u32);

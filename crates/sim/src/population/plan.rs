@@ -9,37 +9,36 @@ use rand::{Rng, RngExt};
 
 use super::draft::{at, set};
 
-/// A user with more followers than this, or than half of the users, is a celebrity; the number of
-/// their followees is independent of it. Celebrities have more than half of all followers in total.
+/// Number of followers above which a user is a celebrity, if it is less than half of the users; the number of a
+/// celebrity's followees is independent of it. Celebrities have more than half of all followers in total.
 const CELEBRITY_FOLLOWERS: u32 = 5_000;
-/// The share of other users who follow the more, the more followers they have, as a multiple of the
-/// reciprocity asked for. If it had no influence, hardly a tenth of all follows could be returned:
-/// most are by users with few followers. More of them than it takes would make a dense core of
-/// users who follow each other, and more clustering than asked for.
+/// The share of other users whose followees increase with their followers, as a multiple of the requested reciprocity.
+/// Without this dependency, hardly a tenth of all follows could be returned: most are by users with few followers. A
+/// higher share would make a dense core of users who follow each other, and more clustering than requested.
 const COUPLED_PER_RECIPROCITY: f64 = 2.6;
-/// The share of followers and followees who are of the same community, as far as the limits allow.
+/// The share of followers and followees of the same community, as far as the limits allow.
 const WITHIN: f64 = 0.85;
-/// Most followers and followees in the community: those who have many find the rest elsewhere.
+/// Maximum number of followers and followees in the community: users with many find the rest elsewhere.
 const WITHIN_MAX: u32 = 100;
-/// Most of a community that one of them follows, and that follows one of them.
+/// Maximum share of a community that a member follows, and that follows the member.
 const WITHIN_PART_MAX: f64 = 0.3;
-/// The largest share of what can be returned that is asked for; pairs are found at random, and near
-/// the whole some users find no match.
+/// Maximum share of the returnable follows to request; pairs are found at random, and near the whole some users find no
+/// match.
 const RETURNED_MAX: f64 = 0.95;
-/// Number of times that the interval of the share of returned follows is halved.
+/// Number of bisections of the share of returned follows.
 const HALVINGS: u32 = 24;
 
 /// The follows to assign.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// By place: all followees.
+    /// Number of followees, by place.
     pub(crate) following: Vec<u32>,
     /// Follows within the same community. Followers and followees have the same sum in each community.
     pub(crate) within: Quotas,
     pub(crate) elsewhere: Quotas,
 }
 
-/// Followers and followees of one kind that are still to be dealt, by place.
+/// Followers and followees of one kind still to be assigned, by place.
 #[derive(Debug)]
 pub(crate) struct Quotas {
     pub(crate) followers: Vec<u32>,
@@ -49,8 +48,8 @@ pub(crate) struct Quotas {
 }
 
 impl Plan {
-    /// Plans for users with these counts of followers and followees, both in rising order, in
-    /// communities that are these ranges of places, so that a share of `reciprocity` is returned.
+    /// Plans a share of `reciprocity` of returned follows, for users with these counts of followers and followees, both
+    /// ascending, in communities that are these ranges of places.
     pub(crate) fn new(
         mut followers: Vec<u32>,
         following: &[u32],
@@ -75,8 +74,8 @@ impl Plan {
     }
 }
 
-/// Gives each place one of the counts in `following`, which rise: to a share of `coupled` of the
-/// users in the order of their followers, and to the others at random.
+/// Assigns the counts in `following`, which ascend: to a share of `coupled` of the users in the order of their
+/// followers, and to the others at random.
 fn coupled_with(followers: &[u32], following: &[u32], coupled: f64, rng: &mut StdRng) -> Vec<u32> {
     let users = followers.len() as u32;
     let celebrity = CELEBRITY_FOLLOWERS.min(users / 2);
@@ -84,7 +83,7 @@ fn coupled_with(followers: &[u32], following: &[u32], coupled: f64, rng: &mut St
         let own = at(followers, place);
         let is_coupled = own <= celebrity && rng.random_bool(coupled);
         let key = if is_coupled { own } else { at(followers, rng.random_range(0..users)) };
-        // Those with equal counts are in any order.
+        // Equal counts are in random order.
         ((u64::from(key) << 32) | u64::from(rng.next_u32()), place)
     };
     let mut order: Vec<(u64, u32)> = (0..users).map(key).collect();
@@ -102,8 +101,8 @@ impl Quotas {
         Quotas { followers: none.clone(), following: none.clone(), mutual: none }
     }
 
-    /// Moves a share of the quotas of these places, which form a circle or a community, from `from` to
-    /// `self`: at most `most` per place, with equal sums of followers and followees.
+    /// Moves a share of the quotas of these places, which form a circle or a community, from `from` to `self`: at most
+    /// `most` per place, with equal sums of followers and followees.
     pub(crate) fn carve(&mut self, from: &mut Quotas, places: Range<u32>, share: f64, most: u32) {
         let part = |counts: &[u32]| -> Vec<u32> {
             let counts = places.clone().map(|place| at(counts, place));
@@ -119,7 +118,7 @@ impl Quotas {
         move_to(&mut self.mutual, &mut from.mutual, places.start, &mutual);
     }
 
-    /// Returns to others what is left of the quotas of these places.
+    /// Returns the remaining quotas of these places to `to`.
     pub(crate) fn give_back(&mut self, to: &mut Quotas, places: Range<u32>) {
         let give = |kept: &mut [u32], all: &mut [u32]| {
             let left: Vec<u32> = places.clone().map(|place| at(kept, place)).collect();
@@ -140,7 +139,7 @@ impl Quotas {
     }
 }
 
-/// Moves counts from one to the other, for the places that begin with `place`.
+/// Moves counts from `from` to `to`, for consecutive places from `place` on.
 fn move_to(to: &mut [u32], from: &mut [u32], place: u32, counts: &[u32]) {
     for (place, count) in (place..).zip(counts) {
         let (more, less) = (at(to, place) + count, at(from, place) - count);
@@ -153,8 +152,8 @@ fn total(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-/// Cuts the largest counts down to one height (and some to one more), so that they sum to `sum`, which
-/// is not above what they sum to.
+/// Cuts the largest counts down to one height (and some to one more), so that their sum is `sum`, which must not exceed
+/// the current one.
 fn cap(counts: &mut [u32], sum: u64) {
     if total(counts) == sum {
         return;
@@ -178,8 +177,8 @@ fn cap(counts: &mut [u32], sum: u64) {
     }
 }
 
-/// Plans about `wanted` follows that are returned, each pair being two, in proportion to how many
-/// each user can have; or as many as possible if that is less.
+/// Plans about `wanted` returned follows, two per pair, in proportion to the maximum of each user; or as many as
+/// possible if that is less.
 fn plan_mutual(within: &mut Quotas, elsewhere: &mut Quotas, wanted: f64, rng: &mut StdRng) {
     let places = 0..within.followers.len() as u32;
     let rounding: Vec<f64> = places.clone().map(|_| rng.random()).collect();
@@ -201,7 +200,7 @@ fn plan_mutual(within: &mut Quotas, elsewhere: &mut Quotas, wanted: f64, rng: &m
             high = middle;
         }
     }
-    // Nothing is returned where nothing is asked for: the last bits of the share would be rounded up.
+    // Zero needs no search: rounding would return a few.
     if wanted > 0.0 {
         (within.mutual, elsewhere.mutual) = share_out(f64::midpoint(low, high));
     }

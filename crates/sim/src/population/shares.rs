@@ -1,5 +1,4 @@
-//! A population compared with the two tables: the requested and the achieved share of users in each
-//! row.
+//! Compares a population with the two tables: the requested and the achieved share of users in each row.
 
 use std::fmt;
 
@@ -8,25 +7,25 @@ use serde::Serialize;
 use super::Population;
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
-/// Said of a row that a population cannot have.
+/// Mark of a row that a population cannot have.
 pub(crate) const MISSED: &str = "  cannot be achieved with so few users";
 
-/// One row of a table and the share of users that lie in it.
+/// Row of a table and its share of users.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Share {
     /// The lowest count of the row.
     pub low: u32,
     /// The highest count of the row, itself included.
     pub high: u32,
-    /// The share the table asks for, in percent.
+    /// Requested share, in percent.
     pub asked: f64,
-    /// The share of the population that lies in the row, in percent.
+    /// Achieved share, in percent.
     pub achieved: f64,
-    /// Whether the row asks for a user and has none: a population that is too small cannot have one.
+    /// Whether the row requires a user and has none: a population that is too small cannot have one.
     pub is_missed: bool,
 }
 
-/// Both tables; rows that are impossible in a population of this size are left out.
+/// Rows of both tables, without those impossible in a population of this size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shares {
     /// Users by number of followers.
@@ -94,7 +93,7 @@ mod tests {
         assert!(row.ends_with("cannot be achieved with so few users"), "{text}");
         let row = text.lines().find(|line| line.contains("101-500")).unwrap();
         assert!(row.ends_with('%'), "{text}");
-        // No user is asked for in a row of a millionth of them.
+        // A row for a millionth of them requires no user.
         let nobody = shares_of(&[
             Row { low: 0, high: 9, percent: 99.0 },
             Row { low: 10, high: 20, percent: 1e-6 },

@@ -1,8 +1,8 @@
 //! Controls the share of follows within circles, so that the clustering is as requested.
 //!
-//! When the follows of a community are assigned, all neighbors of its members are known except for
-//! the few follows that are assigned last. So the clustering of a sample of members is measured, and
-//! the share within circles is adjusted for the next communities.
+//! When the follows of a community are assigned, all neighbors of its members are known except for the few follows that
+//! are assigned last. So the clustering of a sample of members is measured, and the share within circles is adjusted
+//! for the next communities.
 
 use std::ops::Range;
 
@@ -14,11 +14,11 @@ use super::draft::Draft;
 
 /// Approximate number of sampled users.
 const LOOKED_AT: u32 = 6_000;
-/// The share that is dealt in circles in the first community.
+/// Share assigned within circles in the first community.
 const SHARE_FIRST: f64 = 0.5;
-/// A community of all users whose clustering is off by 1 would move the share by this much. What
-/// is wrong in the end is what the share had to move, divided by this; with ten times as much, one
-/// large community would throw the share from one end to the other.
+/// Change of the share by a community of all users whose clustering is off by 1. The final error is the total change of
+/// the share, divided by this; with ten times as much, one large community would move the share from one end to the
+/// other.
 const GAIN: f64 = 100.0;
 
 /// The share of follows assigned in circles, adjusted by the measured clustering.
@@ -30,7 +30,7 @@ pub(crate) struct Steer {
 }
 
 impl Steer {
-    /// Follows of users elsewhere have been dealt in `draft`, and nothing else.
+    /// Begins after the follows elsewhere have been assigned in `draft`, and no others.
     pub(crate) fn new(draft: &Draft, asked: f64, rng: &mut StdRng) -> Steer {
         let mut sample = Sample::of(draft.places(), LOOKED_AT, rng.random());
         for follower in 0..draft.places() {
@@ -41,7 +41,7 @@ impl Steer {
         Steer { asked, share: SHARE_FIRST, sample }
     }
 
-    /// The share of follows within the next community that is to be dealt in circles.
+    /// Share of follows within the next community to assign within circles.
     pub(crate) fn share(&self) -> f64 {
         self.share
     }

@@ -1,15 +1,14 @@
-//! The two measured tables for a population: numbers of followers and of followed users per user
-//! (Twitter, 2014, from the request for the simulator).
+//! The two measured tables for a population: numbers of followers and of followed users per user (Twitter, 2014, from
+//! the request for the simulator).
 //!
-//! The shares of a table need not add up to 100: they are weights, and are always divided by their
-//! sum.
+//! The shares of a table need not add up to 100: they are weights, and are always divided by their sum.
 
 /// One row of a table: the share of users whose count lies between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
     /// The lowest count of the row.
     pub low: u32,
-    /// The highest count of the row, itself included.
+    /// The highest count of the row, inclusive.
     pub high: u32,
     /// Share of all users, in percent.
     pub percent: f64,
@@ -26,7 +25,7 @@ const fn row(low: u32, high: u32, percent: f64) -> Row {
     Row { low, high, percent }
 }
 
-/// 76, 46, 8 and 8 users of 10^9 are given as counts; as a percentage one of them is this much.
+/// Percentage of one user in 10^9, for the rows given as counts (76, 46, 8 and 8 users of 10^9).
 const ONE_IN_10_9: f64 = 1e-7;
 
 /// Users by number of followers.

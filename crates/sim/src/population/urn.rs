@@ -1,9 +1,8 @@
-//! Random draws of users, weighted by the number of times each is still to be drawn.
+//! Random draws of users, weighted by the number of remaining draws of each.
 //!
-//! The counts are consecutive segments of a line; a draw is a point on it. If the point is in the used
-//! part of a segment, it is drawn again, and when half of the line is used the line is built again.
-//! So a draw reads a few numbers per user instead of one number per follow, and they stay in the CPU
-//! cache.
+//! The counts are consecutive segments of a line; a draw is a point on it. If the point is in the used part of a
+//! segment, it is drawn again, and when half of the line is used the line is built again. So a draw reads a few numbers
+//! per user instead of one number per follow, and they stay in the CPU cache.
 
 use std::ops::Range;
 
@@ -12,16 +11,16 @@ use rand::rngs::StdRng;
 
 use super::draft::{at, take_one};
 
-/// After this many refused draws in a row the draw is given up.
+/// Number of consecutive refused draws after which a draw fails.
 const REFUSED_DRAWS_MAX: u32 = 64;
 
 /// The users to draw from. The remaining counts are passed with every call.
 #[derive(Debug)]
 pub(crate) struct Urn {
     users: Vec<u32>,
-    /// By index in `users`: where their part of the line ends.
+    /// End of each user's segment of the line, by index in `users`.
     ends: Vec<u32>,
-    /// By part of the line of `1 << shift` points: the index that its first point belongs to.
+    /// Index of the user at the first point of each part of `1 << shift` points.
     guide: Vec<u32>,
     shift: u32,
     /// Number of draws left.
@@ -29,7 +28,7 @@ pub(crate) struct Urn {
 }
 
 impl Urn {
-    /// An urn of those in `places` who are to be drawn at all.
+    /// Creates an urn of the users in `places` with remaining draws.
     pub(crate) fn of(counts: &[u32], places: Range<u32>) -> Urn {
         let users: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
         let mut urn = Urn { users, ends: Vec::new(), guide: Vec::new(), shift: 0, left: 0 };
@@ -37,7 +36,7 @@ impl Urn {
         urn
     }
 
-    /// Lays the line of what is left.
+    /// Builds the line of the remaining draws.
     fn lay(&mut self, counts: &[u32]) {
         self.users.retain(|&user| at(counts, user) > 0);
         self.ends.clear();
@@ -82,7 +81,7 @@ impl Urn {
         None
     }
 
-    /// A point on the line: whose it is, and how far into their part.
+    /// A random point on the line: its user, and its offset in their segment.
     fn point(&self, rng: &mut StdRng) -> (u32, u32) {
         let point = rng.random_range(0..self.ends.last().copied().unwrap_or(1));
         let mut index = at(&self.guide, point >> self.shift);

@@ -1,4 +1,4 @@
-//! The files of a report. Each is replaced as a whole, so a reader never sees a partial file.
+//! The files of a report. Each is replaced atomically, so a reader never sees a partial file.
 
 use std::fmt::Write as _;
 use std::io;
@@ -14,14 +14,14 @@ use crate::slo::Latency;
 use crate::summary::Summary;
 use crate::watch::Window;
 
-/// Latencies are recorded in microseconds.
+/// Latency units per millisecond: latencies are recorded in microseconds.
 const PER_MS: f64 = 1_000.0;
 
-/// A file of raw data, as the report refers to it.
+/// File of raw data, as a link of the report.
 pub(super) struct DataLink {
-    /// Its name.
+    /// Text of the link.
     pub(super) name: String,
-    /// Its address, relative to the report.
+    /// Address relative to the report.
     pub(super) address: String,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn data_folder(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// A file of raw data: its name, and what is in it.
+/// File of raw data: its name and contents.
 pub(super) type Data = (String, Vec<u8>);
 
 /// The raw data of a run.
@@ -58,7 +58,7 @@ pub(super) fn of_search(capacity: &Capacity) -> io::Result<Vec<Data>> {
     Ok(vec![("capacity.json".to_owned(), json), ("trials.tsv".to_owned(), trials)])
 }
 
-/// Writes raw data to `folder`, which is made if it is missing, and says what there is.
+/// Writes raw data to `folder`, which is created if it is missing, and returns links to the files.
 pub(super) fn write_data(folder: &Path, files: Vec<Data>) -> io::Result<Vec<DataLink>> {
     fs::create_dir_all(folder)?;
     let beside = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -70,9 +70,9 @@ pub(super) fn write_data(folder: &Path, files: Vec<Data>) -> io::Result<Vec<Data
     Ok(links)
 }
 
-/// Puts a file in the place of another, if there is one. A link to a file stays, and so do devices and pipes.
+/// Replaces a file atomically. A symbolic link is followed; devices and pipes are written directly.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A new one cannot be followed.
+    // A file that does not exist cannot be resolved.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return fs::write(path, bytes);
@@ -84,7 +84,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// A row for each window; what was not measured is an empty cell.
+/// Table with a row for each window; missing measurements are empty cells.
 fn windows(recording: &Recording) -> String {
     const OF_KIND: [&str; 6] = ["count", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms"];
     let mut names = vec!["end_s".to_owned(), "seconds".to_owned()];
@@ -127,7 +127,7 @@ fn row(window: &Window) -> Vec<String> {
     cells
 }
 
-/// A row for each trial; what was not sampled is an empty cell.
+/// Table with a row for each trial; missing samples are empty cells.
 fn trials(capacity: &Capacity) -> String {
     let mut text = "number\trepeat\trate_per_s\tdue_per_s\tdone_per_s\tp50_ms\tp90_ms\tp99_ms\t\
                     p999_ms\tmax_ms\terrors_share\tlag_p50_ms\tlag_p99_ms\tlag_max_ms\t\
@@ -159,7 +159,7 @@ fn trial_row(trial: &Trial) -> Vec<String> {
         Verdict::Unknown => "unknown",
     };
     cells.push(verdict.to_owned());
-    // Reasons are sentences, and a cell ends at a tab or a line's end.
+    // Reasons are sentences, and a tab or a line break would end the cell.
     cells.push(trial.why().replace(char::is_control, " "));
     cells
 }

@@ -1,4 +1,4 @@
-//! The whole page: the sections, the most important first.
+//! The whole page: its sections, most important first.
 
 use charts::Figure;
 use charts::page::section;

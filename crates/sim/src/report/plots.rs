@@ -1,4 +1,4 @@
-//! The plots of a run. What was not measured is left out.
+//! The plots of a run. Missing measurements are left out.
 
 use charts::{Axis, Figure, Fill, Line, Point, Strip, color};
 
@@ -6,12 +6,12 @@ use super::Recording;
 use crate::units;
 use crate::watch::{Delivery, Window, WindowKind};
 
-/// Most parts of a plot that show their numbers; beyond that, one shows several windows.
+/// Maximum number of parts of a plot that show their numbers; in a longer run, a part covers several windows.
 const STRIPS_MAX: usize = 120;
 /// Rows for each halving of the distance to 100 % in a percentile curve.
 const CURVE_TICKS: u32 = 10;
 
-/// Requests done per second, one figure per kind.
+/// Successful requests per second, one figure per kind.
 pub(super) fn rates(recording: &Recording) -> Vec<Figure> {
     each_kind(recording, |at, kind| {
         let of = |window: &Window| window.kinds.get(at).map_or(0, |kind| kind.count);
@@ -95,7 +95,7 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
         points: latencies
             .iter_quantiles(CURVE_TICKS)
             .map(|row| {
-                // The last value is as rare as one of so many can be.
+                // The last value is the rarest that this many samples can show.
                 let rarity = 1.0 / (1.0 - row.quantile_iterated_to());
                 Some((rarity.min(latencies.len() as f64), ms(row.value_iterated_to())))
             })
@@ -144,7 +144,7 @@ fn each_kind(recording: &Recording, figure: impl Fn(usize, &str) -> Option<Figur
     recording.kinds().iter().enumerate().filter_map(|(at, kind)| figure(at, kind)).collect()
 }
 
-/// Something counted. A short last window would show chance as a rate, so it is left out.
+/// Figure of a count per second. A short last window would show chance as a rate, so it is left out.
 fn per_second(
     recording: &Recording,
     names: Names,
@@ -192,7 +192,7 @@ fn one_over_time(
     })
 }
 
-/// The median, the 99th percentile and the longest.
+/// Figure of the median, the 99th percentile and the maximum.
 fn three_over_time(
     recording: &Recording,
     (id, title, unit): Names,
@@ -241,7 +241,7 @@ fn points(recording: &Recording, of: impl Fn(&Window) -> Option<f64>) -> Vec<Poi
     recording.windows().iter().map(|window| Some((middle(window), of(window)?))).collect()
 }
 
-/// Parts of the plot that report the highest of the windows in them.
+/// Parts of the plot, each with the highest value of its windows.
 fn strips(recording: &Recording, report: impl Fn(&[Window]) -> Option<String>) -> Vec<Strip> {
     let windows = recording.windows();
     let strip = |windows: &[Window]| {
@@ -257,7 +257,7 @@ fn time_axis(recording: &Recording) -> Axis {
     Axis::time(recording.windows().last().map_or(0.0, |window| window.end_s))
 }
 
-/// An axis for all values above zero; none without any.
+/// Axis for all values above zero; `None` if there are none.
 pub(super) fn log_axis(values: impl Iterator<Item = f64>) -> Option<Axis> {
     let above = |ends: Option<(f64, f64)>, value: f64| match ends {
         Some((low, high)) => Some((low.min(value), high.max(value))),

@@ -6,11 +6,10 @@ use hdrhistogram::Histogram;
 
 use crate::watch::{Plan, Watcher, Window};
 
-/// Most windows that are kept. A run has fewer; what comes after is only counted, so that memory
-/// stays bounded whatever happens.
+/// Maximum number of recorded windows. A run has fewer; further windows are only counted, so that memory stays bounded.
 const WINDOWS_MAX: usize = 1_200;
 
-/// A run as it was checked.
+/// Recorded run.
 #[derive(Debug, Default)]
 pub struct Recording {
     plan: Option<Plan>,
@@ -25,7 +24,7 @@ impl Recording {
         self.plan.as_ref()
     }
 
-    /// The kinds of requests, in the order of the windows' and of [`Self::latencies_us`].
+    /// The kinds of requests, in the order of the windows and of [`Self::latencies_us`].
     pub fn kinds(&self) -> &[&'static str] {
         self.plan.as_ref().map_or(&[], |plan| &plan.kinds)
     }
@@ -35,12 +34,12 @@ impl Recording {
         &self.windows
     }
 
-    /// Number of windows beyond those that are kept.
+    /// Number of windows beyond the recorded ones.
     pub fn windows_left_out(&self) -> u64 {
         self.windows_left_out
     }
 
-    /// Everything measured of each kind, in microseconds; empty before the first window.
+    /// All latencies of each kind, in microseconds; empty before the first window.
     pub fn latencies_us(&self) -> &[Histogram<u64>] {
         &self.latencies_us
     }

@@ -72,7 +72,7 @@ fn figures_of_note(capacity: &Capacity) -> String {
     tiles(shown)
 }
 
-/// Everything that is needed to repeat the search.
+/// Parameters needed to repeat the search.
 fn what_was_run(capacity: &Capacity, scenario: &str, command: &str) -> String {
     let climb = capacity.trials.iter().filter(|trial| trial.repeat.is_none()).count();
     let repeats = capacity.trials.iter().filter_map(|trial| trial.repeat).max().unwrap_or(0);
@@ -117,7 +117,7 @@ fn drawn(capacity: &Capacity) -> String {
     .collect()
 }
 
-/// Every trial.
+/// Table of all trials.
 fn all_trials(capacity: &Capacity) -> String {
     let head = ["trial", "repeat", "asked/s", "done/s", "p99", "errors %", "lag p99", "verdict"];
     let row = |trial: &Trial| {

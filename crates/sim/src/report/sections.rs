@@ -103,7 +103,7 @@ pub(super) fn figures_of_note(summary: &Summary) -> String {
     tiles(shown)
 }
 
-/// Everything that is needed to repeat the run.
+/// Parameters needed to repeat the run.
 pub(super) fn what_was_run(summary: &Summary, recording: &Recording, command: &str) -> String {
     let mut rows = vec![("Command", format!("<code>{}</code>", escape(command)))];
     rows.push(("Seed", summary.seed.to_string()));
@@ -264,7 +264,7 @@ fn messages(title: &str, messages: &[String]) -> String {
     html + "</ul>\n"
 }
 
-/// The population against the tables it was made from.
+/// The population compared with the tables it was generated from.
 pub(super) fn population(summary: &Summary) -> String {
     let Some(FeedSummary { shares: Some(shares), measured, .. }) = &summary.feed else {
         return String::new();

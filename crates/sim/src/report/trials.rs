@@ -8,12 +8,12 @@ use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::units;
 
-/// How far beyond the rates that were tried an axis follows the interval. Two repeats that differ
-/// can have one that is wider than anything that was measured.
+/// Factor by which an axis may extend beyond the tried rates to show the interval. Two repeats that differ can give one
+/// that is wider than all measurements.
 const BEYOND: f64 = 10.0;
-/// The color of what was found.
+/// Color of the result.
 const FOUND: &str = "k2";
-/// The color of what one repeat found.
+/// Color of the result of one repeat.
 const REPEAT: &str = "k3";
 
 /// The mark of a verdict.
@@ -25,7 +25,7 @@ pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
     }
 }
 
-/// The 99th percentile of each trial at its rate. None if no trial had an answer.
+/// Plot of the 99th percentile of each trial at its rate. `None` if no trial had a response.
 pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
     let measured: Vec<&Trial> =
         capacity.trials.iter().filter(|trial| p99_ms(trial) > 0.0).collect();
@@ -53,7 +53,7 @@ pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
     })
 }
 
-/// The rate of each trial in their order. None without any.
+/// Plot of the rates of the trials in order. `None` without trials.
 pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
     let trials = &capacity.trials;
     let at = |trial: &Trial| (trial.number as f64, trial.rate_per_s);
@@ -97,7 +97,7 @@ fn mark(trial: &Trial, at: (f64, f64)) -> Mark {
     Mark { shape, class, label: label.to_owned(), at, interval: None, text }
 }
 
-/// From edge to edge.
+/// Line of the objective, from edge to edge.
 fn objective_line(ms: f64) -> Line {
     Line {
         label: format!("p99 < {}", units::ms(ms)),
@@ -107,7 +107,7 @@ fn objective_line(ms: f64) -> Line {
     }
 }
 
-/// From trial to trial, anew in each repeat.
+/// Line from trial to trial, interrupted at each repeat.
 fn path(trials: &[Trial]) -> Vec<Point> {
     let mut points = Vec::new();
     let mut before = None;
@@ -121,7 +121,7 @@ fn path(trials: &[Trial]) -> Vec<Point> {
     points
 }
 
-/// The result of each repeat, as wide as its trials.
+/// The result of each repeat, as a line over its trials.
 fn repeats(capacity: &Capacity) -> impl Iterator<Item = Line> {
     capacity.repeats_per_s.iter().enumerate().filter_map(|(at, &per_s)| {
         let of_repeat = |trial: &&Trial| trial.repeat == Some(at + 1);
@@ -141,7 +141,7 @@ fn band(capacity: &Capacity, along: Along) -> Option<Band> {
     Some(Band { along, class: FOUND, label, low, middle: estimate, high })
 }
 
-/// The lowest and the highest rate that was tried.
+/// The lowest and the highest tried rate.
 fn tried(capacity: &Capacity) -> Option<(f64, f64)> {
     let rates = || capacity.trials.iter().map(|trial| trial.rate_per_s);
     Some((rates().reduce(f64::min)?, largest(rates())?))

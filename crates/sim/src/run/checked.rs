@@ -1,5 +1,5 @@
-//! The users that the consistency checker observes: some readers, and all authors whose posts belong
-//! in the home timelines of these readers.
+//! The users that the consistency checker observes: some readers, and all authors whose posts belong in the home
+//! timelines of these readers.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -13,29 +13,29 @@ use crate::Population;
 
 /// Maximum number of readers. The home timeline of each is checked at the end of a run.
 const READERS: usize = 200;
-/// Users who follow more are not chosen, so that the number of checked authors stays bounded.
+/// Maximum number of followees of a reader, so that the number of checked authors stays bounded.
 const FOLLOWING_MAX: usize = 500;
 
 /// Readers and the authors they follow.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedReaders {
     readers: Vec<Reader>,
-    /// By author: the readers (as places in the list) in whose homes their posts belong.
+    /// Readers (as places in the list) in whose homes the posts of each author belong.
     of: HashMap<u32, Vec<usize>>,
-    /// Authors with a failed request: it is unknown whether these posts exist.
+    /// Authors with a failed request, whose post may or may not exist.
     in_doubt: Mutex<HashSet<u32>>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Reader {
     pub(crate) user: u32,
-    /// Sorted.
+    /// Followees in ascending order.
     following: Vec<u32>,
 }
 
 impl Reader {
-    /// Whether a post by `author` that answers `reply_to` belongs in this reader's home: they see
-    /// their own, and those they follow, but for answers to strangers.
+    /// Whether a post by `author` that replies to `reply_to` belongs in this reader's home: own posts and those of
+    /// followees, except replies to strangers.
     pub(crate) fn sees(&self, author: u32, reply_to: Option<u32>) -> bool {
         let knows = |user: u32| user == self.user || self.following.binary_search(&user).is_ok();
         knows(author) && (author == self.user || reply_to.is_none_or(knows))
@@ -49,12 +49,12 @@ impl Reader {
 }
 
 impl CheckedReaders {
-    /// Some users with followees; the same seed chooses the same.
+    /// Chooses some users with followees; the same seed chooses the same users.
     pub(crate) fn among(population: &Population, seed: u64) -> CheckedReaders {
         let mut rng = StdRng::seed_from_u64(seed);
         let users = population.people() as usize;
         let mut checked = CheckedReaders::default();
-        // More are drawn than needed because a fifth or more follow no one.
+        // More are drawn than needed because at least a fifth follow no one.
         for user in index::sample(&mut rng, users, users.min(READERS * 4)) {
             let user = user as u32;
             let following = population.following(user).to_vec();
@@ -77,7 +77,7 @@ impl CheckedReaders {
         self.of.contains_key(&user)
     }
 
-    /// A request of this author failed.
+    /// Records a failed request of this author.
     pub(crate) fn doubt(&self, author: u32) {
         lock(&self.in_doubt).insert(author);
     }

@@ -1,14 +1,13 @@
-//! The consistency checker: compares timelines with accepted posts during a run, and measures the
-//! delivery lag.
+//! The consistency checker: compares timelines with accepted posts during a run, and measures the delivery lag.
 //!
-//! Lanes report every accepted post of a checked author. Some of these posts are sampled: the checker
-//! reads a follower's home, the author's posts and, if the post mentions a user, that user's mentions,
-//! until the post is there. The time until it is in the home is the delivery lag. After the run, the
-//! homes of all readers are compared with all accepted posts.
+//! Lanes report every accepted post of a checked author. Some of these posts are sampled: the checker reads a
+//! follower's home, the author's posts and, if the post mentions a user, that user's mentions, until the post appears.
+//! The time until it is in the home is the delivery lag. After the run, the homes of all readers are compared with all
+//! accepted posts.
 //!
-//! If newer posts have pushed a post off the page, the time of that read counts, so the reported lag is an
-//! upper bound. A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose
-//! request failed may exist or not.
+//! If newer posts have pushed a post off the page, the time of that read counts, so the reported lag is an upper bound.
+//! A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose request failed may exist
+//! or not.
 
 mod book;
 
@@ -37,17 +36,17 @@ use crate::watch::Delivery;
 use crate::workload::{Action, PostKind, What};
 use book::{Book, Fault};
 
-/// Longest time until a post must be seen where it belongs.
+/// Longest time until a post must be visible.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time between two samples, so that the checker adds little load.
+/// Interval between two samples, so that the checker adds little load.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// Most samples that are looked for at a time.
+/// Maximum number of samples in progress.
 const SAMPLES_MAX: usize = 16;
-/// The first wait before looking again; each is twice the one before, up to the last.
+/// First and maximum wait before another read; each wait is twice the previous one.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
-/// Reports that may wait for the checker. More than these are not waited for.
+/// Capacity of the queue of reports. Further reports are dropped.
 const REPORTS_MAX: usize = 64 * 1024;
-/// Number of faults that are reported in full.
+/// Maximum number of faults reported in full.
 const EXAMPLES_MAX: usize = 5;
 /// Faults beyond this number may be counted twice.
 const FAULTS_MAX: usize = 10_000;
@@ -62,11 +61,11 @@ enum Report {
         mentioned: Option<u32>,
         at: Instant,
     },
-    /// It is unknown whether a post of this author exists.
+    /// A post of this author may or may not exist.
     InDoubt(u32),
 }
 
-/// The sender that the lanes use.
+/// Sender of the lanes' reports.
 pub(super) struct Reports {
     checked: Arc<CheckedReaders>,
     sender: mpsc::Sender<Report>,
@@ -74,7 +73,7 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Reports a post that was answered with success (and this body) now, or was not.
+    /// Reports the outcome of a post: the body of the successful response, or `None`.
     pub(super) fn report(&self, api: &dyn Api, action: &Action, body: Option<&[u8]>, now: Instant) {
         let What::Post { kind, .. } = action.what else { return };
         if !self.checked.is_author(action.user) {
@@ -102,7 +101,7 @@ struct Findings {
     window_us: Histogram<u64>,
     whole_us: Histogram<u64>,
     correctness: Correctness,
-    /// Faults that were counted: a page is read more than once.
+    /// Counted faults: a page is read more than once.
     reported: HashSet<(Fault, Timeline, u64)>,
 }
 
@@ -113,7 +112,7 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// Starts to look at those who are checked.
+    /// Starts to check the timelines of these readers.
     pub(super) fn start<D>(
         checked: Option<Arc<CheckedReaders>>,
         dial: D,
@@ -141,7 +140,7 @@ impl Checker {
         (checker, Some(Reports { checked, sender, lost }))
     }
 
-    /// The deliveries seen since the last call, if any.
+    /// Deliveries observed since the last call, if any.
     pub(super) fn window(&self) -> Option<Delivery> {
         let mut findings = lock(self.findings.as_ref()?);
         let delivery = delivery(&findings.window_us);
@@ -149,12 +148,12 @@ impl Checker {
         delivery
     }
 
-    /// The deliveries seen in the whole run, if any.
+    /// Deliveries observed in the whole run, if any.
     pub(super) fn whole(&self) -> Option<Delivery> {
         delivery(&lock(self.findings.as_ref()?).whole_us)
     }
 
-    /// No more posts come: waits for those that are looked for and, if `fully`, looks at all homes.
+    /// Ends checking after the last post: waits for the samples and, if `fully`, compares all homes.
     pub(super) async fn end(&mut self, fully: bool) -> Option<Correctness> {
         let (end, task) = self.task.take()?;
         // The task ends before it receives this only if it has panicked, which the join reports.
@@ -173,7 +172,7 @@ fn delivery(lag_us: &Histogram<u64>) -> Option<Delivery> {
     })
 }
 
-/// Everything that a comparison needs.
+/// Parameters of a comparison.
 struct Look<D> {
     checked: Arc<CheckedReaders>,
     findings: Arc<Mutex<Findings>>,
@@ -181,7 +180,7 @@ struct Look<D> {
     dial: D,
 }
 
-/// A post that is looked for.
+/// Sampled post.
 #[derive(Clone, Copy)]
 struct Sample {
     entry: TimelinePost,
@@ -229,12 +228,12 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                 clients.push(joined(client));
             }
             let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
-            // Homes that this time is too short for are not counted among those looked at.
+            // Homes not reached within this time are not counted.
             let _ = timeout(LAST_LOOK, self.look_at_all(&book, client)).await;
         }
     }
 
-    /// Looks for a post everywhere it belongs.
+    /// Reads every timeline in which a sampled post belongs.
     async fn sample(
         &self,
         sample: Sample,
@@ -251,7 +250,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         client
     }
 
-    /// Reads a timeline until the post is on its first page, or newer ones have filled that.
+    /// Reads a timeline until the post is on its first page, or newer ones have filled the page.
     async fn look_for(&self, sample: Sample, timeline: Timeline, client: &mut Client<D>) {
         let mut again = AGAIN.0;
         loop {
@@ -267,7 +266,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                 let is_overtaken = page.len() == PAGE
                     && page.last().is_some_and(|oldest| oldest.id > sample.entry.id);
                 if is_overtaken {
-                    // It was there before now, or never: assume the worst case.
+                    // The post was visible at an unknown time, or never: assume the worst case.
                     self.lagged(timeline, now.saturating_duration_since(sample.at));
                     return;
                 }
@@ -286,7 +285,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    /// A post was looked for so long in vain or not. Homes are what deliveries are to.
+    /// Records the lag of a sample. Only homes count as deliveries.
     fn lagged(&self, timeline: Timeline, lag: Duration) {
         if matches!(timeline, Timeline::Home(_)) {
             let mut findings = lock(&self.findings);
@@ -295,7 +294,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    /// The faults of a page, whatever else was posted.
+    /// Checks a page for faults that do not depend on other posts.
     fn check_page(&self, timeline: Timeline, page: &[TimelinePost]) {
         lock(&self.findings).correctness.pages += 1;
         for pair in page.windows(2) {
@@ -323,7 +322,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         }
     }
 
-    /// Compares every reader's home with everything that was accepted.
+    /// Compares every reader's home with all accepted posts.
     async fn look_at_all(&self, book: &Book, mut client: Client<D>) {
         for reader in self.checked.readers() {
             let begun = Instant::now();

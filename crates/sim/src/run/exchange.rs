@@ -1,7 +1,7 @@
-//! An action over a connection: one request, or two of which the second follows from the answer to the first. What a node
-//! of a cluster cannot answer is sent to the next one.
+//! An action over a connection: one request, or two, where the second depends on the first response. A request that a
+//! node of a cluster cannot answer is sent to the next one.
 //!
-//! **Invariant:** a request that makes something is sent again only with the idempotency key that it had before.
+//! **Invariant:** a request that creates something is sent again only with the same idempotency key.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -17,17 +17,17 @@ use crate::workload::{Action, What};
 
 /// Longest time for the response of one node of a cluster.
 const NODE_ANSWER: Duration = Duration::from_secs(3);
-/// Pause before a request is sent to another node; doubled up to the second.
+/// Pause before a request is sent to another node; doubled up to [`RETRY_AFTER_MAX`].
 const RETRY_AFTER: Duration = Duration::from_millis(20);
 const RETRY_AFTER_MAX: Duration = Duration::from_millis(500);
-/// The status of a node that cannot answer at the moment.
+/// The status of a node that temporarily cannot answer.
 const UNAVAILABLE: u16 = 503;
 
 /// The idempotency keys of a run.
 pub(super) struct Keys {
     /// Whether requests are sent again.
     are_needed: bool,
-    /// With which all keys begin. It is not seeded: a server keeps those of earlier runs.
+    /// Prefix of all keys. It is not seeded, because a server remembers the keys of earlier runs.
     run: u64,
     /// Number of keys so far.
     count: AtomicU64,
@@ -47,7 +47,7 @@ impl Keys {
     }
 }
 
-/// An action that is under way.
+/// An action in progress.
 pub(super) struct Exchange<'a, I> {
     pub(super) run: &'a Run<I>,
     pub(super) action: &'a Action,
@@ -61,8 +61,8 @@ impl<I> Exchange<'_, I> {
         self.key.inspect(|key| insert_idempotency_key(key, request));
     }
 
-    /// The answer to `request`, and to what follows from it; if a node of a cluster cannot answer, that of the next one,
-    /// and so on. The caller limits the time.
+    /// Sends `request` and the request that follows from its response; if a node of a cluster cannot answer, sends it
+    /// to the next one, and so on. The caller limits the time.
     pub(super) async fn answer<D: Dial>(
         &self,
         client: &mut Client<D>,

@@ -1,7 +1,6 @@
 //! Measurements of a run: latencies by kind of request, failures, and the scheduling delay of the generator.
 //!
-//! Each lane has a meter for the current window; the meters of all windows and lanes add up to that of
-//! the run.
+//! Each lane has a meter for the current window; the meters of all windows and lanes add up to that of the run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -12,11 +11,11 @@ use crate::summary::{ErrorCount, KindSummary, LagSummary};
 use crate::watch::WindowKind;
 use crate::workload::{KeyVerb, What};
 
-/// The longest latency that is recorded, in microseconds: one hour.
+/// Longest recorded latency, in microseconds: one hour.
 const LATENCY_US_MAX: u64 = 3_600_000_000;
-/// Number of failures that are reported in full.
+/// Maximum number of failures reported in full.
 const MESSAGES_MAX: usize = 5;
-/// A start this long after the action was due counts as late.
+/// Delay from which the start of an action counts as late.
 const LATE: Duration = Duration::from_millis(10);
 
 /// The kinds of requests.
@@ -44,7 +43,7 @@ impl Kind {
     /// Kinds of drawings.
     pub(crate) const DRAWINGS: [Kind; 1] = [Kind::Recognize];
 
-    /// The kind of request that an action makes.
+    /// Kind of an action's request.
     pub(crate) fn of(what: What) -> Kind {
         match what {
             What::Post { .. } => Kind::Post,
@@ -82,7 +81,7 @@ impl Kind {
     }
 }
 
-/// Why an action failed.
+/// Failure of an action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure<'a> {
     /// The kind it is counted under.
@@ -91,16 +90,16 @@ pub(crate) struct Failure<'a> {
     pub(crate) count: u64,
 }
 
-/// When an action started, against when it was due.
+/// Start of an action relative to its due time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
-    /// Time after it was due.
+    /// Delay after the due time.
     pub(crate) late: Duration,
-    /// Whether a connection was free when it was due: then lateness is the generator's.
+    /// Whether a connection was free at the due time: then the delay is the generator's.
     pub(crate) ready: bool,
 }
 
-/// Answers and failures of one kind of request. Of story posts several to a request each counts.
+/// Responses and failures of one kind of request. Each story of a request with several counts.
 #[derive(Debug)]
 pub(crate) struct KindMeter {
     pub(crate) kind: Kind,
@@ -119,7 +118,7 @@ impl KindMeter {
         (self.answered, self.errors) = (0, 0);
     }
 
-    /// The quantile in milliseconds; 0 if nothing was measured.
+    /// The quantile in milliseconds; 0 without measurements.
     pub(crate) fn quantile_ms(&self, quantile: f64) -> f64 {
         quantile_ms(&self.latency_us, quantile)
     }
@@ -164,11 +163,11 @@ pub(crate) struct Meter {
     pub(crate) scheduling_delay_us: Histogram<u64>,
     late: u64,
     waited: u64,
-    /// How often a request was sent again.
+    /// Number of repeated requests.
     pub(crate) retried: u64,
     failures: BTreeMap<String, u64>,
     messages: Vec<String>,
-    /// By user: posts they have written.
+    /// Number of posts by each user.
     posts_by: HashMap<u32, u32>,
 }
 
@@ -186,7 +185,7 @@ impl Meter {
         }
     }
 
-    /// An action has been started.
+    /// Records the start of an action.
     pub(crate) fn started(&mut self, start: Start) {
         self.late += u64::from(start.late > LATE);
         if start.ready {
@@ -196,8 +195,8 @@ impl Meter {
         }
     }
 
-    /// An action, or `count` done in one request, was answered as it should be; `latency` is from
-    /// when it was due.
+    /// Records a success of an action, or of `count` operations in one request; `latency` is measured from the due
+    /// time.
     pub(crate) fn answered(&mut self, kind: Kind, user: u32, latency: Duration, count: u64) {
         let meter = of(&mut self.kinds, kind);
         meter.answered += count;
@@ -207,10 +206,9 @@ impl Meter {
         }
     }
 
-    /// An action, or `failure.count` of one request, failed. If it did so by taking too long,
-    /// `waited` is how long it has been due, and counts as a latency: a stalled server must not look
-    /// better than a slow one.
-    /// `message` describes it in full; it is called for the first few failures alone.
+    /// Records a failure of an action, or of `failure.count` operations in one request. After a timeout, `waited` is
+    /// the time since the due time, and counts as a latency: a stalled server must not look better than a slow one.
+    /// `message` describes the failure in full, and is called only for the first few.
     pub(crate) fn failed(
         &mut self,
         kind: Kind,
@@ -232,7 +230,7 @@ impl Meter {
         }
     }
 
-    /// Adds what another has measured.
+    /// Adds the measurements of another meter.
     pub(crate) fn add(&mut self, other: &Meter) {
         for kind in &other.kinds {
             let meter = of(&mut self.kinds, kind.kind);
@@ -254,7 +252,7 @@ impl Meter {
         }
     }
 
-    /// Forgets everything and keeps its memory.
+    /// Resets the meter, keeping its memory.
     pub(crate) fn clear(&mut self) {
         self.kinds.iter_mut().for_each(KindMeter::clear);
         self.scheduling_delay_us.reset();
@@ -281,7 +279,7 @@ impl Meter {
         self.messages.clone()
     }
 
-    /// The percentage of all posts written by the `users` who wrote most.
+    /// The percentage of all posts written by the `users` most active users.
     pub(crate) fn posts_by_top(&self, users: usize) -> f64 {
         let mut counts: Vec<u32> = self.posts_by.values().copied().collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
@@ -293,7 +291,7 @@ impl Meter {
     }
 }
 
-/// The quantile of a histogram of microseconds, in milliseconds; 0 if nothing was measured.
+/// The quantile of a histogram of microseconds, in milliseconds; 0 without measurements.
 pub(crate) fn quantile_ms(micros: &Histogram<u64>, quantile: f64) -> f64 {
     micros.value_at_quantile(quantile) as f64 / 1_000.0
 }

@@ -1,5 +1,4 @@
-//! Runs in paused time against servers at the other end of a pipe: seconds pass at once, and every
-//! latency is exact.
+//! Runs in paused time against servers at the other end of a pipe: seconds pass at once, and every latency is exact.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,13 +13,13 @@ use crate::client::Requests;
 use crate::watch::{Plan, Window};
 use crate::workload::PostKind;
 
-/// Every answer's body: to a batch of two, that one was done.
+/// Body of every response: in a batch of two, one command succeeded.
 const BODY: &str = "{\"ok\":true}\n{\"ok\":false}\n";
 
 /// The server's reaction to a request at a given time (from the start).
 #[derive(Clone, Copy)]
 enum Answering {
-    /// Answers at once, except that in the stall (from, to) it holds everything back to its end.
+    /// Answers at once, except that a stall (from, to) delays everything to its end.
     Stalling(Duration, Duration),
     /// Never answers.
     Never,
@@ -28,7 +27,7 @@ enum Answering {
     With(u16),
     /// Cannot be reached.
     Unreachable,
-    /// The nodes of a cluster: each connection is to the next one.
+    /// Nodes of a cluster: each connection leads to the next one.
     Nodes(&'static [Answering]),
 }
 
@@ -37,9 +36,9 @@ struct TestServer {
     start: Instant,
     answering: Answering,
     answered: Arc<AtomicUsize>,
-    /// When each request came.
+    /// Arrival time of each request.
     came: Arc<Mutex<Vec<Duration>>>,
-    /// The idempotency key of each request that has one.
+    /// Idempotency keys of the requests that have one.
     keys: Arc<Mutex<Vec<String>>>,
     connections: Arc<AtomicUsize>,
 }
@@ -49,7 +48,7 @@ impl TestServer {
         let mut request = [0; 4096];
         while let Ok(size @ 1..) = stream.read(&mut request).await {
             if request[..size].starts_with(b"GET /metrics") {
-                // It answers at once with nothing, and that is no part of the load.
+                // Answered at once without content, and not part of the load.
                 let _ = stream.write_all(b"HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n").await;
                 continue;
             }
@@ -115,7 +114,7 @@ struct Outcome {
     keys: Vec<String>,
 }
 
-/// Keeps the windows.
+/// Watcher that keeps the windows.
 #[derive(Default)]
 struct Keeping(Vec<Window>);
 
@@ -153,7 +152,7 @@ fn config(seconds: u64, connections: usize) -> RunConfig {
     }
 }
 
-/// Drives for so many seconds over so many connections; `cut` ends it after a time.
+/// Drives for `seconds` over `connections`; `cut` ends the run after a time.
 async fn drive(
     answering: Answering,
     seconds: u64,
@@ -271,7 +270,7 @@ async fn what_a_node_of_a_cluster_cannot_answer_is_sent_to_the_next_one() {
     let posts = of(&outcome, Kind::Post);
     assert_eq!((posts.answered, posts.errors), (50, 0));
     assert_eq!(outcome.finished.meter.retried, 3, "once for each node that could not answer");
-    // The first post was sent to three nodes, and each later one has a key of its own.
+    // The first post was sent to three nodes, and each later one has its own key.
     let (first, later) = outcome.keys.split_at(3);
     assert!(first.iter().all(|key| *key == first[0]), "{first:?}");
     let different: std::collections::HashSet<&String> = outcome.keys.iter().collect();
@@ -304,7 +303,7 @@ async fn windows_report_everything_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
-    // The server stalls once for 6 s of 20; whatever is due, a closed loop sends 1 request then.
+    // The server stalls once for 6 s of 20; a closed loop sends only 1 request then.
     let stall = Answering::Stalling(Duration::ZERO, Duration::from_secs(6));
     let soon = || Action { due: Duration::from_secs(1_000), user: 0, what: What::ReadHome };
     let actions = std::iter::repeat_with(soon).take(100);
@@ -317,8 +316,8 @@ async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
     assert_eq!(late.map(|at| at.count_at_value()).sum::<u64>(), 2, "one per connection");
 }
 
-/// The greatest distance between the distribution of these values and the one with this cumulative
-/// distribution function (Kolmogorov and Smirnov's statistic), times the root of their number.
+/// The greatest distance between the distribution of these values and the one with this cumulative distribution
+/// function (Kolmogorov and Smirnov's statistic), times the root of their number.
 fn distance(mut values: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len() as f64;
@@ -333,7 +332,7 @@ fn distance(mut values: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 {
 async fn requests_reach_the_server_as_far_apart_as_they_were_meant_to() {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    // On average 0.5 s apart, so that the millisecond of the paused clock is nothing.
+    // 0.5 s apart on average, so that the millisecond of the paused clock does not matter.
     type Gap = fn(f64) -> f64;
     let exponential: (Gap, Gap) = (|u| -(1.0 - u).ln() / 2.0, |gap| 1.0 - (-2.0 * gap).exp());
     let uniform: (Gap, Gap) = (|u| u, |gap| gap.clamp(0.0, 1.0));

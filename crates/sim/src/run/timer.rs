@@ -1,27 +1,27 @@
-//! Waits until a time: with a precision of some microseconds if the operating system has such a timer,
-//! otherwise of a millisecond.
+//! Waits until a time: with a precision of some microseconds if the operating system has such a timer, otherwise of a
+//! millisecond.
 
 use std::io;
 
 use tokio::time::Instant;
 
-/// A wait of so little is not worth a timer.
+/// Wait below which no timer is used.
 #[cfg(target_os = "linux")]
 const AT_ONCE: std::time::Duration = std::time::Duration::from_micros(5);
 
-/// A timer. A precise timer belongs to the runtime in which it was made.
+/// A timer. A precise timer belongs to the runtime in which it was created.
 pub(super) enum Timer {
-    /// The runtime's own wheel, which ticks in milliseconds, and with the clock of a test.
+    /// The runtime's own wheel, which ticks in milliseconds and follows a test's clock.
     #[cfg(any(test, not(target_os = "linux")))]
     Ticking,
-    /// `timerfd_create(2)`: a file that can be read when the time has come, as a pipe can when
-    /// there is something in it, which is why the runtime's pipe serves for it.
+    /// `timerfd_create(2)`: a file that becomes readable at the set time, like a pipe with data, so the runtime's pipe
+    /// type can wrap it.
     #[cfg(target_os = "linux")]
     Precise(tokio::net::unix::pipe::Receiver),
 }
 
 impl Timer {
-    /// The most precise timer that this system has. Must be called in a runtime.
+    /// Creates the most precise timer of this system. Must be called in a runtime.
     #[cfg(target_os = "linux")]
     pub(super) fn precise() -> io::Result<Timer> {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
@@ -30,7 +30,7 @@ impl Timer {
         Ok(Timer::Precise(tokio::net::unix::pipe::Receiver::from_file_unchecked(timer.into())?))
     }
 
-    /// The most precise timer that this system has.
+    /// Creates the most precise timer of this system.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn precise() -> io::Result<Timer> {
         Ok(Timer::Ticking)
@@ -41,7 +41,7 @@ impl Timer {
         match self {
             #[cfg(any(test, not(target_os = "linux")))]
             Timer::Ticking => {
-                // Even a moment that has passed would cost a turn of the wheel.
+                // Even a time that has passed would cost a tick of the wheel.
                 if moment > Instant::now() {
                     tokio::time::sleep_until(moment).await;
                 }

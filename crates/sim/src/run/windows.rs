@@ -1,5 +1,5 @@
-//! A run, window by window: merges the measurements of the lanes, the resource usage of the server and the
-//! observed deliveries, reports them to the watchers, and adds them up.
+//! A run, window by window: merges the measurements of the lanes, the resource usage of the server and the observed
+//! deliveries, reports them to the watchers, and adds them up.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,10 +16,10 @@ use crate::client::{Client, Dial};
 use crate::summary::{Correctness, ServerSummary};
 use crate::watch::{Delivery, Plan, ServerLoad, Watcher, Window};
 
-/// Most windows of a run: their length is chosen so.
+/// Maximum number of windows of a run, which determines their length.
 const MAX: u32 = 600;
 
-/// The length of the windows of a run: a whole number of seconds.
+/// The length of the windows of a run, in whole seconds.
 pub(crate) fn window_of(run: Duration) -> Duration {
     Duration::from_secs((run / MAX).as_secs() + 1)
 }
@@ -31,7 +31,7 @@ pub(crate) struct Ended {
     pub(crate) took: Duration,
     /// Whether it was cut short.
     pub(crate) interrupted: bool,
-    /// The share of the time in which the threads that drove it were not asleep.
+    /// The share of the time in which the generator's threads were not asleep.
     pub(crate) busy_share: f64,
 }
 
@@ -45,22 +45,22 @@ pub(crate) struct Finished {
 }
 
 pub(super) struct Windows<D: Dial> {
-    /// Asks the server what it has used.
+    /// Connection for requesting the server's resource usage.
     client: Client<D>,
-    /// Whether there are several servers; what one of them has used says little.
+    /// Whether there are several servers; then the usage of one is not reported.
     is_cluster: bool,
     api: Arc<dyn Api>,
     plan: Plan,
     kinds: Vec<Kind>,
     meters: Vec<Arc<Mutex<Meter>>>,
-    /// An empty meter, given to a lane for its full one.
+    /// An empty meter, exchanged for a lane's full one.
     spare: Meter,
     whole: Meter,
     /// Resource usage of the server at the end of the last window and at the beginning, with its time.
     used: Option<(Used, Instant)>,
     used_first: Option<(Used, Instant)>,
     memory_bytes_max: u64,
-    /// When the last window ended, from the start.
+    /// End of the last window, from the start.
     ended: Duration,
 }
 
@@ -93,7 +93,7 @@ impl<D: Dial> Windows<D> {
         }
     }
 
-    /// The meter of one more lane.
+    /// Creates the meter of another lane.
     pub(super) fn meter(&mut self) -> Arc<Mutex<Meter>> {
         let meter = Arc::new(Mutex::new(Meter::new(&self.kinds)));
         self.meters.push(Arc::clone(&meter));
@@ -109,8 +109,7 @@ impl<D: Dial> Windows<D> {
         Ok(())
     }
 
-    /// Ends the window under way and reports it, once the server has answered what it used or has had its time
-    /// for that.
+    /// Ends the current window and reports it, after the server has reported its usage or its time limit has passed.
     pub(super) async fn close(
         &mut self,
         start: Instant,
@@ -119,7 +118,7 @@ impl<D: Dial> Windows<D> {
     ) -> io::Result<()> {
         let mut meter = Meter::new(&self.kinds);
         for lane in &self.meters {
-            // What a lane waits for here is an exchange of two structures.
+            // Lanes wait here only for an exchange of two structures.
             let full = std::mem::replace(
                 &mut *lock(lane),
                 std::mem::replace(&mut self.spare, Meter::new(&[])),

@@ -1,17 +1,17 @@
-//! The check of the options of a run.
+//! Validation of the options of a run.
 
 use std::time::Duration;
 
 use super::SimError;
 use crate::options::Drive;
 
-/// Minimum and maximum requests per second that can be requested.
+/// Minimum and maximum number of requests per second.
 const RATES: (f64, f64) = (0.001, 10_000_000.0);
 /// The longest run.
 const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
 
 impl Drive {
-    /// An open loop at the default rates, with constant activity, over 64 connections.
+    /// Creates options of an open loop at the default rates, with constant activity, over 64 connections.
     pub fn new(duration: Duration) -> Drive {
         let (rate, closed, day, flash) = (None, false, None, None);
         Drive { duration, rate, closed, day, flash, connections: 64, threads: 1 }

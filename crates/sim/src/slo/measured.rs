@@ -5,16 +5,15 @@ use std::time::Duration;
 use super::{Lag, Latency, Measures};
 use crate::summary::{Correctness, KindSummary, Summary};
 
-/// The part of all requests that a kind must make up for its percentiles to count: the 99th
-/// percentile of a handful says nothing.
+/// Share of all requests from which the percentiles of a kind count: the 99th percentile of a handful is meaningless.
 const KIND_SHARE_MIN: f64 = 0.01;
 
 impl Measures {
-    /// Of a run in which things were due for this long.
+    /// Measures of a run whose actions were due within `due_for`.
     pub fn of(summary: &Summary, due_for: Duration) -> Measures {
         let sum = |of: fn(&KindSummary) -> u64| summary.kinds.iter().map(of).sum::<u64>() as f64;
         let (done, errors) = (sum(|kind| kind.count), sum(|kind| kind.errors));
-        // Of everything that was due it was either done or it is an error.
+        // Every due request either succeeded or is an error.
         let due = done + errors;
         let many = |kind: &&KindSummary| (kind.count + kind.errors) as f64 >= due * KIND_SHARE_MIN;
         let worst = |of: fn(&KindSummary) -> f64| {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{Objective, Slo, Subject, Unit};
 
-/// Why objectives cannot be read.
+/// Error of parsing objectives.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SloError {
     /// The text has no objective.
@@ -15,36 +15,36 @@ pub enum SloError {
     /// A part is not a comparison.
     #[error("{0:?} is not an objective; one looks like p99<50ms, with < as the only comparison")]
     NoComparison(String),
-    /// Nothing is measured under this name.
+    /// No measure has this name.
     #[error(
         "unknown measure {0:?}; the measures are p50, p90, p99, p99.9, max, errors, lag_p50, lag_p99 and \
          lag_max"
     )]
     UnknownName(String),
-    /// The bound is no number above 0.
+    /// The bound is not a number above 0.
     #[error("the bound of {name} must be a number above 0, such as {example}, not {bound:?}")]
     BadNumber {
-        /// The subject of the objective.
+        /// Name of the measure.
         name: &'static str,
-        /// A bound that it could have.
+        /// Example of a valid bound.
         example: &'static str,
-        /// The bound that was given.
+        /// Given bound.
         bound: String,
     },
-    /// The bound has no unit, or one of something else.
+    /// The bound has no unit, or the unit of another measure.
     #[error("the bound of {name} needs a unit: {units}, not {bound:?}")]
     BadUnit {
-        /// The subject of the objective.
+        /// Name of the measure.
         name: &'static str,
-        /// The units it can have.
+        /// Valid units.
         units: &'static str,
-        /// The bound that was given.
+        /// Given bound.
         bound: String,
     },
-    /// A bound on a share that every share is below.
+    /// The bound of a share is above 100 %.
     #[error("errors are a share of requests: at most 100 %, not {0:?}")]
     TooMany(String),
-    /// Two objectives are about the same.
+    /// Two objectives have the same measure.
     #[error("{0} is set twice")]
     Twice(&'static str),
 }
@@ -94,7 +94,7 @@ fn parse_bound(subject: Subject, text: &str) -> Result<Objective, SloError> {
         return Err(SloError::BadUnit { name, units, bound });
     };
     let number = number.trim_end();
-    // Digits and a point: `parse` alone would take `inf`, `1e9` and signs as well.
+    // Digits and a point: `parse` alone would also accept `inf`, `1e9` and signs.
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value = number.parse().ok().filter(|value: &f64| is_plain && *value > 0.0);
     let Some(value) = value.filter(|value| value.is_finite()) else {

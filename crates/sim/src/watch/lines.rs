@@ -8,9 +8,9 @@ use super::{Plan, Watcher, Window};
 
 /// Seconds between two lines.
 const EVERY_S: f64 = 3.0;
-/// Windows end when their timer fires, which may be this much early or late.
+/// Deviation of a window's end, in seconds: windows end when their timer fires.
 const SLACK_S: f64 = 0.05;
-/// The rest at the end is printed if it is this long.
+/// Shortest rest at the end that is printed, in seconds.
 const REST_S: f64 = 0.5;
 
 /// Prints a run, a line every three seconds. Owns the windows since its last line.
@@ -28,13 +28,13 @@ struct Since {
     counts: Vec<u64>,
     errors: u64,
     latencies_us: Vec<Histogram<u64>>,
-    /// The highest of the windows: percentiles cannot be merged.
+    /// Highest value of the windows: percentiles cannot be merged.
     delivery_p99_ms: Option<f64>,
     memory_bytes: Option<u64>,
 }
 
 impl<W: Write + Send> Lines<W> {
-    /// Prints to `out`.
+    /// Creates a watcher that prints to `out`.
     pub fn new(out: W) -> Self {
         Self { out, kinds: Vec::new(), since: Since::default() }
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::watch::{Delivery, ServerLoad, WindowKind};
 
-    /// The lines for windows of `seconds`, each with a post that took so many milliseconds.
+    /// The lines for windows of `seconds`, each with a post of the given latency.
     fn reported(seconds: f64, posts_ms: &[u64], change: impl Fn(usize, &mut Window)) -> String {
         let mut out = Vec::new();
         let mut lines = Lines::new(&mut out);

@@ -1,6 +1,6 @@
-//! The mix that DeathStarBench drives its social network with (Gan and others, "An Open-Source
-//! Benchmark Suite for Microservices", 2019; `mixed-workload.lua`): 60 % home timelines, 30 % user
-//! timelines, 10 % posts, by random users with equal chance.
+//! The mix with which DeathStarBench drives its social network (Gan and others, "An Open-Source Benchmark Suite for
+//! Microservices", 2019; `mixed-workload.lua`): 60 % home timelines, 30 % user timelines, 10 % posts, by random users
+//! with equal chance.
 
 use std::ops::Range;
 
@@ -8,11 +8,11 @@ use super::{Clock, Verb};
 
 /// Default number of actions per second.
 const PER_SECOND: f64 = 1_000.0;
-/// The actions, and the percentage of each.
+/// The actions with their percentages.
 const MIX: [(Verb, f64); 3] =
     [(Verb::ReadHome, 60.0), (Verb::ReadUserTimeline, 30.0), (Verb::Post, 10.0)];
 
-/// A clock for each kind of action, for all users alike.
+/// One clock for each kind of action of all users.
 pub(super) fn clocks(all: &Range<usize>) -> impl Iterator<Item = Clock> {
     MIX.into_iter().map(|(verb, percent)| Clock {
         verb,

@@ -12,14 +12,13 @@ use super::{Action, What};
 
 /// Rows of a drawing, 32 pixels each.
 const ROWS: usize = 32;
-/// Pixels that a distortion turns over.
+/// Number of pixels flipped by a distortion.
 const FLIPS: usize = 20;
 
-/// Drawings that are sent to be recognized.
+/// Drawings to recognize.
 #[derive(Debug, Clone)]
 pub struct Drawings {
-    /// What they are made of: 32 rows of 32 pixels, the first one in the highest bit of the first
-    /// byte. At least one.
+    /// References to distort, at least one: 32 rows of 32 pixels, the first one in the highest bit of the first byte.
     pub references: Arc<[[u8; 128]]>,
     /// Number of drawings per second.
     pub per_second: u32,
@@ -30,8 +29,8 @@ pub(crate) fn recognize(per_second: u32, seed: u64) -> impl Iterator<Item = Acti
     at_random_times(1, per_second.into(), seed, |_, rng| What::Recognize { seed: rng.random() })
 }
 
-/// One of the references, moved by up to a pixel in both directions and with some pixels turned over, in
-/// 256 hexadecimal digits. The same seed makes the same.
+/// A reference, moved by up to a pixel in both directions and with some pixels flipped, in 256 hexadecimal digits. It
+/// depends only on the seed.
 pub(crate) fn distorted(references: &[[u8; 128]], seed: u64) -> String {
     let mut rng = StdRng::seed_from_u64(seed);
     let Some(reference) = references.choose(&mut rng) else { unreachable!("there is a reference") };

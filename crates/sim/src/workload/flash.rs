@@ -10,7 +10,7 @@ use super::{Action, PostKind, What, exponential};
 /// Average time from the post until a follower reads it, in seconds.
 const LOOK_AFTER_S: f64 = 5.0;
 
-/// The post of `user` after `at`, and one look at home of each of these users.
+/// The post of `user` at `at`, and one read of their home by each of these followers.
 pub(crate) fn flash(
     at: Duration,
     user: u32,

@@ -1,8 +1,7 @@
 //! Friends post stories and read each other's.
 //!
-//! Each user keeps the same number of live stories: each is posted again when its TTL ends, at its
-//! own offset within each TTL. Reads come at exponential intervals, by all users with equal
-//! chance.
+//! Each user keeps the same number of live stories: each is posted again when its TTL ends, at its own offset within
+//! each TTL. Reads come at exponential intervals, by all users with equal chance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +13,8 @@ use rand::{RngExt, SeedableRng};
 use super::{Action, What, exponential};
 use crate::Population;
 
-/// Most requests per second that post stories. Where more stories are due, so many go in one request
-/// that the generator does not take the machine from the server.
+/// Maximum number of requests per second that post stories. If more stories are due, a request posts several, so that
+/// the generator does not take the machine from the server.
 const REQUESTS_PER_SECOND_MAX: f64 = 500.0;
 /// Reads of one friend's stories for each read of a stories home.
 const STORY_READS_PER_HOME: f64 = 0.5;
@@ -23,14 +22,13 @@ const STORY_READS_PER_HOME: f64 = 0.5;
 /// The load with stories.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StoryLoad {
-    /// Friends of each user, about; at least 1.
+    /// Approximate number of friends of each user, at least 1.
     pub friends: u32,
-    /// Stories of each user that live at a time, at least 1.
+    /// Number of live stories of each user, at least 1.
     pub stories: u32,
     /// TTL of a story, in seconds, at least 1.
     pub life_s: u32,
-    /// Total reads of story homes per second; half as many are of the stories of
-    /// one friend.
+    /// Total reads of story homes per second; reads of one friend's stories are half as many.
     pub homes_per_second: u32,
 }
 
@@ -45,16 +43,16 @@ impl StoryLoad {
 #[derive(Debug)]
 pub(crate) struct StorySchedule {
     life_s: u32,
-    /// In order of time.
+    /// Groups in order of time.
     groups: Vec<Group>,
     stories: u64,
     group_stories_max: u32,
 }
 
-/// A story of each of some users whose numbers follow each other.
+/// One story of each of some users with consecutive numbers.
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// When they are posted first, from the start, within the first life; then once in each life.
+    /// First due time, from the start, within the first life; then due once in each life.
     first_due: Duration,
     /// The first of the users.
     user: u32,
@@ -62,7 +60,7 @@ struct Group {
 }
 
 impl StorySchedule {
-    /// The stories of `users` users.
+    /// Schedules the stories of `users` users.
     pub(crate) fn new(users: u32, story_load: &StoryLoad, seed: u64) -> StorySchedule {
         let mut rng = StdRng::seed_from_u64(seed);
         let stories = u64::from(users) * u64::from(story_load.stories);
@@ -85,23 +83,23 @@ impl StorySchedule {
         }
     }
 
-    /// Stories that live at a time.
+    /// Number of live stories.
     pub(crate) fn stories(&self) -> u64 {
         self.stories
     }
 
-    /// Stories to be posted per second.
+    /// Due story posts per second.
     pub(crate) fn per_second(&self) -> f64 {
         self.stories as f64 / f64::from(self.life_s)
     }
 
-    /// Most stories in one request.
+    /// Maximum number of stories per request.
     pub(crate) fn per_request(&self) -> u32 {
         self.group_stories_max
     }
 
-    /// What is posted before the start, so that all stories are live then: the user, and for how
-    /// many seconds, which is until the story is due for the first time, rounded up.
+    /// Stories to post before the start, so that all are live then: the user and the TTL in seconds, which is the time
+    /// until the story is due for the first time, rounded up.
     pub(crate) fn initial(&self) -> impl Iterator<Item = (u32, u64)> {
         self.groups.iter().flat_map(|group| {
             let left_s = (group.first_due.as_secs() + 1).min(self.life_s.into());
@@ -110,7 +108,7 @@ impl StorySchedule {
     }
 }
 
-/// Every story, posted again each time its life ends.
+/// Posts of every story, repeated each time its life ends.
 pub(crate) fn post_stories(
     schedule: Arc<StorySchedule>,
     seed: u64,
@@ -141,7 +139,7 @@ pub(crate) fn read_friends(
     seed: u64,
 ) -> impl Iterator<Item = Action> {
     at_random_times(friends.people(), per_second, seed, move |reader, rng| {
-        // Who has no friends looks at their own.
+        // A user without friends reads their own stories.
         What::ReadStories(friends.following(reader).choose(rng).copied().unwrap_or(reader))
     })
 }
@@ -206,7 +204,7 @@ mod tests {
         check(50, 10, 7, 1);
         check(500, 10, 1, 10);
         check(510, 10, 1, 11);
-        // More than there are users in one request is never needed.
+        // A request never needs more stories than there are users.
         check(3, 1_000, 1, 3);
     }
 

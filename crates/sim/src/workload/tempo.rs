@@ -1,19 +1,18 @@
 //! The speed of actions: a factor, and the hours of a day.
 //!
-//! Actions at exponential intervals of an even clock remain so under a clock whose speed changes, at the
-//! changing rate. So the sequences do not depend on the speed.
+//! Actions at exponential intervals of a uniform clock remain so under a clock whose speed changes, at the changing
+//! rate. So the sequences do not depend on the speed.
 
 use std::time::Duration;
 
 use super::Action;
 
-/// How active users are in each hour of a day, from midnight: little at four in the morning, most in
-/// the evening. Only how they compare matters.
+/// Relative activity of users in each hour of a day, from midnight: least at four in the morning, most in the evening.
 const HOURS: [f64; 24] = [
     0.72, 0.50, 0.36, 0.28, 0.25, 0.30, 0.45, 0.68, 0.88, 1.00, 1.08, 1.14, 1.20, 1.20, 1.16, 1.14,
     1.16, 1.22, 1.32, 1.46, 1.60, 1.66, 1.44, 1.06,
 ];
-/// Pieces of a day in which activity is taken for even.
+/// Number of pieces of a day in which activity is constant.
 const PIECES: usize = 24 * 60;
 
 /// A clock for actions.
@@ -31,13 +30,13 @@ struct Day {
 }
 
 impl Tempo {
-    /// `factor` times as fast as asked for, evenly, or in days of this length with a mean of that.
+    /// Creates a clock that is `factor` times as fast, uniform, or with days of this length and that mean.
     pub(crate) fn new(factor: f64, day: Option<Duration>) -> Tempo {
         assert!(factor > 0.0, "the factor must be above 0");
         Tempo { factor, day: day.filter(|length| !length.is_zero()).map(Day::new) }
     }
 
-    /// When what is due under an even clock is due under this one.
+    /// Converts a due time of a uniform clock to this one.
     pub(crate) fn at(&self, due: Duration) -> Duration {
         let even_s = due.as_secs_f64() / self.factor;
         Duration::from_secs_f64(self.day.as_ref().map_or(even_s, |day| day.at(even_s)))
@@ -57,7 +56,7 @@ impl Day {
         let mut done = Vec::with_capacity(PIECES);
         let mut sum = 0.0;
         for piece in 0..PIECES {
-            // From the middle of an hour to the middle of the next activity changes evenly.
+            // From the middle of an hour to the middle of the next, activity changes linearly.
             let hour = (piece as f64 + 0.5) / 60.0 + 23.5;
             let [before, after] = [hour, hour + 1.0].map(|hour| {
                 let Some(active) = HOURS.get(hour as usize % 24) else { unreachable!("below 24") };

@@ -1,13 +1,11 @@
-//! Keys of a bucket, read and written as in the core workloads of YCSB (Cooper and others,
-//! "Benchmarking Cloud Serving Systems with YCSB", 2010; the names and shares of its files).
+//! Reads and writes of the keys of a bucket, as in the core workloads of YCSB (Cooper and others, "Benchmarking Cloud
+//! Serving Systems with YCSB", 2010; the names and shares of its files).
 //!
-//! The popularity of keys is independent of their order: ranks are drawn by Zipf's law among ten
-//! billion items and scattered over the records by a hash, as in YCSB. Workload D reads the newest
-//! records, by the same law.
+//! The popularity of keys is independent of their order: ranks are drawn by Zipf's law among ten billion items and
+//! scattered over the records by a hash, as in YCSB. Workload D reads the newest records, by the same law.
 //!
-//! Differences: a record is one value instead of ten fields, so an update writes all of it; and a key
-//! is read only [`ANSWERED_AFTER`] after its insert, because here the choice of keys cannot wait for the
-//! response.
+//! Differences: a record is one value instead of ten fields, so an update writes all of it; and a key is read only
+//! [`ANSWERED_AFTER`] after its insert, because here the choice of keys cannot wait for the response.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -21,13 +19,13 @@ use super::{Action, What, exponential};
 
 /// Default number of operations per second.
 pub(crate) const PER_SECOND: f64 = 1_000.0;
-/// Items among which popularity is drawn before it is scattered.
+/// Number of items among which popularity is drawn before it is scattered.
 const ITEMS: u64 = 10_000_000_000;
-/// Most keys of a scan.
+/// Maximum number of keys of a scan.
 const SCAN_KEYS_MAX: u32 = 100;
 /// Time after the due time of its insert from which a key may be read.
 const ANSWERED_AFTER: Duration = Duration::from_secs(1);
-/// And after how many other operations, since in a closed loop time does not count.
+/// Number of other operations after which a key may be read, since in a closed loop time does not count.
 const ANSWERED_IN: u64 = 256;
 
 /// A core workload of YCSB.
@@ -40,22 +38,22 @@ pub enum Ycsb {
     B,
     /// Reads.
     C,
-    /// 95 % reads of what was inserted last, 5 % inserts.
+    /// 95 % reads of the latest records, 5 % inserts.
     D,
     /// 95 % scans of 1 to 100 keys, 5 % inserts.
     E,
-    /// Half reads, half reads of which some is changed and written back.
+    /// Half reads, half read-modify-writes.
     F,
 }
 
-/// Keys and what is done with them.
+/// Load on the keys of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct KeyLoad {
     /// The workload.
     pub ycsb: Ycsb,
-    /// Records there are at the start, at least 1.
+    /// Number of records at the start, at least 1.
     pub records: u32,
-    /// Bytes of each value, at least 1.
+    /// Length of each value in bytes, at least 1.
     pub value_bytes: u32,
 }
 
@@ -99,26 +97,26 @@ impl Ycsb {
 /// A written value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Value {
-    /// The seed it is made from.
+    /// Seed of the value.
     pub seed: u64,
-    /// Length, at least 1.
+    /// Length in bytes, at least 1.
     pub bytes: u32,
 }
 
 impl Value {
-    /// The value a record has at the start.
+    /// Initial value of a record.
     pub(crate) fn of_record(record: u64, load: &KeyLoad, seed: u64) -> Value {
         Value { seed: fnv(record).wrapping_add(seed), bytes: load.value_bytes }
     }
 
-    /// Its bytes. The same seed makes the same.
+    /// Bytes of the value, which depend only on the seed and the length.
     pub(crate) fn bytes(self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes as usize];
         StdRng::seed_from_u64(self.seed).fill(bytes.as_mut_slice());
         bytes
     }
 
-    /// The read value with a tenth of it changed, as YCSB changes one field of ten.
+    /// The read value with a tenth of it changed, like one of YCSB's ten fields.
     pub(crate) fn changed(self, read: &[u8]) -> Vec<u8> {
         let mut bytes = read.to_vec();
         let mut rng = StdRng::seed_from_u64(self.seed);
@@ -136,15 +134,14 @@ pub(crate) fn key(record: u64) -> String {
     format!("user{}", fnv(record))
 }
 
-/// The hash that YCSB scatters numbers with: FNV-1 of 64 bits as Java's signed numbers have it,
-/// without the sign.
+/// The hash with which YCSB scatters numbers: FNV-1 of 64 bits with Java's signed numbers, without the sign.
 fn fnv(number: u64) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
     let hash = number.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325, step);
     (hash as i64).unsigned_abs()
 }
 
-/// The operations of a workload, so many per second on average. Every `turn` inserts other keys.
+/// The operations of a workload at an average rate per second. Every `turn` inserts other keys.
 pub(crate) fn operate(
     load: KeyLoad,
     per_second: f64,
@@ -163,12 +160,12 @@ pub(crate) fn operate(
 struct Operations {
     load: KeyLoad,
     popular: Zipf,
-    /// The number of the first record that is inserted.
+    /// Number of the first inserted record.
     inserts_from: u64,
     inserted: u64,
-    /// Of these, those that may be read.
+    /// Number of inserted records that may be read.
     readable: u64,
-    /// When the others were due, and as which operation.
+    /// Due times and operation numbers of the other inserts.
     settling: VecDeque<(Duration, u64)>,
     done: u64,
     rng: StdRng,
@@ -218,12 +215,12 @@ impl Operations {
         }
     }
 
-    /// One of the records of the start.
+    /// Draws one of the initial records by popularity.
     fn popular(&mut self) -> u64 {
         fnv(self.popular.rank(&mut self.rng)) % u64::from(self.load.records)
     }
 
-    /// One of the records that may be read, the newest most often.
+    /// Draws one of the readable records, the newest most often.
     fn latest(&mut self) -> u64 {
         let records = u64::from(self.load.records);
         let age = Zipf::new(records + self.readable).rank(&mut self.rng);
@@ -324,7 +321,7 @@ mod tests {
         }
         let mut counts: Vec<(u32, u64)> = counts.into_iter().map(|(r, count)| (count, r)).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // The first rank alone is 1 in 26.5, and every record has a share of the endless rest.
+        // The first rank alone has 1 in 26.5, and every record has a share of the endless rest.
         assert!((3_400..4_500).contains(&counts[0].0), "{:?}", counts[0]);
         assert_eq!(counts[0].1, fnv(0) % u64::from(RECORDS));
         assert!(counts[1].1.abs_diff(counts[0].1) > 1 || counts[2].1.abs_diff(counts[1].1) > 1);

@@ -1,8 +1,8 @@
 //! Zipf's law: the item at rank r is drawn r^-0.99 times as often as the first.
 //!
-//! Drawn by inverting an area that covers the law and rejecting what lies above it (Hörmann and
-//! Derflinger, "Rejection-inversion to generate variates from monotone discrete distributions",
-//! 1996): exact for any number of items, without a table, so the number may change with every draw.
+//! Draws invert an area that covers the law and reject points above it (Hörmann and Derflinger, "Rejection-inversion to
+//! generate variates from monotone discrete distributions", 1996): exact for any number of items, without a table, so
+//! the number may change with every draw.
 
 use rand::RngExt as _;
 use rand::rngs::StdRng;
@@ -10,19 +10,19 @@ use rand::rngs::StdRng;
 /// The exponent, as in YCSB.
 const EXPONENT: f64 = 0.99;
 
-/// Ranks of so many items.
+/// Distribution of ranks for a number of items.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Zipf {
     items: f64,
-    /// The area below the covering curve from the first item to the left, and to the end.
+    /// Area below the covering curve from the first item to the left, and to the end.
     area_first: f64,
     area_all: f64,
-    /// Draws that are closer than this to an item from the left are never rejected.
+    /// Distance from an item to the left within which draws are never rejected.
     near: f64,
 }
 
 impl Zipf {
-    /// The law of `items` items, at least 1.
+    /// Creates the law for `items` items, at least 1.
     pub(super) fn new(items: u64) -> Zipf {
         let items = items.max(1) as f64;
         Zipf {
@@ -33,7 +33,7 @@ impl Zipf {
         }
     }
 
-    /// A rank, from 0, which is the most frequent one.
+    /// Draws a rank from 0, the most frequent one.
     pub(super) fn rank(&self, rng: &mut StdRng) -> u64 {
         loop {
             let drawn = self.area_all + rng.random::<f64>() * (self.area_first - self.area_all);
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_first_of_ten_billion_items_comes_as_often_as_in_ycsb() {
-        // The sum of all weights, as YCSB has it for its scrambled draws.
+        // The sum of all weights, from YCSB's scrambled draws.
         const ALL: f64 = 26.469_028_201_783_02;
         const DRAWS: u32 = 200_000;
         let (zipf, mut rng) = (Zipf::new(10_000_000_000), StdRng::seed_from_u64(1));

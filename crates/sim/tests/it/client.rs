@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sim::client::{BODY_BYTES_MAX, Client, Connection, Dial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
-/// A connection to a server that answers the first bytes it gets with these pieces, each on its
-/// own, and closes.
+/// A connection to a server that answers the first bytes it gets with these pieces, each on its own, and closes.
 fn scripted(pieces: Vec<Vec<u8>>) -> DuplexStream {
     let (near, mut far) = duplex(64 * 1024);
     tokio::spawn(async move {
@@ -68,7 +67,7 @@ async fn a_wrong_answer_is_an_error() {
     assert!(ask(pieces).await.expect_err("too large").contains("longer than"));
 }
 
-/// Each connection is to a server that answers once and then closes.
+/// Server that answers once on each connection and then closes it.
 struct AnswersOnce {
     answer: &'static str,
     dialled: AtomicUsize,
@@ -85,7 +84,7 @@ impl Dial for &AnswersOnce {
 
 #[tokio::test]
 async fn a_client_connects_anew_after_a_failure_or_a_close() {
-    // What each of three requests comes to, and how many connections they take.
+    // Outcomes of three requests, and the number of connections they use.
     let check = async |answer: &'static str, outcomes: [bool; 3], dialled: usize| {
         let server = AnswersOnce { answer, dialled: AtomicUsize::new(0) };
         let mut client = Client::new(&server);

@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use sim::Population;
 use sim::population::{Aim, Making, Share};
 
-/// No user follows themselves or another user twice, all followees exist, and the follower counts
-/// are those of the follows.
+/// No user follows themselves or another user twice, all followees exist, and the follower counts match the follows.
 fn check_invariants(population: &Population) {
     let users = population.people();
     let mut followers = vec![0; users as usize];
@@ -83,8 +82,8 @@ fn another_seed_makes_another_population() {
     assert_ne!(fingerprint(&one), fingerprint(&other));
 }
 
-/// If this fails, populations of earlier versions cannot be made again: say so in the changelog and put
-/// the new number here.
+/// If this fails, populations of earlier versions cannot be generated again: mention it in the changelog and put the
+/// new number here.
 #[test]
 fn a_seed_makes_what_it_made_in_earlier_versions() {
     assert_eq!(fingerprint(&Population::made(&Making::of(1_000, 1))), 4_040_704_952_239_704_545);
@@ -107,7 +106,7 @@ fn what_cannot_be_made_has_a_fault() {
 
 #[test]
 fn ten_thousand_users_are_close_to_the_tables() {
-    // Here the tables contradict themselves; at 100,000 users the second is kept within 1 point.
+    // Here the tables contradict each other; at 100,000 users the second is reached within 1 point.
     let shares = Population::made(&Making::of(10_000, 3)).shares();
     near(&shares.followers, 2.0);
     near(&shares.following, 2.0);
@@ -142,7 +141,7 @@ fn reciprocity_and_clustering_come_out_as_asked_for() {
         let population = Population::made(&making);
         let measured = population.measured(Some(&making));
         let off = |aim: Aim| (aim.asked.expect("asked for") - aim.achieved).abs();
-        // Of those planned; what could not be dealt at all makes it a larger share.
+        // Relative to the planned follows; unassigned ones increase the share.
         assert!(off(measured.reciprocity) < 0.03, "{measured:?}");
         assert!(off(measured.clustering) < 0.02, "{measured:?}");
         let shares = population.shares();
@@ -164,7 +163,7 @@ fn most_users_of_a_small_population_follow_another() {
 fn a_file_with_friends_is_read_as_mutual_follows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("edges.txt");
-    // Each has 38 friends, in any order of the two.
+    // Each has 38 friends, in either order.
     let pairs = (0..962).flat_map(|user| (1..=19).map(move |step| (user, (user + step) % 962)));
     let lines = pairs.map(|(one, other)| format!("{one} {other}\n"));
     std::fs::write(&path, lines.collect::<String>()).expect("a file");

@@ -1,4 +1,4 @@
-//! Whole simulations against a small server of our own that remembers what it was sent.
+//! Whole simulations against a small test server that remembers all requests.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -37,9 +37,9 @@ struct World {
     ids: HashMap<String, usize>,
     follows: Vec<(u64, u64)>,
     friendships: Vec<(u64, u64)>,
-    /// Who posted a story, for how many seconds.
+    /// Author and TTL in seconds of each story.
     stories: Vec<(u64, u64)>,
-    /// A post's id is its place.
+    /// Posts, with their ids as index.
     posts: Vec<Post>,
     reads: usize,
     fault: Option<Fault>,
@@ -52,7 +52,7 @@ struct Post {
     mentions: Vec<u64>,
 }
 
-/// What a wrong server does to homes.
+/// Fault of the test server's home timelines.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     LosesEveryThird,
@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// Publishes a post and returns it as the API does.
+    /// Publishes a post and returns it in the API's form.
     fn publish(&mut self, author: u64, text: String) -> Value {
         let handle_in = |word: &str| {
             let end = word.find(|letter: char| !letter.is_ascii_alphanumeric());
@@ -152,7 +152,7 @@ impl World {
     }
 }
 
-/// Answers line by line while the body is still coming.
+/// Answers line by line while the body is still arriving.
 async fn batch(State(world): State<Shared>, body: Body) -> Response {
     let (results, receiver) = mpsc::channel::<Bytes>(2);
     tokio::spawn(async move {
@@ -264,12 +264,12 @@ fn drive() -> Drive {
     Drive { connections: 8, ..Drive::new(Duration::from_millis(500)) }
 }
 
-/// Of 300 stories 300 are due per second: posted one by one.
+/// 300 stories of which 300 are due per second: posted one by one.
 fn stories() -> StoryLoad {
     StoryLoad { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
 }
 
-/// Simulates, and gives what was printed too.
+/// Simulates; also returns the output.
 async fn run(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
     run_as(options, &drive()).await
 }
@@ -307,7 +307,7 @@ async fn a_simulation_loads_all_users_and_drives_the_server() {
     let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
     assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
     assert_eq!(counts[0] as usize, world.posts.len());
-    // Some homes are read to see whether they are right.
+    // Some homes are read by the consistency checker.
     assert!(world.reads as u64 > counts[1], "{} reads, {counts:?}", world.reads);
     for Post { author, text, .. } in &world.posts {
         assert!(*author < 500);
@@ -333,7 +333,7 @@ async fn faults_of_a_server_are_found() {
     let check = async |fault: Fault, of: fn(&Correctness) -> u64| {
         let (target, world) = serve().await;
         lock(&world).fault = Some(fault);
-        // A few users who post much, so that every post belongs somewhere.
+        // A few users who post much, so that every post has followers.
         let options = SimulateOptions { making: Making::of(30, 4), ..options(target) };
         let (summary, out) = run_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
         let correctness = summary.expect("a simulation").correctness.expect("a look");
@@ -436,7 +436,7 @@ async fn what_prevents_a_simulation_is_reported() {
     )
     .await;
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    // The server is asked before anything is made or read.
+    // The server is checked before anything is generated or read.
     let unread = SimulateOptions { graph: Some("no/such/file".into()), ..options(closed) };
     check(unread, "cannot use the server: connection: ").await;
 }

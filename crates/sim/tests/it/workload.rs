@@ -1,4 +1,4 @@
-//! The workload, counted over a long stretch: its rates and shares are those it was asked for.
+//! Rates and shares of the workload, counted over a long stretch.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -127,8 +127,8 @@ fn some_users_of_a_class_act_far_more_often_than_others() {
     }
     let mut counts: Vec<u32> = posts.into_values().collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // A hundred users post every 2 s on average, 500 times in the stretch. The busiest of a hundred
-    // has 100 x (1/100)^(2/3) times the mean, the last nearly two thirds of it.
+    // A hundred users post every 2 s on average, 500 times in the stretch. The busiest of a hundred has 100 x
+    // (1/100)^(2/3) times the mean, the last nearly two thirds of it.
     let [most, least] = [counts[0], counts[99]].map(f64::from);
     assert!((most - 500.0 * 100.0_f64.powf(1.0 / 3.0)).abs() < 250.0, "{most}");
     assert!((least - 500.0 * 2.0 / 3.0).abs() < 80.0, "{least}");

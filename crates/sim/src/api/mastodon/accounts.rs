@@ -1,4 +1,4 @@
-//! The accounts of the simulated users.
+//! Accounts of the simulated users.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,9 @@ use crate::api::LoadError;
 /// The account of a user.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
-    /// Its id on the server.
+    /// Id on the server.
     pub(super) id: u64,
-    /// The name by which others mention it.
+    /// Name used in mentions.
     pub(super) handle: Box<str>,
     /// An access token.
     pub(super) token: Box<str>,
@@ -23,7 +23,7 @@ pub(super) struct Accounts {
 }
 
 impl Accounts {
-    /// The accounts.
+    /// Indexes the accounts.
     ///
     /// # Errors
     /// If two are the same.
@@ -52,7 +52,7 @@ impl Accounts {
         self.numbers.get(&id).copied().unwrap_or(u32::MAX)
     }
 
-    /// The ids in the order of the numbers, if all have 32 bits, as those of roost.
+    /// The ids in the order of the users' numbers, if all have at most 32 bits, like those of roost.
     pub(super) fn ids(&self) -> Option<Vec<u32>> {
         self.accounts.iter().map(|account| u32::try_from(account.id).ok()).collect()
     }

@@ -1,5 +1,5 @@
-//! Checks whether a server has the API, and can be loaded, before a population is generated for it; and the exchange of
-//! a request for an answer that every step of loading uses.
+//! Checks whether a server has the API and can be loaded, before a population is generated for it; and the request and
+//! response exchange of the loading steps.
 
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
@@ -10,10 +10,10 @@ use crate::api::error::shown;
 use crate::api::{LoadError, Needs, PATIENCE};
 use crate::client::{Client, TOO_MANY, Target};
 
-/// What a server says about itself.
+/// Route of the server's description of itself.
 const INSTANCE: &str = "/api/v1/instance";
 
-/// A connection for the steps before a run.
+/// Connection for the steps before a run.
 pub(super) struct Caller {
     pub(super) client: Client<Target>,
     pub(super) request: Vec<u8>,
@@ -24,10 +24,10 @@ impl Caller {
         Caller { client: Client::new(mastodon.target()), request: Vec::new() }
     }
 
-    /// Sends the request; returns the status and body of the answer.
+    /// Sends the request; returns the status and body of the response.
     ///
     /// # Errors
-    /// If there is no answer in time, or the server refuses because of a rate.
+    /// If there is no response in time, or the server refuses with a rate limit.
     pub(super) async fn send(&mut self, what: &'static str) -> Result<(u16, Vec<u8>), LoadError> {
         let (status, body) = match timeout(PATIENCE, self.client.send(&self.request)).await {
             Ok(answer) => answer.map(|answer| (answer.status, answer.body.to_vec()))?,
@@ -39,10 +39,10 @@ impl Caller {
         Ok((status, body))
     }
 
-    /// As [`Caller::send`], for an answer with an entity.
+    /// Sends the request; returns the entity in the response.
     ///
     /// # Errors
-    /// Also if the server refuses, or the answer has another form.
+    /// Those of [`Caller::send`], or if the server refuses or the response has another form.
     pub(super) async fn ask<T: DeserializeOwned>(
         &mut self,
         what: &'static str,
@@ -55,13 +55,13 @@ impl Caller {
     }
 }
 
-/// The entity of an answer.
+/// Parses the entity of a response.
 pub(super) fn parse<T: DeserializeOwned>(what: &'static str, body: &[u8]) -> Result<T, LoadError> {
     serde_json::from_slice(body).map_err(|_| LoadError::Answer { what, body: shown(body) })
 }
 
 impl Mastodon {
-    /// Checks that the server has the API, and that `needs` can be met.
+    /// Checks that the server has the API, and satisfies `needs`.
     ///
     /// # Errors
     /// If one of these does not hold.

@@ -1,4 +1,4 @@
-//! The parts of Mastodon's entities that are read.
+//! Fields of Mastodon's entities used by the simulator.
 
 use serde::Deserialize;
 
@@ -58,7 +58,7 @@ pub(super) struct OwnAccount {
     pub(super) following_count: u64,
 }
 
-/// What a server says about itself. Some leave out all but the first.
+/// A server's description of itself. Some servers have only the first field.
 #[derive(Deserialize)]
 pub(super) struct Instance {
     #[serde(rename = "version")]

@@ -1,4 +1,4 @@
-//! Loading of follows: by roost's own API if the server has it, else with a request for each.
+//! Loading of follows: through roost's own API if the server has it, otherwise with one request each.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::api::LoadError;
 use crate::api::steps::{all, with_progress};
 use crate::scenario::{Feed, Scenario};
 
-/// Connections that send follows.
+/// Number of connections that send follows.
 const CONNECTIONS: u32 = 16;
 
 /// Loads the follows of the scenario, whose users have signed in.
@@ -40,7 +40,7 @@ pub(super) async fn load(
     with_progress("follows", follows.follows(), &done, all(parts)).await
 }
 
-/// Makes the follows of one user after the other.
+/// Creates the follows of one user after the other.
 async fn follow(
     mastodon: &Mastodon,
     follows: &Population,

@@ -1,5 +1,5 @@
-//! Signing in: an app gets a token for every user, from the tokens or passwords of a file or by signing the user up, and
-//! asks whose each is.
+//! Sign-in: an app obtains a token for every user, from the tokens or passwords of a file or by signing the user up,
+//! and looks up the account of each token.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,18 +17,18 @@ use crate::api::steps::{all, with_progress};
 use crate::options::Credential;
 use crate::texts;
 
-/// Users who sign in at a time. Servers hash a password for each, of which they let few wait.
+/// Number of concurrent sign-ins. Servers hash a password for each, and queue only a few.
 const CONNECTIONS: u32 = 4;
-/// The scopes of the app and of its tokens.
+/// Scopes of the app and of its tokens.
 const SCOPES: &str = "read write follow";
-/// Where an app without a page asks that codes be shown.
+/// Redirect URI of an app without a page, which makes the server display the code.
 const OUT_OF_BAND: &str = "urn:ietf:wg:oauth:2.0:oob";
 
-/// The state that the connections share.
+/// State shared by the connections.
 struct SignIn {
     mastodon: Arc<Mastodon>,
     users: u32,
-    /// The app that asks for tokens, and its own token; none if all tokens are given.
+    /// App that requests tokens, and its own token; `None` if all tokens are given.
     app: Option<(App, Token)>,
     next: AtomicU32,
     done: AtomicU64,
@@ -38,7 +38,7 @@ struct SignIn {
 /// Signs in this many users.
 ///
 /// # Errors
-/// If one of them cannot sign in, follows somebody although a follow is to be loaded, or has two numbers.
+/// If a user cannot sign in, follows somebody already although follows will be loaded, or has two numbers.
 pub(super) async fn sign_in(mastodon: Arc<Mastodon>, users: u32) -> Result<(), LoadError> {
     let credentials = mastodon.options.credentials.clone();
     if let Some(given) = &credentials
@@ -128,7 +128,7 @@ impl SignIn {
             .unwrap_or_else(|| unreachable!("an app is registered before it is needed"))
     }
 
-    /// Makes an account; returns its token.
+    /// Creates an account; returns its token.
     async fn sign_up(&self, number: u32, caller: &mut Caller) -> Result<String, LoadError> {
         let handle = texts::handle(self.mastodon.own.seed, number);
         let body = json!({
@@ -164,7 +164,7 @@ impl SignIn {
         Ok(parse::<Token>(what, &body)?.access_token)
     }
 
-    /// Hands the accounts over.
+    /// Passes the accounts to the API.
     fn finish(&self) -> Result<(), LoadError> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.sort_unstable_by_key(|(number, _)| *number);

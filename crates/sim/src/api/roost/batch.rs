@@ -1,7 +1,7 @@
 //! One request to `/v1/batch`: commands are sent while results are received.
 //!
-//! Neither commands nor results are buffered as a whole. Commands are sent in chunks of about
-//! 64 KiB; a result is checked when its line is complete, and the first failure ends the batch.
+//! Neither commands nor results are buffered as a whole. Commands are sent in chunks of about 64 KiB; a result is
+//! checked when its line is complete, and the first failure ends the batch.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const CHUNK_PREFIX: &[u8] = b"00000000\r\n";
 /// The longest result line, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// A server that sends nothing for this long is considered stopped.
+/// Longest pause before a server is considered stopped.
 const STALL: Duration = Duration::from_secs(60);
 /// Longest wait for the server's error message after it has stopped reading.
 const REASON: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub(crate) async fn batch(
     let mut results = Results { from, incoming: Incoming::default(), number: 0, check };
     let reading = results.read(total);
     tokio::pin!(reading);
-    // The server's error message is in its answer, so reading continues when writing fails.
+    // The server's error message is in its response, so reading continues when writing fails.
     let written = tokio::select! {
         biased;
         outcome = &mut reading => return outcome,
@@ -132,7 +132,7 @@ impl<C: FnMut(u64, Option<u64>) -> Result<(), LoadError>> Results<C> {
         Ok(())
     }
 
-    /// The error for an answer that is not a list of results, with the beginning of its body.
+    /// Returns the error for a response that is not a list of results, with the beginning of its body.
     async fn refusal(&mut self, status: u16, framing: Framing) -> LoadError {
         if let Framing::Length(length) = framing {
             let wanted = length.min(BODY_BYTES_MAX.min(1024)) as usize;

@@ -12,7 +12,7 @@ use crate::api::error::shown;
 use crate::api::{LoadError, Needs, PATIENCE};
 use crate::client::{Client, Target};
 
-/// Pause between two looks at how far a node is.
+/// Pause between two checks of a node's position.
 const CATCH_UP: Duration = Duration::from_millis(20);
 
 /// A node of a cluster.
@@ -51,10 +51,10 @@ impl Roost {
         Ok(())
     }
 
-    /// Waits until all nodes of a cluster have made all changes that any of them has made so far.
+    /// Waits until all nodes of a cluster have applied all changes that any of them has applied so far.
     ///
     /// # Errors
-    /// If a node does not say how far it is, or is not that far within [`PATIENCE`].
+    /// If a node does not report its position, or does not reach the highest one within [`PATIENCE`].
     pub(super) async fn wait_for_all_nodes(&self) -> Result<(), LoadError> {
         if !self.target.is_cluster() {
             return Ok(());
@@ -75,7 +75,7 @@ impl Roost {
         timeout(PATIENCE, arrived).await.map_err(stalled)?
     }
 
-    /// Position up to which a node has made all changes.
+    /// Position up to which a node has applied all changes.
     async fn position(&self, node: &Target) -> Result<u64, LoadError> {
         let (status, body) = self.ask(node, "/v1/cluster").await?;
         let node = serde_json::from_slice::<Node>(&body).ok().filter(|_| status == 200);

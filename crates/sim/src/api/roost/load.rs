@@ -1,6 +1,6 @@
-//! Loads the scenario into an empty server. Users are registered in order over one connection, so
-//! that the server's ids equal our numbers. Then follows and friendships are sent over several
-//! connections, and last the stories that are live when the run begins.
+//! Loads the scenario into an empty server. Users are registered in order over one connection, so that the server's ids
+//! equal their numbers. Then follows and friendships are sent over several connections, and last the stories that are
+//! live when the run begins.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,18 +21,18 @@ use crate::scenario::{Feed, Scenario, Stories};
 use crate::texts;
 use crate::workload::{PostKind, StorySchedule};
 
-/// Connections that send follows and friendships. The server applies changes one after another, so
-/// more connections only keep it from waiting for input.
+/// Number of connections that send follows and friendships. The server applies changes one after another, so more
+/// connections only keep it from waiting for input.
 const TIE_CONNECTIONS: u32 = 4;
-/// Most follows of a line.
+/// Maximum number of follows per line.
 const LINE_FOLLOWS_MAX: usize = 500;
 
-/// Everything that loading needs.
+/// Parameters of loading.
 pub(crate) struct Loading {
     pub(crate) target: Target,
     pub(crate) requests: Requests,
     pub(crate) scenario: Arc<Scenario>,
-    /// The ids of the users, in the order of their numbers; none if they are equal.
+    /// Ids of the users, in the order of their numbers; `None` if they are equal to the numbers.
     pub(crate) ids: Option<Vec<u32>>,
 }
 
@@ -74,7 +74,7 @@ impl Loading {
         }
     }
 
-    /// The id of the user with this number.
+    /// Id of the user with this number.
     fn id(&self, number: u32) -> u32 {
         let ids = self.ids.as_ref();
         ids.and_then(|ids| ids.get(number as usize).copied()).unwrap_or(number)
@@ -172,8 +172,8 @@ impl Loading {
 }
 
 impl Tie {
-    /// The ties of these users to others, as many of one user as a line has. A friendship belongs to both users
-    /// and is returned once, for the user with the lower number.
+    /// Returns the ties of these users to others, split into lists of one user that fit into a line. A friendship
+    /// belongs to both users and is returned once, for the user with the lower number.
     fn lists(
         self,
         population: &Population,
@@ -194,7 +194,7 @@ impl Tie {
     }
 }
 
-/// Ranges of followers with about the same number of follows each; none is empty.
+/// Ranges of followers with about the same number of follows each; no range is empty.
 fn split(population: &Population, parts: u32) -> Vec<Range<u32>> {
     let a_part = population.follows().div_ceil(u64::from(parts));
     let mut ranges = Vec::new();

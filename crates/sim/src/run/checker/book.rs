@@ -9,8 +9,7 @@ use super::Report;
 use crate::api::{PAGE, TimelinePost};
 use crate::run::checked::{CheckedReaders, Reader};
 
-/// Posts kept of each author: more than the posts of one that a page can hold and those that come
-/// while it is looked at.
+/// Number of posts kept per author: more than a page can hold, plus those that arrive while it is checked.
 const KEPT: usize = 128;
 const _: () = assert!(KEPT > PAGE);
 
@@ -37,17 +36,17 @@ impl fmt::Display for Fault {
 /// The accepted posts.
 pub(super) struct Book {
     by_author: HashMap<u32, VecDeque<TimelinePost>>,
-    /// Authors of whom not everything is known: a request failed, or older posts were forgotten.
+    /// Authors with incomplete records: a request failed, or older posts were dropped.
     in_doubt: HashSet<u32>,
-    /// Set when a report did not reach the book: then it knows less than was accepted.
+    /// Set when a report was dropped: then the book is incomplete.
     lost: Arc<AtomicBool>,
-    /// The lowest id: older posts are from before.
+    /// The lowest id: older posts precede the run.
     first: u64,
 }
 
 impl Book {
-    /// A book without posts. Those of whom something is in doubt from an earlier turn stay so: it may
-    /// still come.
+    /// Creates a book without posts. Authors with failed requests in an earlier turn stay in doubt: their posts may
+    /// still arrive.
     pub(super) fn new(lost: Arc<AtomicBool>, checked: &CheckedReaders) -> Book {
         Book { by_author: HashMap::new(), in_doubt: checked.doubted(), lost, first: u64::MAX }
     }
@@ -69,7 +68,7 @@ impl Book {
         }
     }
 
-    /// Posts that must be on the first page of the reader's home and are not.
+    /// Posts missing on the first page of the reader's home.
     pub(super) fn missing(&self, reader: &Reader, page: &[TimelinePost]) -> Vec<u64> {
         let oldest = page.last().filter(|_| page.len() == PAGE).map_or(0, |entry| entry.id);
         let posts = reader.authors().filter_map(|author| self.by_author.get(&author)).flatten();
@@ -78,8 +77,7 @@ impl Book {
         due.map(|post| post.id).filter(|id| !on_page.contains(id)).collect()
     }
 
-    /// Whether this post was never accepted. This is known only for times and authors with complete
-    /// records.
+    /// Whether this post was never accepted. Decidable only for times and authors with complete records.
     pub(super) fn knows_nothing_of(&self, entry: &TimelinePost) -> bool {
         let is_known =
             |posts: &VecDeque<TimelinePost>| posts.iter().any(|post| post.id == entry.id);
