@@ -41,5 +41,5 @@ impl DiskError {
 /// After a failed write or fsync of the log the contents of the disk are unknown; a retry could report lost data as
 /// durable. The next start reads the log to find out.
 pub(crate) fn end(error: &DiskError) -> ! {
-    store::fatal("going on could lose acknowledged changes", error)
+    store::fatal("continuing could lose acknowledged changes", error)
 }

@@ -1,11 +1,10 @@
-//! Archiving the log: a thread copies appended groups into an archive, and the log is not cut before that.
+//! Archiving of the log: a thread copies appended groups into an archive, and the log is not cut before that.
 //!
-//! State: that of the thread, which publishes its progress in [`crate::checkpoints::archive_progress`].
-//! What always holds:
-//! - **Invariant:** only groups that are durable in the log are archived, so the log is never shorter than its
-//!   archive.
+//! The thread publishes its progress in [`crate::checkpoints::archive_progress`].
+//! - **Invariant:** only groups that are durable in the log are archived, so the log is never shorter than its archive.
 //! - An archive that cannot be written does not stop the node. The log is kept, up to a limit and while the disk has
-//!   enough space ([`crate::checkpoints::archive_progress::ArchiveProgress::cut`]); a later cut leaves a gap, which is reported.
+//!   enough space ([`crate::checkpoints::archive_progress::ArchiveProgress::cut`]); a later cut leaves a gap, which is
+//!   reported.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,18 +26,18 @@ use crate::shared::Shared;
 const POLL: Duration = Duration::from_secs(1);
 /// Time between two attempts when the archive cannot be written, unless the interval is shorter.
 const RETRY: Duration = Duration::from_secs(10);
-/// Bytes after which a part of the log is archived before its time: a segment.
+/// Size of the log in bytes after which it is archived before the interval ends: a segment.
 const BYTES: u64 = commitlog::SEGMENT_BYTES;
 
-/// The segment with the group after `after`, and the one after it. Not all of them: many may be kept for the archive, and each
-/// takes a descriptor.
+/// Opens the segment with the group after `after`, and the next one. Not all of them: many may be kept for the archive,
+/// and each takes a file descriptor.
 fn read_log(log_dir: &Path, after: Position) -> Result<LogReader, LogError> {
     LogReader::open_after(Arc::new(RealDisk), log_dir, after, 2)
 }
 
 /// Makes the log durable up to `last`.
 fn sync_log(log_dir: &Path, last: Position) -> Result<Result<(), LogError>, LogError> {
-    // All segments but the last are durable.
+    // All segments except the last are durable.
     Ok(read_log(log_dir, last)?.sync())
 }
 
@@ -56,40 +55,41 @@ fn open(
     Ok(archive)
 }
 
-/// The first group to archive in a log that was cut: after those up to `done`, or after a gap between them and the log.
+/// Returns the position after which to archive a log that was cut: `done`, or the position before the log with the gap
+/// between them.
 fn begin(done: Position, log: &LogReader) -> (Position, Option<(Position, Position)>) {
     let before = before(log);
     if before > done { (before, Some((Position(done.0 + 1), before))) } else { (done, None) }
 }
 
-/// The group before the first of a log: where a new archive begins.
+/// Returns the position before the first group of a log, where a new archive begins.
 fn before(log: &LogReader) -> Position {
     Position(log.first().map_or(0, |first| first.0 - 1))
 }
 
-/// State of the thread that archives.
+/// State of the archiving thread.
 pub(crate) struct Archiver {
     shared: Arc<Shared>,
     options: ArchiveOptions,
     id: String,
-    /// None while it cannot be used.
+    /// The archive; `None` while it cannot be used.
     archive: Option<Archive>,
     /// First position of a new archive: that of the log when the node was opened.
     begins: Position,
-    /// Whether it was ever opened: what appears in its place later is no new archive.
+    /// Whether the archive was opened before: an empty directory in its place is then no new archive.
     opened: bool,
     failing: bool,
-    /// No attempt before.
+    /// Earliest time of the next attempt.
     retry: Instant,
-    /// When the archive began to lack a group, and the bytes of the log then.
+    /// Time since which the archive has been incomplete, and the size of the log then, in bytes.
     lacks: Option<(Instant, u64)>,
 }
 
 impl Archiver {
-    /// Opens the archive. If its disk is missing or fails, that is reported and tried again later.
+    /// Opens the archive. If its disk is missing or fails, that is reported and retried later.
     ///
     /// # Errors
-    /// [`OpenError::Archive`] if it is not the archive of this directory.
+    /// [`OpenError::Archive`] if it is the archive of another directory.
     pub(crate) fn open(shared: Arc<Shared>, options: ArchiveOptions) -> Result<Self, OpenError> {
         let mut archiver = Self {
             id: shared.identity.clone(),
@@ -119,10 +119,10 @@ impl Archiver {
         Ok(archiver)
     }
 
-    /// Archives until the node is stopped, and then what is left.
+    /// Archives until the node is stopped, then archives the rest.
     ///
     /// # Errors
-    /// When the log cannot be made durable: the process ends.
+    /// The log cannot be made durable: the process ends.
     pub(crate) fn run(mut self) -> Result<(), DiskError> {
         loop {
             let stopped = self.shared.stopped.load(Ordering::Acquire);
@@ -216,7 +216,7 @@ impl Archiver {
 pub struct ArchiveReport {
     /// Number of files.
     pub files: usize,
-    /// Position of the first and the last group; none if there is no file.
+    /// Positions of the first and the last group; `None` if there is no file.
     pub positions: Option<(u64, u64)>,
     /// Times of the first and the last group, in milliseconds since 1970; 0 if there is none.
     pub times_ms: (u64, u64),
@@ -250,8 +250,8 @@ pub fn verify_archive(dir: &Path) -> Result<ArchiveReport, NodeBackupError> {
     })
 }
 
-/// Adds to the archive `dir` what the log of the directory `data`, whose server is stopped, has after it. The store is
-/// not read, so it may be damaged. Returns the archive's last group and how many were added. Blocks.
+/// Adds to the archive `dir` the later groups of the log of the directory `data`, whose server is stopped. The store is
+/// not read, so it may be damaged. Returns the archive's last group and the number of added groups. Blocks.
 ///
 /// # Errors
 /// [`NodeBackupError`]; among others if the log was cut after the archive's last group.
@@ -261,7 +261,7 @@ pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackup
     let id = identity::read(data)?.ok_or(NodeBackupError::NoIdentity)?;
     let last = check_all(&options.log_dir()).map_err(OpenError::from)?.last;
     let log_dir = options.log_dir();
-    // On a disk that cannot be written nothing waits for a sync.
+    // On a read-only disk nothing waits for a sync.
     if !lock.is_read_only() {
         sync_log(&log_dir, last)??;
     }

@@ -1,9 +1,9 @@
-//! A backup of a data directory: the rows of a checkpoint, and the groups of the log after it.
+//! Backup of a data directory: the rows of a checkpoint, and the later groups of the log.
 //!
-//! No lock and no pause of the writer: the rows are those of an iterator, the log is read from handles that stay
-//! readable when it is cut, and a group is read after its append has returned.
+//! It takes no lock and does not pause the writer: rows come from an iterator, the log is read through handles that
+//! stay readable when it is cut, and a group is read after its append has returned.
 //!
-//! Read this file, then `archive`: the thread that copies the log into an archive, so that a backup can be continued.
+//! Read this file, then `archive`, the thread that copies the log into an archive, which continues a backup.
 
 pub(crate) mod archive;
 pub(crate) mod last_backup;
@@ -30,11 +30,11 @@ use crate::options::NodeOptions;
 use crate::pictures::check::{FilesReport, FoundFile};
 use crate::pictures::files::{HeldFiles, MediaFiles};
 
-/// How long a backup waits for the end of a checkpoint.
+/// Longest wait of a backup for the end of a checkpoint.
 const WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why there is no backup.
+/// Reason why there is no backup.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeBackupError {
     /// The directory cannot be used.
@@ -55,17 +55,17 @@ pub enum NodeBackupError {
     /// The archive is damaged or has a gap before the time to restore.
     #[error("to restore the state before the damage, add --to {}", time(*.until_ms))]
     ArchiveDamaged {
-        /// The damage.
+        /// Damage of the archive.
         source: ArchiveError,
-        /// The last time whose state is known, in milliseconds since 1970.
+        /// Last time whose state is known, in milliseconds since 1970.
         until_ms: u64,
     },
-    /// The archive has another last group of the backup.
+    /// The archive and the backup have different groups at the end of the backup.
     #[error(
-        "the archive does not continue the backup: its group {0} is another one. One of them is of a copy of the data directory that went on by itself"
+        "the archive does not continue the backup: its group {0} differs. One of them belongs to a copy of the data directory that was used separately"
     )]
     OtherHistory(u64),
-    /// It is not known of which data directory the backup or the log is.
+    /// The data directory of the backup or the log is unknown.
     #[error("the backup does not name its data directory, so no archive can be applied to it")]
     NoIdentity,
     /// A checkpoint takes long.
@@ -79,28 +79,28 @@ pub enum NodeBackupError {
     Time(u64, u64),
 }
 
-/// A time in milliseconds since 1970 as text.
+/// Formats a time in milliseconds since 1970.
 pub(crate) fn time(ms: u64) -> String {
     let timestamp =
         i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     timestamp.map_or_else(|| format!("{ms} ms after 1970"), |timestamp| timestamp.to_string())
 }
 
-/// A backup that can be written: all that belongs to it is open.
+/// A backup that can be written: all its files are open.
 pub struct Backup {
     header: Header,
     rows: Snapshot,
-    /// None of a node of a cluster: its rows have everything.
+    /// Log of the node; `None` in a cluster, where the rows have everything.
     log: Option<LogReader>,
-    /// The store as it is now, and all files of pictures, also those that only earlier rows need.
+    /// Present store and all files of pictures, including those that only earlier rows need.
     files: (Store, HeldFiles),
 }
 
 impl Backup {
-    /// A backup of a node that runs. Everything up to `last()` is in it: in the groups of the log in `log_dir`, or, of a node of a
-    /// cluster, which has none, in its rows. Asks for a checkpoint with `request_checkpoint` until there are such rows. Waits for
-    /// files of pictures as long as `lacks_files`, and not longer than for rows: those that are missing then are lost to
-    /// the backup, which says so. `roost` is the version of the program. Blocks.
+    /// Creates a backup of a running node. It includes everything up to `last()`: in the groups of the log in
+    /// `log_dir`, or in a cluster, without a log of its own, in the rows. Calls `request_checkpoint` until there are
+    /// such rows. Waits for files of pictures while `lacks_files` returns true, but no longer than for rows: the backup
+    /// reports files that are missing then. `roost` is the version of the program. Blocks.
     pub(crate) fn of_running(
         (store, files): (&Store, &Arc<MediaFiles>),
         log_dir: Option<&Path>,
@@ -109,12 +109,12 @@ impl Backup {
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
-        // Before the rows, so that the files of all pictures in them are there to the end.
+        // Held before the rows are read, so that the files of all their pictures exist to the end.
         let held = files.hold();
         let needed = if log_dir.is_some() { 0 } else { last() };
         loop {
             let is_late = start.elapsed() > WAIT;
-            // Before the rows, so that no segment with groups after them can be cut before it is open.
+            // Opened before the rows are read, so that no segment with groups after them can be cut first.
             let log = log_dir.map(|dir| open_log(dir, store)).transpose()?;
             let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed);
             match rows {
@@ -152,7 +152,7 @@ impl Backup {
         Self { header, rows, log, files }
     }
 
-    /// Of the directory of a node that does not run; gives it to `write` with the lock held. Blocks.
+    /// Creates a backup of the directory of a stopped node; passes it to `write` while it holds the lock. Blocks.
     ///
     /// # Errors
     /// [`NodeBackupError`], and those of `write`.
@@ -180,16 +180,16 @@ impl Backup {
         write(Self::of(snapshot, (Some(log), (rows.store(), files)), last, made))
     }
 
-    /// The header.
+    /// Returns the header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Writes it, with the file of application keys if there is one. Blocks.
+    /// Writes the backup, with the file of application keys if there is one. Blocks.
     ///
     /// # Errors
-    /// [`NodeBackupError`]; what was written is incomplete then.
+    /// [`NodeBackupError`]; the written data is then incomplete.
     pub fn write<W: Write>(
         self,
         keys: Option<&[u8]>,
@@ -211,7 +211,7 @@ impl Backup {
     }
 }
 
-/// Groups before the checkpoint are not needed, and many of their segments may be kept for an archive.
+/// Opens the log from the checkpoint on. Earlier segments are not needed, and many may be kept for an archive.
 fn open_log(dir: &Path, store: &Store) -> Result<LogReader, NodeBackupError> {
     let before = Position(store.snapshot()?.map_or(0, |rows| rows.applied()));
     Ok(LogReader::open_after(Arc::new(RealDisk), dir, before, usize::MAX)?)
@@ -237,7 +237,7 @@ fn write_rows<W: Write>(rows: Snapshot, writer: &mut Writer<W>) -> Result<(), No
     }
 }
 
-/// The files that pictures need now, and those that they needed before and that still exist: rows of the checkpoint may need
+/// Writes the files that pictures need now, and existing ones that they needed earlier: rows of the checkpoint may need
 /// them.
 fn write_files<W: Write>(
     (store, files): &(Store, HeldFiles),

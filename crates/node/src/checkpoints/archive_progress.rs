@@ -1,4 +1,4 @@
-//! The progress of the archive: written by the archiving thread, read by the writer and the metrics.
+//! Progress of the archive: written by the archiving thread, read by the writer and the metrics.
 //!
 //! **Invariant:** only archived groups are cut from the log, except beyond a limit and when the disk is nearly full.
 
@@ -11,18 +11,18 @@ use crate::options::ArchiveOptions;
 
 /// Progress of the archive.
 pub(crate) struct ArchiveProgress {
-    /// The last group that is durable in the archive. A log is cut only up to it.
+    /// Last group that is durable in the archive. The log is cut only up to it.
     up_to: AtomicU64,
-    /// The log is cut all the same when it has more bytes.
+    /// Size of the log in bytes above which it is cut even if it is not archived.
     backlog_max: u64,
-    /// For how long the archive has lacked a group, in milliseconds.
+    /// Time since which the archive has been incomplete, in milliseconds.
     lag_ms: AtomicU64,
     failures: AtomicU64,
     gaps: AtomicU64,
 }
 
 impl ArchiveProgress {
-    /// Without an archive nothing is kept for it.
+    /// Creates the progress of an archive; `None` disables it, so that the log is not kept for one.
     pub(crate) fn new(options: Option<&ArchiveOptions>) -> Self {
         Self {
             up_to: AtomicU64::new(if options.is_some() { 0 } else { u64::MAX }),
@@ -33,8 +33,8 @@ impl ArchiveProgress {
         }
     }
 
-    /// Up to where a log of so many bytes, of which groups up to `wanted` are no longer needed, may be cut. `low` says
-    /// whether the disk has little room.
+    /// Returns the position up to which a log of `log_bytes` bytes may be cut, if groups up to `wanted` are no longer
+    /// needed. `low` is whether the disk has little free space.
     pub(crate) fn cut(&self, wanted: Position, log_bytes: u64, low: bool) -> Position {
         if log_bytes > self.backlog_max || low {
             return wanted;
@@ -42,22 +42,22 @@ impl ArchiveProgress {
         wanted.min(self.up_to())
     }
 
-    /// For how long the archive has lacked a group.
+    /// Returns for how long the archive has been incomplete.
     pub(crate) fn lag(&self) -> Duration {
         Duration::from_millis(self.lag_ms.load(Ordering::Relaxed))
     }
 
-    /// Number of attempts to write to the archive that failed.
+    /// Returns the number of failed writes to the archive.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
 
-    /// Number of times that the log was cut before it was archived.
+    /// Returns the number of times that the log was cut before it was archived.
     pub(crate) fn gaps(&self) -> u64 {
         self.gaps.load(Ordering::Relaxed)
     }
 
-    /// The last group that is durable in the archive.
+    /// Returns the last group that is durable in the archive.
     pub(crate) fn up_to(&self) -> Position {
         Position(self.up_to.load(Ordering::Acquire))
     }

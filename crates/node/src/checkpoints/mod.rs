@@ -1,9 +1,9 @@
-//! Decides when the overlay is written to the store, and cuts the log after that.
+//! Checkpoints: decides when the overlay is written to the store, and cuts the log afterwards.
 //!
 //! **Invariant:** the changes of a checkpoint are durable in the log first, while a node runs and while it replays.
 //! **Invariant:** the size of the overlay is compared with its limit after each group, also in a replay.
 //!
-//! Read this file, then what it asks before it writes or cuts: `space` on the disk, and `archive_progress`.
+//! Read this file, then `space` (free space of the disk) and `archive_progress`, which limit writing and cutting.
 
 pub(crate) mod archive_progress;
 pub(crate) mod space;
@@ -22,46 +22,45 @@ use crate::threads::{Background, Job};
 use archive_progress::ArchiveProgress;
 use space::Space;
 
-/// Work after which a checkpoint is due even if the overlay is small, in the unit of
-/// [`rows::Cost::work`]: bounds the replay at the next start to about a second. 1.5 million small
-/// commands, or 122 MiB of groups that are long.
+/// Work after which a checkpoint is due even if the overlay is small, in the unit of [`rows::Cost::work`]: bounds the
+/// replay at the next start to about a second. 1.5 million small commands, or 122 MiB of long groups.
 pub(crate) const WORK_MAX: usize = 1_500_000 * rows::WORK_PER_ROW;
-/// A group of more bytes is long: reading it takes longer than applying it.
+/// Size from which a group is long, in bytes: reading it takes longer than applying it.
 const LONG_GROUP_BYTES: usize = 1 << 20;
-/// Work of reading a byte of a long group at a start, twice, and of checking it.
+/// Work per byte of a long group at a start, for reading it twice and checking it.
 const LONG_GROUP_WORK: usize = 6;
-/// An idle server takes a checkpoint of what it has after this long.
+/// Time after which an idle server takes a checkpoint.
 const IDLE: Duration = Duration::from_secs(30);
-/// A server that is never idle, however little is written, takes one after this long. Each rewrites a part of the newest
-/// level of the store, so a server with few changes does not take one each half minute.
+/// Time after which a server with a steady trickle of changes takes a checkpoint. Each rewrites a part of the newest
+/// level of the store, so such a server does not take one every half minute.
 const QUIET: Duration = Duration::from_secs(600);
-/// An erasure that waits longer for a read looks less often.
+/// Wait for a read above which an erasure polls less often.
 const READS_USUAL: Duration = Duration::from_secs(1);
-/// Interval at which an erasure that waits for a read says so.
+/// Interval at which a waiting erasure is logged.
 const WAITING_SAID: Duration = Duration::from_secs(10);
 
-/// Work of reading a group of so many bytes at a start, in addition to applying it.
+/// Returns the work of reading a group of `group_bytes` bytes at a start, in addition to applying it.
 pub(crate) fn reading_work(group_bytes: usize) -> usize {
     if group_bytes > LONG_GROUP_BYTES { group_bytes.saturating_mul(LONG_GROUP_WORK) } else { 0 }
 }
 
-/// Takes checkpoints, one at a time, beside the writer.
+/// Takes checkpoints, one at a time, in parallel to the writer.
 pub(crate) struct Checkpoints {
     overlay_bytes_max: usize,
-    /// Work done since the overlay was frozen last.
+    /// Work since the overlay was last frozen.
     work: usize,
-    /// When the overlay was frozen last, by [`Clock::elapsed`].
+    /// Time at which the overlay was last frozen, by [`Clock::elapsed`].
     last: Duration,
-    /// When a group was applied last.
+    /// Time at which a group was last applied, by [`Clock::elapsed`].
     last_change: Duration,
     running: Option<Running>,
-    /// Whether an erasure is wanted; see [`Checkpoints::want_erasure`].
+    /// Whether an erasure is requested; see [`Checkpoints::want_erasure`].
     erasing: bool,
     erasure: Option<Job>,
-    /// Completed ones, oldest first; the log is cut after the older of the last two, or after the
-    /// last one if that erased.
+    /// Completed checkpoints, oldest first; the log is cut after the older of the last two, or after the last one if
+    /// that erased.
     completed: VecDeque<Position>,
-    /// The log is to be cut up to here as soon as it is archived.
+    /// Position up to which the log will be cut once it is archived.
     uncut: Option<Position>,
     clock: Clock,
     background: Background,
@@ -70,16 +69,16 @@ pub(crate) struct Checkpoints {
     metrics: Arc<Metrics>,
 }
 
-/// A checkpoint under way.
+/// Running checkpoint.
 struct Running {
     position: Position,
-    /// The store to erase after it, if any.
+    /// Store to erase after the checkpoint.
     erased: Option<Store>,
     job: Job,
 }
 
 impl Checkpoints {
-    /// `applied` is what the store holds, `work` what replaying the log onto it took.
+    /// Creates the state after a start: `applied` is the position of the store, `work` the work of the replay.
     pub(crate) fn new(
         overlay_bytes_max: usize,
         applied: Position,
@@ -105,14 +104,14 @@ impl Checkpoints {
         }
     }
 
-    /// Called when a group of so many bytes is in the log.
+    /// Counts a group of `group_bytes` bytes in the log.
     pub(crate) fn logged(&mut self, group_bytes: usize) {
         self.work += reading_work(group_bytes);
     }
 
-    /// Called after a group that took `work`: starts a checkpoint if the overlay is full, the replay
-    /// would be long, or the last one is old, and the disk is not used up. If there is twice as much while one is under way, waits for it: memory and the next
-    /// start are bounded, at the price of a pause in writing.
+    /// Called after a group that took `work`: starts a checkpoint if the overlay is full, the replay would be long, or
+    /// the last checkpoint is old, unless the disk is used up. If twice the limit is reached while one runs, waits for
+    /// it: that bounds memory and the next start, at the price of a pause in writing.
     pub(crate) fn when_due(
         &mut self,
         rows: &mut StoreWriter,
@@ -141,8 +140,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Called while there is nothing else to do: writes the overlay to the store, so that the next start is
-    /// quick.
+    /// Called while there is nothing else to do: writes the overlay to the store, so that the next start is quick.
     pub(crate) fn when_idle(
         &mut self,
         rows: &mut StoreWriter,
@@ -159,12 +157,12 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// The older of the last two that have ended: nothing before it is needed.
+    /// Returns the position of the older of the last two completed checkpoints: earlier groups are not needed.
     pub(crate) fn oldest(&self) -> Position {
         self.completed.front().copied().unwrap_or_default()
     }
 
-    /// Starts a checkpoint even if little has changed, unless one is under way or the disk is used up.
+    /// Starts a checkpoint even if little has changed, unless one runs or the disk is used up.
     pub(crate) fn take_soon(
         &mut self,
         rows: &mut StoreWriter,
@@ -177,19 +175,19 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Whether the disk is used up and the overlay is full: changes of others have to wait.
+    /// Whether the disk is used up and the overlay is full, so that changes of other nodes have to wait.
     pub(crate) fn is_overdue(&self, overlay_bytes: usize) -> bool {
         self.space.is_used_up() && overlay_bytes >= 2 * self.overlay_bytes_max
     }
 
-    /// Requests that what removed stories left in the files is erased: the log is dropped up to the next
-    /// checkpoint, and after that the store rewrites the rows of those that remain.
+    /// Requests that the files' remains of removed stories are erased: the log is dropped up to the next checkpoint,
+    /// and then the store rewrites the remaining rows.
     pub(crate) fn want_erasure(&mut self) {
         self.erasing = true;
     }
 
-    /// Whether the next checkpoint is due while one is under way. Changes that cost much wait then, so that others need not
-    /// wait for it: see [`Checkpoints::when_due`].
+    /// Whether the next checkpoint is due while one runs. Costly changes then wait, so that the others need not: see
+    /// [`Checkpoints::when_due`].
     pub(crate) fn is_behind(&self, overlay_bytes: usize) -> bool {
         (overlay_bytes >= self.overlay_bytes_max || self.work >= WORK_MAX) && self.is_running()
     }
@@ -200,13 +198,13 @@ impl Checkpoints {
         (self.erasing || running) && !self.space.is_used_up()
     }
 
-    /// Whether the log is to be cut as soon as it is archived.
+    /// Whether the log will be cut once it is archived.
     pub(crate) fn waits_for_archive(&self) -> bool {
         self.uncut.is_some()
     }
 
-    /// Cuts the log up to a checkpoint that has ended. Starts an erasing checkpoint if one is wanted, once
-    /// the log has a new segment: then all earlier segments can be removed.
+    /// Cuts the log up to a completed checkpoint. Starts an erasing checkpoint if one is requested and the log has a
+    /// new segment, so that all earlier segments can be removed.
     fn conclude(&mut self, rows: &mut StoreWriter, log: &mut dyn Log) -> Result<(), DiskError> {
         if self.is_running() {
             return Ok(());
@@ -220,8 +218,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Called at the end, when everything up to `position` is applied: writes everything to the store. Returns whether
-    /// the store has everything then.
+    /// Writes everything to the store when the node closes, after all groups up to `position` are applied. Returns
+    /// whether the store then has everything.
     pub(crate) fn last(
         &mut self,
         rows: &mut StoreWriter,
@@ -232,13 +230,13 @@ impl Checkpoints {
         let is_stored = self.work == 0 || !self.space.is_used_up();
         if !is_stored {
             tracing::warn!(
-                "no last checkpoint, because the disk is full: the next start replays the log"
+                "skipping the last checkpoint because the disk is full: the next start replays the log"
             );
         } else if self.work > 0 {
             self.start_at(position, rows, log);
             self.finish(log)?;
         }
-        // The thread of the erasure holds the store, which may be opened again as soon as this node is closed.
+        // The thread of the erasure holds the store, which may be reopened as soon as this node is closed.
         if let Some(erasure) = self.erasure.take() {
             erasure.join()?;
         }
@@ -260,7 +258,7 @@ impl Checkpoints {
         let logged = log.sync_point();
         let work = move || run(&logged, checkpoint, &metrics);
         let job = self.background.start("checkpoint", work);
-        // Only a log that begins anew can be dropped up to here.
+        // The log can be dropped up to here only if it has a new segment.
         let erased = (self.erasing && log.is_renewed()).then(|| rows.store());
         self.erasing &= erased.is_none();
         self.running = Some(Running { position, erased, job });
@@ -279,7 +277,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Waits for the checkpoint under way, if any, and cuts the log.
+    /// Waits for the running checkpoint, if any, and cuts the log.
     fn finish(&mut self, log: &mut dyn Log) -> Result<(), DiskError> {
         let Some(Running { position, erased, job }) = self.running.take() else {
             return Ok(());
@@ -298,8 +296,8 @@ impl Checkpoints {
     }
 }
 
-/// Runs a checkpoint to its end. The log is synced first, or a power loss could leave a store that is ahead
-/// of it. A store that cannot be written stops the process: the log still has the changes.
+/// Runs a checkpoint to its end. Syncs the log first, or a power loss could leave a store that is ahead of it. If the
+/// store cannot be written, the process ends: the log still has the changes.
 fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<(), DiskError> {
     let start = Instant::now();
     if !rows::has_bug("checkpoint-before-sync") {
@@ -311,7 +309,7 @@ fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<
     Ok(())
 }
 
-/// On a separate thread: changes must not wait for it, however many stories there are.
+/// Erases in the background: changes must not wait for it, however many stories there are.
 fn erase(store: &Store) -> Result<(), DiskError> {
     let start = Instant::now();
     let mut say_at = WAITING_SAID;
@@ -321,7 +319,7 @@ fn erase(store: &Store) -> Result<(), DiskError> {
             tracing::warn!("a read, such as a slow backup, delays the erasure of stories");
             say_at = waited + WAITING_SAID;
         }
-        // Most reads take milliseconds, a backup may take hours. A stop waits for this pause.
+        // Most reads take milliseconds, a backup may take hours. Closing the node waits for this pause.
         let pause = if waited < READS_USUAL { 1 } else { 100 };
         std::thread::sleep(Duration::from_millis(pause));
     };

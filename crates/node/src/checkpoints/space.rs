@@ -1,19 +1,18 @@
-//! Free space on the disk of the data directory. When it is low, only changes that remove something are accepted:
-//! reads still work, deletions and expiry free space, and acknowledged changes can still be written to the store.
-//! If other files use up the rest, no changes are accepted and nothing is written.
+//! Free space on the disk of the data directory. When it is low, only changes that remove data are accepted: reads
+//! still work, deletions and expiry free space, and acknowledged changes can still be written to the store. If other
+//! files use up the rest, no changes are accepted and nothing is written.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Below this share of the reserve nothing is written any more.
+/// Divisor of the reserve below which nothing is written.
 const LEAST: u64 = 8;
-/// Below so many times the reserve a warning is logged.
+/// Multiple of the reserve below which a warning is logged.
 const LOW: u64 = 2;
-/// A disk that was full is not full any more when this share of the reserve is free beyond it, so that it does not
-/// change with each file.
+/// Divisor of the reserve for hysteresis: a full disk counts as full until this much is free beyond the limit.
 const MARGIN: u64 = 8;
 
-/// The state of the disk.
+/// State of the disk.
 pub(crate) struct Space {
     directory: PathBuf,
     /// Bytes that are kept free.
@@ -24,7 +23,7 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// Of the disk that has `directory`. It counts as free until it is [checked](Self::check).
+    /// Creates the state of the disk of `directory`. It counts as free until the first [check](Self::check).
     pub(crate) fn new(directory: &Path, reserve: u64) -> Self {
         Self {
             directory: directory.to_owned(),
@@ -35,7 +34,7 @@ impl Space {
         }
     }
 
-    /// Finds out how much is free.
+    /// Measures the free space.
     pub(crate) fn check(&self) {
         match rustix::fs::statvfs(&self.directory) {
             Ok(disk) => self.note(disk.f_bavail.saturating_mul(disk.f_frsize)),
@@ -43,7 +42,7 @@ impl Space {
         }
     }
 
-    /// Takes note of how many bytes are free.
+    /// Records the number of free bytes.
     pub(crate) fn note(&self, free: u64) {
         self.free.store(free, Ordering::Relaxed);
         let (reserve, free_mib) = (self.reserve, free >> 20);
@@ -57,7 +56,7 @@ impl Space {
         }
     }
 
-    /// Whether only changes that remove something are accepted.
+    /// Whether only changes that remove data are accepted.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Ordering::Relaxed)
     }
@@ -67,18 +66,19 @@ impl Space {
         self.low.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is to be written.
+    /// Whether nothing may be written.
     pub(crate) fn is_used_up(&self) -> bool {
         self.free_bytes() < self.reserve / LEAST
     }
 
-    /// Bytes that were free at the last check.
+    /// Returns the number of free bytes at the last check.
     pub(crate) fn free_bytes(&self) -> u64 {
         self.free.load(Ordering::Relaxed)
     }
 }
 
-/// Sets `below` if `free` is less than `limit`, and unsets it if it is more by `margin`. Returns whether it was set.
+/// Sets `below` if `free` is less than `limit`, and clears it if `free` exceeds the limit by `margin`. Returns whether
+/// it was newly set.
 fn crosses(below: &AtomicBool, free: u64, limit: u64, margin: u64) -> bool {
     if free < limit {
         return !below.swap(true, Ordering::Relaxed);

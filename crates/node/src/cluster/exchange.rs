@@ -1,7 +1,8 @@
-//! The files of pictures that the nodes of a cluster give each other. The node that converted a picture stores its files
-//! on servers before the picture exists; the others fetch them from there, and ask each other for what is there no more.
+//! Exchange of files of pictures between the nodes of a cluster. The node that converted a picture stores its files on
+//! servers before the picture exists; the others fetch them from there, and ask each other for files that the servers
+//! no longer have.
 //!
-//! **Invariant:** a file that was fetched is compared with its name, and durable, before anybody reads it.
+//! **Invariant:** a fetched file is compared with its name, and durable, before it is read.
 //! **Invariant:** one file is in memory at a time, and one more while a picture is added.
 
 use std::sync::Arc;
@@ -17,16 +18,16 @@ use tokio::sync::watch;
 use super::CONFIRMED_WITHIN;
 use super::missing_files::{MissingFiles, Task};
 
-/// Most memory that it takes, in bytes: a file, and as much again for its parts on their way.
+/// Maximum memory of the exchange, in bytes: a file, and as much again for its parts in transit.
 pub const EXCHANGE_MEMORY: u64 = 2 * STORED_BYTES_MAX as u64;
 
-/// See the module.
+/// Exchange of files with the servers of the cluster.
 pub(crate) struct Exchange {
     servers: Arc<dyn SharedFiles>,
     state: Mutex<State>,
-    /// The thread has something to do.
+    /// Notified when the thread has something to do.
     changed: Condvar,
-    /// Changes with each file that is no longer looked for.
+    /// Notified of each file that is no longer missing.
     arrived: watch::Sender<()>,
 }
 
@@ -36,12 +37,12 @@ struct State {
 }
 
 impl Exchange {
-    /// By these servers.
+    /// Creates an exchange through these servers.
     pub(crate) fn new(servers: Arc<dyn SharedFiles>) -> Arc<Self> {
         let state = Mutex::new(State { missing: MissingFiles::new(), is_closed: false });
         let (changed, arrived) = (Condvar::new(), watch::Sender::new(()));
         let exchange = Arc::new(Self { servers, state, changed, arrived });
-        // The servers are in it, and must not keep it.
+        // The servers are in it, and must not keep it alive.
         let weak = Arc::downgrade(&exchange);
         exchange.servers.listen(Box::new(move |name| {
             if let Some(exchange) = weak.upgrade() {
@@ -57,7 +58,7 @@ impl Exchange {
         self.servers.put(&hash.0, bytes)
     }
 
-    /// The file, if the servers have it. Blocks.
+    /// Returns a file if the servers have it. Blocks.
     pub(crate) fn get(&self, hash: &FileHash) -> Result<Option<Vec<u8>>, FilesError> {
         let file = self.servers.get(&hash.0, STORED_BYTES_MAX)?;
         Ok(file.filter(|file| <[u8; 32]>::from(Sha256::digest(file)) == hash.0))
@@ -68,12 +69,12 @@ impl Exchange {
         self.servers.ask(&hash.0);
     }
 
-    /// Rows were looked at up to a name, or to the end.
+    /// Records that rows were scanned up to the name `next`, or to the end.
     pub(crate) fn scanned(&self, next: Option<Vec<u8>>) {
         self.state.lock().missing.scanned(next);
     }
 
-    /// Files that new pictures need.
+    /// Adds files that new pictures need.
     pub(crate) fn add(&self, hashes: &[FileHash], now: Duration) {
         if hashes.is_empty() {
             return;
@@ -84,7 +85,7 @@ impl Exchange {
         self.changed.notify_one();
     }
 
-    /// Waits until a file is here that could not be read, for a bounded time; returns whether it may be.
+    /// Waits, for a limited time, until an unreadable file is available; returns whether it may be.
     pub(crate) async fn fetched(&self, hash: &FileHash) -> bool {
         let mut arrived = self.arrived.subscribe();
         if !self.state.lock().missing.add_urgent(*hash) {
@@ -95,19 +96,19 @@ impl Exchange {
         matches!(tokio::time::timeout(CONFIRMED_WITHIN, wait).await, Ok(Ok(_)))
     }
 
-    /// Number of files that are looked for, and whether there may be more.
+    /// Returns the number of known missing files, and whether there may be more.
     pub(crate) fn missing(&self) -> (usize, bool) {
         let state = self.state.lock();
         (state.missing.len(), !state.missing.is_complete())
     }
 
-    /// Lets the thread end.
+    /// Ends the thread.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_one();
     }
 
-    /// Waits for the next task; none once it was closed.
+    /// Waits for the next task; `None` after [`Exchange::close`].
     pub(crate) fn next(&self, now: impl Fn() -> Duration) -> Option<Task> {
         let mut state = self.state.lock();
         loop {
@@ -125,14 +126,14 @@ impl Exchange {
         }
     }
 
-    /// A file was looked for at this time.
+    /// Records the result of the search for a file at the time `now`.
     pub(crate) fn note(&self, hash: &FileHash, is_here: bool, now: Duration) {
         let mut state = self.state.lock();
         match is_here {
             true => state.missing.found(hash),
             false => state.missing.not_found(hash, now),
         }
-        // Readers look at the state under the lock of the channel: whoever held both would wait for them for ever.
+        // Readers access the state under the lock of the channel: holding both would deadlock.
         drop(state);
         if is_here {
             self.arrived.send_replace(());

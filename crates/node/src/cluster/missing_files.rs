@@ -1,46 +1,46 @@
-//! Which files of pictures a node of a cluster looks for, and when: a function of what happened, with the time as an
-//! argument.
+//! Decision which missing files of pictures a node of a cluster fetches, and when: a function of the events, with the
+//! time as an argument.
 //!
-//! Every file that a new picture needs is added at once. Rows say which files there must be, so nothing is lost if there
-//! are too many of them, or if the node ends: then all rows are looked at again.
+//! Every file that a new picture needs is added at once. Rows list all needed files, so nothing is lost if there are
+//! too many of them, or if the node ends: then all rows are scanned again.
 //!
-//! **Invariant:** what is remembered is bounded, and a file that nobody has delays no other one.
+//! **Invariant:** the state is bounded, and a file that no node has delays no other one.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
 use feed::media::FileHash;
 
-/// Most files that are looked for at a time.
+/// Maximum number of files that are searched for at a time.
 pub(crate) const MISSING_MAX: usize = 4_096;
-/// Most requests of other nodes.
+/// Maximum number of pending requests of other nodes.
 const REQUESTS_MAX: usize = 256;
-/// A file that was not found is looked for again after this time, then after four times as long, and so on.
+/// Pause before the second search for a file; each further pause is four times as long.
 const PAUSE: Duration = Duration::from_millis(250);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// One that a reader waits for, after this time.
+/// Minimum pause between searches for a file that a reader waits for.
 const READERS_PAUSE: Duration = Duration::from_secs(1);
 
-/// What to do next.
+/// Next action of the exchange.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Task {
-    /// Look for a file, which was looked for so often before.
+    /// Fetch a file, after this number of earlier searches.
     Fetch(FileHash, u32),
     /// Store a file for another node.
     Offer(FileHash),
-    /// Look for files that rows need, from a name on.
+    /// Scan rows for needed files, from a name on.
     Scan(Vec<u8>),
 }
 
-/// See the module.
+/// State of the search for missing files.
 pub(crate) struct MissingFiles {
     files: HashMap<FileHash, Search>,
-    /// All of them, by when to look for them.
+    /// All files, by the time of their next search.
     due: BTreeSet<(Duration, FileHash)>,
     requests: VecDeque<FileHash>,
-    /// From where rows were not looked at.
+    /// Name from which rows are still to be scanned.
     scan: Option<Vec<u8>>,
-    /// Whether all rows are to be looked at again.
+    /// Whether all rows must be scanned again.
     scans_again: bool,
 }
 
@@ -52,7 +52,7 @@ struct Search {
 }
 
 impl MissingFiles {
-    /// Of a node that has just been opened: all rows are to be looked at.
+    /// Creates the state of a node that was just opened: all rows are to be scanned.
     pub(crate) fn new() -> Self {
         Self {
             files: HashMap::new(),
@@ -63,7 +63,7 @@ impl MissingFiles {
         }
     }
 
-    /// The next task, if there is one now.
+    /// Returns the next task, if one is due.
     pub(crate) fn next(&mut self, now: Duration) -> Option<Task> {
         if let Some((_, hash)) = self.due.first().filter(|(due, _)| *due <= now).copied() {
             return Some(Task::Fetch(hash, self.files.get(&hash).map_or(0, |search| search.tries)));
@@ -71,22 +71,22 @@ impl MissingFiles {
         if let Some(hash) = self.requests.pop_front() {
             return Some(Task::Offer(hash));
         }
-        // Half of the places are for new pictures.
+        // Half of the capacity is for new pictures.
         self.scan.clone().filter(|_| self.files.len() < MISSING_MAX / 2).map(Task::Scan)
     }
 
-    /// When there is a task, unless something happens before.
+    /// Returns the time of the next task, unless another event comes first.
     pub(crate) fn next_at(&self) -> Option<Duration> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// A picture needs a file, which may not be here.
+    /// Adds a file that a picture needs and that may be missing.
     pub(crate) fn add(&mut self, hash: FileHash, now: Duration) {
         if self.files.contains_key(&hash) {
             return;
         }
         if self.files.len() >= MISSING_MAX {
-            // One that is under way may have passed its row.
+            // A running scan may have passed the file's row.
             match self.scan {
                 Some(_) => self.scans_again = true,
                 None => self.scan = Some(Vec::new()),
@@ -96,7 +96,7 @@ impl MissingFiles {
         self.put(hash, Search { due: now, ..Search::default() });
     }
 
-    /// A reader waits for a file; false if there are too many others.
+    /// Adds a file that a reader waits for; returns false if there are too many others.
     pub(crate) fn add_urgent(&mut self, hash: FileHash) -> bool {
         let search = self.files.get(&hash).copied();
         if search.is_none() && self.files.len() >= MISSING_MAX {
@@ -108,14 +108,14 @@ impl MissingFiles {
         true
     }
 
-    /// A file is here, or nobody needs it.
+    /// Removes a file that exists here or is no longer needed.
     pub(crate) fn found(&mut self, hash: &FileHash) {
         if let Some(search) = self.files.remove(hash) {
             self.due.remove(&(search.due, *hash));
         }
     }
 
-    /// A file was not found, or could not be stored.
+    /// Records that a file was not found, or could not be stored.
     pub(crate) fn not_found(&mut self, hash: &FileHash, now: Duration) {
         if let Some(Search { tries, .. }) = self.files.get(hash).copied() {
             let pause = PAUSE.saturating_mul(4_u32.saturating_pow(tries)).min(PAUSE_MAX);
@@ -124,14 +124,14 @@ impl MissingFiles {
         }
     }
 
-    /// Another node asks for a file. More than there is room for are not answered: it asks again.
+    /// Adds the request of another node. It is dropped beyond the limit: the node asks again.
     pub(crate) fn request(&mut self, hash: FileHash) {
         if self.requests.len() < REQUESTS_MAX && !self.requests.contains(&hash) {
             self.requests.push_back(hash);
         }
     }
 
-    /// Rows were looked at up to a name, or to the end.
+    /// Records that rows were scanned up to the name `next`, or to the end.
     pub(crate) fn scanned(&mut self, next: Option<Vec<u8>>) {
         self.scan = next;
         if self.scan.is_none() && std::mem::take(&mut self.scans_again) {
@@ -139,17 +139,17 @@ impl MissingFiles {
         }
     }
 
-    /// Whether a file is looked for.
+    /// Whether a file is being searched for.
     pub(crate) fn contains(&self, hash: &FileHash) -> bool {
         self.files.contains_key(hash)
     }
 
-    /// Number of files that are looked for.
+    /// Returns the number of files that are searched for.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether the node lacks no file, as far as it knows, and has looked at all rows.
+    /// Whether the node knows of no missing file and has scanned all rows.
     pub(crate) fn is_complete(&self) -> bool {
         self.files.is_empty() && self.scan.is_none()
     }
@@ -176,7 +176,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// One that has looked at all rows.
+    /// Returns a state after a complete scan.
     fn idle() -> MissingFiles {
         let mut missing = MissingFiles::new();
         assert_eq!(missing.next(ms(0)), Some(Task::Scan(Vec::new())));
@@ -231,7 +231,7 @@ mod tests {
         missing.add(hash(u32::MAX), ms(0));
         assert!(!missing.add_urgent(hash(u32::MAX)) && missing.add_urgent(hash(7)));
         assert_eq!(missing.len(), MISSING_MAX);
-        // The rows wait until there is room.
+        // The scan waits until there is room.
         for number in 0..MISSING_MAX as u32 {
             assert!(matches!(missing.next(ms(10_000)), Some(Task::Fetch(..))));
             missing.found(&hash(number));
@@ -240,7 +240,7 @@ mod tests {
         assert!(!missing.is_complete());
         missing.scanned(Some(vec![5]));
         assert_eq!(missing.next(ms(10_000)), Some(Task::Scan(vec![5])));
-        // Again while the rows are looked at.
+        // Repeated while the rows are scanned.
         (0..=MISSING_MAX as u32).for_each(|number| missing.add(hash(number), ms(0)));
         missing.scanned(None);
         (0..MISSING_MAX as u32).for_each(|number| missing.found(&hash(number)));

@@ -1,6 +1,6 @@
-//! What a node knows of the log that it shares with others.
+//! State of a node about the log that it shares with others.
 //!
-//! Read this file, then `exchange` for the files of pictures, and `missing_files` for what decides which are fetched.
+//! Read this file, then `exchange` for the files of pictures, and `missing_files` for the decision which are fetched.
 
 pub(crate) mod exchange;
 pub(crate) mod missing_files;
@@ -15,10 +15,10 @@ use crate::submission::Changes;
 use crate::submission::inbox::SubmitError;
 use crate::submission::versions::{COMMANDS, PICTURES, needed_for};
 
-/// For how long a change waits for the log, and a read for a position.
+/// Longest wait of a change for the log, and of a read for a position.
 pub(crate) const CONFIRMED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Servers of the log that say nothing for longer than this are missed: they say something every few seconds.
+/// Silence of the servers of the log that counts as lag: normally they report every few seconds.
 const SILENT_FOR: Duration = Duration::from_secs(8);
 
 /// State of a node of a cluster. The writer changes it.
@@ -28,59 +28,59 @@ pub(crate) struct Cluster {
     applied: Mutex<Applied>,
     /// Position of the older of the last two checkpoints.
     checkpoint: AtomicU64,
-    /// Whether a group of this node has been under way for longer than [`CONFIRMED_WITHIN`], or the log refuses changes.
+    /// Whether a group of this node has been pending for longer than [`CONFIRMED_WITHIN`], or the log refuses changes.
     /// A hint: nothing depends on when it is seen.
     stalled: AtomicBool,
-    /// The last position of the log that is known.
+    /// Last known position of the log.
     end: AtomicU64,
-    /// Since when there have been groups that are known and not applied, in milliseconds since 1970; 0 if there are none.
+    /// Time since which known groups have not been applied, in milliseconds since 1970; 0 if all are.
     behind_since_ms: AtomicU64,
-    /// For how long the servers of the log have said nothing, in milliseconds.
+    /// Time for which the servers of the log have been silent, in milliseconds.
     silent_ms: AtomicU64,
-    /// By how much the clock of the node was ahead of the log when the last group of its own was appended, in
-    /// milliseconds. A hint: what is swept is decided when a sweep is applied.
+    /// Milliseconds by which the node's clock was ahead of the log when it last appended a group. A hint: a sweep is
+    /// decided when it is applied.
     ahead_ms: AtomicU64,
-    /// The version of commands that all live nodes can apply. One that is not up to date is as if the change had been
-    /// submitted earlier.
+    /// Version of commands that all live nodes can apply. An outdated value has the same effect as an earlier
+    /// submission.
     commands: AtomicU32,
 }
 
-/// The last group that was applied and is visible to reads.
+/// Last group that was applied and is visible to reads.
 #[derive(Clone, Copy)]
 struct Applied {
     position: Position,
-    /// Its time, in milliseconds since 1970.
+    /// Time of the group, in milliseconds since 1970.
     ms: u64,
-    /// The digest of the groups up to there that count.
+    /// Digest of the counted groups up to this one.
     digest: u64,
 }
 
-/// State of a node of a cluster.
+/// Status of a node of a cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterStatus {
-    /// The cluster, 32 hexadecimal digits.
+    /// Id of the cluster, 32 hexadecimal digits.
     pub cluster: String,
-    /// The node, 32 hexadecimal digits.
+    /// Id of the node, 32 hexadecimal digits.
     pub node: String,
-    /// Position of the last group that was applied.
+    /// Position of the last applied group.
     pub position: u64,
-    /// Its time, in milliseconds since 1970.
+    /// Time of the last applied group, in milliseconds since 1970.
     pub position_ms: u64,
-    /// Digest of the groups up to there: nodes at the same position have the same.
+    /// Digest of the groups up to the last applied one: nodes at the same position have the same.
     pub digest: u64,
-    /// This node needs no group up to here, whatever happens to it: the older of its last two checkpoints.
+    /// Position of the older of the node's last two checkpoints: it never needs a group up to here.
     pub checkpoint: u64,
-    /// Number of groups of the log that are known and not applied.
+    /// Number of known groups of the log that are not applied.
     pub lag_groups: u64,
-    /// For how long the node has lacked a group, at most, or has not known whether it lacks one.
+    /// Longest time for which the node may have lacked a group.
     pub lag: Duration,
-    /// Whether changes are accepted: the log answers.
+    /// Whether changes are accepted because the log confirms them.
     pub accepts_changes: bool,
-    /// The version of commands that all live nodes can apply.
+    /// Version of commands that all live nodes can apply.
     pub commands: u32,
     /// Number of files of pictures that this node is known to lack.
     pub missing_files: u64,
-    /// Whether it has not looked at all pictures since its start, or lacks files.
+    /// Whether the node lacks files, or has not scanned all pictures since its start.
     pub fetches_files: bool,
 }
 
@@ -108,22 +108,22 @@ impl Cluster {
         self.id
     }
 
-    /// Takes note of an applied group, once reads see it.
+    /// Records an applied group after reads see it.
     pub(crate) fn note(&self, position: Position, time_ms: u64, digest: u64) {
         *self.applied.lock() = Applied { position, ms: time_ms, digest };
     }
 
-    /// Takes note of the older of the last two checkpoints.
+    /// Records the older of the last two checkpoints.
     pub(crate) fn note_checkpoint(&self, position: Position) {
         self.checkpoint.store(position.0, Ordering::Relaxed);
     }
 
-    /// The position of the last group that was applied.
+    /// Returns the position of the last applied group.
     pub(crate) fn position(&self) -> Position {
         self.applied.lock().position
     }
 
-    /// Takes note of the last position that the servers of the log reported, after what is here was applied.
+    /// Records the last position that the servers of the log reported, after the available groups were applied.
     pub(crate) fn note_end(&self, end: LogEnd, now_ms: u64) {
         let is_behind = end.position > self.position();
         let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
@@ -158,12 +158,12 @@ impl Cluster {
         self.stalled.load(Ordering::Relaxed)
     }
 
-    /// Takes note of the version of commands that all live nodes can apply.
+    /// Records the version of commands that all live nodes can apply.
     pub(crate) fn set_commands(&self, commands: u32) {
         self.commands.store(commands, Ordering::Relaxed);
     }
 
-    /// Whether the log accepts changes, and all nodes can apply these.
+    /// Checks that the log accepts changes and that all nodes can apply these.
     pub(crate) fn admit(&self, changes: &Changes) -> Result<(), SubmitError> {
         let commands = self.commands.load(Ordering::Relaxed);
         if self.is_stalled() {
@@ -175,7 +175,7 @@ impl Cluster {
         }
     }
 
-    /// Whether a picture can be added now, before it is converted.
+    /// Checks that a picture can be added now, before it is converted.
     pub(crate) fn admits_pictures(&self) -> Result<(), SubmitError> {
         if self.is_stalled() {
             Err(SubmitError::NoLog)
@@ -186,7 +186,8 @@ impl Cluster {
         }
     }
 
-    /// The state at `now_ms`, in milliseconds since 1970, of a node that misses so many files, and perhaps more.
+    /// Returns the status at `now_ms`, in milliseconds since 1970, of a node that lacks `missing_files` files, or more
+    /// if `fetches_files`.
     pub(crate) fn status(
         &self,
         now_ms: u64,
@@ -194,7 +195,7 @@ impl Cluster {
     ) -> ClusterStatus {
         let Applied { position, ms: position_ms, digest } = *self.applied.lock();
         let lag_groups = self.end.load(Ordering::Relaxed).saturating_sub(position.0);
-        // A node under load is always a little behind, and after a pause the last group is old: the shorter time counts.
+        // A node under load always lags a little, and after a pause the last group is old: the shorter time counts.
         let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
         let behind_ms = match since_ms {
             0 => 0,

@@ -1,7 +1,7 @@
-//! Whether the node of a data directory has stopped because most other nodes had other rows: then the directory has a file
-//! `diverged`, and the node does not start again.
+//! Mark of a data directory whose node has stopped because most other nodes have different rows: with the file
+//! `diverged` the node does not start again.
 //!
-//! **Invariant:** the file is durable before the process ends, and says something of one cluster alone.
+//! **Invariant:** the file is durable before the process ends, and is valid for one cluster only.
 
 use std::io;
 use std::path::Path;
@@ -10,16 +10,16 @@ use commitlog::{ClusterId, Position};
 
 const FILE: &str = "diverged";
 
-/// Between which positions the node has become different.
+/// Range of positions in which the node began to differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Divergence {
-    /// Where another node last had the same digest; 0 if that is not known.
+    /// Last position at which another node had the same digest; 0 if unknown.
     pub(crate) after: Position,
-    /// The first position where one had another.
+    /// First position at which a node had a different one.
     pub(crate) position: Position,
 }
 
-/// Takes note that the node of a directory has other rows than most other nodes of `cluster`.
+/// Records that the rows of a directory's node differ from those of most other nodes of `cluster`.
 ///
 /// # Errors
 /// The operating system reports one.
@@ -28,14 +28,15 @@ pub(crate) fn write(data: &Path, cluster: ClusterId, found: Divergence) -> io::R
     super::replace(data, FILE, &format!("{cluster}\n{} {}\n", after.0, position.0))
 }
 
-/// Since when the node of a directory has other rows than most other nodes of `cluster`, if it has.
+/// Returns the record that the rows of a directory's node differ from those of most other nodes of `cluster`, if there
+/// is one.
 ///
 /// # Errors
 /// The operating system reports one, or the file is damaged.
 pub(crate) fn read(data: &Path, cluster: ClusterId) -> io::Result<Option<Divergence>> {
     let Some(bytes) = super::read(data, FILE)? else { return Ok(None) };
     let damaged = || {
-        let what = "its file `diverged` does not say since when other nodes have other rows";
+        let what = "its file `diverged` does not have the positions since which other nodes differ";
         io::Error::new(io::ErrorKind::InvalidData, what)
     };
     let text = std::str::from_utf8(&bytes).ok();
@@ -43,7 +44,7 @@ pub(crate) fn read(data: &Path, cluster: ClusterId) -> io::Result<Option<Diverge
     Ok(Some(found).filter(|_| of == cluster.to_string()))
 }
 
-/// Removes the file, if there is one.
+/// Removes the file, if it exists.
 ///
 /// # Errors
 /// The operating system reports one.

@@ -1,5 +1,5 @@
-//! The identity of a data directory: a random id in the file `identity`. Backups and archives contain the identity of
-//! their directory. A restored directory gets a new one, because its history differs from then on.
+//! Identity of a data directory: a random id in the file `identity`. Backups and archives contain the identity of their
+//! directory. A restored directory gets a new one, because its history differs from then on.
 
 use std::io;
 use std::path::Path;
@@ -9,10 +9,10 @@ use commitlog::NodeId;
 use super::open_error::OpenError;
 
 const FILE: &str = "identity";
-/// Number of hexadecimal digits.
+/// Number of hexadecimal digits of an id.
 const DIGITS: usize = 32;
 
-/// The id of the directory `data`; none if there is no file, or what is in it is no id.
+/// Returns the id of the directory `data`; `None` if there is no file, or its content is no id.
 ///
 /// # Errors
 /// [`OpenError::Directory`]
@@ -22,7 +22,7 @@ pub(crate) fn read(data: &Path) -> Result<Option<String>, OpenError> {
     Ok(found.and_then(|bytes| id(&bytes)))
 }
 
-/// As [`read`], but makes an id if there is none.
+/// Returns the id of the directory `data`, creating it if necessary.
 ///
 /// # Errors
 /// [`OpenError::Directory`]
@@ -33,7 +33,7 @@ pub(crate) fn read_or_make(data: &Path) -> Result<String, OpenError> {
     make(data).map_err(|error| OpenError::Directory(data.to_owned(), error))
 }
 
-/// The node of a directory with this id, in a log that several nodes share.
+/// Returns the node id of a directory with this identity, for a shared log.
 pub(crate) fn node(id: &str) -> NodeId {
     let Ok(number) = u128::from_str_radix(id, 16) else {
         unreachable!("an id has hexadecimal digits")

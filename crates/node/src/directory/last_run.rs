@@ -1,5 +1,5 @@
-//! The time at which a server last ran on a data directory, by the server's time, in a file of the directory. So
-//! the next start notices a wrong clock, even if nothing was written for weeks.
+//! Time at which a server last ran on a data directory, by the server's time, in a file of the directory. It lets the
+//! next start detect a wrong clock, even if nothing was written for weeks.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -11,20 +11,20 @@ use super::open_error::OpenError;
 use crate::clock::Time;
 
 const FILE: &str = "last-run";
-/// Interval between two notes.
+/// Interval between two records.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// Decimal digits of a note.
+/// Number of decimal digits of a record.
 const DIGITS: usize = 20;
 
-/// Notes the time while the server runs.
+/// Records the time while the server runs.
 pub(crate) struct LastRun {
     file: File,
-    /// When the next note is due, by [`Time::elapsed`].
+    /// Time at which the next record is due, by [`Time::elapsed`].
     due: Duration,
 }
 
 impl LastRun {
-    /// In the data directory `data`.
+    /// Opens the file in the data directory `data`.
     ///
     /// # Errors
     /// [`OpenError::Directory`]
@@ -36,7 +36,8 @@ impl LastRun {
         Ok(Self { file, due: Duration::ZERO })
     }
 
-    /// The last note in the data directory `data`, in milliseconds since 1970; 0 if there is none. Changes nothing.
+    /// Returns the last record in the data directory `data`, in milliseconds since 1970; 0 if there is none. Changes
+    /// nothing.
     ///
     /// # Errors
     /// [`OpenError::Directory`]
@@ -48,7 +49,7 @@ impl LastRun {
         }
     }
 
-    /// The last note, in milliseconds since 1970; 0 if there is none.
+    /// Returns the last record, in milliseconds since 1970; 0 if there is none.
     pub(crate) fn read(&self) -> u64 {
         let mut digits = [0; DIGITS];
         let read = self.file.read_exact_at(&mut digits, 0);
@@ -56,7 +57,7 @@ impl LastRun {
         text.and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
-    /// Notes the time if it is due.
+    /// Records the time if it is due.
     pub(crate) fn note_when_due(&mut self, time: &Time) {
         let now = time.elapsed();
         if now >= self.due {
@@ -65,7 +66,7 @@ impl LastRun {
         }
     }
 
-    /// Notes the time. It is a hint: errors are ignored, and it is not synced.
+    /// Records the time. It is a hint: errors are ignored, and it is not synced.
     pub(crate) fn note(&self, time: &Time) {
         let text = format!("{:020}\n", time.now_ms());
         drop(self.file.write_all_at(text.as_bytes(), 0));

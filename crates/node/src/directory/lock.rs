@@ -1,8 +1,8 @@
-//! The lock of a data directory: one process at a time, and never on a copy that was made while a server wrote.
+//! Lock of a data directory: one process at a time, and never on a copy that was made while a server wrote.
 //!
-//! The file `lock` is locked while a process uses the directory. While a server runs, and after a crash, it also
-//! contains its own inode and time of creation. A copy of the file has the same content but another inode: so a copy
-//! of the directory of a running server, whose files are of different times, is detected. An unfinished restore is
+//! A process that uses the directory locks the file `lock`. While a server runs, and after a crash, the file also
+//! contains its own inode and time of creation. A copy of the file has the same content but another inode, so a copy of
+//! the directory of a running server, whose files are from different moments, is detected. An unfinished restore is
 //! marked there too. After a clean stop the file is empty, and copies of the directory are valid.
 
 use std::fs::{DirBuilder, File, TryLockError};
@@ -18,34 +18,34 @@ use super::open_error::OpenError;
 
 const FILE: &str = "lock";
 const RESTORING: &str = "restoring\n";
-/// Longest content that is read, in bytes.
+/// Maximum length of the content that is read, in bytes.
 const CONTENT_BYTES_MAX: u64 = 256;
 
-/// The lock of a data directory, held until it is dropped.
+/// Lock of a data directory, held until it is dropped.
 #[derive(Debug)]
 pub(crate) struct DataLock {
     file: File,
-    /// The disk cannot be written, so nothing in the directory changes and its file says nothing new.
+    /// Whether the disk cannot be written, so that the directory and its mark stay unchanged.
     is_read_only: bool,
 }
 
-/// Content of the file.
+/// Content of the file `lock`.
 enum Mark {
-    /// Nobody has used the directory since it was closed.
+    /// No server has used the directory since it was closed.
     Closed,
-    /// A restore or an import is under way or did not finish.
+    /// A restore or an import runs or did not finish.
     Restoring,
     /// A server uses this directory, or ended without closing it.
     Used,
-    /// Another directory, of which this is a copy, was used when it was copied.
+    /// The directory is a copy of one that was in use.
     Copied,
 }
 
 impl DataLock {
-    /// Locks the directory for a node. It is made if there is none.
+    /// Locks the directory for a node, creating it if necessary.
     ///
     /// # Errors
-    /// [`OpenError`]: another process uses it, it is a copy or an unfinished restore, or it cannot be used.
+    /// [`OpenError`]: another process uses it, it is a copy or an unfinished restore, or it is unusable.
     pub(crate) fn take(data: &Path) -> Result<Self, OpenError> {
         Self::make(data)?;
         let mut lock = Self::take_to_read(data)?;
@@ -53,17 +53,17 @@ impl DataLock {
         Ok(lock)
     }
 
-    /// Locks the directory of a node of a cluster, and leaves in the file what it says. Returns the cluster.
+    /// Locks the directory of a node of a cluster without changing the file. Returns the cluster.
     ///
     /// # Errors
-    /// As [`DataLock::take`], and if it belongs to no cluster.
+    /// Those of [`DataLock::take`], and an error if the directory belongs to no cluster.
     pub(crate) fn take_member(data: &Path) -> Result<(Self, ClusterId), OpenError> {
         Self::make(data)?;
         let lock = Self::take_any(data)?;
         Ok((lock, membership::member_of(data)?))
     }
 
-    /// Notes in the file that a server uses the directory.
+    /// Marks the directory as used by a server.
     ///
     /// # Errors
     /// [`OpenError::Directory`]
@@ -80,10 +80,10 @@ impl DataLock {
         Ok(matches!(self.read_mark().map_err(at(data))?, Mark::Closed))
     }
 
-    /// Locks the directory, and leaves in the file what it says.
+    /// Locks the directory without changing the file.
     ///
     /// # Errors
-    /// As [`DataLock::take`].
+    /// Those of [`DataLock::take`].
     pub(crate) fn take_to_read(data: &Path) -> Result<Self, OpenError> {
         let lock = Self::take_any(data)?;
         membership::refuse_member(data)?;
@@ -107,7 +107,7 @@ impl DataLock {
     /// Locks an empty directory for a restore or an import, and marks it as unfinished.
     ///
     /// # Errors
-    /// As [`DataLock::take`], and if it is not empty.
+    /// Those of [`DataLock::take`], and an error if the directory is not empty.
     pub(crate) fn take_to_restore(data: &Path) -> Result<Self, OpenError> {
         if data.join(FILE).exists() {
             let mut lock = Self::lock(data)?;
@@ -131,7 +131,7 @@ impl DataLock {
         Ok(lock)
     }
 
-    /// The same lock once more. It is held until both are dropped.
+    /// Duplicates the lock. It is held until both are dropped.
     ///
     /// # Errors
     /// The operating system reports one.
@@ -139,7 +139,7 @@ impl DataLock {
         Ok(Self { file: self.file.try_clone()?, is_read_only: self.is_read_only })
     }
 
-    /// Says that everything in the directory is complete and belongs together.
+    /// Marks the directory as complete and consistent.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         self.mark("")
     }
@@ -147,7 +147,7 @@ impl DataLock {
     fn make(data: &Path) -> Result<(), OpenError> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(data);
         made.map_err(at(data))?;
-        // Sync the parent, so that the directory itself survives a power loss.
+        // Syncs the parent, so that the directory itself survives a power loss.
         if let Some(parent) = data.canonicalize().map_err(at(data))?.parent() {
             File::open(parent).and_then(|parent| parent.sync_all()).map_err(at(data))?;
         }
@@ -159,7 +159,7 @@ impl DataLock {
         options.create(true).truncate(false).read(true).write(true);
         let (file, is_read_only) = match options.open(data.join(FILE)) {
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-                // A directory without its lock, on a disk on which none can be made, is locked itself.
+                // On a disk where the lock file cannot be created, the directory itself is locked.
                 let file = File::open(data.join(FILE)).or_else(|_| File::open(data));
                 (file.map_err(at(data))?, true)
             }
@@ -174,7 +174,7 @@ impl DataLock {
 
     fn read_mark(&mut self) -> io::Result<Mark> {
         let mut content = Vec::new();
-        // Of a directory without a lock: see `lock`.
+        // False for a directory without a lock file: see `lock`.
         if self.file.metadata()?.is_file() {
             self.file.rewind()?;
             (&self.file).take(CONTENT_BYTES_MAX).read_to_end(&mut content)?;
@@ -186,13 +186,12 @@ impl DataLock {
             used if is_whole(used) && used != format!("used {}\n", self.identity()?) => {
                 Mark::Copied
             }
-            // The mark of this file, or what a power loss has left of it.
+            // The mark of this file, or the remains of it after a power loss.
             _ => Mark::Used,
         })
     }
 
-    /// What distinguishes this file from a copy of it. A snapshot of a whole volume, which is of one moment, keeps
-    /// it.
+    /// Returns what distinguishes this file from a copy of it. An atomic snapshot of a whole volume keeps it.
     fn identity(&self) -> io::Result<String> {
         let metadata = self.file.metadata()?;
         // Some file systems have no time of creation.
@@ -212,7 +211,7 @@ impl DataLock {
     }
 }
 
-/// Whether this is all of the mark of a directory in use.
+/// Whether `mark` is a complete mark of a directory in use.
 fn is_whole(mark: &str) -> bool {
     let numbers = mark.strip_prefix("used ").and_then(|rest| rest.strip_suffix('\n'));
     let numbers = numbers.and_then(|numbers| numbers.split_once(' '));
@@ -255,14 +254,14 @@ mod tests {
         let copied = copy(data.path());
         assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
         assert!(matches!(DataLock::take_to_read(copied.path()), Err(OpenError::Copied(_))));
-        // As the message says, an operator who knows better removes the file.
+        // An operator who knows better removes the file, as the message says.
         fs::remove_file(copied.path().join(FILE)).unwrap();
         drop(DataLock::take(copied.path()).unwrap());
         lock.close().unwrap();
         drop(DataLock::take(copy(data.path()).path()).unwrap());
         fs::write(copied.path().join(FILE), "used 1 2\n").unwrap();
         assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
-        // What a power loss can leave of the mark of the same directory.
+        // Possible remains of the mark of the same directory after a power loss.
         for content in [&[0; 9][..], b"used 1 2", b"used \0\0\0\n", &[0xff; 9], &[b'x'; 1_000]] {
             fs::write(copied.path().join(FILE), content).unwrap();
             drop(DataLock::take(copied.path()).unwrap());

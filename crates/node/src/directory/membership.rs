@@ -1,7 +1,7 @@
-//! Whether a data directory belongs to a node of a cluster: then it has a file `cluster` with the id of the cluster,
-//! and no log of its own.
+//! Membership of a data directory in a cluster: its file `cluster` has the id of the cluster, and it has no log of its
+//! own.
 //!
-//! **Invariant:** a directory with the file is opened with the log of its cluster, and one without it with its own.
+//! **Invariant:** a directory with the file is opened with the log of its cluster, and one without it with its own log.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::open_error::OpenError;
 
 const FILE: &str = "cluster";
 
-/// The cluster of a directory, if it belongs to one.
+/// Returns the cluster of a directory, if it belongs to one.
 ///
 /// # Errors
 /// [`OpenError::Directory`]; also if the file is damaged.
@@ -21,14 +21,14 @@ pub(crate) fn read(data: &Path) -> Result<Option<ClusterId>, OpenError> {
     let at = |error| OpenError::Directory(data.to_owned(), error);
     let Some(bytes) = super::read(data, FILE).map_err(at)? else { return Ok(None) };
     let damaged =
-        || io::Error::new(io::ErrorKind::InvalidData, "its file `cluster` has no id of a cluster");
+        || io::Error::new(io::ErrorKind::InvalidData, "its file `cluster` does not contain a cluster id");
     let id = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
     let id = id.filter(|id| id.len() == 32);
     let id = id.and_then(|id| u128::from_str_radix(id, 16).ok());
     id.map(|id| Some(ClusterId(id))).ok_or_else(damaged).map_err(at)
 }
 
-/// The cluster of a directory that is opened as one of a cluster.
+/// Returns the cluster of a directory that must belong to one.
 ///
 /// # Errors
 /// [`OpenError::NoMember`], and those of [`read`].
@@ -36,7 +36,7 @@ pub(crate) fn member_of(data: &Path) -> Result<ClusterId, OpenError> {
     read(data)?.ok_or_else(|| OpenError::NoMember(data.to_owned()))
 }
 
-/// Checks that a directory that is opened with a log of its own belongs to no cluster.
+/// Checks that a directory belongs to no cluster, before it is opened with its own log.
 ///
 /// # Errors
 /// [`OpenError::Member`], and those of [`read`].
@@ -47,7 +47,7 @@ pub(crate) fn refuse_member(data: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Refuses a directory whose node has other rows than most other nodes of `cluster`.
+/// Refuses a directory whose rows differ from those of most other nodes of `cluster`.
 ///
 /// # Errors
 /// [`OpenError::Diverged`] and [`OpenError::Directory`]

@@ -1,7 +1,7 @@
-//! A mirror of a data directory on a disk that cannot be written, for commands that only read but use engines that
-//! also write: what these change is copied, and all else is a symbolic link to the original.
+//! Mirror of a data directory on a read-only disk, for commands that only read but use engines that also write: files
+//! that these change are copied, all others are symbolic links to the original.
 //!
-//! **Invariant:** nothing in the original changes. The mirror is in the directory of temporary files, and is removed when
+//! **Invariant:** the original does not change. The mirror is in the directory of temporary files, and is removed when
 //! it is dropped.
 
 use std::fs::{self, DirBuilder, File};
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use super::open_error::OpenError;
 use crate::options::NodeOptions;
 
-/// The folders of the store whose files never change.
+/// Folders of the store whose files never change.
 const TABLES: &str = "tables";
 const LOG: &str = "log";
 const STORE: &str = "store";
 
-/// A mirror of a data directory.
+/// Mirror of a data directory.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     original: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Mirror {
 }
 
 impl Mirror {
-    /// Makes one of the directory of `options`. May block.
+    /// Creates a mirror of the directory of `options`. May block.
     ///
     /// # Errors
     /// [`OpenError::Directory`]
@@ -47,12 +47,12 @@ impl Mirror {
         Ok(mirror)
     }
 
-    /// The options of the mirror.
+    /// Returns the options of the mirror.
     pub(crate) fn options(&self) -> &NodeOptions {
         &self.options
     }
 
-    /// A text about the mirror, as one about the original.
+    /// Replaces the mirror's path in a text by that of the original.
     pub(crate) fn explain(&self, text: &str) -> String {
         let path = |path: &Path| path.display().to_string();
         text.replace(&path(&self.options.data), &path(&self.original))
@@ -82,7 +82,7 @@ impl Drop for Mirror {
     }
 }
 
-/// Tables are linked: the engine removes them as a whole, which removes the link.
+/// Links tables: the engine removes them as a whole, which removes the link.
 fn store(from: &Path, to: &Path) -> io::Result<()> {
     make(to)?;
     let are_tables = from.file_name().is_some_and(|name| name == TABLES);
@@ -98,7 +98,7 @@ fn store(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Only the last segment is written to.
+/// Copies the last segment of the log, the only one that is written to, and links the others.
 fn log(from: &Path, to: &Path) -> io::Result<()> {
     make(to)?;
     let names = fs::read_dir(from)?.map(|entry| entry.map(|entry| entry.file_name()));
@@ -113,7 +113,7 @@ fn make(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(folder)
 }
 
-/// A copy that can be written, whatever the permissions of the original are.
+/// Copies a file so that the copy is writable, whatever the permissions of the original are.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut File::open(from)?, &mut File::create(to)?).map(|_| ())
 }

@@ -1,8 +1,8 @@
-//! The files of a data directory beside its log, its store and its pictures: who uses it, whose it is, and when it was last
-//! used; and why it cannot be opened.
+//! Small files of a data directory, in addition to its log, store and pictures: lock, identity and time of the last
+//! run; and the errors of opening it.
 //!
-//! Read `lock` and `open_error`, then `identity`, `last_run` and `mirror`. Only directories of nodes of a cluster have
-//! the files of `membership` and `divergence`.
+//! Read `lock` and `open_error`, then `identity`, `last_run` and `mirror`. Only directories of cluster nodes have the
+//! files of `membership` and `divergence`.
 
 pub(crate) mod divergence;
 pub(crate) mod identity;
@@ -16,7 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-/// The content of a file of the directory `data`; none if there is no such file.
+/// Returns the content of a file of the directory `data`; `None` if the file does not exist.
 fn read(data: &Path, file: &str) -> io::Result<Option<Vec<u8>>> {
     match fs::read(data.join(file)) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -24,7 +24,8 @@ fn read(data: &Path, file: &str) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Replaces a file of the directory `data` durably: whenever the power fails, it has all of the old content or of the new one.
+/// Replaces a file of the directory `data` atomically and durably: after a power loss it has either the old or the new
+/// content.
 fn replace(data: &Path, file: &str, content: &str) -> io::Result<()> {
     let temporary = data.join(format!("{file}.tmp"));
     let mut new = File::create(&temporary)?;
@@ -34,7 +35,7 @@ fn replace(data: &Path, file: &str, content: &str) -> io::Result<()> {
     File::open(data)?.sync_all()
 }
 
-/// Removes a file of the directory `data`, if there is one.
+/// Removes a file of the directory `data`, if it exists.
 fn remove(data: &Path, file: &str) -> io::Result<()> {
     match fs::remove_file(data.join(file)) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),

@@ -9,13 +9,13 @@ use store::StoreError;
 use crate::clock::ClockError;
 use crate::options::NodeOptions;
 
-/// Why a node did not open.
+/// Reason why a node did not open.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process uses the directory.
     #[error("another process uses {}; stop it or choose another --data, or, to back up or export a running server, name it with --server", .0.display())]
     InUse(PathBuf),
-    /// The directory was copied while a server wrote to it, so its files are of different moments.
+    /// The directory was copied while a server wrote to it, so its files are from different moments.
     #[error(
         "{path} is a copy of a data directory that was in use or had not been closed: its files may be of different \
          moments. Make backups with roost backup. If the server was certainly not running while it was copied, \
@@ -39,9 +39,9 @@ pub enum OpenError {
         path = data.display()
     )]
     Member {
-        /// The directory.
+        /// Data directory.
         data: PathBuf,
-        /// The cluster.
+        /// Cluster of the directory.
         cluster: ClusterId,
     },
     /// The directory belongs to no cluster.
@@ -51,9 +51,9 @@ pub enum OpenError {
         path = .0.display()
     )]
     NoMember(PathBuf),
-    /// The node was not stopped in order, so the log of the cluster may have changes that the directory lacks.
+    /// The node was not closed cleanly, so the log of the cluster may have changes that the directory lacks.
     #[error(
-        "the server of {path} was not stopped in order: start it once more with roost serve --data {path} --nats \
+        "the server of {path} was not closed cleanly: start it once more with roost serve --data {path} --nats \
          nats://HOST:4222 and stop it with SIGTERM. If the log is lost, add --accept-loss: changes after the last \
          checkpoint are lost then",
         path = .0.display()
@@ -61,36 +61,36 @@ pub enum OpenError {
     NotClosed(PathBuf),
     /// The node has not fetched all files of pictures.
     #[error(
-        "{path} lacks {files} files of pictures, which other nodes have: start it once more with roost serve --data {path} \
+        "{path} lacks {files} files of pictures that other nodes have: start it once more with roost serve --data {path} \
          --nats nats://HOST:4222, stop it with SIGTERM when `missing_files` in GET /v1/cluster is 0, and try again. If they \
          are lost, add --accept-loss: the pictures keep their descriptions then",
         path = data.display()
     )]
     LacksFiles {
-        /// The directory.
+        /// Data directory.
         data: PathBuf,
-        /// Number of files.
+        /// Number of missing files.
         files: u64,
     },
-    /// The node has made other rows of the log than most other nodes.
+    /// The rows of the node differ from those of most other nodes.
     #[error(
-        "the node of {path} stopped because it had made other rows of the log than most other nodes, by a group after \
-         {after} and up to {position}, so it does not start again: join the cluster again with roost cluster join --server \
+        "the node of {path} stopped because its rows differ from those of most other nodes since a group after {after} and \
+         up to {position}, so it does not start again: join the cluster again with roost cluster join --server \
          URL --data DIR in a new directory, and remove {path}. If no other node is left, roost cluster leave --data \
          {path} --accept-loss makes it a server of its own",
         path = data.display(), after = after.0, position = position.0
     )]
     Diverged {
-        /// The directory.
+        /// Data directory.
         data: PathBuf,
-        /// Where another node last had the same digest; 0 if that is not known.
+        /// Last position at which another node had the same digest; 0 if unknown.
         after: Position,
-        /// The first position where one had another.
+        /// First position at which a node had a different one.
         position: Position,
     },
     /// The servers of the log accept only very short messages.
     #[error(
-        "the NATS servers accept messages of {0} bytes at most: set max_payload to 8MB in their configuration"
+        "the NATS servers accept messages of at most {0} bytes: set max_payload to 8MB in their configuration"
     )]
     ShortMessages(usize),
     /// The operating system reports an error.
@@ -99,38 +99,37 @@ pub enum OpenError {
     /// The machine's clock is far off.
     #[error(transparent)]
     Clock(#[from] ClockError),
-    /// Rows that a start needs are damaged. The log says which.
+    /// Rows that a start needs are damaged. The log names them.
     #[error("rows that are necessary for a start are damaged")]
     Unreadable,
-    /// By the rules of this program a group has other outcomes than those that another build has acknowledged.
+    /// Under the rules of this program the outcomes of a group differ from those that another build has acknowledged.
     #[error(
-        "group {} of the log has other outcomes than those that another build of roost acknowledged: start that build on this \
+        "the outcomes of group {} of the log differ from those that another build of roost acknowledged: start that build on this \
          directory once and stop it with SIGTERM; a backup or an archive is restored with it. If it is lost, \
          --accept-other-outcomes of roost repair and roost restore applies the log by the rules of this one", .0.0
     )]
     OtherOutcomes(Position),
-    /// The log is damaged, newer than this program, or cannot be read.
+    /// The log is damaged, newer than this program, or unreadable.
     #[error("the log cannot be used")]
     Log(#[from] LogError),
-    /// The archive is not of this directory, or damaged.
+    /// The archive belongs to another directory, or is damaged.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
-    /// The store is damaged, newer than this program, or cannot be read.
+    /// The store is damaged, newer than this program, or unreadable.
     #[error("the store cannot be used")]
     Store(#[from] StoreError),
-    /// The samples that were taught need more memory than is configured for them now. The value is the
-    /// memory needed, in MiB.
+    /// The taught samples need more memory than is configured. The value is the required memory in MiB.
     #[error("the added samples need {0} MiB; start with --sample-memory {0}MiB or more")]
     Samples(usize),
 }
 
 impl OpenError {
-    /// The error of a row that cannot be read, with its file if one does not match its checksum. Reads every file.
+    /// Returns the error of an unreadable row, with its file if one does not match its checksum. Reads every file.
     pub(crate) fn unreadable(options: &NodeOptions) -> Self {
         store::damaged_table(&options.store_dir()).map_or(Self::Unreadable, Self::Store)
     }
 
-    /// Whether a setting is wrong, so that another start with the same settings fails, too.
+    /// Whether a setting is wrong, so that another start with the same settings fails too.
     #[must_use]
     pub fn is_setting(&self) -> bool {
         match self {
@@ -140,7 +139,7 @@ impl OpenError {
                 | ArchiveError::Foreign(_)
                 | ArchiveError::Diverged(_),
             ) => true,
-            // The path is one of a file, or of somebody else.
+            // The path is that of a file, or belongs to another user.
             Self::Directory(_, error) | Self::Archive(ArchiveError::Disk { source: error, .. }) => {
                 matches!(
                     error.kind(),
@@ -153,7 +152,7 @@ impl OpenError {
         }
     }
 
-    /// Whether a file is damaged or missing, so that a repair or a restore is the way out.
+    /// Whether a file is damaged or missing, so that a repair or a restore is necessary.
     #[must_use]
     pub fn is_damage(&self) -> bool {
         match self {

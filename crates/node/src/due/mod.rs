@@ -1,9 +1,10 @@
-//! The loop for everything that happens because time passes. It reads the first rows of what is due, and sends a command for
-//! each: many at once, and then it awaits their replies. Each command does a bounded part of one thing, and the rows say how
-//! far it is. One **pass** goes through all that is due and does a part of each, so nothing waits longer than for one part of
-//! everything else, however long something takes or however much is due at one time.
+//! Loop for scheduled work. It reads the first due rows and sends a command for each: several at once, and then it
+//! awaits their replies. Each command does a bounded part of one item, and its row records the progress. One **pass**
+//! does a part of every due item, so an item waits at most for one part of each other item, however long an item takes
+//! or however many are due.
 //!
-//! Its thread is the [sweeper](crate::due::sweeper). The simulator takes the same steps without one. Read this file, `pass`, then `read_ahead`.
+//! The thread of the loop is the [sweeper](crate::due::sweeper); the simulator takes the same steps without a thread.
+//! Read this file, `pass`, then `read_ahead`.
 
 mod pass;
 mod read_ahead;
@@ -21,13 +22,13 @@ use crate::submission::inbox::SubmitError;
 
 use pass::Pass;
 
-/// Commands that are sent before their replies are awaited: with more of them a group takes so long that the changes of users
-/// wait (`runs/2026-11-27-due`).
+/// Maximum number of commands that are sent before their replies are awaited: more would make a group so long that the
+/// changes of users wait (`runs/2026-11-27-due`).
 const COMMANDS_AT_ONCE: usize = 16;
-/// Pause after which it looks again for what is due; and after which something is tried again that was not done.
+/// Pause before the loop checks for due work again, and before failed work is retried.
 pub(crate) const PACE: Duration = Duration::from_millis(250);
-/// Number of rows that are not tried again for a while, at most; others are tried in the next pass, which comes after many
-/// commands then.
+/// Maximum number of rows whose retry is delayed; others are retried in the next pass, which then comes after many
+/// commands.
 const DELAYED_MAX: usize = 1_024;
 
 /// State of the loop.
@@ -37,27 +38,27 @@ pub(crate) struct DueLoop {
     /// Whether this pass has changed something.
     has_changed: bool,
     sent: Vec<(Due, OwnReply)>,
-    /// Rows that were not done, until when they are not tried again, by [`crate::Clock`]'s elapsed time.
+    /// Rows that were not done, with the time until which they are not retried, by [`crate::Clock`]'s elapsed time.
     delayed: HashMap<Due, Duration>,
     is_overtaken: bool,
-    /// Whether a row was found that cannot be read.
+    /// Whether an unreadable row was found.
     is_unreadable: bool,
-    /// The store's number of changes that were taken back, when the pass began.
+    /// The store's number of undone commands at the begin of the pass.
     undone: u64,
 }
 
-/// The result of a step.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DueStep {
-    /// Replies have not come yet.
+    /// Replies are still pending.
     Waits,
-    /// So many commands were sent, and there may be more to do.
+    /// Number of commands that were sent; there may be more to do.
     Sent(usize),
-    /// Nothing more is due, or the node accepts nothing now.
+    /// Nothing more is due, or the node accepts no commands now.
     Idle,
 }
 
-/// The reply to a command, or the receiver if it has not come yet; none if there will be no reply.
+/// Reply to a command, or the receiver if it is still pending; `None` if there will be no reply.
 pub(crate) type Received = Result<Option<Reply>, OwnReply>;
 
 /// Waits for a reply. Blocks.
@@ -66,7 +67,7 @@ pub(crate) fn wait(reply: OwnReply) -> Received {
 }
 
 impl DueLoop {
-    /// Takes the replies that have come; once all have, sends the next commands. May block.
+    /// Takes the replies that have arrived; when none is pending, sends the next commands. May block.
     pub(crate) fn step(
         &mut self,
         shared: &Shared,
@@ -81,7 +82,7 @@ impl DueLoop {
         if self.sent.is_empty() { self.send(shared) } else { DueStep::Waits }
     }
 
-    /// Whether another loop has done a part of a row that this one was about to do, so that more of it may be left.
+    /// Whether another loop has done work that this one was about to do, so that more of it may be left.
     pub(crate) fn is_overtaken(&self) -> bool {
         self.is_overtaken
     }
@@ -92,9 +93,9 @@ impl DueLoop {
                 self.has_changed = true;
                 return;
             }
-            // The rules fail at it. It is tried again after a restart, and nothing else waits for it.
+            // The rules fail at this row. It is retried after a restart, and delays nothing else.
             Some(Err(Refusal::Internal)) => self.pass.skip(due),
-            // The time in the log is not that far, or another loop has done this part since the row was read.
+            // The log's time is earlier, or another loop has done this part since the row was read.
             Some(Ok(Done::NotDue)) => self.is_overtaken = true,
             // The node is closing.
             _ => {}
@@ -111,17 +112,17 @@ impl DueLoop {
     fn send(&mut self, shared: &Shared) -> DueStep {
         let undone = shared.store.undone();
         if undone != std::mem::replace(&mut self.undone, undone) {
-            // Rows may be back that were missing when the last reads passed them: the next pass finds them.
+            // Undone commands may have restored rows: the next pass finds them.
             self.pass.restart();
         }
         let facts = Facts::new(&shared.store);
-        // First: what is written after this was read is due after it.
+        // Read first: later writes are due after it.
         let last_ms = facts.totals().last_stamp.map_or(0, Stamp::unix_ms);
         if self.pass.begin(last_ms) {
             let now = shared.time.elapsed();
             self.delayed.retain(|_, until| *until > now);
         }
-        // Each is taken before a read that may find damage: the next step is not to end there again.
+        // Taken before a read that may find damage, so that the next step does not fail at the same row.
         while let Some(due) = self.pass.by_name() {
             if !facts.is_due(due) {
                 self.pass.forget(due);
@@ -153,7 +154,7 @@ impl DueLoop {
         if is_end {
             self.pass.end();
             if !std::mem::take(&mut self.has_changed) {
-                // What comes next is after a pause.
+                // The next pass comes after a pause.
                 self.delayed.clear();
                 return DueStep::Idle;
             }
@@ -161,21 +162,21 @@ impl DueLoop {
         DueStep::Sent(self.sent.len())
     }
 
-    /// Sends the command for a row; false if the node accepts none now.
+    /// Sends the command for a row; returns false if the node accepts none now.
     fn submit(&mut self, shared: &Shared, due: Due) -> bool {
         if self.delayed.contains_key(&due) {
             return true;
         }
         match shared.submit_own(read_ahead::command(Facts::new(&shared.store), due)) {
             Ok(reply) => self.sent.push((due, reply)),
-            // What only removes something is accepted.
+            // Commands that only remove data are accepted.
             Err(SubmitError::DiskFull) => self.delay(due, shared.time.elapsed()),
             Err(_) => return false,
         }
         true
     }
 
-    /// The step that has sent what the node accepted.
+    /// Returns the step for the commands that the node accepted.
     fn sent(&self) -> DueStep {
         match self.sent.len() {
             0 => DueStep::Idle,

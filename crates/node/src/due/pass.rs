@@ -1,35 +1,35 @@
-//! Where the passes of the loop begin, and what they come to.
+//! Position of the loop's passes among the rows of `Due`.
 
 use feed::Due;
 
-/// Number of rows that the loop looks up by name, at most.
+/// Maximum number of rows that the loop looks up by name.
 pub(super) const LASTING_MAX: usize = 64;
-/// Number of rows that failed and are not tried again, at most.
+/// Maximum number of failed rows that are skipped.
 pub(super) const SKIPPED_MAX: usize = 64;
 
-/// The place of the loop among the rows. A pass begins at `from_ms`, so it walks over no rows that earlier ones removed: but for
-/// those of [`Pass::by_name`] and [`Pass::skip`], nothing is due before.
+/// Position of the loop among the rows. A pass begins at `from_ms`, so it does not scan rows that earlier passes
+/// removed. No earlier row is due, except those of [`Pass::by_name`] and [`Pass::skip`].
 #[derive(Default)]
 pub(super) struct Pass {
-    /// The time, in milliseconds since 1970.
+    /// Begin of the pass, in milliseconds since 1970.
     pub(super) from_ms: u64,
-    /// What this pass came to last; none at its beginning.
+    /// Last row that this pass has reached; `None` at its beginning.
     pub(super) last: Option<Due>,
-    /// The last stamp when the pass began, in milliseconds since 1970: what is written later is due after it. None once the
+    /// Last stamp at the begin of the pass, in milliseconds since 1970: later writes are due after it. `None` once the
     /// pass has found its first row.
     begun_ms: Option<u64>,
-    /// The first row of this pass, and that of the pass before.
+    /// First row of this pass, and first row of the previous pass.
     first: Option<Due>,
     before: Option<Due>,
-    /// First rows that outlasted a pass.
+    /// First rows that a complete pass did not finish.
     lasting: Vec<Due>,
-    /// Those of them that this pass has not come to.
+    /// Rows of `lasting` that this pass has not reached.
     by_name: Vec<Due>,
     skipped: Vec<Due>,
 }
 
 impl Pass {
-    /// Begins a pass, unless one goes on; returns whether it does.
+    /// Begins a pass, unless one is running; returns whether it began.
     pub(super) fn begin(&mut self, last_ms: u64) -> bool {
         let begins = self.last.is_none() && self.begun_ms.is_none();
         if begins {
@@ -39,22 +39,22 @@ impl Pass {
         begins
     }
 
-    /// The next row that is to be looked up by its name.
+    /// Returns the next row to look up by its name.
     pub(super) fn by_name(&mut self) -> Option<Due> {
         self.by_name.pop()
     }
 
-    /// Has a row looked up again in this pass.
+    /// Schedules another look-up of a row in this pass.
     pub(super) fn retry(&mut self, due: Due) {
         self.by_name.push(due);
     }
 
-    /// Forgets one that is done.
+    /// Removes a row that is done from the rows to look up by name.
     pub(super) fn forget(&mut self, done: Due) {
         self.lasting.retain(|due| *due != done);
     }
 
-    /// Passes over a row until the node is restarted, if there are not too many of them.
+    /// Skips a row until the node is restarted, unless too many are skipped.
     pub(super) fn skip(&mut self, due: Due) {
         if self.skipped.len() < SKIPPED_MAX {
             self.skipped.push(due);
@@ -62,12 +62,12 @@ impl Pass {
         }
     }
 
-    /// Whether the walk over the rows passes over this one.
+    /// Whether the scan of the rows ignores this one.
     pub(super) fn passes_over(&self, due: Due) -> bool {
         self.skipped.contains(&due) || self.lasting.contains(&due)
     }
 
-    /// Learns from the next rows where the next pass begins.
+    /// Determines the begin of the next pass from the next rows.
     pub(super) fn found(&mut self, found: &[Due], now_ms: u64) {
         let first = found.iter().copied().find(|due| !self.passes_over(*due));
         if let Some(first) = first
@@ -90,7 +90,7 @@ impl Pass {
         self.before = first;
     }
 
-    /// Has the next pass find rows that were missing and are back.
+    /// Makes the next pass begin at the first row, to find restored rows.
     pub(super) fn restart(&mut self) {
         (self.from_ms, self.begun_ms) = (0, None);
     }

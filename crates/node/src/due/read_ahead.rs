@@ -1,5 +1,5 @@
-//! Reads what the writer will read for something that is due, so that it finds it in the cache of the store: all changes would
-//! wait while it reads the disk.
+//! Read-ahead for scheduled work: reads the rows that the writer will need into the cache of the store, because all
+//! changes wait while the writer reads the disk.
 
 use feed::accounts::GrantId;
 use feed::limits::{ERASE_ROWS_MAX, RELISTED_POSTS_MAX, STORY_VIEWS_REMOVED};
@@ -12,10 +12,10 @@ use feed::{
 };
 use rows::{NameTable, Rows, SetTable, Table};
 
-/// Number of items of which rows are read before the writer removes them: as many as one command removes.
+/// Number of items whose rows are read before the writer removes them: as many as one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
-/// The command that does the next part of something that is due. May block.
+/// Returns the command for the next part of due work. May block.
 pub(super) fn command(facts: Facts<'_, impl Rows>, due: Due) -> Command {
     let from = facts.due_from(due).unwrap_or(0);
     match due.work {
@@ -61,18 +61,18 @@ pub(super) fn command(facts: Facts<'_, impl Rows>, due: Due) -> Command {
     Command::DoDue(due)
 }
 
-/// Whether a user exists, and their counts.
+/// Reads the row and the counts of a user.
 fn user_rows(facts: Facts<'_, impl Rows>, user: UserId) {
     let _ = (facts.exists(user), facts.stored_counts(user));
 }
 
-/// What a notification of a post needs: also the blocks and mutes of its user.
+/// Reads the rows for a notification of a post, including the blocks and mutes of its user.
 fn notice(facts: Facts<'_, impl Rows>, user: UserId, post: PostId) {
     let _ = (facts.exists(user), Viewer::new(facts, Some(user)).notified(post));
     facts.prefetch_notification(user);
 }
 
-/// What the post is checked against when it is published, and those whom it mentions.
+/// Reads the rows that are checked when a scheduled post is published, and those of the mentioned users.
 fn scheduled(facts: Facts<'_, impl Rows>, user: UserId, id: ScheduledId) {
     let Some(ScheduledPost { draft, .. }) = facts.scheduled(user, id) else { return };
     let _ = (facts.account(user), facts.media_space(user), user_rows(facts, user));
@@ -100,8 +100,8 @@ fn reactions(facts: Facts<'_, impl Rows>, post: PostId, from: u64) {
     }
 }
 
-/// The command that removes the next rows of a deleted user. It names them, so the writer walks over no rows that are already
-/// removed, and no outcome depends on ephemeral rows.
+/// Returns the command that removes the next rows of a deleted user. It lists them, so the writer does not scan removed
+/// rows, and no outcome depends on ephemeral rows.
 fn erasure(facts: Facts<'_, impl Rows>, due: Due, user: UserId) -> Command {
     let (mut remains, mut from) = facts.erasure(due).unwrap_or((Remains::first(), 0));
     let _ = (facts.erasing(), facts.exists(user));
@@ -118,7 +118,7 @@ fn erasure(facts: Facts<'_, impl Rows>, due: Due, user: UserId) -> Command {
 }
 
 fn read_ahead(facts: Facts<'_, impl Rows>, user: UserId, table: Table, items: &[u64]) {
-    // Each has two rows.
+    // Each item has two rows.
     let mut members_left = ERASE_ROWS_MAX / 2;
     for item in items {
         let reacted_to = |post, reaction| {

@@ -1,7 +1,7 @@
-//! The thread that does what is due ([`crate::due`]), and has the texts of removed stories erased from every file in time.
+//! Sweeper: thread that does scheduled work ([`crate::due`]), and requests the erasure of removed stories' texts from
+//! every file in time.
 //!
-//! Reads do not depend on it: a story is in no reply from its expiry on, removed or not. A node of which nothing is due
-//! writes nothing.
+//! Reads do not depend on it: an expired story is in no reply, removed or not. A node without due work writes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -13,32 +13,32 @@ use crate::directory::last_run::LastRun;
 use crate::due::{self, DueLoop, DueStep, PACE, Received};
 use crate::shared::{OwnReply, Shared};
 
-/// The same after it has met damage on the disk.
+/// Pause after damage on the disk was found.
 const PACE_DAMAGED: Duration = Duration::from_secs(60);
-/// The same after the rules have failed at a command.
+/// Pause after the rules have failed at a command.
 const PACE_FAILED: Duration = Duration::from_secs(5);
-/// What an earlier process removed and did not erase is erased this long after the start at the latest. Without stories there
-/// is nothing to erase.
+/// Latest time after the start at which data that an earlier process removed is erased. Without stories there is
+/// nothing to erase.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
 
 /// State of the sweeper's thread.
 pub(crate) struct Sweeper {
     shared: Arc<Shared>,
     erase_within: Duration,
-    /// When something removed is to be erased, if anything is, by [`crate::Clock`]'s elapsed time.
+    /// Time at which removed data must be erased, if there is any, by [`crate::Clock`]'s elapsed time.
     erase_at: Option<Duration>,
     due: DueLoop,
 }
 
 impl Sweeper {
-    /// Erasure begins after half of `erase_within`, which leaves the other half for its work.
+    /// Creates a sweeper. An erasure begins after half of `erase_within`, which leaves the other half for its work.
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
         let first = || shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2);
         let erase_at = shared.store.had_ephemeral().then(first);
         Self { shared, erase_within, erase_at, due: DueLoop::default() }
     }
 
-    /// Runs until the node stops. Notes in `last_run` that it runs.
+    /// Runs until the node stops. Records in `last_run` that it runs.
     pub(crate) fn run(mut self, mut last_run: LastRun) {
         while !self.shared.stopped() {
             last_run.note_when_due(&self.shared.time);
@@ -56,7 +56,7 @@ impl Sweeper {
         last_run.note(&self.shared.time);
     }
 
-    /// A step of what is due; and has what was removed erased in time.
+    /// Takes a step of scheduled work, and requests an erasure in time.
     pub(crate) fn step(&mut self, receive: impl Fn(OwnReply) -> Received) -> DueStep {
         let step = self.due.step(&self.shared, receive);
         let now = self.shared.time.elapsed();

@@ -1,5 +1,5 @@
-//! Reads the files of pictures one by one, compares them with their names, and finds those that are missing: for backups,
-//! repairs, checks and the scrub. A directory of files at a time, so that its names are all that is in memory.
+//! Checks of the files of pictures: reads them one by one, compares them with their names, and finds missing ones, for
+//! backups, repairs, verification and the scrub. Only the names of one directory at a time are in memory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,31 +14,31 @@ use sha2::{Digest as _, Sha256};
 
 use super::files::{DIRECTORIES, MediaFiles, hash_of, hex, make_directory, sync, write};
 
-/// Rows that are read at a time.
+/// Number of rows that are read at a time.
 const STRIDE: usize = 4_096;
-/// Files that are named one by one; of the others their number is.
+/// Maximum number of files that are named individually; the others are counted.
 const NAMED_MAX: usize = 1_000;
 
-/// A file of a picture as it was found.
+/// State of a file of a picture.
 pub(crate) enum FoundFile {
-    /// As its name says.
+    /// The file matches its name.
     Whole(Vec<u8>),
-    /// There is none.
+    /// The file does not exist.
     Missing,
-    /// It is another one, or cannot be read.
+    /// The file does not match its name, or is unreadable.
     Damaged,
 }
 
-/// Files of pictures, and what is wrong with them.
+/// Report on files of pictures and their damage.
 #[derive(Debug, Default)]
 pub struct FilesReport {
-    /// Number of files that are as their names say.
+    /// Number of files that match their names.
     pub files: u64,
-    /// Their bytes.
+    /// Total size of these files, in bytes.
     pub bytes: u64,
-    /// Files that are missing or damaged, by name; the last line may say how many more there are.
+    /// Names of missing or damaged files; the last line may have the number of further ones.
     pub damage: Vec<String>,
-    /// Their number.
+    /// Number of missing or damaged files.
     pub damaged: u64,
 }
 
@@ -69,7 +69,7 @@ impl FilesReport {
 }
 
 impl MediaFiles {
-    /// Whether there is the file with this length and hash. May block.
+    /// Whether a file with this length and hash exists. May block.
     pub(crate) fn is_whole(&self, hash: &FileHash, bytes: u64) -> bool {
         let has_length = fs::metadata(self.path(hash)).is_ok_and(|file| file.len() == bytes);
         has_length && matches!(self.read(hash), FoundFile::Whole(_))
@@ -89,8 +89,8 @@ impl MediaFiles {
         }
     }
 
-    /// The files of directory number `directory`, and those that pictures need there, in order: each with whether a picture
-    /// needs it.
+    /// Returns the files of directory number `directory`, and those that pictures need there, in order: each with
+    /// whether a picture needs it.
     pub(crate) fn listed<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -105,7 +105,7 @@ impl MediaFiles {
             listed.extend(here.map(|hash| (*hash, true)));
             from = next.filter(|next| next.first() == Some(&first));
         }
-        // After the rows: a file is durable before it has a row.
+        // After the rows, because a file is durable before it has a row.
         let files = match fs::read_dir(self.dir.join(hex(&[first]))) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listed),
             files => files?,
@@ -119,7 +119,7 @@ impl MediaFiles {
         Ok(listed)
     }
 
-    /// Reads all files, and gives them to `each` in order. Those that are damaged and that no picture needs are left out.
+    /// Reads all files and passes them to `each` in order, except damaged ones that no picture needs.
     pub(crate) fn each<R: Rows + ?Sized, E: From<io::Error>>(
         &self,
         facts: Facts<'_, R>,
@@ -146,7 +146,7 @@ impl MediaFiles {
         Ok(report.end())
     }
 
-    /// Number of files that pictures need and that do not exist.
+    /// Returns the number of missing files that pictures need.
     pub(crate) fn missing<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> u64 {
         let (mut missing, mut from) = (0, Some(Vec::new()));
         while let Some(key) = from {
@@ -157,7 +157,7 @@ impl MediaFiles {
         missing
     }
 
-    /// Stores a file in a directory that nobody uses yet. It is durable after [`MediaFiles::sync_all`].
+    /// Stores a file in a directory that is not in use yet. It is durable after [`MediaFiles::sync_all`].
     pub(crate) fn put(&self, hash: &FileHash, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(hash);
         make_directory(&self.dir)?;
@@ -178,7 +178,7 @@ impl MediaFiles {
     }
 }
 
-/// Copies all files that are whole into a new directory.
+/// Copies all undamaged files into a new directory.
 pub(crate) fn copy<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     (from, to): (&Path, &Path),

@@ -1,5 +1,5 @@
-//! Converts uploaded pictures, each in a process of its own. Decoders are large and read what strangers send: in a process
-//! the operating system limits the memory and the time that they take, and one that fails ends nothing else.
+//! Conversion of uploaded pictures, each in a separate process. Decoders are large and read untrusted data: the
+//! operating system limits the memory and time of a process, and its failure affects nothing else.
 //!
 //! **Invariant:** no decoder of uploaded pictures runs in the process of a server.
 
@@ -13,19 +13,19 @@ use media::{
 };
 use parking_lot::Mutex;
 
-/// The first argument of the program; the second is the name of the shape. It reads the file from its standard input to
-/// the end, limits itself, and then writes [`media::to_bytes`].
+/// First argument of the converter program; the second is the name of the shape. The program limits itself, reads the
+/// file from its standard input to the end, and writes [`media::to_bytes`].
 pub const CONVERT: &str = "convert-picture";
-/// Most memory of such a process, in bytes, to which it limits itself: what a conversion takes, the file twice, and 16 MiB
-/// for the program.
+/// Memory limit that a converter process sets for itself, in bytes: a conversion, the file twice, and 16 MiB for the
+/// program.
 pub const CONVERTER_MEMORY: u64 = CONVERSION_BYTES_MAX + 2 * FILE_BYTES_MAX as u64 + (16 << 20);
-/// Its environment. The allocator reserves no addresses ahead, which would count as memory.
+/// Environment of the converter. The allocator must not reserve addresses, which would count as memory.
 pub const CONVERTER_ENVIRONMENT: [(&str, &str); 1] = [("MIMALLOC_ARENA_RESERVE", "0")];
 
-/// Starts the processes, one at a time.
+/// Starts converter processes, one at a time.
 #[derive(Default)]
 pub(crate) struct Converter {
-    /// None to convert in this process.
+    /// Converter program; `None` converts in this process.
     program: Option<PathBuf>,
     running: Mutex<Running>,
 }
@@ -44,8 +44,8 @@ impl Converter {
     /// Converts a file. Blocks.
     ///
     /// # Errors
-    /// The outer one: no process could be started. The inner one: of [`media::convert`], which is
-    /// [`MediaError::Damaged`] also if the process reached a limit.
+    /// Outer: no process could be started. Inner: an error of [`media::convert`]; [`MediaError::Damaged`] also if the
+    /// process reached a limit.
     pub(crate) fn convert(
         &self,
         file: &[u8],
@@ -54,7 +54,7 @@ impl Converter {
     ) -> io::Result<Result<Picture, MediaError>> {
         match &self.program {
             Some(program) => self.in_process(program, file, shape),
-            // The message of a panic is in the log.
+            // A panic is logged with its message.
             None => Ok(catch_unwind(|| media::convert(file, head, shape))
                 .unwrap_or(Err(MediaError::Damaged))),
         }
@@ -67,7 +67,7 @@ impl Converter {
         shape: Shape,
     ) -> io::Result<Result<Picture, MediaError>> {
         let mut command = Command::new(program);
-        // The environment may have keys.
+        // The environment may contain keys.
         command.args([CONVERT, shape.name()]).env_clear().envs(CONVERTER_ENVIRONMENT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -79,7 +79,7 @@ impl Converter {
                 running.kill();
             }
         }
-        // The process writes nothing before it has read the whole file. If it ended, so does this.
+        // The process writes nothing before it has read the whole file. If it ends early, so does this write.
         let _ = input.map(|mut input| input.write_all(file));
         let mut answer = Vec::new();
         if let Some(output) = output {
@@ -89,11 +89,11 @@ impl Converter {
         Ok(media::from_bytes(&answer))
     }
 
-    /// Ends the process that runs, and each that is started later.
+    /// Ends the running process, and each one that is started later.
     pub(crate) fn end(&self) {
         let mut running = self.running.lock();
         running.has_ended = true;
-        // Its owner waits for its end.
+        // The owner of the process waits for its end.
         if let Some(child) = &mut running.child {
             let _ = child.kill();
         }

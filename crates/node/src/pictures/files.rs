@@ -1,13 +1,13 @@
-//! The files of pictures, in the directory `media` beside the store. A file is named after the SHA-256 of its bytes, so it
+//! Files of pictures, in the directory `media` next to the store. A file is named after the SHA-256 of its bytes, so it
 //! never changes, and equal files are stored once.
 //!
-//! **Invariant:** a file has its name only after its bytes are durable, and a command that names it is submitted only after
-//! its name is durable.
-//! **Invariant:** the collector removes no file that a picture needs, or that somebody is about to add a picture for.
-//! Whoever adds one pins the file first, and only then looks whether it exists; the collector looks for pins and rows,
-//! and removes the file, under the same lock. A pin ends after the command was applied, so then there is a row.
-//! **Invariant:** a file is removed only some time after it was first seen without a row. By then the removal of the last
-//! row is durable, also if the log is synced late: so no power loss brings back a row whose file is gone.
+//! **Invariant:** a file gets its name only after its bytes are durable, and a command that names it is submitted only
+//! after its name is durable.
+//! **Invariant:** the collector removes no file that a picture needs or is about to need. To add a picture, a thread
+//! pins the file first and only then checks whether it exists; the collector checks pins and rows, and removes the
+//! file, under the same lock. A pin ends after the command was applied, when there is a row.
+//! **Invariant:** a file is removed only some time after it was first seen without a row. By then the removal of the
+//! last row is durable, even if the log is synced late: so no power loss restores a row whose file is gone.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -21,17 +21,17 @@ use feed::media::FileHash;
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
-/// The directory in which files are written before they have their names.
+/// Directory of files that do not have their names yet.
 const UNNAMED: &str = "new";
-/// Number of directories of files: by the first byte of the hash.
+/// Number of directories of files: one per first byte of the hash.
 pub(crate) const DIRECTORIES: u16 = 256;
-/// A file without a row is removed this long after it was first seen so.
+/// Time from the first scan that finds no row for a file to its removal.
 const UNNEEDED_FOR: Duration = Duration::from_secs(600);
 
-/// Why a file was not stored.
+/// Reason why a file was not stored.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The files take as much as they may.
+    /// The files have reached their maximum size.
     #[error("the server has no room for more pictures")]
     Full,
     /// The file could not be written.
@@ -39,7 +39,7 @@ pub enum FileError {
     Write(#[from] io::Error),
 }
 
-/// The files.
+/// Files of pictures in a data directory.
 pub(crate) struct MediaFiles {
     pub(crate) dir: PathBuf,
     state: Mutex<State>,
@@ -47,48 +47,48 @@ pub(crate) struct MediaFiles {
 
 #[derive(Default)]
 struct State {
-    /// Whether there is the directory for new files, which is empty at the start.
+    /// Whether the directory for new files was created and emptied.
     is_ready: bool,
     /// Number of the last new file.
     last_new: u64,
-    /// How often each file is pinned.
+    /// Number of pins of each file.
     pins: HashMap<FileHash, u32>,
-    /// Bytes for which pictures are about to be added.
+    /// Bytes reserved for pictures that are about to be added.
     promised: u64,
-    /// Number of those who need every file that exists.
+    /// Number of holders of all existing files.
     holds: u32,
-    /// Files without a row, and when they were first seen so.
+    /// Files without a row, with the time at which they were first seen so.
     unneeded: HashMap<FileHash, Duration>,
 }
 
-/// Stored files, for which a picture is about to be added. They are not removed before it is dropped.
+/// Stored files for which a picture is about to be added. They are kept until this is dropped.
 pub(crate) struct PinnedFiles {
     files: Arc<MediaFiles>,
     hashes: Vec<FileHash>,
     promised: u64,
 }
 
-/// No file is removed before it is dropped.
+/// Guard of all existing files: none is removed before it is dropped.
 pub(crate) struct HeldFiles(pub(crate) Arc<MediaFiles>);
 
 impl MediaFiles {
-    /// Keeps all files that exist, as long as the result lives.
+    /// Keeps all existing files while the result lives.
     pub(crate) fn hold(self: &Arc<Self>) -> HeldFiles {
         self.state.lock().holds += 1;
         HeldFiles(Arc::clone(self))
     }
 
-    /// The files of a data directory. Makes nothing.
+    /// Opens the files of a data directory. Creates nothing.
     pub(crate) fn new(data: &Path) -> Self {
         Self { dir: Self::directory(data), state: Mutex::default() }
     }
 
-    /// The directory of the files of a data directory.
+    /// Returns the directory of the files in a data directory.
     pub(crate) fn directory(data: &Path) -> PathBuf {
         data.join("media")
     }
 
-    /// Promises room for so many bytes in addition to the `taken` ones.
+    /// Reserves `bytes` bytes in addition to the `taken` ones.
     pub(crate) fn promise(
         self: &Arc<Self>,
         (taken, max): (u64, u64),
@@ -103,18 +103,18 @@ impl MediaFiles {
         Ok(PinnedFiles { files: Arc::clone(self), hashes: Vec::new(), promised: bytes })
     }
 
-    /// Pins files without a promise: those of pictures that exist.
+    /// Creates an empty set of pins without a reservation, for files of existing pictures.
     pub(crate) fn pin_nothing(self: &Arc<Self>) -> PinnedFiles {
         PinnedFiles { files: Arc::clone(self), hashes: Vec::new(), promised: 0 }
     }
 
-    /// The path of a file.
+    /// Returns the path of a file.
     pub(crate) fn path(&self, hash: &FileHash) -> PathBuf {
         let name = hex(&hash.0);
         self.dir.join(name.get(..2).unwrap_or_default()).join(name)
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     pub(crate) fn open(&self, hash: &FileHash) -> io::Result<File> {
         File::open(self.path(hash))
     }
@@ -124,7 +124,7 @@ impl MediaFiles {
         let Some(parent) = path.parent() else {
             unreachable!("a file is in a directory");
         };
-        // One that is damaged is written anew.
+        // A damaged file is written again.
         if !self.is_whole(hash, bytes.len() as u64) {
             let unnamed = self.unnamed()?;
             let written = write(&unnamed, bytes).and_then(|()| {
@@ -136,13 +136,13 @@ impl MediaFiles {
             }
             written?;
         }
-        // Also for a file and a directory that another upload, or an earlier process, made: their names may not be durable
-        // yet.
+        // Synced even if another upload, or an earlier process, created the file and the directory: their names may not
+        // be durable yet.
         sync(parent)?;
         sync(&self.dir)
     }
 
-    /// A path for a new file. The first time, removes what an earlier process left.
+    /// Returns a path for a new file. The first call removes the remains of an earlier process.
     fn unnamed(&self) -> io::Result<PathBuf> {
         let mut state = self.state.lock();
         let dir = self.dir.join(UNNAMED);
@@ -159,7 +159,7 @@ impl MediaFiles {
         Ok(dir.join(state.last_new.to_string()))
     }
 
-    /// Removes files of directory number `directory` that no picture has needed for a while; returns how many.
+    /// Removes files of directory number `directory` that no picture has needed for a while; returns their number.
     pub(crate) fn collect(
         &self,
         directory: u16,
@@ -193,7 +193,7 @@ impl MediaFiles {
         Ok(removed)
     }
 
-    /// Removes what can be removed now from all directories; returns how many files.
+    /// Removes all files that can be removed now; returns their number.
     pub(crate) fn collect_all(
         &self,
         times: (Duration, Duration),
@@ -204,13 +204,13 @@ impl MediaFiles {
 }
 
 impl PinnedFiles {
-    /// Pins a file, which may exist.
+    /// Pins a file, which may not exist.
     pub(crate) fn pin(&mut self, hash: FileHash) {
         *self.files.state.lock().pins.entry(hash).or_default() += 1;
         self.hashes.push(hash);
     }
 
-    /// Stores a file; it is durable when this returns. Blocks.
+    /// Stores a file durably. Blocks.
     pub(crate) fn store(&mut self, bytes: &[u8]) -> Result<FileHash, FileError> {
         let hash = FileHash(Sha256::digest(bytes).into());
         self.pin(hash);
@@ -253,7 +253,7 @@ impl Collector {
         Self { next: 0 }
     }
 
-    /// Looks at the next directory.
+    /// Processes the next directory.
     pub(crate) fn step(
         &mut self,
         files: &MediaFiles,
@@ -273,7 +273,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes a directory, if there is none.
+/// Creates a directory if it does not exist.
 pub(crate) fn make_directory(dir: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -284,8 +284,8 @@ pub(crate) fn make_directory(dir: &Path) -> io::Result<()> {
 pub(crate) fn sync(dir: &Path) -> io::Result<()> {
     match File::open(dir)?.sync_all() {
         Ok(()) => Ok(()),
-        // A retry could report as durable what is not.
-        Err(error) => store::fatal("going on could lose pictures", &error),
+        // A retry could report lost data as durable.
+        Err(error) => store::fatal("continuing could lose pictures", &error),
     }
 }
 
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(fs::read(files.path(&hash)).unwrap(), b"abc");
         assert_eq!(pinned.store(b"abc").unwrap(), hash);
         assert_eq!(fs::read_dir(dir.path().join("media").join(UNNAMED)).unwrap().count(), 0);
-        // What a crash left: a file that was not renamed, and one that was cut.
+        // Remains of a crash: a file that was not renamed, and one that was cut.
         fs::write(dir.path().join("media").join(UNNAMED).join("7"), b"x").unwrap();
         fs::write(files.path(&hash), b"a").unwrap();
         let again = Arc::new(MediaFiles::new(dir.path()));

@@ -1,4 +1,4 @@
-//! Pictures as clients see them: their addresses, and what posts as JSON say of them.
+//! Pictures for clients: their paths, and their place in JSON posts.
 //!
 //! Read `uploads`, `converter`, `files`, then `check`, which compares the files with their names.
 
@@ -11,8 +11,8 @@ use feed::media::{Media, MediaFile, MediaId};
 use feed::{Facts, Post};
 use rows::Rows;
 
-/// The path of a file of a picture: the picture itself, or the small one. It contains the key, so whoever has it may read
-/// the file.
+/// Returns the path of a file of a picture: the picture itself, or the small version. It contains a key: everyone who
+/// knows the path may read the file.
 #[must_use]
 pub fn picture_path(id: MediaId, media: &Media, is_small: bool) -> String {
     let key = u128::from_be_bytes(media.key.0);
@@ -21,13 +21,13 @@ pub fn picture_path(id: MediaId, media: &Media, is_small: bool) -> String {
     format!("/media/{}-{key:032x}/{size}.{extension}", id.0)
 }
 
-/// The picture itself, or the small one, which is the picture itself if there is no other.
+/// Returns the file of the picture, or of the small version, which may be the same.
 #[must_use]
 pub fn picture_file(media: &Media, is_small: bool) -> &MediaFile {
     media.preview.as_ref().filter(|_| is_small).unwrap_or(&media.original)
 }
 
-/// The pictures of a post. Reads nothing if it has none.
+/// Returns the pictures of a post. Reads nothing if it has none.
 pub(crate) fn pictures_of<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     post: &Post,

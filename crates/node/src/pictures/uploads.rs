@@ -1,10 +1,11 @@
-//! Uploads of pictures. One thread lets them be converted, one at a time, stores their files, and adds them.
+//! Uploads of pictures. One thread has them converted, one at a time, stores their files, and adds them.
 //!
-//! **Invariant:** the files that wait, and the one that is converted, are within the bounds: on all bytes, on the number of
-//! all, and on the number of those of one user. What is beyond is refused at once.
-//! **Invariant:** users have turns. The next file is one of the user whose last turn is longest ago, and if there is no
-//! room, a user with fewer waiting files or bytes replaces the newest file of the one with the most.
-//! **Invariant:** files stay pinned until the picture was added or refused, also if nobody waits for the answer any longer.
+//! **Invariant:** the waiting files and the one being converted are within bounds: on all bytes, on the number of all
+//! files, and on the number per user. Uploads beyond them are refused at once.
+//! **Invariant:** users take turns. The next file is one of the user whose last turn is longest ago. If there is no
+//! room, an upload replaces the newest file of the user with the most waiting files or bytes, if its own user has
+//! fewer.
+//! **Invariant:** files stay pinned until the picture was added or refused, even if the caller is gone.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -19,45 +20,45 @@ use super::converter::Converter;
 use super::files::FileError;
 use crate::submission::inbox::SubmitError;
 
-/// Most bytes of the files that wait or are converted: two of the longest.
+/// Maximum size of the files that wait or are converted, in bytes: two of the longest.
 const QUEUE_BYTES_MAX: usize = 2 * FILE_BYTES_MAX;
-/// Most files that wait or are converted.
+/// Maximum number of files that wait or are converted.
 const QUEUE_MAX: usize = 64;
-/// Most of them of one user: the pictures of a post.
+/// Maximum number of files per user that wait or are converted: the pictures of a post.
 const OF_USER_MAX: usize = feed::limits::POST_MEDIA_MAX;
-/// Most users whose last turns are remembered.
+/// Maximum number of users whose last turns are remembered.
 const TURNS_MAX: usize = 1_024;
-/// Most memory that uploads take in this process, in bytes: the files, and what the converter returns.
+/// Maximum memory of uploads in this process, in bytes: the files, and the output of the converter.
 pub const UPLOAD_MEMORY: u64 = (QUEUE_BYTES_MAX + ANSWER_BYTES_MAX) as u64;
 
-/// A picture to be added.
+/// Picture to be added.
 #[derive(Clone, Debug)]
 pub struct Upload {
-    /// The user who uploads it.
+    /// User who uploads the picture.
     pub owner: UserId,
-    /// The file, in any of the formats that can be decoded.
+    /// Bytes of the file, in any of the supported formats.
     pub file: Vec<u8>,
-    /// What it is for. An avatar and a header replace those that the user has.
+    /// Use of the picture. An avatar or header replaces the user's present one.
     pub shape: Shape,
-    /// What it shows.
+    /// Description of the content.
     pub description: Description,
-    /// Its most important point.
+    /// Most important point of the picture.
     pub focus: Option<Focus>,
 }
 
-/// Why a picture was not added.
+/// Reason why a picture was not added.
 #[derive(Debug, thiserror::Error)]
 pub enum UploadError {
-    /// Too many pictures wait already.
+    /// Too many pictures are waiting.
     #[error("too many pictures are uploaded at this moment; try again in some seconds")]
     Busy,
     /// The file cannot be used.
     #[error(transparent)]
     Picture(#[from] MediaError),
-    /// The program that converts it could not be started.
+    /// The converter could not be started.
     #[error("pictures cannot be converted at this moment; try again later")]
     Converter(#[source] io::Error),
-    /// Its files were not stored.
+    /// The files of the picture were not stored.
     #[error(transparent)]
     File(#[from] FileError),
     /// The picture is refused.
@@ -68,21 +69,21 @@ pub enum UploadError {
     Unavailable(#[from] SubmitError),
 }
 
-/// The result of an upload that was accepted.
+/// Result of an accepted upload.
 pub(crate) struct Added {
-    /// Ends when its command was submitted, or there is a result.
+    /// Closed when the command was submitted, or there is a result.
     pub(crate) submitted: oneshot::Receiver<()>,
     pub(crate) result: oneshot::Receiver<Result<MediaId, UploadError>>,
 }
 
 pub(crate) struct Job {
     pub(crate) upload: Upload,
-    /// Its command was submitted.
+    /// Notified when the command was submitted.
     pub(crate) submitted: oneshot::Sender<()>,
     pub(crate) result: oneshot::Sender<Result<MediaId, UploadError>>,
 }
 
-/// The uploads that wait, oldest first.
+/// Waiting uploads, oldest first.
 #[derive(Default)]
 pub(crate) struct Uploads {
     state: Mutex<State>,
@@ -93,7 +94,7 @@ pub(crate) struct Uploads {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Job>,
-    /// Owner and bytes of the one that is converted.
+    /// Owner and bytes of the upload that is converted.
     converted: Option<(UserId, usize)>,
     /// Numbers of the last turns of users.
     turns: HashMap<UserId, u64>,
@@ -103,13 +104,13 @@ struct State {
 }
 
 impl State {
-    /// Owners and bytes of all files.
+    /// Returns the owners and bytes of all files.
     fn files(&self) -> impl Iterator<Item = (UserId, usize)> {
         let waiting = self.waiting.iter().map(|job| (job.upload.owner, job.upload.file.capacity()));
         waiting.chain(self.converted)
     }
 
-    /// Makes room for an upload; false if its user has a fair share already. Then nobody's upload is removed.
+    /// Makes room for an upload; returns false and removes nothing if its user already has a fair share.
     fn make_room(&mut self, upload: &Upload) -> bool {
         let (owner, bytes) = (upload.owner, upload.file.capacity());
         if self.files().filter(|(user, _)| *user == owner).count() >= OF_USER_MAX {
@@ -123,7 +124,7 @@ impl State {
                 break true;
             }
             let share = |bytes: usize| if is_full { 1 } else { bytes };
-            // Without the one that is converted, which goes on.
+            // Excludes the upload that is being converted, which continues.
             let share_of = |user: UserId| -> usize {
                 let waiting = self.waiting.iter().filter(|job| job.upload.owner == user);
                 waiting.map(|job| share(job.upload.file.capacity())).sum()
@@ -138,7 +139,7 @@ impl State {
         };
         if has_room {
             for (_, job) in removed {
-                // If the caller is gone, nobody waits for it.
+                // A send error means that the caller is gone.
                 drop(job.result.send(Err(UploadError::Busy)));
             }
         } else {
@@ -149,7 +150,7 @@ impl State {
         has_room
     }
 
-    /// Takes the oldest of the uploads by the user whose last turn is longest ago.
+    /// Takes the oldest upload of the user whose last turn is longest ago.
     fn take_next(&mut self) -> Option<Job> {
         let turn_of = |(at, job): (usize, &Job)| {
             (self.turns.get(&job.upload.owner).copied().unwrap_or(0), at)
@@ -168,12 +169,12 @@ impl State {
 }
 
 impl Uploads {
-    /// None yet.
+    /// Creates an empty queue.
     pub(crate) fn new(converter: Converter) -> Self {
         Self { converter, ..Self::default() }
     }
 
-    /// Adds an upload to those that wait.
+    /// Adds an upload to the queue.
     pub(crate) fn put(&self, mut upload: Upload) -> Result<Added, UploadError> {
         upload.file.shrink_to_fit();
         let (result, on_result) = oneshot::channel();
@@ -191,7 +192,7 @@ impl Uploads {
         Ok(Added { submitted: on_submitted, result: on_result })
     }
 
-    /// The next upload, which counts until the next call; `None` once they were closed. Blocks.
+    /// Returns the next upload, which counts until the next call; `None` after [`Uploads::close`]. Blocks.
     pub(crate) fn next(&self) -> Option<Job> {
         let mut state = self.state.lock();
         state.converted = None;
@@ -199,7 +200,7 @@ impl Uploads {
             if state.is_closed {
                 return None;
             }
-            // Nobody waits for one whose connection ended.
+            // Removes uploads whose connection has ended.
             state.waiting.retain(|job| !job.result.is_closed());
             if let Some(job) = state.take_next() {
                 return Some(job);
@@ -208,7 +209,7 @@ impl Uploads {
         }
     }
 
-    /// Refuses the uploads that wait, and all later ones.
+    /// Refuses the waiting uploads and all later ones.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_user_with_less_replaces_the_newest_of_whoever_has_the_most() {
-        // The uploads of others, and which of them is replaced by a short one of user 99.
+        // Uploads of others, and which of them a short one of user 99 replaces.
         let full: Vec<_> = (0..QUEUE_MAX as u32).map(|at| (at / 4, 10)).collect();
         let mut some = full.clone();
         some[0] = (50, 10);

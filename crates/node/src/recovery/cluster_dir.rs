@@ -1,4 +1,4 @@
-//! Making a data directory that of a node of a cluster, and that of a server of its own again.
+//! Conversion of a data directory into that of a cluster node, and back.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,11 +17,11 @@ use crate::node::store_once;
 use crate::options::NodeOptions;
 use crate::pictures::files::MediaFiles;
 
-/// Makes the directory `data` of a stopped server, or a new one, that of the first node of a new cluster: `make_log`
-/// makes the log of the cluster, which continues after a position. Blocks.
+/// Converts the directory `data` of a stopped server, or a new one, into that of the first node of a new cluster.
+/// `make_log` creates the log of the cluster, which continues after a position. Blocks.
 ///
 /// # Errors
-/// [`OpenError`], and those of `make_log`; nothing has changed then.
+/// [`OpenError`], and those of `make_log`; then nothing has changed.
 pub fn init_cluster<E: From<OpenError>>(
     data: &Path,
     make_log: impl FnOnce(ClusterId, Position) -> Result<(), E>,
@@ -34,7 +34,7 @@ pub fn init_cluster<E: From<OpenError>>(
     Ok(cluster)
 }
 
-/// Makes a directory that was restored from a backup of a node of `cluster` that of another node. Blocks.
+/// Converts a directory that was restored from a backup of a node of `cluster` into that of another node. Blocks.
 ///
 /// # Errors
 /// [`OpenError`]
@@ -49,7 +49,7 @@ fn mark<E: From<OpenError>>(
 ) -> Result<(), E> {
     let mut lock = DataLock::take(data)?;
     let options = NodeOptions::new(data);
-    // The log is not needed then.
+    // The log is not needed afterwards.
     ready(store_once(&options)?.last)?;
     let at = |error| OpenError::Directory(data.to_owned(), error);
     membership::write(data, cluster).map_err(at)?;
@@ -57,9 +57,9 @@ fn mark<E: From<OpenError>>(
     Ok(())
 }
 
-/// Makes the directory of a node of a cluster that of a server of its own. If the node was stopped in order, it has all
-/// that the node had applied; else it has what the last checkpoint had, and `accept_loss` is necessary. So it is if the
-/// node lacks files of pictures, or has other rows than most other nodes. Blocks.
+/// Converts the directory of a node of a cluster into that of a server of its own. If the node was closed cleanly, it
+/// has everything that the node had applied; otherwise the state of the last checkpoint. `accept_loss` is necessary in
+/// the second case, if files of pictures are missing, and if the rows differ from those of most other nodes. Blocks.
 ///
 /// # Errors
 /// [`OpenError`]
@@ -88,6 +88,6 @@ pub fn leave_cluster(data: &Path, accept_loss: bool) -> Result<(), OpenError> {
     begin_after(&RealDisk, &options.log_dir(), Position(applied), SEGMENT_BYTES)?;
     lock.close().map_err(at)?;
     membership::remove(data).and_then(|()| File::open(data)?.sync_all()).map_err(at)?;
-    // It says something of the cluster alone.
+    // The mark is valid for the cluster only.
     divergence::remove(data).map_err(at)
 }

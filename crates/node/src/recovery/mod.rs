@@ -1,5 +1,5 @@
-//! Commands on the directory of a stopped node: making one of a backup, checking and repairing one, and moving one into a
-//! cluster or out of it. A start after a crash is `node/replay.rs`.
+//! Commands on the directory of a stopped node: creating one from a backup, checking and repairing one, and moving one
+//! into a cluster or out of it. The start after a crash is in `node/replay.rs`.
 //!
 //! Read `restore`, `verify`, `repair`, then `cluster_dir`.
 

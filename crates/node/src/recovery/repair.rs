@@ -1,10 +1,10 @@
-//! Repairs a data directory: writes the readable data to a new directory, and leaves the damaged one unchanged.
+//! Repair of a data directory: writes the readable data to a new directory, and leaves the damaged one unchanged.
 //!
-//! The store is read as of a checkpoint, and the log after it is replayed as at any start. If the newest complete
-//! checkpoint is followed by a complete log, nothing is lost. Without such a checkpoint rows are lost, and those that
-//! can be computed from others are rebuilt. A log with missing groups ends before them, if the operator accepts it.
+//! The store is read at a checkpoint, and the later log is replayed as at any start. If a complete log follows the
+//! newest complete checkpoint, nothing is lost. Without such a checkpoint rows are lost, and those that can be computed
+//! from others are rebuilt. A log with missing groups ends before them, if the operator accepts it.
 //!
-//! **Invariant:** until everything is durable, the new directory is marked as unfinished, which no node opens.
+//! **Invariant:** until everything is durable, the new directory is marked as unfinished, and no node opens it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,13 +23,13 @@ use crate::options::NodeOptions;
 use crate::pictures::{self, check::FilesReport};
 use crate::submission::entry::Entry;
 
-/// Findings of each kind that are reported one by one; of the others their number is.
+/// Maximum number of findings of each kind that are reported individually; the others are counted.
 const FINDINGS_MAX: usize = 1_000;
 
-/// Memory of the changes of a check, which are dropped at its end: more are not looked for.
+/// Memory of the changes of a check, in bytes, which are dropped at its end; the check stops there.
 const CHECK_BYTES_MAX: usize = 64 << 20;
 
-/// Why a directory is not repaired.
+/// Reason why a directory is not repaired.
 #[derive(Debug, thiserror::Error)]
 pub enum RepairError {
     /// One of the two directories cannot be used.
@@ -50,29 +50,29 @@ pub enum RepairError {
          restore the last backup (roost restore)"
     )]
     Hopeless,
-    /// Groups that are to be dropped are in the rows already.
+    /// The rows already contain groups that are to be dropped.
     #[error(
         "groups after {after} cannot be dropped: the store has those up to {applied} in its rows, and the log does not begin \
          at group 1. Restore a backup (roost restore)"
     )]
     Applied {
-        /// The last group to keep.
+        /// Last group to keep.
         after: u64,
-        /// The last one that all checkpoints have.
+        /// Last group that all checkpoints have.
         applied: u64,
     },
 }
 
-/// Groups of the log that cannot be read, or not be applied without others.
+/// Groups of the log that are unreadable, or cannot be applied without the missing ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostGroups {
-    /// The last group that can be applied.
+    /// Last group that can be applied.
     pub after: u64,
-    /// The last group of which anything is known.
+    /// Last known group.
     pub last: u64,
-    /// Number of groups after `after` that can be read, and of commands in them.
+    /// Number of readable groups after `after`, and of the commands in them.
     pub readable: (u64, u64),
-    /// Times of the first and the last of these, in milliseconds since 1970.
+    /// Times of the first and the last readable group, in milliseconds since 1970.
     pub times_ms: Option<(u64, u64)>,
 }
 
@@ -104,21 +104,21 @@ pub struct Repaired {
     pub corrected: Vec<String>,
     /// Data that is lost, or may be out of date.
     pub lost: Vec<String>,
-    /// Position of the checkpoint that the new store begins with, and of the last group.
+    /// Positions of the checkpoint that the new store begins with, and of the last group.
     pub positions: (u64, u64),
     /// Number of users, posts and follows.
     pub counts: (u64, u64, u64),
-    /// Number of findings that `corrected` and `lost` lack.
+    /// Number of findings that were not added to `corrected` and `lost`.
     more: (u64, u64),
 }
 
-/// Makes the directory `to`, which must be empty or missing, of what can be read in `from`, which is not changed.
-/// `drop_after`: the last group to keep. Without it all are, and if they cannot all be read, that is an error.
-/// `accept_other_outcomes`: see [`NodeOptions::accept_other_outcomes`]. `keys` puts the file of
-/// application keys into the new directory, durably. Blocks.
+/// Creates the directory `to`, which must be empty or missing, from the readable data of `from`, which is not changed.
+/// `drop_after` is the last group to keep; without it all groups must be readable.
+/// [`NodeOptions::accept_other_outcomes`] describes `accept_other_outcomes`. `keys` writes the file of application keys
+/// into the new directory, durably. Blocks.
 ///
 /// # Errors
-/// [`RepairError`]. Unless `to` was refused, it may be marked as an unfinished restore then.
+/// [`RepairError`]. Unless `to` was refused, it may be left marked as an unfinished restore.
 pub fn repair(
     from: &Path,
     to: &Path,
@@ -156,16 +156,16 @@ pub fn repair(
         repaired.report(base, &salvaged);
         unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
     }
-    // Where rows are lost, later changes have other outcomes by any rules.
+    // Where rows are lost, later changes have other outcomes under any rules.
     new.accept_other_outcomes |= !repaired.lost.is_empty();
     copy_log(&old.log_dir(), &new.log_dir(), (plan.applied(), plan.last))?;
     keys().map_err(io)?;
     let files = unless_unreadable(|| copy_files(&old, &new)).ok_or(OpenError::Unreadable)??;
-    // Pictures without files stay: the files can be put back, and what is said about them is not lost.
+    // Pictures without files stay: the files can be put back, and the descriptions are not lost.
     repaired.damage.extend(files.damage);
     let mut other_outcomes = None;
     if plan.base.is_some() && plan.last > plan.applied() {
-        // The log goes on with removals where they were, though rows before that place may have come back from older files.
+        // The log resumes removals where they were, although older files may have restored rows before that point.
         other_outcomes = store_once(&new)?.other_outcomes;
         unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
     }
@@ -173,7 +173,7 @@ pub fn repair(
         restore::complete(&new, &mut lock)?;
     let other_outcomes = other_outcomes.or(later);
     if missing_files > 0 {
-        let what = "files of pictures: whoever has one can put it back into the directory media";
+        let what = "files of pictures: put copies, if there are any, into the directory media";
         repaired.lost.push(format!("{missing_files} {what}"));
     }
     repaired.lost.extend(other_outcomes.map(|position| {
@@ -193,13 +193,13 @@ pub fn repair(
     Ok(repaired)
 }
 
-/// From what a store is made.
+/// Plan of a repair: where the rows of the new store come from.
 struct Plan {
-    /// None: the log has everything.
+    /// Rows to begin with; `None` if the log has everything.
     base: Option<Base>,
-    /// The last group that can be applied.
+    /// Last group that can be applied.
     last: u64,
-    /// Whether it is the last one there was.
+    /// Whether no later group existed.
     is_complete: bool,
 }
 
@@ -208,7 +208,7 @@ impl Plan {
         self.base.map_or(0, |base| base.applied)
     }
 
-    /// `newest`: the last group that is known to have been applied.
+    /// Creates the plan for a base. `newest` is the last group that is known to have been applied.
     fn new(base: Option<Base>, survey: &LogSurvey, newest: u64) -> Self {
         let applied = base.map_or(0, |base| base.applied);
         let holds = survey
@@ -217,12 +217,12 @@ impl Plan {
             .find(|stretch| (stretch.first.0..=stretch.last.0).contains(&(applied + 1)));
         let last = holds.map_or(applied, |stretch| stretch.last.0);
         let is_damaged = survey.damage.iter().any(|damage| damage.position.0 > last);
-        // If the log is missing or ends before the store, its last groups are lost, and how many is unknown.
+        // If the log is missing or ends before the store, an unknown number of groups at its end is lost.
         let has_end = survey.last == Some(Position(last)) && last >= newest;
         Self { base, last, is_complete: has_end && !is_damaged }
     }
 
-    /// The plan that leaves out the groups after `last`; none if they are in the rows.
+    /// Returns the plan without the groups after `last`; `None` if the rows contain them.
     fn up_to(self, last: u64) -> Option<Self> {
         if self.last <= last {
             return Some(self);
@@ -230,7 +230,7 @@ impl Plan {
         (self.applied() <= last).then_some(Self { last, is_complete: false, ..self })
     }
 
-    /// The most important criterion comes first.
+    /// Returns the criteria for choosing a plan, the most important first.
     fn rank(&self) -> (bool, bool, u64, u64) {
         let is_whole = self.base.is_none_or(|base| base.is_whole);
         (self.is_complete, is_whole, self.last, self.applied())
@@ -261,7 +261,7 @@ fn survey(dir: &Path) -> Result<LogSurvey, LogError> {
     }
 }
 
-/// The groups that the log still has after `after`; at least those up to `known` existed.
+/// Returns the groups that the log still has after `after`; groups up to `known` existed.
 fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, LogError> {
     let last = known.max(after);
     let mut lost = LostGroups { after, last, readable: (0, 0), times_ms: None };
@@ -289,7 +289,7 @@ fn commands(group: &commitlog::Group<'_>) -> u64 {
     count
 }
 
-/// Copies the groups after one position up to another into a new log.
+/// Copies the groups between two positions into a new log.
 fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), RepairError> {
     begin_after(&RealDisk, to, Position(after), SEGMENT_BYTES)?;
     let mut log = LocalLog::open(Arc::new(RealDisk), to, Position(after))?;
@@ -315,7 +315,7 @@ fn copy_log(from: &Path, to: &Path, (after, last): (u64, u64)) -> Result<(), Rep
     Ok(())
 }
 
-/// Copies the files of pictures that are as their names say.
+/// Copies the files of pictures that match their names.
 fn copy_files(old: &NodeOptions, new: &NodeOptions) -> Result<FilesReport, RepairError> {
     let store = recover_once(new)?;
     let copied = pictures::check::copy(Facts::new(&store), (&old.data, &new.data));
@@ -346,7 +346,7 @@ fn mend(options: &NodeOptions, repaired: &mut Repaired) -> Result<(), RepairErro
     Ok(relieve(&mut rows, true)?)
 }
 
-/// Checks all rows without writing anything: what is wrong is given to `report`, up to a limit.
+/// Checks all rows without writing anything; passes findings to `report`, up to a limit.
 pub(crate) fn check(
     rows: &mut StoreWriter,
     report: &mut dyn FnMut(Finding),

@@ -1,7 +1,6 @@
-//! Creates a data directory from a backup and the later groups of an archive, up to a point in time.
+//! Restore: creates a data directory from a backup and the later groups of an archive, up to a point in time.
 //!
-//! **Invariant:** until everything is durable, the directory is marked as an unfinished restore, which no node
-//! opens.
+//! **Invariant:** until everything is durable, the directory is marked as an unfinished restore, and no node opens it.
 
 use std::fs::File;
 use std::io::Read;
@@ -26,44 +25,44 @@ use crate::node::{Stored, store_once};
 use crate::options::NodeOptions;
 use crate::pictures::files::MediaFiles;
 
-/// What is restored beside a backup.
+/// Options of a restore in addition to the backup.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RestoreOptions<'a> {
-    /// The directory of an archive.
+    /// Directory of an archive.
     pub archive: Option<&'a Path>,
-    /// Groups after this time, in milliseconds since 1970, are left out.
+    /// Time after which groups are left out, in milliseconds since 1970.
     pub until_ms: Option<u64>,
-    /// See [`NodeOptions::accept_other_outcomes`].
+    /// Whether to accept other outcomes, see [`NodeOptions::accept_other_outcomes`].
     pub accept_other_outcomes: bool,
 }
 
-/// A restored directory.
+/// Result of a restore.
 #[derive(Clone, Debug)]
 pub struct Restored {
-    /// The description of the backup.
+    /// Header of the backup.
     pub header: Header,
     /// Content of the backup.
     pub summary: Summary,
-    /// Position of the last group that was restored.
+    /// Position of the last restored group.
     pub last: u64,
-    /// Its time, in milliseconds since 1970; that of the checkpoint if it is in the rows.
+    /// Time of the last restored group, in milliseconds since 1970; the checkpoint's time if the rows contain the
+    /// group.
     pub last_ms: u64,
     /// Number of users, posts and follows.
     pub counts: (u64, u64, u64),
-    /// Number of files that pictures need and that do not exist: those that the backup lacks, and those of pictures that
-    /// are only in the archive.
+    /// Number of missing files that pictures need: those that the backup lacks, and those of pictures that are only in
+    /// the archive.
     pub missing_files: u64,
-    /// The first group that had other outcomes when another build acknowledged it, which the options accept.
+    /// First group whose outcomes differ from those that another build acknowledged; the options accept it.
     pub other_outcomes: Option<u64>,
 }
 
-/// Makes the directory `data`, which must be empty or missing, from a backup, and adds the changes that an archive
-/// has after it. The part of the archive that is needed is checked before anything is made. `keys` gets the file of application keys and puts it into the
-/// directory, durably. Blocks.
+/// Creates the directory `data`, which must be empty or missing, from a backup, and adds the later changes of an
+/// archive. The needed part of the archive is checked before anything is created. `keys` receives the file of
+/// application keys and writes it into the directory, durably. Blocks.
 ///
 /// # Errors
-/// [`NodeBackupError`]. Unless it was the first step that failed, the directory is then marked as an unfinished
-/// restore.
+/// [`NodeBackupError`]. Unless the first step failed, the directory is left marked as an unfinished restore.
 pub fn restore(
     stream: impl Read,
     data: &Path,
@@ -100,16 +99,16 @@ pub fn restore(
     Ok(Restored { header, summary, last, last_ms, counts, missing_files, other_outcomes })
 }
 
-/// A directory that was made.
+/// Result of completing a new directory.
 pub(crate) struct Completed {
     pub(crate) totals: Totals,
-    /// Number of files of pictures that are missing.
+    /// Number of missing files of pictures.
     pub(crate) missing_files: u64,
-    /// The first group that had other outcomes when another build acknowledged it.
+    /// First group whose outcomes differ from those that another build acknowledged.
     pub(crate) other_outcomes: Option<Position>,
 }
 
-/// Opens a directory once that was made, makes it durable, and marks it as complete.
+/// Opens a new directory once, makes it durable, and marks it as complete.
 pub(crate) fn complete(options: &NodeOptions, lock: &mut DataLock) -> Result<Completed, OpenError> {
     let Stored { store, other_outcomes, .. } = store_once(options)?;
     let totals = store.totals();
@@ -145,17 +144,17 @@ fn restore_rows<R: Read>(reader: &mut Reader<R>, dir: &Path) -> Result<(), NodeB
     }
 }
 
-/// The part of an archive that continues a backup.
+/// Part of an archive that continues a backup.
 struct Archived {
     reader: ArchiveReader,
-    /// The last group to restore.
+    /// Last group to restore.
     last: u64,
-    /// Up to when the backup and the archive have every change, in milliseconds since 1970.
+    /// Time up to which the backup and the archive have every change, in milliseconds since 1970.
     known_ms: u64,
 }
 
 impl Archived {
-    /// Checks that the archive is of the directory of the backup, and everything in it that is needed.
+    /// Checks that the archive belongs to the directory of the backup, and the part of it that is needed.
     fn find(dir: &Path, header: &Header, until_ms: Option<u64>) -> Result<Self, NodeBackupError> {
         let reader = ArchiveReader::open(dir)?;
         let directory = header.directory.as_deref().ok_or(NodeBackupError::NoIdentity)?;
@@ -173,9 +172,9 @@ impl Archived {
             Ok(())
         });
         match read {
-            // The groups that were not read are after the time to restore.
+            // The groups that were not read are later than the time to restore.
             Err(source) if until_ms.is_none_or(|until_ms| until_ms >= known_ms) => {
-                // The group that cannot be read may have the same time as the last one before it.
+                // The unreadable group may have the same time as the last one before it.
                 Err(NodeBackupError::ArchiveDamaged {
                     source,
                     until_ms: known_ms.saturating_sub(1),
@@ -185,8 +184,8 @@ impl Archived {
         }
     }
 
-    /// Checks that the archive has the last group of the backup too, with this time and digest, if it begins early enough:
-    /// copies of one data directory can have gone different ways.
+    /// Checks that the archive has the last group of the backup with this time and digest, if it begins early enough:
+    /// copies of one data directory can have different histories.
     fn check_continues(&self, position: u64, last: (u64, u128)) -> Result<(), NodeBackupError> {
         let is_there = self.reader.ends().is_some_and(|(first, _)| first.0 <= position);
         let mut found = None;
@@ -207,7 +206,7 @@ impl Archived {
     }
 }
 
-/// Returns position and time of the last group that was restored.
+/// Writes the log of a backup and an archive; returns position and time of the last restored group.
 fn restore_log<R: Read>(
     reader: &mut Reader<R>,
     archive: Option<Archived>,

@@ -1,4 +1,4 @@
-//! Checks the data directory of a stopped node.
+//! Verification of the data directory of a stopped node.
 
 use std::error::Error;
 use std::path::Path;
@@ -19,19 +19,19 @@ use crate::pictures::check::FilesReport;
 use crate::pictures::files::MediaFiles;
 use crate::submission::entry::Entry;
 
-/// Groups that are named one by one.
+/// Maximum number of groups that are named individually.
 const NAMED_MAX: usize = 10;
 
 /// Result of a check.
 #[derive(Debug)]
 pub struct DataReport {
-    /// The store, or why it cannot be opened.
+    /// Report on the store, or the reason why it cannot be opened.
     pub store: Result<RowsReport, String>,
-    /// The log, or its first damage.
+    /// Report on the log, or its first damage.
     pub log: Result<Checked, OpenError>,
-    /// The files of pictures; none if the rows cannot be read.
+    /// Report on the files of pictures; `None` if the rows cannot be read.
     pub files: Option<FilesReport>,
-    /// Why a server would refuse the time at which one last ran, as far as that is damage.
+    /// Reason why a server would refuse the recorded time of its last run, if that is damage.
     pub last_run: Result<(), OpenError>,
     /// Entries of the log that a server could not read.
     pub entries: Vec<String>,
@@ -40,7 +40,7 @@ pub struct DataReport {
 /// Checks every row of the store and every group of the log in `data`. Changes no row and no group. Blocks.
 ///
 /// # Errors
-/// [`OpenError`] if another process uses the directory, or it cannot be used at all.
+/// [`OpenError`] if another process uses the directory, or it is unusable.
 pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
     let options = NodeOptions::new(data);
     if !options.log_dir().is_dir() && !options.store_dir().is_dir() {
@@ -78,7 +78,7 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
     if let (Ok(report), Some(mirror)) = (&mut store, &mirror) {
         report.damage.iter_mut().for_each(|what| *what = mirror.explain(what));
     }
-    // Without the position of the store, the groups that exist can still be checked.
+    // Without the position of the store, the existing groups can still be checked.
     let applied = store.as_ref().map(|report| Position(report.applied));
     let log = match applied {
         Ok(applied) => commitlog::check(&options.log_dir(), applied),
@@ -91,18 +91,18 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
     Ok(DataReport { store, log: log.map_err(OpenError::from), files, last_run, entries })
 }
 
-/// Why a server would not start because of the time at which one last ran, if that time was never: it is in the future,
-/// and the rows know nothing of it. A wrong clock, or one that was set back, looks the same.
+/// Checks that the recorded time of the last run is plausible: fails if it is in the future and the rows have no such
+/// time. A wrong clock, or one that was set back, looks the same.
 fn check_last_run(options: &NodeOptions, last: Option<Stamp>) -> Result<(), OpenError> {
     let last_ms = LastRun::read_of(&options.data)?.max(last.map_or(0, Stamp::unix_ms));
     match options.clock.check(last_ms, Some(options.clock_jump_max)) {
         Err(error @ ClockError::Behind(..)) => Err(error.into()),
-        // A server that was stopped for long, or the clock of this machine.
+        // The server was stopped for long, or the clock of this machine is wrong.
         _ => Ok(()),
     }
 }
 
-/// Groups after `applied` whose bytes are as they were written, and that this program cannot read.
+/// Returns the groups after `applied` that have a right checksum but that this program cannot read.
 fn unreadable_entries(options: &NodeOptions, applied: Position) -> Result<Vec<String>, OpenError> {
     let mut unreadable = Vec::new();
     commitlog::salvage(&options.log_dir(), &mut |group| {
@@ -123,7 +123,7 @@ fn unreadable_entries(options: &NodeOptions, applied: Position) -> Result<Vec<St
     Ok(unreadable)
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn causes(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
