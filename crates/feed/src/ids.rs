@@ -34,9 +34,9 @@ pub struct SampleSetId(pub u64);
 /// deterministic as an id, and a command may name a user registered by the command before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserRef {
-    /// By number.
+    /// User id.
     Id(UserId),
-    /// By handle.
+    /// Handle of the user.
     Handle(Handle),
 }
 

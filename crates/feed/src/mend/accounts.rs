@@ -50,7 +50,9 @@ impl Mend {
         let owner = account.email.as_ref().and_then(|email| step.facts().by_email(email));
         // The other account has a consistent row: one of the two accounts is outdated.
         if owner.is_some_and(|owner| owner != user && step.has_email(owner, &account)) {
-            step.lost(format!("account of user {key}: its e-mail address, which another has"));
+            step.lost(format!(
+                "account of user {key}: its e-mail address, which another account has"
+            ));
             account.email = None;
             step.rows.put_point(PointTable::Account, key, Some(account.to_row()));
         }
@@ -111,7 +113,7 @@ impl Mend {
     ) -> Option<From> {
         for (app, uses) in &self.accounts.uses {
             if step.put(PointTable::AppUses, *app, Some(encode(uses))) {
-                step.derived(format!("app {}: its {uses} uses", at(*app)));
+                step.derived(format!("app {}: the row of its {uses} uses is missing", at(*app)));
             }
         }
         None
@@ -134,7 +136,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     pub(super) fn remove_named(&mut self, table: NameTable, name: &[u8]) {
-        self.derived(format!("{table:?} {}: nothing has it", name.escape_ascii()));
+        self.derived(format!("{table:?} {}: no record has this row", name.escape_ascii()));
         self.rows.put_name(table, name, None);
     }
 }

@@ -32,7 +32,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(super) fn become_other(&mut self, relation: &Relation, owner: u64, item: u64) {
         let next = relation.becomes.and_then(|next| self.rows.member(next.forward, owner, item));
         if next.is_some() {
-            self.derived(format!("{:?} {owner}, {item}: it has ended", relation.forward));
+            self.derived(format!("{:?} {owner}, {item}: the relation has ended", relation.forward));
             self.set(relation.forward, owner, item, None);
             self.set(relation.backward, item, owner, None);
         }

@@ -74,7 +74,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
         // Data of a deleted user is removed anyway.
         if !self.shows(id, &media) && !self.is_deleted(media.owner) {
-            self.derived(format!("picture {}: nothing shows it", at(id.0)));
+            self.derived(format!("picture {}: no post or profile has it", at(id.0)));
             media.used = MediaUse::Unattached { since: Stamp(id.0) };
         }
         self.put_named(NameTable::Media, &id.0.to_be_bytes(), encode(&media));

@@ -27,7 +27,9 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             if self.set(relation.forward, user, other, Some(0))
                 | self.set(relation.backward, other, user, Some(0))
             {
-                self.derived(format!("{table:?} of user {user} about {other}: a list lacks it"));
+                self.derived(format!(
+                    "{table:?} of user {user} about {other}: a list row is missing"
+                ));
             }
         }
         next.map(|next| From { place: (next, 0), ..From::default() })

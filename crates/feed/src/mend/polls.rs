@@ -46,7 +46,7 @@ impl Mend {
     ) {
         let rows = index::of_vote(PollId(poll), user, number);
         if !step.is_voter(user) || PollChoices::of_number(number).is_none() {
-            step.derived(format!("PollVotes {poll}, {user}: it is no vote of a user"));
+            step.derived(format!("PollVotes {poll}, {user}: the vote is invalid"));
             index::set(step.rows, rows, false);
             return;
         }

@@ -54,14 +54,14 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let is_of = |post: Post| post.boost.is_none() && post.author == boost.author;
         let exists = self.user(boost.author.0.into()).is_some();
         if !exists || !self.stored_post(boost.post.0).is_none_or(is_of) {
-            self.lost(format!("post {}: what it boosts is another post", at(key)));
+            self.lost(format!("post {}: its boosted post does not match", at(key)));
             return true;
         }
         let first = self.rows.member(SetTable::Reactions, boost.post.0, Reaction::Boost.item(user));
         // The first of two boosts by one user counts.
         let is_second = first.is_some_and(|first| first < key && self.is_boost(first, boost.post));
         if is_second {
-            self.derived(format!("post {}: its author boosts the same twice", at(key)));
+            self.derived(format!("post {}: a second boost of the same post", at(key)));
         }
         is_second
     }

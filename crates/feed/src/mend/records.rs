@@ -44,7 +44,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let mended = whole.mended(Facts::new(&*step.rows as &dyn rows::Rows), name, row);
             if mended.as_deref() != Some(row) {
                 let shown = name.escape_ascii();
-                step.derived(format!("{table:?} {shown}: it is of what does not exist"));
+                step.derived(format!("{table:?} {shown}: it names missing records"));
                 step.rows.put_name(table, name, mended);
             }
         })

@@ -1,9 +1,9 @@
-//! Relations of users: each has a row for both.
+//! Checks relations of users: each has a row for both users.
 //!
-//! Looking up the other row of each takes minutes, so whole tables are read in order. A first pass adds up hashes of the
-//! rows of both directions, for each block of users: the sums are equal if the rows agree, and otherwise differ but
-//! for a chance of 2^-64. A second pass collects the rows of the blocks that differ and compares the two
-//! directions. What it holds in memory is bounded: more blocks take more passes over the tables.
+//! A lookup of the opposite row for each row would take minutes, so whole tables are read in order. A first pass sums
+//! up hashes of the rows of both directions, for each block of users. The sums are equal if the rows agree; otherwise
+//! they are equal only with a probability of 2^-64. A second pass collects the rows of the blocks that differ and
+//! compares the two directions. The memory it uses is bounded: more blocks take more passes over the tables.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
@@ -14,36 +14,36 @@ use crate::facts::relation::Relation;
 
 use super::{From, Mend, Rows, STEP_ROWS};
 
-/// Users of one block.
+/// Number of users in one block.
 const BLOCK_USERS: u64 = 256;
-/// Rows whose directions are compared at a time, 8 bytes each: 8 Mi. The users of a block have fewer.
+/// Most rows to compare at a time: 8 Mi of 8 bytes each. The users of a block have fewer.
 const COMPARED_ROWS_MAX: u64 = 8 << 20;
-/// Rows that are read at a time to be compared.
+/// Rows per read of the comparison.
 const READ_ROWS: usize = 1 << 16;
 
-/// A relation without its direction: the user who follows, blocks or mutes and the other one, or two friends, the
-/// smaller id first.
+/// A relation without its direction: the follower, blocker or muter and the other user, or two friends, the smaller id
+/// first.
 type Pair = (u32, u32);
 
-/// One relation of all users, while its rows are compared.
+/// Comparison of the two directions of one relation.
 #[derive(Debug, Default)]
 pub(super) struct Relations {
-    /// By the first user of each pair.
+    /// Blocks by the first user of each pair.
     blocks: Vec<Block>,
-    /// Pairs of which only the row of the other direction exists.
+    /// Pairs with a backward row only.
     no_forward: Vec<Pair>,
     no_backward: Vec<Pair>,
 }
 
-/// The rows of both directions whose pairs begin with some users.
+/// Sums over the pairs whose first users are in one block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// Hashes of the rows of one direction, less those of the other.
+    /// Sum of the hashes of forward rows minus those of backward rows.
     sum: u64,
     rows: u64,
 }
 
-/// Whether a row is the first of the two rows of its pair.
+/// Direction of a row: the forward row has the first user of the pair as owner.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     Forward,
@@ -75,7 +75,8 @@ fn hash(pair: Pair) -> u64 {
     hasher.finish()
 }
 
-/// Blocks from `from` on that differ: from the first one to the last that fits into `rows_max` rows with it.
+/// Returns the next range of blocks that differ: the first one at or after `from`, and those after it that fit into
+/// `rows_max` rows together.
 fn differing(blocks: &[Block], from: usize, rows_max: u64) -> Option<Range<usize>> {
     let differing = blocks.iter().enumerate().skip(from).filter(|(_, block)| block.sum != 0);
     let (mut range, mut rows) = (None, 0);
@@ -90,7 +91,7 @@ fn differing(blocks: &[Block], from: usize, rows_max: u64) -> Option<Range<usize
     range
 }
 
-/// Direction and pair of a row of one of the tables of a relation.
+/// Direction and pair of a row in one of the relation's tables.
 fn pair(relation: &Relation, table: SetTable, owner: u32, item: u32) -> (Direction, Pair) {
     let is_forward = if relation.is_mutual() { owner < item } else { table == relation.forward };
     if is_forward {
@@ -101,7 +102,7 @@ fn pair(relation: &Relation, table: SetTable, owner: u32, item: u32) -> (Directi
 }
 
 impl Mend {
-    /// Adds rows of a table to the comparison, and removes or corrects those that no command writes.
+    /// Adds rows of a table to the comparison, and removes or corrects rows that no command writes.
     pub(super) fn add_relations<R: Scan + RowsMut>(
         &mut self,
         (relation, table): (&Relation, SetTable),
@@ -112,7 +113,7 @@ impl Mend {
         for (owner, item, number) in found {
             let Some((owner_id, item_id)) = step.possible(owner, item) else {
                 step.derived(format!(
-                    "{table:?} {owner}, {item}: one of the two is no user, or deleted"
+                    "{table:?} {owner}, {item}: one of the two users is missing or deleted"
                 ));
                 step.rows.put_member(table, owner, item, None);
                 continue;
@@ -126,7 +127,7 @@ impl Mend {
         next.map(|place| From { place, ..From::default() })
     }
 
-    /// Adds the missing rows of the relations of a kind. `from`: the first block that is not compared.
+    /// Adds the missing rows of a relation. `from` is the first block not compared yet.
     pub(super) fn complete_relations<R: Scan + RowsMut>(
         &mut self,
         relation: &Relation,
@@ -148,7 +149,7 @@ impl Mend {
 }
 
 impl Relations {
-    /// Reads the rows of some blocks and notes the pairs that have only one.
+    /// Reads the rows of some blocks and collects the pairs with only one row.
     fn find_missing<R: Scan + RowsMut>(
         &mut self,
         relation: &Relation,
@@ -163,7 +164,7 @@ impl Relations {
             while let Some(from) = next {
                 let (found, rest) = step.rows.members_from(table, from, READ_ROWS);
                 let found = found.iter().map(|(owner, item, _)| {
-                    // The first pass has removed rows whose numbers are no users.
+                    // The first pass has removed rows whose numbers are not users.
                     pair(relation, table, *owner as u32, *item as u32)
                 });
                 pairs.extend(
@@ -186,7 +187,7 @@ impl Relations {
         self.no_forward = backward;
     }
 
-    /// Adds some of the missing rows; false if there are none.
+    /// Adds some of the missing rows. Returns false if none was missing.
     fn put_missing<R: Scan + RowsMut>(
         &mut self,
         relation: &Relation,
@@ -208,7 +209,7 @@ impl Relations {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// The ids of two users, if they can have a relation.
+    /// Ids of two users who can have a relation.
     fn possible(&self, owner: u64, item: u64) -> Option<Pair> {
         let (user, other) = self.user(owner).zip(self.user(item))?;
         let is_possible = user != other && !self.is_gone(user) && !self.is_gone(other);

@@ -41,7 +41,7 @@ impl Mend {
         }
         let removal = DueWork::RemoveStory { story: StoryId(key) };
         if story.expires_ms == 0 && step.put_pending(removal) {
-            step.derived(format!("story {}: nothing has it removed", at(key)));
+            step.derived(format!("story {}: its removal is not scheduled", at(key)));
         }
         step.put_index(|| format!("story {}", at(key)), index::of_story(StoryId(key), &story));
         let span = Span { limit: story.views as usize + 1, ..Span::ALL };
@@ -63,10 +63,7 @@ impl Mend {
         let stored = step.facts().stored_story(StoryId(key));
         if stored.is_none_or(|story| story.expires_ms == 0) && self.must_exist(step, key) {
             if stored.is_none() {
-                step.lost(format!(
-                    "story {}: all but its text is lost, and it is removed",
-                    at(key)
-                ));
+                step.lost(format!("story {}: only its text is left, and is removed", at(key)));
             } else {
                 step.derived(format!("StoryText {key}: the story was deleted"));
             }

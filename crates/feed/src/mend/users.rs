@@ -158,7 +158,7 @@ impl Mend {
         if (totals.users_deleted, totals.users_erasing) != counted {
             let stored = (totals.users_deleted, totals.users_erasing);
             step.derived(format!(
-                "totals: (deleted users, and not all erased) are {stored:?} instead of {counted:?}"
+                "totals: numbers of deleted users and of those not erased are {stored:?} instead of {counted:?}"
             ));
             (totals.users_deleted, totals.users_erasing) = counted;
             step.rows.put_totals(totals);
@@ -212,9 +212,7 @@ impl Mend {
         let erasure = IndexRow::due(DueWork::Erase { user: id }.at(deleted_ms));
         step.put_index(|| format!("deleted user {item}"), [erasure]);
         if !step.is_deleted(id) {
-            step.derived(format!(
-                "user {item}: the row that says that the user was deleted is missing"
-            ));
+            step.derived(format!("user {item}: the row of the deletion is missing"));
             step.set(SetTable::DeletedUsers, item, 0, Some(0));
             self.counted.deleted += 1;
         }

@@ -1,4 +1,4 @@
-//! Accounts, invites, apps and grants: the rules.
+//! Rules of accounts, invites, apps and grants.
 
 use crate::support::{World, id};
 use feed::accounts::{
@@ -27,7 +27,7 @@ fn secret(byte: u8) -> SecretHash {
     SecretHash([byte; 32])
 }
 
-/// One of many secrets.
+/// Creates a secret from a number.
 fn numbered(number: u32) -> SecretHash {
     let mut bytes = [0xee; 32];
     bytes[..4].copy_from_slice(&number.to_be_bytes());
@@ -113,12 +113,12 @@ fn granted(outcome: Outcome) -> GrantId {
     }
 }
 
-/// Whether a token or a session permits anything now.
+/// Whether the token or session is valid now.
 fn permits(world: &World, token: SecretHash) -> bool {
     world.facts().granted(&token, world.now_ms).is_some()
 }
 
-/// `ada` and `bob` have accounts, and there is an app.
+/// Creates a world in which `ada` and `bob` have accounts, and an app exists.
 pub(crate) fn world() -> (World, AppId) {
     let mut world = World::new();
     run(&mut world, open(0, Some("ada@example.org"))).unwrap();
@@ -156,7 +156,7 @@ fn an_invite_is_used_as_often_as_it_says_and_until_it_expires() {
     let invite = |code, uses| AccountCommand::CreateInvite { code, uses, life_secs: 100 };
     run(&mut world, invite(secret(1), 2)).unwrap();
     assert_eq!(run(&mut world, invite(secret(1), 1)), Err(Refusal::SecretUsed));
-    // A refused sign-up does not use it up.
+    // A refused sign-up does not use up the invite.
     assert_eq!(run(&mut world, sign_up("ada", None, Some(1))), Err(Refusal::HandleTaken));
     for handle in ["one", "two"] {
         run(&mut world, sign_up(handle, None, Some(1))).unwrap();
@@ -204,14 +204,14 @@ fn a_code_becomes_a_token_once_for_its_app_redirect_and_challenge() {
     let (found, stored) = world.facts().granted(&secret(2), world.now_ms).unwrap();
     assert_eq!((found, stored.user, stored.app), (grant, Some(ADA), Some(app)));
     assert_eq!(stored.scopes, scopes("read"));
-    // Another app that has got hold of the code can end nothing.
+    // Another app with a stolen code cannot end the grant.
     let stolen = run(&mut world, exchange(other, 1, Some(7), 3));
     assert_eq!(stolen, Err(Refusal::BadCode));
     assert!(permits(&world, secret(2)));
     let again = run(&mut world, exchange(app, 1, Some(7), 3));
     assert_eq!(again, Ok(Done::Account(AccountDone::CodeReused)));
     assert!(!permits(&world, secret(2)) && !permits(&world, secret(3)));
-    // A code without a challenge is not exchanged with one: the app would believe that it was checked.
+    // A code without a challenge cannot be exchanged with one: the app would believe that it was checked.
     run(&mut world, authorize(app, ADA, 4, None)).unwrap();
     assert_eq!(run(&mut world, exchange(app, 4, Some(7), 5)), Err(Refusal::BadCode));
     granted(run(&mut world, exchange(app, 4, None, 5)));
@@ -276,7 +276,7 @@ fn a_new_password_ends_all_grants_but_the_session_that_sets_it() {
     assert!(!permits(&world, secret(2)));
     assert_eq!(run(&mut world, exchange(app, 4, None, 5)), Err(Refusal::BadCode));
     assert!(world.facts().totals().revocations > revocations, "caches are told");
-    // A session that has ended, or is of somebody else, sets no password.
+    // A session that has ended, or belongs to another user, cannot set the password.
     let of_bob = Some(granted(run(&mut world, log_in(BOB, secret(6)))));
     run(
         &mut world,
@@ -332,7 +332,7 @@ fn a_minted_token_acts_for_its_user_without_an_account_until_it_expires_or_the_u
     assert!(!permits(&world, secret(1)));
     world.do_due_of(|work| matches!(work, DueWork::ExpireGrant { .. }));
     assert_eq!(world.facts().grants_of_user(UserId(2)), []);
-    // However long a command says.
+    // The lifetime is capped.
     granted(run(&mut world, mint(2, u32::MAX, secret(2))));
     world.now_ms += u64::from(TOKEN_SECS_MAX) * 1_000 - 1;
     assert!(permits(&world, secret(2)));
@@ -365,7 +365,7 @@ fn a_user_has_so_many_minted_tokens_and_none_ends_for_another() {
     assert!((0..USER_TOKENS_MAX as u32).all(|number| permits(&world, numbered(number))));
     run(&mut world, AccountCommand::Revoke { grant: last }).unwrap();
     assert!(!permits(&world, secret(1)));
-    // Those that have expired do not count, nor stay.
+    // Expired tokens do not count and are removed.
     world.now_ms += 60_000;
     let revocations = world.facts().totals().revocations;
     granted(run(&mut world, mint(2, 60, secret(2))));
@@ -375,14 +375,14 @@ fn a_user_has_so_many_minted_tokens_and_none_ends_for_another() {
     assert!(permits(&world, secret(2)));
 }
 
-/// Checks after each change of a row that nobody sees a user who stays hidden, and that a row of the profile is written when
-/// or after it changes whether the user is hidden: what was made of the profile before is current no longer.
+/// Checks after each change of a row that a user who stays hidden is never visible, and that a change of visibility is
+/// followed by a write of the profile's row, which invalidates caches of the profile.
 struct Watched {
     rows: MemoryRows,
     user: UserId,
     is_hidden: bool,
     stays_hidden: bool,
-    /// Whether that was changed after the last row of the profile.
+    /// Whether the visibility has changed since the last write of the profile.
     is_unnoticed: bool,
     changes: usize,
 }
@@ -568,7 +568,7 @@ fn the_app_that_was_registered_first_of_those_without_users_is_removed() {
     assert!(world.facts().app(used).is_some(), "it acts for somebody");
     assert!(world.facts().app(unused).is_none() && !permits(&world, secret(2)));
     assert!(world.facts().app(newer).is_some());
-    // Once nobody uses it, it is the oldest.
+    // Once unused, it is the oldest.
     let grant = world.facts().grants_of_user(ADA)[0].0;
     run(&mut world, AccountCommand::Revoke { grant }).unwrap();
     assert_eq!(world.facts().app_uses(used), 0);
@@ -626,7 +626,7 @@ fn rows_that_follow_from_accounts_and_grants_come_back() {
         .step(&mut world.rows, &mut |finding| lost.extend(finding.is_lost.then_some(finding.what)))
     {
     }
-    // A malformed secret that was added is not one of ours.
+    // The malformed secret that the test added is not one of ours.
     assert!(lost.iter().all(|what| what.contains("malformed")), "{lost:?}");
     assert_eq!(world.rows, before);
 }

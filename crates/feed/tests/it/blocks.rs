@@ -1,4 +1,4 @@
-//! Blocks and mutes: what they end, what they forbid, and who sees what, against lists of who blocks and mutes whom.
+//! Blocks and mutes: the relations that they end and forbid, and visibility, compared with a model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +85,7 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
         (befriend(id(1), id(0)), Err(Refusal::OtherNotFound)),
         (reply(0, bobs), Err(Refusal::ParentNotFound)),
         (reply(1, adas), Err(Refusal::ParentNotFound)),
-        // These are idempotent, and what they ask for is already so.
+        // These are idempotent and already done.
         (unfollow(id(1), id(0)), Ok(Done::Unfollowed)),
         (unfriend(id(0), id(1)), Ok(Done::Unfriended)),
         (block(id(1), id(1)), Err(Refusal::SelfBlock)),
@@ -96,7 +96,7 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
         assert_eq!(world.run(command.clone()), outcome, "{command:?}");
         assert_eq!(world.snapshot(), before, "{command:?}");
     }
-    // Both may block each other, and one unblocking is not enough.
+    // Both may block each other, and one unblock does not suffice.
     world.run(block(id(1), id(0))).unwrap();
     world.run(unblock(id(0), id(1))).unwrap();
     assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::OtherNotFound));
@@ -131,7 +131,7 @@ fn a_mute_ends_by_itself_when_its_last_time_is_over() {
     assert_eq!(world.effects, changed);
     let first = world.now_ms + 5_000;
     assert_eq!(ends(&world), Some(Some(first)));
-    // A later mute replaces it, and its end.
+    // A later mute replaces the mute and its end.
     world.run(mute(0, 1, Some(60))).unwrap();
     let second = world.now_ms + 60_000;
     assert_eq!((ends(&world), world.facts().counts(ADA).mutes), (Some(Some(second)), 1));
@@ -150,7 +150,7 @@ fn a_mute_ends_by_itself_when_its_last_time_is_over() {
     assert_eq!(world.run(end(ADA, BOB, second)), Ok(Done::NotDue), "two nodes may send it");
     assert_eq!((ends(&world), world.facts().counts(ADA)), (None, Counts::default()));
     assert_eq!(world.rows.totals().mutes, 0);
-    // Without an end it stays, and an unmute removes an end.
+    // Without an end the mute stays; an unmute removes the end.
     world.run(mute(0, 1, Some(5))).unwrap();
     world.run(mute(0, 1, None)).unwrap();
     world.now_ms += 1 << 40;
@@ -172,7 +172,7 @@ fn the_row_of_a_mute_has_its_end_and_whether_mentions_are_hidden() {
     }
 }
 
-/// Users, and one of them who blocks, mutes (with mentions or without) or does nothing to another.
+/// Users, and an action of one of them: blocking or muting (with or without notifications) another, or nothing.
 #[derive(Clone, Debug)]
 enum Step {
     Block(u32, u32, bool),
@@ -202,11 +202,11 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default)]
 struct Model {
     blocks: BTreeSet<(u32, u32)>,
-    /// Whether mentions are hidden too.
+    /// Whether the mute also hides notifications.
     mutes: BTreeMap<(u32, u32), bool>,
     follows: BTreeSet<(u32, u32)>,
     friends: BTreeSet<(u32, u32)>,
-    /// Author, the post replied to, and the user mentioned in the text.
+    /// Author, parent post, and the user mentioned in the text.
     posts: BTreeMap<PostId, (u32, Option<PostId>, Option<u32>)>,
 }
 
@@ -286,7 +286,7 @@ fn take(world: &mut World, model: &mut Model, step: &Step) {
     }
 }
 
-/// Reads on behalf of each user, and compares them with the model.
+/// Reads on behalf of each user and compares with the model.
 fn check(world: &World, model: &Model, limit: usize) {
     let facts = world.facts();
     for user in 0..USERS {

@@ -1,4 +1,4 @@
-//! Boosts: their rows, who has them at home, and what ends them.
+//! Boosts: their rows, the homes that show them, and their end.
 
 use crate::support::{World, block, follow, id, mute, register, unfollow};
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
@@ -12,7 +12,7 @@ fn react(user: u32, post: PostId, on: bool) -> Command {
     Command::React { user: id(user), post, reaction: Reaction::Boost, on }
 }
 
-/// Boosts a post; returns the boost.
+/// Boosts a post and returns the boost.
 fn boost(world: &mut World, user: u32, post: PostId) -> PostId {
     assert_eq!(world.run(react(user, post, true)), Ok(Done::Reacted));
     PostId(world.log.last().unwrap().stamp.0)
@@ -26,7 +26,7 @@ fn publish(world: &mut World, author: u32, visibility: Visibility) -> PostId {
     }
 }
 
-/// The home timeline of a user, newest first.
+/// Home timeline of a user, newest first.
 fn home(world: &World, user: u32) -> Vec<PostId> {
     let (facts, user) = (world.facts(), UserId(user));
     let page = Page::newest(100);
@@ -52,7 +52,7 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     assert_eq!(counts, PostCounts { favourites: 0, boosts: 1, boosters: vec![UserId(1)] });
     assert_eq!(world.facts().reaction(UserId(1), post, Reaction::Boost), Some(id.0));
     assert_eq!(world.facts().reacted_by(post, Reaction::Boost, Span::ALL), [UserId(1)]);
-    // Again, and as a boost of the boost, it changes nothing.
+    // A second boost, and a boost of the boost, change nothing.
     for post in [post, id] {
         assert_eq!(world.run(react(1, post, true)), Ok(Done::Reacted));
         assert!(world.effects.is_empty());
@@ -63,7 +63,7 @@ fn a_boost_is_a_post_of_its_own_until_it_is_taken_back_and_leaves_no_rows() {
     assert_eq!(world.facts().stored_post(id), None);
     assert!(world.facts().posts_by(author, Span::ALL).is_empty());
     assert!(world.notices(0).is_empty());
-    // Of a post of one's own nobody is notified, so no row is left.
+    // A boost of one's own post notifies nobody, so no row is left.
     let before = world.snapshot();
     boost(&mut world, 0, post);
     assert_eq!(world.effects.len(), 1);
@@ -146,7 +146,7 @@ fn authors_boost_their_own_posts_for_followers_for_the_same_users() {
     assert_eq!(world.facts().post_counts(post), PostCounts::default());
 }
 
-/// User 3 reads. 0 wrote the post, 1 and 2 boost it in this order.
+/// User 3 reads. User 0 wrote the post; users 1 and 2 boost it in this order.
 #[test]
 fn a_home_has_a_boost_if_the_post_is_not_there_anyway() {
     for (follows, is_old, is_reply, expect) in [
@@ -179,7 +179,7 @@ fn a_home_has_a_boost_if_the_post_is_not_there_anyway() {
         };
         let found: Vec<_> = home(&world, 3).iter().rev().map(name).collect();
         assert_eq!(found.join(" "), expect, "{follows:?}, old {is_old}, reply {is_reply}");
-        // The booster has the boost as a reader who follows nobody.
+        // The booster sees the boost at home as a reader without follows does.
         assert!(home(&world, 1).contains(&first));
         assert!(!home(&world, 0).contains(&first) || is_old || is_reply, "one's own post");
     }
@@ -199,7 +199,7 @@ fn a_boost_knows_those_of_the_day_before_and_no_older_ones() {
     let post = world.post(0, "a post");
     let first = boost(&mut world, 1, post);
     let start = world.now_ms;
-    // Each within a day of the one before it, but not of the first.
+    // Each within a day of the one before, but not of the first.
     world.now_ms = start + BOOST_RECENT_MS - 2;
     let second = boost(&mut world, 2, post);
     world.now_ms = start + BOOST_RECENT_MS - 1;
@@ -225,7 +225,7 @@ fn a_boost_knows_a_bounded_number_of_earlier_ones_and_never_its_own_user() {
     let last = users.clone().map(|user| boost(&mut world, user, post)).last().unwrap();
     let before = users.end - 1 - EARLIER_BOOSTS_MAX as u32..users.end - 1;
     assert_eq!(earlier(&world, last), before.rev().collect::<Vec<_>>());
-    // The first one again knows all that are remembered: none of them knows it any more.
+    // After a second boost by the first booster, all recorded boosts are later than the first.
     world.run(react(users.start, post, false)).unwrap();
     let again = boost(&mut world, users.start, post);
     let last = users.end - EARLIER_BOOSTS_MAX as u32..users.end;
@@ -240,7 +240,7 @@ fn a_boost_that_is_taken_back_neither_hides_the_next_one_nor_shows_a_post_twice(
     for user in [1, 2] {
         world.run(follow(id(3), id(user))).unwrap();
     }
-    // The later one is hidden by the first as long as there is that.
+    // The first boost hides the later one as long as it exists.
     let first = boost(&mut world, 1, post);
     let second = boost(&mut world, 2, post);
     assert_eq!(home(&world, 3), [first]);
@@ -253,10 +253,10 @@ fn a_boost_that_is_taken_back_neither_hides_the_next_one_nor_shows_a_post_twice(
     let again = boost(&mut world, 1, post);
     assert_eq!((earlier(&world, second), earlier(&world, again)), (vec![], vec![2]));
     assert_eq!(home(&world, 3), [second]);
-    // Whoever boosts and takes that back does not make others forget.
+    // A boost that has ended does not displace other boosters.
     boost(&mut world, 0, post);
     world.run(react(0, post, false)).unwrap();
-    // As a post, it is the same.
+    // Deleting the boost as a post has the same effect.
     world.run(Command::DeletePost { post: second }).unwrap();
     assert_eq!(home(&world, 3), [again]);
     let last = boost(&mut world, 2, post);
@@ -264,7 +264,7 @@ fn a_boost_that_is_taken_back_neither_hides_the_next_one_nor_shows_a_post_twice(
     assert_eq!(home(&world, 3), [again]);
 }
 
-/// Whatever others do, somebody who follows one who boosts a post has a boost of it at home.
+/// A user who follows a booster of a post always has a boost of it at home.
 #[test]
 fn a_boost_is_at_home_of_who_follows_one_who_boosts() {
     const USERS: u32 = 40;
@@ -283,7 +283,7 @@ fn a_boost_is_at_home_of_who_follows_one_who_boosts() {
     let mut boosters = std::collections::BTreeSet::new();
     let mut bounded = 0;
     for step in 0..3_000 {
-        // Many boost, and then many take it back.
+        // Phases of many boosts alternate with phases of many ends of boosts.
         let on = !random.once_in(if step / 100 % 2 == 0 { 8 } else { 2 });
         let user = 3 + random.below(u64::from(USERS) - 3) as u32;
         world.run(react(user, post, on)).unwrap();

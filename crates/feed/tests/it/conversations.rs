@@ -1,4 +1,4 @@
-//! Conversations: threads of direct posts, what a user has read of them, and which ones the user has removed.
+//! Conversations: threads of direct posts, read positions, and removals.
 
 use crate::support::{World, block, id};
 use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
@@ -35,7 +35,7 @@ impl World {
         assert_eq!(outcome, Ok(Done::ConversationUpdated));
     }
 
-    /// The conversations of a user: first and last post, and whether it is unread.
+    /// Conversations of a user: first and last post, and whether it is unread.
     fn conversations(&self, user: u32) -> Vec<(PostId, PostId, bool)> {
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
         let all = viewer.conversations(&ALL).items;
@@ -55,12 +55,12 @@ fn a_conversation_is_a_thread_of_direct_posts_for_those_who_see_a_post_of_it() {
     let one = world.send(0, "@bob one", None);
     let two = world.send(1, "@ada two", Some(one));
     let other = world.send(0, "@bob @cy other", Some(public));
-    // A reply for everybody is not part of it, and begins none.
+    // A public reply neither belongs to the conversation nor begins one.
     world.publish(Visibility::Public, 1, "@ada public", Some(two));
     assert_eq!(world.conversations(0), [(other, other, false), (one, two, true)]);
     assert_eq!(world.conversations(1), [(other, other, true), (one, two, false)]);
     assert_eq!(world.conversations(2), [(other, other, true)]);
-    // Who is added later has part in what comes from then on.
+    // A user who is mentioned later sees only posts from then on.
     let three = world.send(1, "@cy look", Some(two));
     assert_eq!(world.conversations(2), [(one, three, true), (other, other, true)]);
     world.run(Command::DeletePost { post: three }).unwrap();
@@ -175,7 +175,7 @@ fn marks_of_the_newest_posts_are_kept() {
     for post in &posts {
         world.mark(1, *post, *post, false);
     }
-    // What is older than all that are kept is not kept.
+    // At the limit, a mark older than all others is dropped.
     world.mark(1, PostId(1), PostId(1), true);
     let newest = posts.iter().enumerate().rev();
     let newest: Vec<_> = newest.map(|(at, post)| (*post, *post, at < 3)).collect();

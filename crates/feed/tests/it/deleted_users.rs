@@ -1,5 +1,5 @@
-//! Deleting users: every read is at once as if the user had undone everything by hand, and in the end no row
-//! of theirs is left, whatever was removed in between.
+//! Deleting users: every read looks at once as if the user had undone everything by hand, and in the end no row is
+//! left, regardless of the order of removal.
 
 use crate::support;
 use crate::support::{
@@ -24,7 +24,7 @@ fn delete(user: u32) -> Command {
     Command::DeleteUser { user: id(user) }
 }
 
-/// Removes the first rows that are left of a deleted user; false if nothing is left of any.
+/// Removes the first rows that are left of a deleted user. Returns false at the end.
 fn erase(world: &mut World) -> bool {
     let Some(user) = world.facts().erasing().first().copied() else { return false };
     let (mut remains, mut from) = (Remains::first(), 0);
@@ -43,7 +43,7 @@ fn erase_all(world: &mut World) {
     while erase(world) {}
 }
 
-/// Ada has a post, a story, a follow and a follower, a friend, a mention and a view.
+/// Creates a world where Ada has a post, a story, a follow, a follower, a friend, a mention and a view.
 fn busy() -> (World, PostId, PostId, StoryId) {
     let mut world = World::new();
     for command in [
@@ -52,7 +52,7 @@ fn busy() -> (World, PostId, PostId, StoryId) {
         follow(id(1), id(2)),
         befriend(id(0), id(1)),
         befriend(id(2), id(1)),
-        // Of blocks and mutes, each direction and one between others.
+        // Blocks and mutes in each direction, and one between others.
         mute(1, 0, Some(9)),
         mute(0, 1, Some(9)),
         mute(1, 2, None),
@@ -132,7 +132,7 @@ fn a_deleted_user_and_what_they_made_are_gone_at_once() {
     assert_eq!((mention.reply_to, mention.mentions), (None, vec![]), "nobody is mentioned");
 }
 
-/// Deleted together, so that each is deleted while relations with the other are still stored.
+/// Both users are deleted while relations with the other are still stored.
 #[test]
 fn no_row_is_left_in_the_end_but_the_handle() {
     let (mut world, adas, _, story) = busy();
@@ -191,7 +191,7 @@ fn a_late_erasure_does_not_move_the_progress_back() {
         Table::Set(SetTable::Following),
     ]
     .map(Remains::of);
-    // In the order of removal, not in that of tags.
+    // The order of removal, not of tags.
     world.run(erase(lists, 5)).unwrap();
     let before = world.snapshot();
     for (remains, from) in [(lists, 4), (Remains::first(), 9), (stories, u64::MAX)] {
@@ -248,7 +248,7 @@ fn check_erased(rows: &MemoryRows, user: UserId) {
     let lists = SetTable::ALL.into_iter().filter(|table| table.has_dense_owners());
     for table in lists.filter(|table| *table != SetTable::DeletedUsers) {
         assert_eq!(rows.members(table, number, Span::ALL), [], "{table:?}");
-        // The items of other lists are users, posts or stories.
+        // Items of other lists are users, posts or stories.
         for other in (0..u64::from(USERS)).filter(|_| table != SetTable::LockedUsers) {
             assert_eq!(rows.member(table, other, number), None, "{table:?} of {other}");
         }
@@ -302,7 +302,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The same history in two worlds: in one, users are deleted; in the other, they undo everything by hand.
+/// The same history in two worlds: one deletes users; in the other, they undo everything by hand.
 struct Worlds {
     deleting: World,
     undoing: World,
@@ -354,7 +354,7 @@ impl Worlds {
             Step::Unmute(a, b) if exists(&a) && exists(&b) => drop(self.both(unmute(a, b))),
             Step::Note(a, b, text) if exists(&a) && exists(&b) => drop(self.both(note(a, b, text))),
             Step::Lock(a, on) if exists(&a) => drop(self.both(support::lock(a, on))),
-            // In the other world a deleted user could still be mentioned.
+            // A deleted user could still be mentioned in the other world.
             Step::Post(author, to) if exists(&author) && to.as_ref().is_none_or(exists) => {
                 let text =
                     to.map_or("hi".into(), |to| format!("@{} hi #tag", handles[to as usize]));
@@ -395,7 +395,7 @@ impl Worlds {
             }
             _ => {}
         }
-        // Ids are times: so those of both worlds are the same.
+        // Ids are times, so both worlds need equal clocks.
         let now_ms = self.deleting.now_ms.max(self.undoing.now_ms) + 300;
         (self.deleting.now_ms, self.undoing.now_ms) = (now_ms, now_ms);
     }
@@ -463,7 +463,7 @@ fn undo(world: &mut World, user: u32) {
     }
 }
 
-/// All that a user can read, as text.
+/// Everything that a user can read, as text.
 fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
     let people = |table| facts.users_in(table, user, Span::ALL);
     let lists = [
@@ -528,7 +528,7 @@ proptest! {
         }
     }
 
-    /// After a crash, views of stories may be removed already, or be there already.
+    /// After a crash, views of stories may be removed or present too early.
     #[test]
     fn a_replay_over_newer_ephemeral_rows_removes_as_much(
         steps in prop::collection::vec(step(), 1..80),

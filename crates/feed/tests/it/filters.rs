@@ -1,4 +1,4 @@
-//! Filters: what commands do to them, their limits, and that nothing of them stays.
+//! Filters: effects of their commands, their limits, and their removal.
 
 use crate::support::{World, block, id, register};
 use feed::filter::{
@@ -47,7 +47,7 @@ fn filters(world: &World, user: u32) -> Vec<Filter> {
     world.facts().filters(UserId(user))
 }
 
-/// The keywords of a filter as texts, and their ids.
+/// Keywords of a filter as texts, and their ids.
 fn keywords(filter: &Filter) -> (Vec<&str>, Vec<FilterPartId>) {
     filter.keywords.iter().map(|found| (found.keyword.text.as_str(), found.id)).unzip()
 }
@@ -90,7 +90,7 @@ fn a_filter_is_changed_as_a_whole_or_not_at_all() {
     let names: Vec<_> = after.contexts.iter().map(FilterContext::name).collect();
     assert_eq!(names, ["public", "thread"]);
     assert!(after.expires_ms.is_some());
-    // Nothing is left out of what is not named.
+    // Fields that an edit does not name stay.
     let edit = FilterEdit { expires: Some(None), ..FilterEdit::new(filter) };
     run(&mut world, 0, FilterChange::Edit(edit)).unwrap();
     assert_eq!(filters(&world, 0), [Filter { expires_ms: None, ..after }]);
@@ -186,7 +186,7 @@ fn only_posts_that_the_user_may_see_are_filtered() {
     assert!(parts.iter().all(|part| *part == parts[0]), "of a boost, what it boosts");
     let found = filters(&world, 0)[0].posts.clone();
     assert_eq!((found.len(), found[0].post), (1, post));
-    // Who blocks the user afterwards does not show by it whether the post or the boost still exists.
+    // A later block does not reveal whether the post or the boost still exists.
     world.run(register("dan")).unwrap();
     let of_blocker = world.post(3, "a post");
     world.run(Command::React { user: id(3), post, reaction, on }).unwrap();

@@ -1,4 +1,4 @@
-//! Gathering a page of a home timeline equals the definition, computed naively.
+//! Pages of home timelines equal the definition, computed naively.
 
 use std::cell::Cell;
 
@@ -20,7 +20,7 @@ const PEOPLE: u32 = 5;
 #[derive(Clone, Debug)]
 enum Step {
     Follow(u32, u32, bool),
-    /// The first user follows the other, with boosts or without.
+    /// A follow of the second user by the first, with or without boosts.
     FollowWith(u32, u32, bool),
     /// A post that replies to a user, or else mentions one.
     Post(u32, Option<u32>, Option<u32>, Visibility),
@@ -28,7 +28,7 @@ enum Step {
     Reply(u32, usize),
     Edit(usize, Option<u32>),
     Delete(usize),
-    /// A boost of a post, or the end of it.
+    /// A boost of a post, or its end.
     Boost(u32, usize, bool),
 }
 
@@ -52,15 +52,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A simple model of all that happened.
+/// Simple model of the history.
 #[derive(Default)]
 struct History {
     follows: Vec<(u32, u32)>,
     /// Readers, and users whose boosts they hide.
     hidden: Vec<(u32, u32)>,
-    /// Post, author, user it replies to.
+    /// Post, author, and the user it replies to.
     posts: Vec<(PostId, u32, Option<u32>)>,
-    /// Direct posts, and whom they mention.
+    /// Direct posts, and the users they mention.
     direct: Vec<(PostId, Vec<u32>)>,
     boosts: Vec<BoostOf>,
 }
@@ -74,7 +74,7 @@ struct BoostOf {
 }
 
 impl History {
-    /// home(reader) by its definition, newest first.
+    /// Returns home(reader) by its definition, newest first.
     fn home(&self, reader: u32) -> Vec<PostId> {
         let follows = |other: u32| self.follows.contains(&(reader, other));
         let mut home: Vec<PostId> = self
@@ -92,7 +92,7 @@ impl History {
             let boosts_at_home =
                 |user: u32| at_home(user) && !self.hidden.contains(&(reader, user));
             let (_, author, to) = self.posts.iter().find(|(post, ..)| *post == boost.post).unwrap();
-            // All of it happens within a day.
+            // The whole history happens within a day.
             let is_recent = to.is_none_or(|to| to == *author);
             boosts_at_home(boost.user)
                 && !(is_recent && at_home(*author))
@@ -109,7 +109,7 @@ impl History {
     }
 
     fn boost(&mut self, id: PostId, user: u32, post: PostId) {
-        // There are fewer users than a boost knows, and all of it happens within a day.
+        // The history has fewer users than a boost records, and happens within a day.
         let others = self.boosts.iter().filter(|boost| boost.post == post);
         let earlier = others.map(|boost| boost.user).collect();
         self.boosts.push(BoostOf { id, user, post, earlier });
@@ -120,7 +120,7 @@ impl History {
     }
 }
 
-/// Time between two steps: all 200 happen within a day, and in many hours.
+/// Time between two steps: all 200 steps happen within a day and span many hours.
 const STEP_MS: u64 = 6 * 60 * 1_000;
 const START_MS: u64 = 1_800_000_000_000;
 
@@ -146,7 +146,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
                 let mut text = to.map_or("plain".into(), |to| format!("@u{to} hello"));
                 text.extend(mentioned.map(|user| format!(" @u{user}")));
                 let text = PostText::parse(&text).unwrap();
-                // Of those by the report of 2014 the text decides to whom they reply.
+                // In posts of the 2014 report, the text decides about the user replied to.
                 let is_public = visibility == Visibility::Public;
                 let new = Draft { visibility, ..Draft::new(id(author), text.clone()) };
                 let (post, done) = run(match is_public {
@@ -161,11 +161,11 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
             }
             Step::Reply(author, at) if !history.posts.is_empty() => {
                 let (parent, replied, _) = history.posts[at % history.posts.len()];
-                // The user at the start of the text is mentioned and not replied to.
+                // The user at the start of the text is mentioned, but not replied to.
                 let text = PostText::parse(&format!("@u{} yes", at % PEOPLE as usize)).unwrap();
                 let new = Draft { parent: Some(parent), ..Draft::new(id(author), text) };
                 let (post, done) = run(Command::Publish(Box::new(new)));
-                // The parent may be hidden from the author: `feed/tests/it/visibility.rs` tests that.
+                // The parent may be hidden from the author: see `feed/tests/it/visibility.rs`.
                 if done {
                     history.posts.push((post, author, Some(replied)));
                 }
@@ -196,7 +196,7 @@ fn build(steps: &[Step]) -> (MemoryRows, History) {
     (rows, history)
 }
 
-/// A follow, with options or without, or the end of it.
+/// Follows a user, with or without options, or unfollows.
 fn follow(history: &mut History, step: &Step, run: &mut impl FnMut(Command) -> (PostId, bool)) {
     let id = |user| UserRef::Id(UserId(user));
     match *step {
@@ -230,7 +230,7 @@ fn follow(history: &mut History, step: &Step, run: &mut impl FnMut(Command) -> (
     }
 }
 
-/// A boost of a post, mostly, or of a boost of it, by a user, or the end of it.
+/// Boosts a post, or sometimes a boost of it, or ends the boost.
 fn boost(
     history: &mut History,
     (user, at, on): (u32, usize, bool),
@@ -244,7 +244,7 @@ fn boost(
     let (reference, reaction) = (UserRef::Id(UserId(user)), Reaction::Boost);
     let (id, done) = run(Command::React { user: reference, post: named, reaction, on });
     match (known, on) {
-        // Not everybody may see it, or everybody boost it.
+        // Some users may not see the post, or not boost it.
         (None, true) if done => history.boost(id, user, post),
         (Some(known), false) => {
             let ended = history.boosts.remove(known);

@@ -1,4 +1,4 @@
-//! Indexes: each row of a record that is missing comes back, and each that no record has is removed.
+//! Indexes: a repair restores each missing row of a record, and removes each row that no record has.
 
 use crate::mend::mend;
 use crate::support::{self, id};
@@ -32,7 +32,7 @@ const NAMES: [NameTable; 10] = [
     NameTable::Due,
 ];
 
-/// At least one record with rows in each of these tables.
+/// Creates a world with at least one record with rows in each of these tables.
 fn world() -> MemoryRows {
     let (mut world, app) = accounts::world();
     let unused = media::new(0, 2);

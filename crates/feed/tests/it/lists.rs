@@ -1,4 +1,4 @@
-//! Lists: what changes them, and their timelines, which equal the definition, computed naively.
+//! Lists: their commands, and timelines that equal the definition, computed naively.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,7 +41,7 @@ fn created(outcome: Outcome) -> ListId {
     list
 }
 
-/// Ada follows bob and cy, and has a list with bob.
+/// Creates a world where Ada follows Bob and Cy, and has a list with Bob.
 fn world() -> (World, ListId) {
     let mut world = World::new();
     world.run(register("dan")).unwrap();
@@ -114,7 +114,7 @@ fn whom_the_owner_follows_no_longer_is_in_no_list() {
         assert_eq!(facts.lists_with(UserId(0), UserId(1)), [], "{command:?}");
         let stays = command == unfollow(id(0), id(1));
         assert_eq!(facts.is_list_member(UserId(1), bobs, UserId(0)), stays, "{command:?}");
-        // A follow brings nothing back.
+        // A new follow does not restore memberships.
         if stays {
             world.run(follow(id(0), id(1))).unwrap();
             assert_eq!(world.facts().list_members(UserId(0), one), []);
@@ -142,7 +142,7 @@ fn the_numbers_of_lists_and_of_members_are_bounded() {
     assert_eq!(world.run(add(0, first, &[1, 2])), Err(Refusal::ListFull));
     assert_eq!(world.run(remove(0, first, &[100])), Ok(Done::ListMembersChanged));
     assert_eq!(world.run(add(0, first, &[1, 2])), Ok(Done::ListMembersChanged));
-    // No client sends more users in one command; those would not be in its cost.
+    // The cost does not cover more users in one command, which no client sends.
     let many: Vec<u32> = (100..101 + LIST_CHANGED_MAX as u32).collect();
     assert_eq!(world.run(remove(0, first, &many)), Ok(Done::ListMembersChanged));
     assert!(world.facts().is_list_member(UserId(0), first, UserId(100 + LIST_CHANGED_MAX as u32)));
@@ -159,7 +159,7 @@ enum Step {
     Post(u32, Option<u32>, Option<u32>, Visibility),
     Boost(u32, usize, bool),
     Delete(usize),
-    /// Deletes a user; with `true` until nothing of them is left.
+    /// Deletes a user; with `true` also removes all rows.
     Leave(u32, bool),
 }
 
@@ -182,7 +182,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A simple model of the list of the user 0, and of what is posted.
+/// Simple model of the list of user 0, and of all posts.
 #[derive(Default)]
 struct History {
     follows: BTreeSet<u32>,
@@ -197,20 +197,20 @@ struct History {
 struct Posted {
     author: u32,
     to: Option<u32>,
-    /// Whether it is for others, or names the user 0.
+    /// Whether the post is for others or mentions user 0.
     is_visible: bool,
-    /// The boosted post, and who boosted it before.
+    /// Boosted post, and its earlier boosters.
     boost: Option<(PostId, Vec<u32>)>,
 }
 
 impl History {
-    /// The timeline by its definition, newest first. All of it happens within a day.
+    /// Timeline by its definition, newest first. The whole history happens within a day.
     fn timeline(&self) -> Vec<PostId> {
         let is_member = |user: u32| self.members.contains(&user) && !self.mutes.contains(&user);
         let is_followed = |user: u32| self.follows.contains(&user) && !self.mutes.contains(&user);
         let shown = |post: &Posted| {
             if let Some((boosted, earlier)) = &post.boost {
-                // None if its author is being erased.
+                // Missing if its author is being erased.
                 let Some(boosted) = self.posts.get(boosted) else { return false };
                 let is_no_reply = boosted.to.is_none_or(|to| to == boosted.author);
                 let is_known = is_no_reply && is_member(boosted.author);
@@ -235,7 +235,7 @@ impl History {
         page_of(self.timeline(), page)
     }
 
-    /// Whether a step is by a deleted user, or about one.
+    /// Whether a step is by or about a deleted user.
     fn is_past(&self, step: &Step) -> bool {
         let is_deleted = |user: &u32| self.deleted.contains(user);
         match step {
@@ -258,7 +258,7 @@ impl History {
     }
 }
 
-/// Changes whom the owner follows or mutes, or the list; false if the step changes posts.
+/// Changes follows, mutes or the list of the owner. Returns false for steps that change posts.
 fn relation(world: &mut World, of_user: ListId, history: &mut History, step: &Step) -> bool {
     match *step {
         Step::Follow(other, true) => {
@@ -325,7 +325,7 @@ fn change_posts(world: &mut World, history: &mut History, step: &Step) {
             let to_text = to.map(name).unwrap_or_default();
             let text = format!("{to_text}hello {}", named.map(name).unwrap_or_default());
             let text = PostText::parse(&text).unwrap();
-            // Of those by the report of 2014 the text decides to whom they reply.
+            // In posts of the 2014 report, the text decides about the user replied to.
             let is_public = visibility == Visibility::Public;
             let new = Draft { visibility, ..Draft::new(id(author), text.clone()) };
             let outcome = world.run(match is_public {

@@ -1,5 +1,5 @@
-//! Pages of lists in which very many rows are not shown: all that is shown is on them, and each reads a bounded number
-//! of rows and names nothing that is hidden.
+//! Pages of lists with very many hidden rows: they contain everything visible, read a bounded number of rows, and
+//! reveal nothing hidden.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -21,11 +21,11 @@ use rows::{
 };
 use testkit::MemoryRows;
 
-/// Rows that a page of a profile, a thread or a home reads at most: five times 4,096, and the last of these reads.
+/// Most rows read for a page of a profile, a thread or a home: five times 4,096, plus the last read of each.
 const ROWS_MAX: usize = 5 * 4_096 + 5 * 512;
-/// As [`ROWS_MAX`], of up to five hashtags: with the rows that are looked for, and look-ups of each.
+/// Most rows and lookups for a page of up to five hashtags.
 const TAG_ROWS_MAX: usize = 16 * 4_096;
-/// Stamps of a second, about.
+/// Stamps per second, approximately.
 const SECOND: u64 = 1 << 32;
 const MS: u64 = 1 << 22;
 
@@ -45,7 +45,7 @@ impl<'a> Counted<'a> {
         found
     }
 
-    /// The number of rows of one read of a page, which is returned.
+    /// Returns the result of reading a page, which may read at most `rows_max` rows.
     fn within<T>(&self, rows_max: usize, read: impl FnOnce() -> T) -> T {
         self.read.set(0);
         let page = read();
@@ -101,7 +101,7 @@ fn query(any: &str, all: &str, none: &str) -> TagQuery {
     TagQuery { any: tags(any), all: tags(all), none: tags(none), only_pictures: false }
 }
 
-/// Gives hashtags to a post by `author` with this id.
+/// Adds hashtags to a post by `author` with this id.
 fn put(world: &mut World, names: &str, post: u64, author: u32) {
     for tag in tags(names) {
         let (tag, author, post) = (tag.as_str(), author.to_be_bytes(), (!post).to_be_bytes());
@@ -113,8 +113,8 @@ fn put(world: &mut World, names: &str, post: u64, author: u32) {
     }
 }
 
-/// The posts on all pages in a direction, in ascending order; each page is within `rows_max`. Also returns the ids at which
-/// pages ended.
+/// Returns the posts on all pages in a direction, in ascending order, and the ids at which pages ended. Each page must
+/// be within `rows_max`.
 fn pages(
     counted: &Counted<'_>,
     rows_max: usize,
@@ -136,7 +136,7 @@ fn pages(
     (all, ends)
 }
 
-/// As [`pages`], of hashtags as user 2 sees them, in both directions: `expect` and no id of `hidden`.
+/// Checks pages of hashtags as user 2 sees them, in both directions: they must contain `expect` and no id of `hidden`.
 fn check_tags(world: &World, query: &TagQuery, limit: usize, expect: &[u64], hidden: &[u64]) {
     let counted = Counted::new(world);
     let viewer = Viewer::new(Facts::new(&counted), Some(UserId(2)));
@@ -155,12 +155,12 @@ fn check_tags(world: &World, query: &TagQuery, limit: usize, expect: &[u64], hid
     }
 }
 
-/// Whether an id is beside the border of a block. Such a one may be that of a hidden post, by accident.
+/// Whether an id is next to the border of a block. Such an id may coincide with that of a hidden post.
 fn is_border(id: u64, bits: u32) -> bool {
     [0, (1 << bits) - 1].contains(&(id % (1 << bits)))
 }
 
-/// A world in which user 2 has muted user 1, and the first id.
+/// Creates a world in which user 2 has muted user 1. Returns the first id, too.
 fn muted() -> (World, u64) {
     let mut world = World::new();
     world.run(mute(2, 1, None)).unwrap();
@@ -229,7 +229,8 @@ fn posts_that_the_query_leaves_out_end_a_page() {
     check_tags(&world, &query("x y", "z", ""), 1, &rare, &[]);
 }
 
-/// Rows of hashtags in bursts, each with pauses of other lengths, so that pages upwards look for their time again and again.
+/// Rows of hashtags come in bursts with pauses of different lengths, so that pages upwards search for their time span
+/// again and again.
 #[test]
 fn a_page_upwards_of_hashtags_of_different_density_is_bounded() {
     for (burst, gap) in [(280, 1), (330, 1), (1_100, 1), (330, MS), (5_000, 100)] {
@@ -377,7 +378,7 @@ fn no_number_of_other_posts_delays_the_public_timeline() {
     assert_eq!(world.rows.members(SetTable::PostLists, 0, Span::ALL), [], "no row is left");
 }
 
-/// The rows that lists with posts of many users have.
+/// Rows of the lists shared by many authors.
 fn shared_rows(world: &World) -> Vec<Vec<(u64, u64, u64)>> {
     [SetTable::PostLists, SetTable::OpenReplies]
         .map(|table| {
@@ -388,7 +389,7 @@ fn shared_rows(world: &World) -> Vec<Vec<(u64, u64, u64)>> {
         .to_vec()
 }
 
-/// The rows as a repair leaves them, which finds nothing.
+/// Rows after a repair, which must find nothing.
 fn mended(world: &World) -> MemoryRows {
     let (mut rows, mut mend) = (world.rows.clone(), Mend::new(false));
     while mend.step(&mut rows, &mut |finding| panic!("{finding:?}")) {}
@@ -421,7 +422,7 @@ fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
     assert_eq!(posts(&world), (vec![shown], false));
     assert_eq!(world.rows.members(SetTable::OpenReplies, shown.0, Span::ALL), []);
     assert_eq!(mended(&world), world.rows);
-    // What is published, edited or half removed meanwhile is there again with the rest.
+    // A post published, edited or half removed meanwhile is restored with the rest.
     let late = publish(&mut world, 1, None, Visibility::Public);
     let text = PostText::parse("an edit").unwrap();
     world.run(Command::edit(late, Patch::of_text(text))).unwrap();
@@ -509,7 +510,7 @@ fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
     for number in 0..700 {
         strange.push(send(&mut world, 2, &format!("@bob {number}"), None));
     }
-    // One who is muted, and one conversation of thousands of posts.
+    // A muted user, and one conversation of thousands of posts.
     for number in 0..700 {
         send(&mut world, 3, &format!("@bob {number}"), None);
     }

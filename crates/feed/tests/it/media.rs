@@ -1,4 +1,4 @@
-//! Pictures: uploading, attaching and removing them, and what they take.
+//! Pictures: uploading, attaching and removing them, and their space.
 
 use crate::support::{World, id};
 use feed::limits::{POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS};
@@ -63,7 +63,7 @@ fn edit(
 }
 
 fn space(pictures: u32, unattached: u32) -> MediaSpace {
-    // Two blocks, and one.
+    // Two blocks and one.
     MediaSpace { pictures, unattached, bytes: u64::from(pictures) * 3 * 4_096 }
 }
 
@@ -135,7 +135,7 @@ fn an_edit_removes_adds_and_describes_pictures() {
         description: Some(Description::parse("a cat").unwrap()),
         focus: Some(Focus::new(0.5, -0.5).unwrap()),
     };
-    // One goes, one stays and is described, one is new.
+    // One picture is removed, one is kept and described, one is new.
     let kept = [media[2], media[1]];
     assert_eq!(
         edit(&mut world, post, Some(&kept), std::slice::from_ref(&described)),
@@ -149,7 +149,7 @@ fn an_edit_removes_adds_and_describes_pictures() {
     assert_eq!(world.facts().media_space(USER), space(2, 0));
     assert!(world.facts().post(post).unwrap().edited.is_some());
     check_rows(&world);
-    // An edit without pictures keeps them; one that would leave nothing is refused.
+    // An edit without pictures keeps them; an edit that would leave nothing is refused.
     let sensitive = Patch { sensitive: Some(true), ..Patch::default() };
     world.run(Command::edit(post, sensitive)).unwrap();
     assert_eq!(world.facts().post(post).unwrap().media, kept);
@@ -179,7 +179,7 @@ fn a_picture_that_is_not_attached_within_a_day_is_removed_and_others_stay() {
     check_rows(&world);
 }
 
-/// The pictures that nothing shows, those that have been so for the longest time first.
+/// Unattached pictures, those unattached longest first.
 fn unattached(world: &World) -> Vec<MediaId> {
     let unattached = |due: Due| match due.work {
         DueWork::RemoveMedia { media } => Some(media),
@@ -188,7 +188,7 @@ fn unattached(world: &World) -> Vec<MediaId> {
     world.due().into_iter().filter_map(unattached).collect()
 }
 
-/// Removes the pictures that have been unattached for a day; returns their number.
+/// Removes pictures that are unattached for a day. Returns their number.
 fn expire(world: &mut World) -> usize {
     world.do_due_of(|work| matches!(work, DueWork::RemoveMedia { .. }))
 }

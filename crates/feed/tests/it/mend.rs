@@ -1,5 +1,5 @@
-//! Checking all rows, and making them consistent: rows of commands give no finding; indexes, counts and totals that
-//! are lost come back as they were; whatever else is lost, afterwards nothing contradicts itself.
+//! Checks and repairs of all rows: rows of commands give no finding; lost indexes, counts and totals are restored
+//! exactly; after any other loss, nothing contradicts itself.
 
 use std::cell::Cell;
 
@@ -19,7 +19,7 @@ use rows::{
 };
 use testkit::MemoryRows;
 
-/// One thing that users, or the node, do. Numbers choose among what exists.
+/// An action of users or the node. Numbers choose among existing things.
 #[derive(Clone, Debug)]
 enum Act {
     Follow(u32, u32, bool),
@@ -117,7 +117,7 @@ fn mark(world: &World, user: u32, last_read: u64) -> Command {
     support::mark(user, last_read, home.map(|marker| marker.version))
 }
 
-/// Removes the rows of the kind that is `step` kinds after the first; as the node does, the last ones only when no others are
+/// Removes the rows of the kind `step` kinds after the first; as on a node, the last kind only when nothing else is
 /// left.
 fn erase(world: &World, user: UserId, step: u8) -> Command {
     let mut remains = Remains::first();
@@ -232,7 +232,7 @@ fn world_of(acts: &[Act]) -> World {
     for act in acts {
         match act {
             Act::Wait(ms) => world.now_ms += ms,
-            // Nothing is left then, and the node does not say so before.
+            // Nothing is left then, and the node does not report that earlier.
             act => drop(command(&world, act).map(|command| world.run(command))),
         }
     }
@@ -245,7 +245,7 @@ pub(crate) fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
     findings
 }
 
-/// A row that follows from others.
+/// Rows that follow from others.
 fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
     let tables = [
         SetTable::AuthorPosts,
@@ -257,13 +257,13 @@ fn derived(rows: &MemoryRows) -> Vec<(SetTable, u64, u64)> {
         SetTable::Boosts,
     ];
     let related = RELATIONS.into_iter().flat_map(Relation::tables);
-    // Only the row of who mutes has the end.
+    // Only the muting user's row has the end.
     let related = related.filter(|table| *table != SetTable::Mutes);
     let found = tables.into_iter().chain(related).flat_map(|table| {
         let (found, _) = rows.members_from(table, (0, 0), usize::MAX);
         found.into_iter().map(move |(owner, item, _)| (table, owner, item))
     });
-    // Mentions of deleted users are removed, and the posts still name them.
+    // Mentions of deleted users are removed, but posts still name them.
     let is_deleted = |user| rows_of_deleted(rows, user);
     found.filter(|(table, owner, _)| *table != SetTable::Mentions || !is_deleted(*owner)).collect()
 }
@@ -278,7 +278,7 @@ fn all_of(rows: &MemoryRows) -> Vec<(PointTable, u64)> {
     PointTable::ALL.into_iter().flat_map(of).collect()
 }
 
-/// The rows of what is due that follow from other rows.
+/// Due rows that follow from other rows.
 fn derived_due(rows: &MemoryRows) -> Vec<Due> {
     let is_derived = |due: &Due| {
         matches!(
@@ -294,7 +294,7 @@ fn derived_due(rows: &MemoryRows) -> Vec<Due> {
     Facts::new(rows).first_due(0, None, usize::MAX).into_iter().filter(is_derived).collect()
 }
 
-/// The rows with everything that removes rows at its beginning.
+/// The rows with all removals restarted.
 fn removals_begun_again(mut rows: MemoryRows) -> MemoryRows {
     let due = Facts::new(&rows).first_due(0, None, usize::MAX);
     for due in due.into_iter().filter(|due| due.work.removes()) {
@@ -303,7 +303,7 @@ fn removals_begun_again(mut rows: MemoryRows) -> MemoryRows {
     rows
 }
 
-/// The rows as the check leaves them: what was deleted has its other rows removed at another time, and from the beginning.
+/// The rows after a check: due removals have another time and restart.
 fn without_pending(rows: &MemoryRows) -> MemoryRows {
     let mut rows = rows.clone();
     for due in derived_due(&rows) {
@@ -317,7 +317,7 @@ fn without_pending(rows: &MemoryRows) -> MemoryRows {
     rows
 }
 
-/// Rows that count how often a member is looked up.
+/// Rows that count the lookups of members.
 struct Counting {
     rows: MemoryRows,
     looked_up: Cell<usize>,
@@ -402,7 +402,7 @@ impl RowsMut for Counting {
     }
 }
 
-/// A look-up may read a block of the disk: millions of them take minutes.
+/// A lookup may read a block from disk: millions of them take minutes.
 #[test]
 fn lost_follows_come_back_without_a_look_up_for_each() {
     let mut world = World::new();
@@ -413,7 +413,7 @@ fn lost_follows_come_back_without_a_look_up_for_each() {
     let ids = || (0..users).flat_map(|a| (0..users).map(move |b| (a, b)));
     for (a, b) in ids().filter(|(a, b)| a != b && (a * b) % 7 < 3) {
         world.run(support::follow(support::id(a), support::id(b))).unwrap();
-        // It may be the friend of the first already.
+        // The two may be friends already.
         let _ = world.run(support::befriend(support::id(a), support::id(b)));
     }
     let whole = world.rows;
@@ -482,7 +482,7 @@ proptest! {
         let rows = derived(&before);
         for index in removed.iter().filter(|_| !rows.is_empty()) {
             let (table, owner, item) = *index.get(&rows);
-            // Both directions are lost only if both are removed.
+            // A relation is lost only if both directions are removed.
             let opposite = match table {
                 SetTable::Following => SetTable::Followers,
                 SetTable::Followers => SetTable::Following,
@@ -491,7 +491,7 @@ proptest! {
                 SetTable::BlockedBy => SetTable::Blocks,
                 SetTable::Requested => SetTable::FollowRequests,
                 SetTable::FollowRequests => SetTable::Requested,
-                // What a mute hides is only in the row of its user.
+                // Only the muting user's row has the number.
                 SetTable::MutedBy => SetTable::Mutes,
                 _ => table,
             };
@@ -559,9 +559,9 @@ proptest! {
             world.rows.put_member(table, owner, item, None);
         }
         let findings = mend(&mut world.rows);
-        // Nobody sees the counts of a deleted user, and nothing else says that there are markers.
+        // Counts of a deleted user are invisible, and no other row implies markers.
         let unseen = [PointTable::Counts, PointTable::Markers];
-        // Nor that a user without stored notifications has cleared them.
+        // No other row implies that a user without stored notifications has cleared them.
         let is_seen = |index: &prop::sample::Index| {
             let (table, key) = *index.get(&all);
             let inbox = || before.point(table, key).map(|row| rows::decode::<feed::Inbox>(&row));
@@ -572,7 +572,7 @@ proptest! {
         prop_assert_eq!(mend(&mut world.rows), vec![]);
         for act in later {
             if let Some(command) = command(&world, &act) {
-                // Whether it is refused or not.
+                // The command may be refused.
                 let _ = world.run(command);
             }
         }
@@ -802,7 +802,7 @@ fn posts_of_an_account_are_in_lists_unless_it_is_disabled() {
     assert_eq!(rows, listed);
 }
 
-/// A row that was removed already may be back, of an older file.
+/// A row that was removed may be back from an older file.
 #[test]
 fn the_removal_of_a_deleted_user_begins_again_after_a_repair() {
     let mut world = World::new();
@@ -817,7 +817,7 @@ fn the_removal_of_a_deleted_user_begins_again_after_a_repair() {
     let row = whole.point(PointTable::Post, post.0);
     world.rows.put_point(PointTable::Post, post.0, row);
     mend(&mut world.rows);
-    // As the node goes on.
+    // Continue as the node does.
     while let Some((mut remains, _)) = world.facts().erasure(due) {
         while remains != Remains::NOTHING && world.facts().remains(user, remains, 0, 1).is_empty() {
             remains = remains.next();

@@ -1,4 +1,4 @@
-//! Notes: what users write down about others, for nobody else.
+//! Notes: private texts of users about others.
 
 use crate::support::{World, block, id, note};
 use feed::limits::NOTES_MAX;

@@ -1,4 +1,4 @@
-//! What users are notified of by choice: posts of users, edits of what they boosted; and threads that they mute.
+//! Notifications by choice: new posts of chosen users and edits of boosted posts; and muted threads.
 
 use crate::support::{World, block, follow, id, register, unfollow};
 use feed::follow_options::{FollowOptions, FollowWith};
@@ -22,7 +22,7 @@ impl World {
         self.run(Command::FollowWith(Box::new(with)))
     }
 
-    /// Whether boosts are hidden, and whether the user is notified of posts.
+    /// Whether boosts are hidden, and whether new posts notify the user.
     fn options(&self, user: u32, other: u32) -> (bool, bool) {
         let found = self.facts().follow_options(UserId(user), UserId(other));
         (found.hides_boosts, found.notified_since.is_some())
@@ -60,7 +60,7 @@ impl World {
         self.run(Command::MuteThread { user: id(user), post, on })
     }
 
-    /// The pages of a user's notifications in one direction: the ids of what is shown, in the order of reading.
+    /// Pages of a user's notifications in one direction: the ids shown, in the order of reading.
     fn pages(&self, user: u32, limit: usize, up: bool) -> Vec<u64> {
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
         let (mut found, mut pages) = (Vec::new(), 0);
@@ -226,7 +226,7 @@ fn pages_have_every_post_once_however_many_replies_are_between() {
     }
 }
 
-/// Sends what the node sends next about edits.
+/// Sends the node's next commands about edits.
 fn notify_of_edits(world: &mut World) -> usize {
     let edits = edits(world);
     for due in &edits {
@@ -235,7 +235,7 @@ fn notify_of_edits(world: &mut World) -> usize {
     edits.len()
 }
 
-/// The edits of which not all are notified who boosted the post.
+/// Edits with boosters who are not notified yet.
 fn edits(world: &World) -> Vec<Due> {
     let is_edit = |due: &Due| matches!(due.work, DueWork::NotifyOfEdit { .. });
     world.due().into_iter().filter(is_edit).collect()
@@ -412,7 +412,7 @@ fn a_filter_of_notifications_finds_what_is_below_many_others() {
     assert!(found.len() == 20 && more, "the dismissed one takes no place");
 }
 
-/// The ids of a user's notifications, newest first.
+/// Ids of a user's notifications, newest first.
 fn notice_ids(world: &World, user: u32) -> Vec<u64> {
     world.pages(user, 40, false)
 }

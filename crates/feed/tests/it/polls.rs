@@ -1,4 +1,4 @@
-//! Polls: who may vote and how often, what is counted, what an edit does to votes, and who is notified of the end.
+//! Polls: who may vote how often, counts, effects of edits on votes, and notifications of the end.
 
 use crate::support::{World, block, follow, id, mute, register};
 use feed::limits::{ERASE_ROWS_MAX, POLL_NOTICES_MAX};
@@ -46,13 +46,13 @@ fn poll(world: &World, post: PostId) -> Poll {
     world.facts().post(post).unwrap().poll.unwrap()
 }
 
-/// The number of voters, and the votes for each option.
+/// Number of voters, and votes for each option.
 fn counts(world: &World, post: PostId) -> (u32, [u32; 4]) {
     let PollCounts { voters, votes } = world.facts().poll_counts(poll(world, post).id);
     (voters, votes)
 }
 
-/// Ends a poll if it is time, until all are notified. Returns the number of commands.
+/// Ends a poll that is over, until all are notified. Returns the number of commands.
 fn end(world: &mut World, post: PostId) -> usize {
     world.do_due_of(|work| work == DueWork::EndPoll { post })
 }
@@ -138,7 +138,7 @@ fn one_votes_once_in_time_for_what_the_poll_has_and_not_in_ones_own() {
     let choices = world.facts().vote(poll(&world, many).id, UserId(1)).unwrap();
     assert_eq!(choices.iter().collect::<Vec<_>>(), [0, 3]);
     world.run(register("dan")).unwrap();
-    // The last millisecond, and the one of the end.
+    // The last millisecond before the end, and the end.
     world.now_ms = poll(&world, one).ends_ms - 2;
     assert_eq!(vote(&mut world, 3, one, &[0]), VOTED);
     world.run(register("eve")).unwrap();
@@ -187,7 +187,7 @@ fn other_options_begin_a_new_poll_and_the_same_ones_keep_the_votes() {
     vote(&mut world, 2, post, &[1]).unwrap();
     let before = poll(&world, post);
     assert_eq!(before.id, PollId(post.0));
-    // A later end, and hidden totals.
+    // A later end, and hidden counts.
     let same = NewPoll { hide_totals: true, ..new(&["yes", "no", "maybe"], false) };
     edit(&mut world, post, Some(same.clone())).unwrap();
     let after = poll(&world, post);
@@ -195,7 +195,7 @@ fn other_options_begin_a_new_poll_and_the_same_ones_keep_the_votes() {
     assert!(after.ends_ms > before.ends_ms);
     assert_eq!(counts(&world, post), (2, [1, 1, 0, 0]));
     check_rows(&world);
-    // An edit of the text keeps it.
+    // An edit of the text keeps the poll.
     let text = PostText::parse("other words").unwrap();
     world.run(Command::edit(post, Patch::of_text(text))).unwrap();
     assert_eq!(poll(&world, post), after);
@@ -272,7 +272,7 @@ fn author_and_voters_are_notified_of_the_end_once_in_pieces() {
             world.notices(user).iter().filter(|found| **found == (0, Notice::Poll(post))).count();
         assert_eq!(found, count, "{user}");
     }
-    // It is shown as long as there is the poll.
+    // The notification is shown as long as the poll exists.
     world.run(Command::DeletePost { post }).unwrap();
     assert!(!world.notices(1).contains(&(0, Notice::Poll(post))));
     assert_eq!(sweep(&mut world), 1);
@@ -387,7 +387,7 @@ fn lost_rows_of_polls_come_back() {
         while mend.step(&mut rows, &mut |finding| found.push(finding)) {}
         assert!(!found.is_empty() && rows == whole, "{what}: {found:?}");
     }
-    // Of a lost post nothing is counted, and the votes are removed.
+    // Votes in the poll of a lost post are uncounted and removed.
     let mut rows = whole.clone();
     rows.put_point(PointTable::Post, post.0, None);
     world.rows = rows;

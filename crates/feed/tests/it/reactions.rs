@@ -36,7 +36,7 @@ fn a_reaction_is_listed_until_it_is_undone_and_leaves_no_rows() {
         let before = world.snapshot();
         assert_eq!(world.run(react(0, post, reaction, true)), Ok(Done::Reacted));
         let stamp = world.log.last().unwrap().stamp.0;
-        // Again it changes nothing.
+        // A second reaction changes nothing.
         assert_eq!(world.run(react(0, post, reaction, true)), Ok(Done::Reacted));
         let facts = world.facts();
         assert_eq!(facts.reaction(UserId(0), post, reaction), Some(stamp));
@@ -86,7 +86,7 @@ fn a_user_pins_a_few_posts_of_their_own_that_are_not_direct() {
         assert_eq!(world.run(pin(*post)), Ok(Done::Reacted));
     }
     assert_eq!(world.run(pin(posts[PINS_MAX])), Err(Refusal::TooManyPins));
-    // A deleted post makes room at once.
+    // Deleting a post frees its pin at once.
     world.run(Command::DeletePost { post: posts[0] }).unwrap();
     assert_eq!(world.run(pin(posts[PINS_MAX])), Ok(Done::Reacted));
     assert_eq!(world.facts().pins(UserId(0)), posts[1..]);
@@ -157,7 +157,7 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     let mention = world.post(1, "hello @ada");
     let all = [(1, Notice::Mention(mention)), (1, Notice::Follow), (1, Notice::Favourite(post))];
     assert_eq!(world.notices(0), all);
-    // Pages go through both lists in one order.
+    // Pages merge both lists in one order.
     let viewer = Viewer::new(world.facts(), Some(UserId(0)));
     let (mut cursor, mut found) = (Cursor::Newest, Vec::new());
     loop {
@@ -170,7 +170,7 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
         }
     }
     assert_eq!(found.iter().map(|shown| (shown.actor.0, shown.notice)).collect::<Vec<_>>(), all);
-    // A mute with mentions, and a block, hide what came before.
+    // A mute of notifications, and a block, hide earlier notifications.
     world.run(mute(0, 1, None)).unwrap();
     assert_eq!(world.notices(0), []);
     world.run(unmute(0, 1)).unwrap();
@@ -178,7 +178,7 @@ fn users_are_notified_of_mentions_favourites_and_follows_while_these_exist() {
     world.run(unfollow(id(1), id(0))).unwrap();
     world.run(react(1, post, FAVOURITE, false)).unwrap();
     assert_eq!(world.notices(0), all[..1]);
-    // A user who follows again soon is not announced again.
+    // A follower who soon follows again does not notify again.
     world.run(follow(id(1), id(0))).unwrap();
     assert_eq!((world.notices(0).as_slice(), world.effects.len()), (&all[..2], 1));
     world.run(block(id(0), id(1))).unwrap();
@@ -224,11 +224,11 @@ fn a_limited_number_of_notifications_is_stored_and_the_oldest_go_first() {
     let newest = posts[20..].iter().rev().map(|post| (1, Notice::Favourite(*post)));
     let newest = newest.chain([(1, Notice::Mention(mention))]);
     assert!(shown.iter().copied().eq(newest), "{} of them", shown.len());
-    // Dismissing a mention takes nothing away from the others.
+    // Dismissing a mention does not affect the others.
     let notification = NotificationId(mention.0);
     world.run(Command::DismissNotification { user: id(0), notification }).unwrap();
     assert_eq!(world.notices(0).len(), NOTIFICATIONS_MAX as usize);
-    // After they are cleared, new ones remove two each.
+    // After clearing, each new notification removes two old ones.
     world.run(Command::ClearNotifications { user: id(0) }).unwrap();
     for post in &posts[..10] {
         favourite(&mut world, 2, *post).unwrap();

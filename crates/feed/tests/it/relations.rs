@@ -1,4 +1,5 @@
-//! Every declared relation and whole row: a deletion leaves nothing of its users, and a lost direction comes back.
+//! All declared relations and whole rows: a deletion leaves no row of its users, and a repair restores a lost
+//! direction.
 
 use feed::relation::{RELATIONS, Relation};
 use feed::whole::tables_of_users;
@@ -11,15 +12,15 @@ use testkit::MemoryRows;
 
 use crate::support::{World, id, register};
 
-/// The user who is deleted. No item or owner of another kind has this number.
+/// The deleted user. No other item or owner has this number.
 const USER: UserId = UserId(7);
 
-/// Tags of tables in the order in which they are emptied.
+/// Tags of tables in the order of removal.
 const ORDER: [u8; 24] = [
     41, 42, 46, 51, 52, 33, 53, 44, 20, 77, 74, 82, 66, 47, 48, 49, 50, 39, 40, 31, 30, 43, 28, 29,
 ];
 
-/// Every relation in both directions between the user and another one for each.
+/// Creates every relation in both directions between the user and another one for each.
 fn related() -> World {
     let mut world = World::new();
     for user in 3..20 {
@@ -42,7 +43,7 @@ fn related() -> World {
     world
 }
 
-/// All that says something of a user.
+/// All rows about a user.
 fn of_user(rows: &MemoryRows, user: UserId) -> Vec<(Table, Vec<u8>)> {
     let (number, key) = (u64::from(user.0), user.0.to_be_bytes());
     let mut found = Vec::new();
@@ -94,7 +95,7 @@ fn nothing_is_left_of_a_deleted_user_in_any_table() {
     assert_eq!(mend(&mut world.rows), 0);
 }
 
-/// A member of a list who is deleted leaves it, also while the owner, who was deleted before, is still being removed.
+/// A deleted member leaves a list even while its owner, deleted before, is still being removed.
 #[test]
 fn lists_of_a_user_who_is_being_removed_lose_members() {
     let mut world = related();
@@ -117,7 +118,7 @@ fn lists_of_a_user_who_is_being_removed_lose_members() {
     assert_eq!(world.facts().list_members(owner, list), []);
 }
 
-/// The order in which tables of a deleted user are emptied is stored, so it stays what it is within a format version.
+/// The order of removal is stored, so it must not change within a format version.
 #[test]
 fn tables_of_deleted_users_are_emptied_in_a_fixed_order() {
     let mut order = Vec::new();

@@ -1,4 +1,4 @@
-//! Locked users, and requests to follow them.
+//! Locked users and follow requests.
 
 use crate::support::{World, answer, block, follow, id, lock, unfollow};
 use feed::limits::FOLLOWING_MAX;
@@ -8,7 +8,7 @@ use feed::{SetTable, Span, Txn, UserId, Viewer};
 const ADA: UserId = UserId(0);
 const BOB: UserId = UserId(1);
 
-/// Whether bob follows ada, and whether he asks to.
+/// Whether Bob follows Ada, and whether he asks to.
 fn state(world: &World) -> (bool, bool) {
     let facts = world.facts();
     let asks = facts.requests(BOB, ADA);
@@ -36,24 +36,24 @@ fn whoever_follows_a_locked_user_asks_until_the_user_answers() {
     for (command, outcome, expect, effects) in [
         (answer(0, 1, true), none, (false, false), 0),
         (lock(0, true), Ok(Done::Edited(ADA)), (false, false), 0),
-        // The notification.
+        // Plus the notification.
         (follow(), Ok(Done::FollowRequested), (false, true), 1),
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
         (unfollow(), Ok(Done::Unfollowed), (false, false), 0),
         (answer(0, 1, true), none, (false, false), 0),
-        // The notification is there already.
+        // The notification exists already.
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
         (answer(0, 1, false), Ok(Done::RequestAnswered), (false, false), 0),
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
         (answer(1, 0, true), none, (false, true), 0),
-        // With a notification of the follow.
+        // Plus a notification of the follow.
         (answer(0, 1, true), Ok(Done::RequestAnswered), (true, false), 2),
         (follow(), Ok(Done::Followed), (true, false), 0),
         (unfollow(), Ok(Done::Unfollowed), (false, false), 1),
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
-        // Unlocking accepts nothing.
+        // Unlocking accepts no request.
         (lock(0, false), Ok(Done::Edited(ADA)), (false, true), 0),
-        // The notification of a follow is there already.
+        // The notification of a follow exists already.
         (follow(), Ok(Done::Followed), (true, false), 1),
         (lock(0, true), Ok(Done::Edited(ADA)), (true, false), 0),
         (follow(), Ok(Done::Followed), (true, false), 0),
@@ -75,7 +75,7 @@ fn a_request_is_notified_while_it_exists() {
     assert_eq!(notices(&world), [(BOB, Notice::Follow)], "in place of that of the request");
     let changed = Effect::Follow { user: BOB, other: ADA, follows: true };
     assert_eq!(world.effects, [changed, Effect::Notified { user: ADA }]);
-    // Neither again nor for a request that is rejected.
+    // Neither a repeated nor a rejected request notifies again.
     world.run(unfollow(id(1), id(0))).unwrap();
     world.run(follow(id(1), id(0))).unwrap();
     world.run(answer(0, 1, true)).unwrap();

@@ -1,4 +1,4 @@
-//! The rules as tables: the outcome of each command and the rows after it.
+//! Rules as tables: the outcome of each command and the rows after it.
 
 use crate::support;
 use crate::support::{
@@ -134,7 +134,7 @@ fn existing_relations_at_a_limit_stay_and_may_be_repeated() {
     for (command, done) in [
         (follow(id(0), id(1)), Done::Followed),
         (befriend(id(1), id(0)), Done::Befriended),
-        // The limit is on the users that a user follows, not on their followers.
+        // The limit is on the followed users, not on followers.
         (follow(id(1), id(0)), Done::Followed),
         (unfollow(id(0), id(1)), Done::Unfollowed),
         (follow(id(0), id(2)), Done::Followed),
@@ -171,7 +171,7 @@ fn many_are_followed_or_none() {
             one_by_one.run(follow(id(0), other.clone())).unwrap();
             effects.append(&mut one_by_one.effects);
         }
-        // One effect, however many are followed.
+        // One effect for any number of follows.
         let expected = (!effects.is_empty())
             .then_some(Effect::Input { user: UserId(0), input: Input::Follows });
         assert_eq!(world.effects, Vec::from_iter(expected), "{others:?}");
@@ -240,7 +240,7 @@ fn a_post_mentions_each_user_once_and_by_the_report_of_2014_replies_to_the_one_a
         let post = world.facts().post(id).unwrap();
         let mentions: Vec<_> = mentions.into_iter().map(UserId).collect();
         assert_eq!((post.reply_to, &post.mentions), (reply_to.map(UserId), &mentions), "{text:?}");
-        // Nobody is told of what they say of themselves.
+        // Self-mentions notify nobody.
         let others: Vec<_> = mentions.into_iter().filter(|user| *user != UserId(0)).collect();
         for user in (0..3).map(UserId) {
             let found = world.facts().mentions_of(user, Span::ALL);
@@ -321,7 +321,7 @@ fn deleting_a_post_removes_all_its_rows_once() {
     assert_eq!(world.facts().posts_by(UserId(0), Span::ALL), []);
     assert_eq!(world.facts().mentions_of(UserId(1), Span::ALL), []);
     assert_eq!(world.facts().counts(UserId(0)), Counts::default());
-    // Only the author's row of counts may differ: it is zero now.
+    // Only the row of the author's counts may differ: it is zero now.
     assert_eq!(before.totals().users, world.rows.totals().users);
 }
 

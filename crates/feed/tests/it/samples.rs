@@ -77,7 +77,7 @@ fn no_sample_is_added_under_an_id_of_a_built_in_sample() {
     }
 }
 
-/// Checks which samples are refused in a world that has a set `full` with these counts.
+/// Checks which samples are refused in a world with a set `full` with these counts.
 fn check_full(full: SampleSet, refusals: &[(&str, &str, Option<Refusal>)]) {
     for (name, label, refusal) in refusals {
         let mut world = World::new();
@@ -117,7 +117,7 @@ fn the_number_of_sets_is_limited_and_an_emptied_set_no_longer_counts() {
     assert_eq!(world.facts().sample_sets().count(), limits::SAMPLE_SETS_MAX);
 }
 
-/// All samples of the facts, read with the scan that a node uses at its start.
+/// All samples, read with the scan that a node uses at its start.
 fn held<R: rows::Rows>(facts: Facts<'_, R>) -> BTreeMap<SampleId, (String, String)> {
     let mut held = BTreeMap::new();
     facts.each_sample(|id, sample| {

@@ -1,5 +1,5 @@
-//! Scheduled posts: when they can be scheduled, that each is published once and as a post of that moment, and what
-//! happens to those that cannot be.
+//! Scheduled posts: their allowed times, that each is published once with the state of that moment, and the removal of
+//! those that cannot be published.
 
 use crate::support;
 use crate::support::{World, block, id};
@@ -23,13 +23,13 @@ fn run(world: &mut World, command: ScheduleCommand) -> Outcome {
     world.run(Command::Schedule(command))
 }
 
-/// For an hour later.
+/// Schedules a post for an hour later.
 fn new(world: &World, author: u32, text: &str) -> ScheduledPost {
     let text = PostText::parse(text).unwrap_or(PostText::none());
     ScheduledPost { draft: Draft::new(id(author), text), due_ms: world.now_ms + HOUR }
 }
 
-/// With pictures.
+/// Schedules a post with pictures.
 fn with(world: &World, media: &[MediaId], text: &str) -> ScheduledPost {
     let mut post = new(world, 0, text);
     post.draft.media = media.to_vec();
@@ -111,7 +111,7 @@ fn a_post_is_scheduled_five_minutes_to_ten_years_ahead() {
         (SCHEDULED_MS_MAX, true),
         (SCHEDULED_MS_MAX + 1, false),
     ] {
-        // The command is a millisecond later.
+        // The command has a stamp one millisecond later.
         let due_ms = world.now_ms + 1 + ahead_ms;
         let post = ScheduledPost { due_ms, ..new(&world, 0, "later") };
         assert_eq!(create(&mut world, post).is_ok(), good, "{ahead_ms}");
@@ -252,7 +252,7 @@ fn its_pictures_are_held_until_it_is_published_or_cancelled() {
     assert_eq!(shown.media, media[..2]);
     assert_eq!(used(&world, media[1]), Some(MediaUse::Post(posts(&world, 0)[0])));
     check_rows(&world);
-    // After a cancellation a user has no more unattached pictures than others.
+    // A cancellation does not exceed the limit of unattached pictures.
     let held: Vec<_> = (10..14).map(|content| picture(&mut world, 0, content)).collect();
     let second = post(&world, &held);
     let second = created(&mut world, second);
@@ -330,7 +330,7 @@ fn lost_rows_of_scheduled_posts_come_back() {
     rows.put_name(NameTable::Due, &[&[1], &due[1..]].concat(), Some(rows::Value::new()));
     mend(&mut rows);
     assert!(rows == whole);
-    // Without the post nothing holds its picture, and of one without its picture nothing is left.
+    // A lost post releases its picture, and a post without text that loses its picture is removed.
     world.rows.put_name(NameTable::Scheduled, &key, None);
     mend(&mut world.rows);
     assert!(used(&world, media).is_some_and(MediaUse::is_unattached) && has_no_rows(&world));

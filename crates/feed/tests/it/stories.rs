@@ -1,4 +1,4 @@
-//! Stories: who sees them and for how long, the stories home against its definition, and sweeping.
+//! Stories: visibility and expiry, pages of stories compared with their definition, and sweeping.
 
 use crate::support::{DAY_MS, World, befriend, id, page_of, register, unfriend, view};
 use feed::stories::{StoryRef, gather};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rows::{Rows, RowsMut, Span, Totals};
 use testkit::MemoryRows;
 
-/// Ada (0) and Bob (1) are friends, Cy (2) is nobody's.
+/// Creates a world where Ada (0) and Bob (1) are friends, and Cy (2) has no friends.
 fn friends() -> World {
     let mut world = World::new();
     world.run(befriend(id(0), id(1))).unwrap();
@@ -67,7 +67,7 @@ fn an_ex_friend_sees_nothing_from_the_moment_of_unfriending() {
     assert_eq!(world.run(view(story, 1)), Err(Refusal::StoryNotFound));
 }
 
-/// The effect of a change of a story by user 0.
+/// Effect of a change of a story by user 0.
 fn changed(story: StoryId, change: StoryChange) -> Effect {
     Effect::Story { story, author: UserId(0), change }
 }
@@ -127,7 +127,7 @@ fn a_story_is_removed_from_the_millisecond_on_in_which_it_expires() {
     }
 }
 
-/// A world in which Ada's many friends have all seen her only story, which has just expired.
+/// Creates a world in which Ada's many friends have all viewed her only story, which has just expired.
 fn crowd(viewers: u32) -> (World, StoryId) {
     let mut world = World::new();
     for viewer in 3..3 + viewers {
@@ -167,8 +167,8 @@ fn apply_all(rows: &mut MemoryRows, entries: &[StampedCommand]) -> Vec<Outcome> 
     entries.iter().map(apply).collect()
 }
 
-/// Replays `log` from `applied` over facts of that position and ephemeral rows of `ahead`; every
-/// outcome and all facts must be as without the crash.
+/// Replays `log` from `applied` over facts of that position and ephemeral rows of `ahead`. All outcomes and facts must
+/// be the same as without the crash.
 fn check_replay(log: &[StampedCommand], applied: usize, ahead: usize) {
     let states: Vec<(MemoryRows, Vec<Outcome>)> = [applied, ahead, log.len()]
         .map(|end| {
@@ -220,7 +220,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A simple model of a story.
+/// Simple model of a story.
 #[derive(Clone, Debug)]
 struct Plain {
     story: StoryId,
@@ -230,7 +230,7 @@ struct Plain {
     views: Vec<(UserId, u64)>,
 }
 
-/// A world and a simple model of all that happened in it.
+/// A world and a simple model of its history.
 struct History {
     world: World,
     friends: Vec<(u32, u32)>,
@@ -298,7 +298,7 @@ impl History {
         }
     }
 
-    /// Gives a story and whether it will live when the next command is stamped.
+    /// Runs `run` with a story, and with whether it will be live when the next command is stamped.
     fn with_story(&mut self, at: usize, run: impl FnOnce(&mut World, &mut Plain, bool)) {
         if !self.stories.is_empty() {
             let at = at % self.stories.len();
@@ -308,7 +308,7 @@ impl History {
         }
     }
 
-    /// The stories home by its definition.
+    /// Page of stories by its definition.
     fn page(&self, reader: u32, page: &Page) -> PageOf<StoryRef> {
         let visible = self.live().filter(|plain| self.are_friends(reader, plain.author));
         let visible = visible.map(|plain| StoryRef {
@@ -321,7 +321,7 @@ impl History {
         page_of(items, page)
     }
 
-    /// Every read of single stories and users returns what the model says.
+    /// Checks that every read of single stories and users agrees with the model.
     fn check_reads(&self) {
         let facts = self.world.facts();
         let now_ms = self.world.now_ms;
@@ -358,7 +358,7 @@ impl<'a, I: Iterator<Item = &'a Plain>> RevIds for I {
     }
 }
 
-/// What a command is about, if it is about one story.
+/// Story of a command that is about one story.
 fn story_of(entry: &StampedCommand) -> Option<StoryId> {
     match entry.command {
         Command::PostStory { .. } => Some(StoryId(entry.stamp.0)),
@@ -406,7 +406,7 @@ proptest! {
         let mut history = History::of(&steps);
         history.world.sweep();
         let now_ms = history.world.now_ms;
-        // What dies in the next millisecond is left to the next command.
+        // A story that expires in the next millisecond is left to the next command.
         let left = |plain: &&Plain| !plain.deleted && plain.expires_ms > now_ms + 1;
         let left: Vec<StoryId> = history.stories.iter().filter(left).map(|plain| plain.story).collect();
         let kept = |entry: &&StampedCommand| story_of(entry).is_none_or(|story| left.contains(&story));
@@ -437,7 +437,7 @@ fn the_cost_of_a_page_grows_with_friends_and_limit_not_with_stories() {
         let friends: Vec<UserId> = (0..FRIENDS).map(UserId).collect();
         let (mut reads, mut read) = (0, 0);
         let page = gather(&friends, &newest(10), |author, span, found| {
-            // The n-th newest story of friend f has the id that comes n * FRIENDS + f from the top.
+            // The n-th newest story of friend f has the id n * FRIENDS + f, counted from the greatest.
             let ids =
                 (0..stories).map(|n| 1_000_000 - n * u64::from(FRIENDS) - u64::from(author.0));
             let ids = ids.filter(|story| (span.low..=span.high).contains(story)).take(span.limit);

@@ -1,4 +1,4 @@
-//! Hashtags: which posts have them, hashtag timelines, hashtags on profiles, followed hashtags.
+//! Hashtags: indexed posts, hashtag timelines, hashtags on profiles, followed hashtags.
 
 use crate::support::{World, block, feature, follow_tag, id, mute, unblock, unmute};
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_TAGS_MAX};
@@ -31,7 +31,7 @@ fn read(world: &World, reader: Option<u32>, query: &TagQuery, page: &Page) -> Pa
     tagged::posts(&viewer, query, page)
 }
 
-/// All posts with a hashtag as a reader sees them.
+/// All posts with a hashtag as seen by a reader.
 fn all(world: &World, reader: Option<u32>, name: &str) -> Vec<PostId> {
     let page = Page::newest(100);
     read(world, reader, &TagQuery::of(tag(name)), &page).items
@@ -195,7 +195,7 @@ fn a_user_follows_a_bounded_number_of_hashtags_until_they_are_erased() {
     assert_eq!(followed(&world, 1), ["theirs"]);
 }
 
-/// A source of a list of ids, of which some are not shown, as far as `rows` of them say at a time.
+/// Creates a source of ids, each with whether it is shown, that reads `rows` ids at a time.
 fn source(list: &[(u64, bool)], rows: usize) -> impl Fn(Span) -> Batch<PostId> {
     move |span| {
         let is_on = |id: &u64| (span.low..=span.high).contains(id);
@@ -211,7 +211,7 @@ fn source(list: &[(u64, bool)], rows: usize) -> impl Fn(Span) -> Batch<PostId> {
     }
 }
 
-/// All posts from a cursor on, in the order of reading. A page upwards may reach up to `newest` and say that there are more.
+/// Returns all posts from a cursor on, in the order of reading. A page upwards may end at `newest` with more to read.
 fn walk(
     first: Cursor,
     limit: usize,
@@ -255,7 +255,8 @@ fn pages_upwards_of_many_posts_within_a_second_skip_none() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// Pages of two lists, reads of which may end early, in both directions. Posts after `newest` came while they were read.
+    /// Pages of two merged lists whose reads may end early, in both directions. Posts after `newest` arrive during the
+    /// reads.
     #[test]
     fn pages_of_two_lists_together_have_each_post_once(
         posts in prop::collection::btree_map(1..200_u64, 0..6_u8, 0..80),
@@ -263,7 +264,7 @@ proptest! {
         limit in 1..7_usize,
         newest in 0..250_u64,
     ) {
-        // In the first list, in the second, or in both; shown or not, but never in one of them alone.
+        // Ids of the first list, the second, or both; each shown or hidden in all lists.
         let list = |number: u8| -> Vec<(u64, bool)> {
             let of_list = posts.iter().filter(|(_, kind)| **kind % 3 == 2 || **kind % 3 == number);
             of_list.map(|(id, kind)| (*id, *kind < 3)).collect()
@@ -284,7 +285,7 @@ proptest! {
         prop_assert_eq!(walk(Cursor::Newest, limit, newest, read), expect);
     }
 
-    /// Against a list of all posts. Times between posts vary, so that pages upwards look for theirs.
+    /// Compared with a list of all posts. Times between posts vary, so that pages upwards search for theirs.
     #[test]
     fn pages_of_a_hashtag_are_those_of_a_plain_list(
         posts in prop::collection::vec((0..3_u32, 0..4_usize, 0..7_u32), 0..150),

@@ -1,4 +1,4 @@
-//! Replies to a post, editing, and threads as they are read: against a plain list of who replies to whom.
+//! Replies, edits and threads, compared with a plain list of posts and parents.
 
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
             effects.push(Effect::Notified { user: UserId(2) });
         }
         assert_eq!(world.effects, effects, "{words:?}");
-        // The same text again changes nothing.
+        // The same text changes nothing.
         let before = world.snapshot();
         assert_eq!(
             world.run(Command::edit(post, Patch::of_text(text(words)))),
@@ -144,7 +144,7 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
     assert_eq!(world.facts().mentions_of(UserId(2), Span::ALL), [reply]);
 }
 
-/// Every post that exists, with the post it replies to.
+/// All existing posts, each with its parent.
 type Model = BTreeMap<PostId, Option<PostId>>;
 
 fn ancestors_by(model: &Model, post: PostId) -> Vec<PostId> {
@@ -165,7 +165,7 @@ fn descendants_by(model: &Model, post: PostId, depth: usize, found: &mut Vec<Pos
     }
 }
 
-/// All pages of the descendants of a post, one after the other.
+/// All pages of the descendants of a post, concatenated.
 fn all_pages(facts: Facts<'_, MemoryRows>, post: PostId, limit: usize) -> Vec<PostId> {
     let (mut all, mut from) = (Vec::new(), Vec::new());
     loop {
@@ -178,7 +178,7 @@ fn all_pages(facts: Facts<'_, MemoryRows>, post: PostId, limit: usize) -> Vec<Po
     }
 }
 
-/// Posts, and replies to or deletions of a post, counted back from the newest.
+/// A post, or a reply to or deletion of a post, counted back from the newest.
 #[derive(Clone, Debug)]
 enum Step {
     Post,
@@ -189,7 +189,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         1 => Just(Step::Post),
-        // Mostly to one of the last, so that threads are deep.
+        // Mostly replies to recent posts, so that threads are deep.
         6 => (0..3_usize).prop_map(Step::Reply),
         4 => (0..60_usize).prop_map(Step::Reply),
         1 => (0..60_usize).prop_map(Step::Delete),
@@ -271,7 +271,7 @@ fn threads_are_read_up_to_the_limits() {
     assert_eq!(above, posts[chain - 1 - THREAD_ANCESTORS_MAX..chain - 1]);
     let below = descendants(&Viewer::new(world.facts(), None), posts[0], &[], 100);
     assert_eq!((below.posts.as_slice(), below.next), (&posts[1..=THREAD_DEPTH_MAX], None));
-    // An invented path is not part of this thread and returns no posts.
+    // A path outside of this thread returns no posts.
     let strange = world.post(0, "elsewhere");
     reply(&mut world, 1, strange, "text");
     for path in [vec![strange], vec![PostId(u64::MAX)], vec![strange; THREAD_DEPTH_MAX]] {

@@ -1,4 +1,4 @@
-//! URLs, mentions and hashtags in texts: the cases of `tokens.json`, which the pages are tested with, too.
+//! URLs, mentions and hashtags in texts: the cases of `tokens.json`, which also test the pages.
 
 use feed::token::{Token, TokenKind, length, tokens, without_domain};
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What posts said before they were edited.
+//! Earlier versions of edited posts.
 
 use crate::support;
 use crate::support::World;
@@ -16,7 +16,7 @@ impl World {
         assert_eq!(self.run(Command::edit(post, patch)), Ok(Done::PostEdited));
     }
 
-    /// The texts that a post had before, with the warnings.
+    /// Texts and warnings of a post's earlier versions.
     fn versions(&self, post: PostId) -> Vec<(String, String)> {
         let versions = self.facts().post_versions(post).into_iter();
         versions.map(|one| (one.text.as_str().into(), one.warning.as_str().into())).collect()

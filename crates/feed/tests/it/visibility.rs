@@ -1,4 +1,4 @@
-//! Who sees a post, on every surface that `feed` has.
+//! Visibility of posts in all reads of `feed`.
 
 use crate::support;
 use crate::support::{World, block, follow, id, unfollow};
@@ -21,7 +21,7 @@ fn publish(world: &mut World, new: Draft) -> PostId {
     }
 }
 
-/// Whether a user sees a post by user 0; in the facts, in the list of the author's posts, above and below others.
+/// Whether a user sees a post by user 0: directly, in the list of the author's posts, and above and below other posts.
 fn sees(world: &World, user: Option<u32>, parent: PostId, post: PostId) -> bool {
     let viewer = Viewer::new(world.facts(), user.map(UserId));
     let visible = viewer.visible(&world.facts().post(post).unwrap());
@@ -35,7 +35,7 @@ fn sees(world: &World, user: Option<u32>, parent: PostId, post: PostId) -> bool 
 
 #[test]
 fn a_post_is_seen_by_whom_it_is_for() {
-    // Who sees a post by 0 that mentions 1; 2 follows 0, and 3 does not.
+    // Visibility of a post by user 0 that mentions 1; user 2 follows 0, and user 3 does not.
     for (visibility, expect) in [
         (Visibility::Public, [true, true, true, true]),
         (Visibility::Unlisted, [true, true, true, true]),
@@ -51,7 +51,7 @@ fn a_post_is_seen_by_whom_it_is_for() {
         let found = [0, 1, 2, 3].map(|user| sees(&world, Some(user), parent, post));
         assert_eq!(found, expect, "{visibility:?}");
         assert!(sees(&world, None, parent, post), "the application");
-        // Only who sees it can reply to it, and what is below it.
+        // Only users who see the post can reply to it and see the replies.
         for (user, expect) in (0..).zip(expect) {
             let reply = Draft { parent: Some(post), ..new(user, "yes", Visibility::Public) };
             let done = world.run(Command::Publish(Box::new(reply)));
@@ -65,7 +65,7 @@ fn a_post_is_seen_by_whom_it_is_for() {
                 false => assert_eq!(done, Err(Refusal::ParentNotFound), "{visibility:?}"),
             }
         }
-        // An unfollow and a block act on what was posted before.
+        // An unfollow and a block also affect earlier posts.
         world.run(unfollow(id(2), id(0))).unwrap();
         assert_eq!(sees(&world, Some(2), parent, post), visibility.is_open());
         world.run(block(id(0), id(1))).unwrap();
@@ -98,7 +98,7 @@ fn an_edit_changes_what_it_names_and_nothing_else() {
         let language = found.language.as_ref().map(Language::as_str);
         let shown = (found.text.as_str(), found.warning.as_str(), found.sensitive, language);
         assert_eq!(shown, expect);
-        // Again it changes nothing.
+        // The same edit changes nothing.
         assert_eq!(world.run(Command::edit(post, change)), Ok(Done::PostEdited));
         assert_eq!(world.facts().post(post).unwrap().edited, Some(edited));
         assert!(world.effects.is_empty());
@@ -137,7 +137,7 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
     let text = PostText::parse("to nobody").unwrap();
     world.run(Command::edit(post, Patch::of_text(text))).unwrap();
     assert_eq!(visible(&world), (false, false));
-    // For them it is as deleted.
+    // For these users, the post is deleted.
     let (author, user, change) = (UserId(0), UserId(1), PostChange::Deleted);
     let gone = Effect::Mention { post, author, user, change };
     assert_eq!(world.effects[1..], [gone]);
@@ -146,7 +146,7 @@ fn an_edit_that_mentions_somebody_no_more_hides_a_post_for_followers() {
 /// Milliseconds of the longest block of ids at whose borders pages end: about 70 minutes.
 const BLOCK_MS: u64 = 1 << 22;
 
-/// A page of the posts of user 0, as user 1 sees them.
+/// A page of the posts of user 0 as seen by user 1.
 fn profile(world: &World, cursor: Cursor, limit: usize) -> PageOf<PostId> {
     let viewer = Viewer::new(world.facts(), Some(UserId(1)));
     let page = Page::at(cursor, limit);
@@ -183,7 +183,7 @@ fn is_border(cursor: PostId) -> bool {
     cursor.0.is_multiple_of(block) || (cursor.0 + 1).is_multiple_of(block)
 }
 
-/// Lets the next command be one of the next block.
+/// Moves the clock so that the next command falls into the next block.
 fn to_next_block(world: &mut World) {
     world.now_ms = EPOCH_MS + (world.now_ms - EPOCH_MS).next_multiple_of(BLOCK_MS);
 }
@@ -275,7 +275,7 @@ fn pages_after_very_many_hidden_posts_end_at_a_post_or_between_blocks_of_ids() {
     assert_eq!((page.posts, page.next), (vec![last], None));
 }
 
-/// A viewer who mutes or blocks one participant, or may not see a reply, still reads what others say below it.
+/// A viewer who mutes or blocks one participant, or may not see a reply, still reads the replies of others below it.
 #[test]
 fn a_hidden_post_in_a_thread_hides_neither_what_is_below_nor_what_is_above_it() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! A small state that commands are applied to.
+//! A small state to apply commands to, and helpers to create commands.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::accounts::{AccountCommand, AccountState, PasswordHash, Role};
@@ -18,13 +18,13 @@ use feed::{
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
 
-/// A small state that commands are applied to, one millisecond apart.
+/// A small state to which commands are applied, one millisecond apart.
 pub(crate) struct World {
     pub(crate) rows: MemoryRows,
     clock: StampClock,
-    /// Everything applied so far.
+    /// All commands applied so far.
     pub(crate) log: Vec<StampedCommand>,
-    /// The clock, which every command advances by a millisecond.
+    /// Clock in milliseconds since 1970, advanced by one with every command.
     pub(crate) now_ms: u64,
     /// Effects of the last command.
     pub(crate) effects: Vec<Effect>,
@@ -33,7 +33,7 @@ pub(crate) struct World {
 pub(crate) const DAY_MS: u64 = 86_400_000;
 
 impl World {
-    /// Users `ada` (0), `bob` (1) and `cy` (2).
+    /// Creates a world with the users `ada` (0), `bob` (1) and `cy` (2).
     pub(crate) fn new() -> Self {
         let mut world = Self {
             rows: MemoryRows::default(),
@@ -80,17 +80,17 @@ impl World {
         }
     }
 
-    /// All work that has a row, whether it is due or not, in the order of time.
+    /// All work with a row, due or not, in the order of time.
     pub(crate) fn due(&self) -> Vec<Due> {
         self.facts().first_due(0, None, usize::MAX)
     }
 
-    /// Does all that is due of the work that `chosen` selects, as the node does; returns the number of commands.
+    /// Processes all due work selected by `chosen`, as the node does. Returns the number of commands.
     pub(crate) fn do_due_of(&mut self, chosen: impl Fn(DueWork) -> bool) -> usize {
         let mut commands = 0;
         loop {
             let due = self.due().into_iter().filter(|due| chosen(due.work));
-            // The command is a millisecond later.
+            // The command has a stamp one millisecond later.
             let due: Vec<Due> = due.take_while(|due| due.at_ms <= self.now_ms + 1).collect();
             if due.is_empty() {
                 return commands;
@@ -102,22 +102,22 @@ impl World {
         }
     }
 
-    /// Removes dead stories; returns the number of commands.
+    /// Removes dead stories. Returns the number of commands.
     pub(crate) fn sweep(&mut self) -> usize {
         self.do_due_of(|work| matches!(work, DueWork::RemoveStory { .. }))
     }
 
-    /// Ends all mutes whose time is over; returns how many.
+    /// Ends all mutes whose time is over. Returns their number.
     pub(crate) fn end_mutes(&mut self) -> usize {
         self.do_due_of(|work| matches!(work, DueWork::EndMute { .. }))
     }
 
-    /// Removes what is left of reactions to deleted posts; returns the number of commands.
+    /// Removes reactions to deleted posts. Returns the number of commands.
     pub(crate) fn sweep_reactions(&mut self) -> usize {
         self.do_due_of(|work| matches!(work, DueWork::SweepReactions { .. }))
     }
 
-    /// Opens an account of a user, or changes its state.
+    /// Opens an account for a user, or changes its state.
     pub(crate) fn set_account(&mut self, user: u32, state: AccountState) {
         if self.facts().account(UserId(user)).is_none() {
             let password = PasswordHash::parse("$argon2id$").unwrap();
@@ -129,12 +129,12 @@ impl World {
         self.run(Command::Account(change)).unwrap();
     }
 
-    /// Removes posts of disabled accounts from lists, and adds those of enabled ones again.
+    /// Removes posts of disabled accounts from lists, and adds posts of enabled ones again.
     pub(crate) fn relist(&mut self) {
         self.do_due_of(|work| matches!(work, DueWork::Relist { .. }));
     }
 
-    /// Removes all that is left of a deleted user, as the node does.
+    /// Removes all rows of a deleted user, as the node does.
     pub(crate) fn erase(&mut self, user: u32) {
         let (user, mut remains) = (UserId(user), Remains::first());
         loop {
@@ -148,7 +148,7 @@ impl World {
         }
     }
 
-    /// What a user is notified of, newest first: who caused it, and what it is.
+    /// Notifications of a user, newest first: the actor and the event.
     pub(crate) fn notices(&self, user: u32) -> Vec<(u32, Notice)> {
         let page = Page::newest(2_000);
         let viewer = Viewer::new(self.facts(), Some(UserId(user)));
@@ -160,7 +160,7 @@ impl World {
         Facts::new(&self.rows)
     }
 
-    /// The rows without the values that every command changes.
+    /// The rows without values that every command changes.
     pub(crate) fn snapshot(&self) -> MemoryRows {
         use rows::RowsMut as _;
         let mut rows = self.rows.clone();
@@ -226,7 +226,7 @@ pub(crate) fn create_filter(user: u32, keyword: &str) -> Command {
     Command::Filter(Box::new(FilterCommand { user: id(user), change }))
 }
 
-/// Asks something that ends after five minutes, in a new post or in an existing one.
+/// Creates a poll that ends after five minutes, in a new or existing post.
 pub(crate) fn poll(user: u32, edited: Option<PostId>) -> Command {
     let poll = |options: [&str; 2]| NewPoll {
         options: PollOptions::parse(options).unwrap(),
@@ -264,7 +264,7 @@ pub(crate) fn lock(user: u32, locked: bool) -> Command {
     edit_user(UserEdit { locked: Some(locked), ..UserEdit::new(id(user)) })
 }
 
-/// Shows a hashtag on a profile, or ends that.
+/// Adds a hashtag to a profile, or removes it.
 pub(crate) fn feature(user: u32, tag: &str, on: bool) -> Command {
     Command::FeatureTag { user: id(user), tag: Tag::parse(tag).unwrap(), on }
 }
@@ -274,7 +274,7 @@ pub(crate) fn follow_tag(user: u32, tag: &str, on: bool) -> Command {
     Command::FollowTag { user: id(user), tag: Tag::parse(tag).unwrap(), on }
 }
 
-/// The answer of a user to the request of another one.
+/// Accepts or rejects a follow request.
 pub(crate) fn answer(user: u32, other: u32, accept: bool) -> Command {
     Command::AnswerRequest { user: id(user), other: id(other), accept }
 }
@@ -317,7 +317,7 @@ pub(crate) fn unblock(user: UserRef, other: UserRef) -> Command {
     Command::Unblock { user, other }
 }
 
-/// With mentions.
+/// Mutes a user, including notifications.
 pub(crate) fn mute(user: u32, other: u32, secs: Option<u64>) -> Command {
     let time = secs.map(|secs| MuteTime::from_secs(secs).unwrap());
     Command::Mute { user: id(user), other: id(other), mentions: true, time }
@@ -331,7 +331,7 @@ pub(crate) fn view(story: StoryId, viewer: u32) -> Command {
     Command::ViewStory { story, viewer: id(viewer) }
 }
 
-/// The page of a list of which these are all items, newest first.
+/// Returns the page of a list with these items, newest first.
 pub(crate) fn page_of<T: Item>(newest_first: Vec<T>, page: &Page) -> PageOf<T> {
     let is_on =
         |id| page.below.is_none_or(|below| id < below) && page.above.is_none_or(|it| id > it);
