@@ -1,4 +1,4 @@
-//! What attackers try.
+//! Attacks on log-in, sign-up, authorization and forms.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -71,7 +71,7 @@ async fn a_request_with_an_unknown_redirect_leads_nowhere() {
         )
         .await;
     assert_eq!(got.status, StatusCode::BAD_REQUEST);
-    // Two apps, or two redirects, in one request.
+    // Two apps or two redirects in one request.
     let got = browser.get(&world, &format!("{}&client_id=1", app.url(&[]))).await;
     assert_eq!(got.status, StatusCode::BAD_REQUEST);
     let got =
@@ -102,7 +102,7 @@ async fn a_challenge_cannot_be_left_out_or_weakened() {
     }
     let got = app.exchange(&world, &code, &[("code_verifier", VERIFIER)]).await;
     assert_eq!(got.status, StatusCode::OK, "{got:?}");
-    // A code that was got without a challenge is not accepted by an app that believes it used one.
+    // A code issued without a challenge is refused to an app that sends a verifier.
     let code = browser.allow(&world, &app.url(&[])).await;
     let got = app.exchange(&world, &code, &[("code_verifier", VERIFIER)]).await;
     assert_eq!(got.json()["error"].as_str(), Some("invalid_grant"));
@@ -114,7 +114,7 @@ async fn an_app_cannot_ask_for_scopes_that_it_has_not_registered() {
     let app = world.app_with("read").await;
     let mut browser = world.signed_up("ada").await;
     for scope in ["write", "read write", "admin:read", "read:nothing"] {
-        // Anybody can register an app, so a link to this server leads nowhere else by itself.
+        // Anybody can register an app, so a link to this server does not lead elsewhere on its own.
         let got = browser.get(&world, &app.url(&[("scope", scope), ("state", "s")])).await;
         assert_eq!(got.status, StatusCode::BAD_REQUEST, "{scope}");
         assert!(!got.headers.contains_key("location"), "{got:?}");
@@ -123,7 +123,7 @@ async fn an_app_cannot_ask_for_scopes_that_it_has_not_registered() {
             "{got:?}"
         );
     }
-    // Nor by changing the form.
+    // Changing the form does not help either.
     let mut fields = browser.get(&world, &app.url(&[("scope", "read")])).await.hidden();
     fields.insert("scope".into(), "write".into());
     fields.insert("decision".into(), "allow".into());
@@ -198,7 +198,7 @@ async fn a_token_that_ends_while_a_body_arrives_permits_nothing() {
     let app = world.app().await;
     let mut browser = world.signed_up("ada").await;
     let token = app.user_token(&world, &mut browser, "read write").await;
-    // From now on it is known, so the next request reads its body at once.
+    // The token is now cached, so the next request reads its body immediately.
     assert_eq!(world.get(ME, Some(&token)).await.status, StatusCode::OK);
     let (send, rest) = tokio::sync::oneshot::channel::<()>();
     let parts = futures_util::stream::once(async move {
@@ -260,7 +260,7 @@ async fn forms_of_other_sites_are_refused() {
             fields.remove("form_token");
             token.map(|token| fields.insert("form_token".into(), token.into()));
             let got = browser.post(&world, path, &fields).await;
-            // Whose session has ended gets no error for logging out.
+            // A log-out after the end of the session is no error.
             let expect = match path {
                 "/auth/log-out" => StatusCode::SEE_OTHER,
                 _ => StatusCode::FORBIDDEN,
@@ -270,7 +270,7 @@ async fn forms_of_other_sites_are_refused() {
     }
     let got = browser.get(&world, "/settings").await;
     assert_eq!(got.status, StatusCode::OK, "nobody was logged out");
-    // A browser without any cookie cannot have got a form.
+    // A browser without a cookie cannot have received a form.
     let mut fresh = Browser::default();
     let got = fresh.post(&world, "/auth/log-in", &foreign).await;
     assert_eq!(got.status, StatusCode::FORBIDDEN);
@@ -290,7 +290,7 @@ async fn a_log_in_begins_a_new_session_whatever_the_browser_had() {
     let mut attacker = Browser::default();
     attacker.cookies.insert(COOKIE.into(), "chosen-by-an-attacker".into());
     assert_eq!(attacker.get(&world, "/settings").await.location(), "/auth/log-in");
-    // A second log-in of the same browser has another one too, and its forms other tokens.
+    // A second log-in of the same browser starts another session, with other form tokens.
     let before = victim.get(&world, "/settings").await.hidden();
     victim.log_in(&world, "ada", PASSWORD).await;
     assert_ne!(victim.cookies[COOKIE], first);
@@ -342,7 +342,7 @@ async fn guesses_from_other_addresses_lock_no_user_out() {
             let got = attacker.log_in(&world, "ada", "a wrong password").await;
             assert_eq!(got.status, StatusCode::BAD_REQUEST);
         }
-        // Who has failed some times is kept out while the account is under attack, whatever the password.
+        // An address with several failures is refused while the account is under attack, even with the right password.
         let got = attacker.log_in(&world, "ada", PASSWORD).await;
         match number {
             1 => assert_eq!(got.location(), "/settings"),
@@ -350,7 +350,7 @@ async fn guesses_from_other_addresses_lock_no_user_out() {
         }
     }
     assert_eq!(at("203.0.113.9").log_in(&world, "ada", PASSWORD).await.location(), "/settings");
-    // An address from which the user has logged in may fail as often as any.
+    // An address from which the user has logged in may fail as often as any other.
     for _ in 0..5 {
         let got = home.log_in(&world, "ada", "a typing error").await;
         assert_eq!(got.status, StatusCode::BAD_REQUEST);
@@ -388,7 +388,7 @@ async fn what_one_user_or_address_asks_for_has_a_rate() {
     assert_eq!(read(Some(&ada.token), 3).await.status.as_u16(), 200);
     let got = read(Some(&ada.token), 1).await;
     assert_eq!(got.status.as_u16(), 429);
-    // Of the 300 seconds, those are left that the test has not taken.
+    // The rest of the 300 seconds, which the test has partly used.
     let wait: u64 = got.headers["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=300).contains(&wait), "{wait}");
     assert_eq!(read(Some(&bob.token), 4).await.status.as_u16(), 200, "of each user");

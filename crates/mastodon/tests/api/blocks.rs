@@ -13,7 +13,7 @@ async fn relation(world: &World, user: &Person, other: &Person) -> Option<Value>
 async fn relations_are_as_they_were_made() {
     let world = World::new();
     let [ada, bob] = world.people(["ada", "bob"]).await;
-    // What ada does, and what is true of bob for her then.
+    // Action of ada, and what is then true of bob for her.
     for (what, expect) in [
         ("follow", ["following", "showing_reblogs"].as_slice()),
         ("unfollow", &[]),
@@ -60,7 +60,7 @@ async fn what_a_block_hides_does_not_exist_for_an_app() {
     let by_eve = eve.reply(&world, &post, "@bob look").await;
     let by_ada = ada.reply(&world, &by_eve, "@bob too").await;
     ada.does(&world, "block", &bob).await;
-    // The same for both of them: who blocks whom makes no difference.
+    // The result is the same for both of them, whoever blocks.
     for (viewer, other, posts) in [(&bob, &ada, [&post, &by_ada])] {
         for path in [
             format!("/api/v1/accounts/{}", other.id),
@@ -106,7 +106,7 @@ async fn what_a_block_hides_does_not_exist_for_an_app() {
         let got = world.call("POST", "/api/v1/statuses", Some(&viewer.token), &fields).await;
         assert_eq!(got.status.as_u16(), 404, "{got:?}");
     }
-    // Who blocks still sees whom, and can end it.
+    // The blocking user still sees the blocked one, and can unblock.
     let blocks = ada.ids(&world, "/api/v1/blocks").await;
     assert_eq!(blocks, [bob.id.as_str()]);
     let follow = format!("/api/v1/accounts/{}/follow", bob.id);

@@ -41,7 +41,7 @@ async fn a_boost_is_a_status_with_the_boosted_one_in_it() {
     assert_eq!(cyd.ids(&world, &statuses).await, [id(&boost)]);
     assert!(cyd.ids(&world, &format!("{statuses}?exclude_reblogs=true")).await.is_empty());
     assert_eq!(cyd.ids(&world, "/api/v1/timelines/public").await, [post.as_str()]);
-    // What is done with the boost is done with what it shows.
+    // An action on the boost applies to the boosted status.
     let boosted = format!("/api/v1/statuses/{}", id(&boost));
     cyd.call(&world, "POST", &format!("{boosted}/favourite"), &[]).await;
     assert_eq!(ada.get(&world, &path).await["favourites_count"], 1);

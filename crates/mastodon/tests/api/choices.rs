@@ -1,4 +1,4 @@
-//! What a user chooses of their follows, threads that they mute, and notices of edits.
+//! Settings of follows, muted threads, and notices of edits.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::client::{Person, World, ids};
 
 const NOTIFICATIONS: &str = "/api/v1/notifications";
 
-/// The types of a user's notifications, and the ids of their statuses, newest first.
+/// Types of a user's notifications, and ids of their statuses, newest first.
 async fn notices(world: &World, reader: &Person) -> Vec<(String, String)> {
     let found = reader.get(world, NOTIFICATIONS).await;
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -42,7 +42,7 @@ async fn a_follow_has_boosts_or_not_and_notifications_or_not() {
             assert_eq!((following, showing, notifying), expected, "{fields:?}");
         }
     }
-    // Some languages alone are refused, so that no app shows it as done; all of them are what there is.
+    // Some languages only are refused, so that no app shows them as saved; a list of all languages is accepted.
     let path = format!("/api/v1/accounts/{}/follow", bob.id);
     for (name, value, status) in
         [("languages[]", "fr", 422), ("languages", "fr", 422), ("languages[]", "", 200)]

@@ -1,4 +1,4 @@
-//! A browser and an app that send requests to the router.
+//! Browser and app that send requests to the router.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -21,14 +21,14 @@ pub(crate) const PASSWORD: &str = "correct horse battery";
 pub(crate) const REDIRECT: &str = "https://app.example/back";
 pub(crate) const OOB: &str = "urn:ietf:wg:oauth:2.0:oob";
 
-/// A server on a new directory.
+/// Server with a new directory.
 pub(crate) struct World {
     pub(crate) node: Node,
     router: Router,
     _data: Arc<tempfile::TempDir>,
 }
 
-/// The clock of a server.
+/// Clock of a server.
 pub(crate) struct TestClock(Arc<AtomicU64>);
 
 impl TestClock {
@@ -37,20 +37,20 @@ impl TestClock {
     }
 }
 
-/// Connections may hold clones of the node for longer than the directory exists.
+/// Waits for the node's clones, which connections may hold longer than the directory exists.
 impl Drop for World {
     fn drop(&mut self) {
         self.node.close();
     }
 }
 
-/// A response.
+/// Response.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) bytes: Bytes,
-    /// The bytes as a text.
+    /// Body as text.
     pub(crate) text: String,
 }
 
@@ -64,14 +64,14 @@ impl Got {
         self.headers[LOCATION].to_str().unwrap()
     }
 
-    /// A parameter of the URL that it leads to.
+    /// Parameter of the redirect's URL.
     pub(crate) fn led_with(&self, name: &str) -> Option<String> {
         let (_, query) = self.location().split_once('?')?;
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
     }
 
-    /// The fields of all forms on the page, the last one of a name.
+    /// Fields of all forms on the page; the last one of each name.
     pub(crate) fn hidden(&self) -> BTreeMap<String, String> {
         let inputs = self.text.split("<input type=\"hidden\" name=\"").skip(1);
         let field = |input: &str| {
@@ -88,7 +88,7 @@ impl World {
         Self::with(|_| {})
     }
 
-    /// A server with a clock that the test sets.
+    /// Starts a server whose clock the test sets.
     pub(crate) fn with_clock() -> (Self, TestClock) {
         let clock = TestClock(Arc::new(AtomicU64::new(1_800_000_000_000)));
         let now = Arc::clone(&clock.0);
@@ -102,7 +102,7 @@ impl World {
         Self::with_both(|_| {}, change)
     }
 
-    /// Ends the polls and publishes the statuses that are due, as a thread of the node does.
+    /// Ends polls and publishes statuses that are due, like a thread of the node.
     pub(crate) async fn do_due(&self) {
         let node = self.node.clone();
         tokio::task::spawn_blocking(move || node.do_due()).await.unwrap();
@@ -119,7 +119,7 @@ impl World {
         Self::of_node(node, Arc::new(data), change)
     }
 
-    /// Another server on the same node.
+    /// Starts another server on the same node.
     pub(crate) fn beside(&self, change: impl FnOnce(&mut MastodonOptions)) -> Self {
         Self::of_node(self.node.clone(), Arc::clone(&self._data), change)
     }
@@ -151,7 +151,7 @@ impl World {
         Got { status: parts.status, headers: parts.headers, bytes, text }
     }
 
-    /// Serves the router on a port; returns its address.
+    /// Serves the router on a port; returns the address.
     pub(crate) async fn listen(&self) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -160,7 +160,7 @@ impl World {
         address
     }
 
-    /// A response whose body is not read.
+    /// Requests a response without reading its body.
     pub(crate) async fn begin(&self, path: &str, token: &str) -> axum::response::Response {
         let request = Request::get(path).header(AUTHORIZATION, format!("Bearer {token}"));
         self.router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
@@ -187,7 +187,7 @@ impl World {
         self.send(request.body(form(fields)).unwrap()).await
     }
 
-    /// A request with parameters in the body, or in the query of a `GET`.
+    /// Sends a request with parameters in the body, or in the query of a `GET`.
     pub(crate) async fn call(
         &self,
         method: &str,
@@ -198,7 +198,7 @@ impl World {
         self.call_with(method, path, token, fields, &[]).await
     }
 
-    /// As [`World::call`], with headers.
+    /// [`World::call`] with headers.
     pub(crate) async fn call_with(
         &self,
         method: &str,
@@ -222,7 +222,7 @@ impl World {
         self.send(request.body(body).unwrap()).await
     }
 
-    /// Users who signed up with an app, which has all scopes.
+    /// Signs up users with an app that has all scopes.
     pub(crate) async fn people<const N: usize>(&self, handles: [&str; N]) -> [Person; N] {
         let app = self.app_with(ALL_SCOPES).await;
         let own = app.own_token(self, "write:accounts").await;
@@ -259,7 +259,7 @@ impl World {
         App { id: text("client_id"), secret: text("client_secret") }
     }
 
-    /// A browser whose user has just signed up.
+    /// Browser of a user who has just signed up.
     pub(crate) async fn signed_up(&self, handle: &str) -> Browser {
         let mut browser = Browser::default();
         let page = browser.get(self, "/auth/sign-up").await;
@@ -285,21 +285,21 @@ fn form(fields: &[(&str, &str)]) -> Body {
 
 pub(crate) const ALL_SCOPES: &str = "read write follow push profile";
 
-/// A user with a token that has all scopes.
+/// User with a token that has all scopes.
 pub(crate) struct Person {
     pub(crate) id: String,
     pub(crate) token: String,
 }
 
 impl Person {
-    /// The JSON of a response that must be 200.
+    /// JSON of a response, which must be 200.
     pub(crate) async fn get(&self, world: &World, path: &str) -> Value {
         let got = world.get(path, Some(&self.token)).await;
         assert_eq!(got.status, StatusCode::OK, "{path}: {got:?}");
         got.json()
     }
 
-    /// As [`Person::get`], of a request that changes something.
+    /// JSON of the response to a change, which must be 200.
     pub(crate) async fn call(
         &self,
         world: &World,
@@ -325,31 +325,31 @@ impl Person {
         status["id"].as_str().unwrap().to_owned()
     }
 
-    /// Does something to another user.
+    /// Acts on another user.
     pub(crate) async fn does(&self, world: &World, what: &str, other: &Person) -> Value {
         self.call(world, "POST", &format!("/api/v1/accounts/{}/{what}", other.id), &[]).await
     }
 
-    /// The ids in a list.
+    /// Ids in a list.
     pub(crate) async fn ids(&self, world: &World, path: &str) -> Vec<String> {
         ids(&self.get(world, path).await)
     }
 }
 
-/// The ids of the entities in a list.
+/// Ids of the entities in a list.
 pub(crate) fn ids(list: &Value) -> Vec<String> {
     let list = list.as_array().unwrap().iter();
     list.map(|entity| entity["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// An app that is registered.
+/// Registered app.
 pub(crate) struct App {
     pub(crate) id: String,
     pub(crate) secret: String,
 }
 
 impl App {
-    /// The URL of its request for access.
+    /// URL of the authorization request.
     pub(crate) fn url(&self, more: &[(&str, &str)]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("response_type", "code").append_pair("client_id", &self.id);
@@ -375,7 +375,7 @@ impl App {
         world.post("/oauth/token", None, &fields).await
     }
 
-    /// A token of its own.
+    /// App's own token.
     pub(crate) async fn own_token(&self, world: &World, scope: &str) -> String {
         let fields = [
             ("grant_type", "client_credentials"),
@@ -388,7 +388,7 @@ impl App {
         got.json()["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// A token of the user of a browser.
+    /// Token of the user of a browser.
     pub(crate) async fn user_token(
         &self,
         world: &World,
@@ -402,11 +402,11 @@ impl App {
     }
 }
 
-/// A browser with its cookies.
+/// Browser with its cookies.
 #[derive(Clone, Default)]
 pub(crate) struct Browser {
     pub(crate) cookies: BTreeMap<String, String>,
-    /// Its address, if it is not the usual one.
+    /// Address of the browser, if not the default one.
     pub(crate) address: Option<IpAddr>,
 }
 
@@ -457,7 +457,7 @@ impl Browser {
         self.post(world, "/auth/log-in", &fields).await
     }
 
-    /// Presses a button on the page of an app's request.
+    /// Presses a button on the authorization page.
     pub(crate) async fn decide(&mut self, world: &World, url: &str, decision: &str) -> Got {
         let page = self.get(world, url).await;
         assert_eq!(page.status, StatusCode::OK, "{page:?}");
@@ -466,7 +466,7 @@ impl Browser {
         self.post(world, "/oauth/authorize", &fields).await
     }
 
-    /// Allows an app's request; returns the code.
+    /// Allows an authorization request; returns the code.
     pub(crate) async fn allow(&mut self, world: &World, url: &str) -> String {
         self.decide(world, url, "allow").await.led_with("code").unwrap()
     }

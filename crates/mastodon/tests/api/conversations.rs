@@ -14,7 +14,7 @@ async fn send(world: &World, author: &Person, text: &str, parent: Option<&str>) 
     status["id"].as_str().unwrap().to_owned()
 }
 
-/// The id, the last status, the accounts and whether it is unread of each conversation.
+/// Id, last status, accounts and unread flag of each conversation.
 async fn list(world: &World, reader: &Person) -> Vec<(String, String, Vec<String>, bool)> {
     let found = reader.get(world, PATH).await;
     let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -54,7 +54,7 @@ async fn a_conversation_is_listed_read_removed_and_comes_back() {
         assert_eq!((&shown["id"], &shown["unread"]), (&json!(one), &json!(true)));
         assert!(list(&world, &ada).await[1].3);
     }
-    // Also one whose last status is the user's own.
+    // Works also if the last status is the user's own.
     let shown = ada.call(&world, "POST", &format!("{PATH}/{other}/unread"), &[]).await;
     assert_eq!((&shown["unread"], list(&world, &ada).await[0].3), (&json!(true), true));
     assert!(list(&world, &bob).await[0].3 && !list(&world, &bob).await[1].3, "for its user only");

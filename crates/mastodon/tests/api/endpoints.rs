@@ -1,5 +1,5 @@
-//! Every endpoint with every kind of token and for every kind of reader, and the documentation of them. The tests are made
-//! from the table of routes, so that a new route is part of them.
+//! Every endpoint with every kind of token and reader, and its documentation. The tests are derived from the table of
+//! routes, so that they include new routes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,12 +13,12 @@ use serde_json::Value;
 
 use crate::client::{ALL_SCOPES, Person, World};
 
-/// Streams do not end: `streaming.rs` reads them.
+/// Whether a path is that of a stream, which does not end: `streaming.rs` reads streams.
 pub(crate) fn is_stream(path: &str) -> bool {
     path.starts_with("/api/v1/streaming")
 }
 
-/// A path with ids in the place of parameters.
+/// Path with ids instead of parameters.
 fn concrete(path: &str) -> String {
     let parts = path.split('/').map(|part| if part.starts_with('{') { "0" } else { part });
     parts.collect::<Vec<_>>().join("/")
@@ -41,8 +41,8 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
     for Endpoint { method, path, token: needed, state } in endpoints() {
         let narrow = if needed.contains("push") { &profile } else { &push };
         let wrong = "x".repeat(43);
-        // No token, an unknown one, one of a disabled account, one of the app, one without the scope, one with all
-        // scopes: 0 is none of 401 and 403.
+        // No token, unknown token, token of a disabled account, app's own token, token without the scope, token with
+        // all scopes. 0 means neither 401 nor 403.
         let expect: [u16; 6] = match needed.as_str() {
             "none" => [0, 0, 0, 0, 0, 0],
             "any" => [401, 401, 401, 0, 0, 0],
@@ -59,7 +59,7 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
             if is_stream(path) && expect[number] == 0 {
                 continue;
             }
-            // The token of an app is not narrow, so what needs a client's secret is not meant here.
+            // These routes need a client's secret, and the app's token has all scopes.
             if path.starts_with("/oauth/") {
                 continue;
             }
@@ -82,12 +82,12 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
     assert!(of_users > 100 && optional > 10, "{of_users} {optional}");
 }
 
-/// The scopes that an endpoint accepts, by their names.
+/// Scopes that an endpoint accepts, by name.
 fn scopes_of(needed: &str) -> Vec<&str> {
     needed.split('`').skip(1).step_by(2).collect()
 }
 
-/// Whether a token with a scope may do what needs another one. `follow` is what `write` had of users before it was split.
+/// Whether a token with `scope` covers `needed`. `follow` is the part of `write` for relations of users.
 fn allows(scope: &str, needed: &str) -> bool {
     let is_part = needed.strip_prefix(scope).is_some_and(|rest| rest.starts_with(':'));
     let of_follow = ["follows", "blocks", "mutes"];
@@ -121,7 +121,7 @@ async fn a_scope_opens_the_endpoints_that_need_it_and_no_others() {
     assert!(opened["read"] > 60 && opened["write:favourites"] > 1, "{opened:?}");
 }
 
-/// What the id in a path names.
+/// Kind of item that the id in a path names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Account,
@@ -137,14 +137,14 @@ pub(crate) enum Kind {
     Scheduled,
 }
 
-/// Whether a path names a hashtag, or one of those on the reader's own profile.
+/// Whether a path names a hashtag, or a hashtag on the reader's own profile.
 pub(crate) fn is_of_tag(path: &str) -> bool {
     ["/api/v1/tags/{", "/api/v1/timelines/tag/{", "/api/v1/featured_tags/{"]
         .into_iter()
         .any(|start| path.starts_with(start))
 }
 
-/// None if a path has no id, or the id of something that the server does not have.
+/// Kind of the id in a path; `None` if it has no id, or items of the kind do not exist on this server.
 pub(crate) fn kind(endpoint: &Endpoint) -> Option<Kind> {
     let path = endpoint.path;
     let kinds = [
@@ -173,46 +173,46 @@ pub(crate) fn kind(endpoint: &Endpoint) -> Option<Kind> {
     found.map(|(_, kind)| kind).filter(|_| endpoint.state != EndpointState::Missing)
 }
 
-/// A path with an id.
+/// Path with an id.
 pub(crate) fn with_id(path: &str, id: &str) -> String {
     let parts = path.split('/').map(|part| if part.starts_with('{') { id } else { part });
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// An author whom others may not see, or not all of it; and the others.
+/// Author whose items are partly hidden from others, and these others.
 struct Hidden {
     world: World,
     quentin: Person,
-    /// Follows the author.
+    /// Follower of the author.
     fay: Person,
-    /// Has nothing to do with the author.
+    /// User without a relation to the author.
     eve: Person,
-    /// Is blocked by the author.
+    /// User whom the author blocks.
     bob: Person,
-    /// Blocks the author.
+    /// User who blocks the author.
     dan: Person,
-    /// A token of an app itself.
+    /// App's own token.
     own: String,
     open: String,
     private: String,
-    /// A direct status for one user.
+    /// Direct status for one user.
     conversation: String,
     deleted: String,
-    /// A notification of the author.
+    /// Notification of the author.
     notification: String,
-    /// A list of the author.
+    /// List of the author.
     list: String,
-    /// A picture of the author that no status has.
+    /// Unattached picture of the author.
     picture: String,
-    /// A filter of the author, a keyword of it, and the id of a status in it.
+    /// Filter of the author, a keyword of it, and the id of a status in it.
     filter: [String; 3],
-    /// A poll of the author that followers see, and one that all see.
+    /// Polls of the author: one for followers, one for everybody.
     polls: [String; 2],
-    /// A scheduled status of the author.
+    /// Scheduled status of the author.
     scheduled: String,
 }
 
-/// The id of a new poll.
+/// Publishes a poll; returns its id.
 async fn asked(world: &World, author: &Person, visibility: &str, words: &str) -> String {
     let fields = [
         ("status", words),
@@ -225,7 +225,7 @@ async fn asked(world: &World, author: &Person, visibility: &str, words: &str) ->
     status["poll"]["id"].as_str().unwrap().to_owned()
 }
 
-/// The id of a new scheduled status.
+/// Schedules a status; returns its id.
 async fn scheduled(world: &World, author: &Person) -> String {
     let fields = [("status", "privatewords"), ("scheduled_at", "2034-01-01T00:00:00Z")];
     let scheduled = author.call(world, "POST", "/api/v1/statuses", &fields).await;
@@ -304,7 +304,7 @@ impl Hidden {
         }
     }
 
-    /// What the author sees of it all.
+    /// Everything the author sees of these items.
     async fn seen(&self) -> Vec<Value> {
         let mut seen = Vec::new();
         for path in [
@@ -362,7 +362,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         let Some(kind) = kind(&endpoint) else { continue };
         let Endpoint { method, path, state, .. } = endpoint;
         for (what, _, id, token) in cases.iter().filter(|case| case.1 == kind) {
-            // Users have ids from 0, and statuses and notifications have stamps, which are greater.
+            // Ids of users begin at 0; statuses and notifications have stamps, which are greater than 1.
             let none = if kind == Kind::Account { "4000000000" } else { "1" };
             let token = token.map(String::as_str);
             let fields = [
@@ -377,7 +377,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
             let none = it.world.call(method, &with_id(path, none), token, &fields).await;
             let what = format!("{what}: {method} {path} {hidden:?}");
             assert_eq!((hidden.status, &hidden.text), (none.status, &none.text), "{what}");
-            // To dismiss what is not in the list is no error, as in Mastodon.
+            // As in Mastodon, dismissing an item that is not in the list is no error.
             let is_refused = !hidden.status.is_success() || path.ends_with("/dismiss");
             assert!(is_refused || state != EndpointState::Works, "{what}");
             *checked.entry(format!("{kind:?}")).or_insert(0) += 1;
@@ -387,7 +387,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
     assert_eq!(it.seen().await, before);
 }
 
-/// What only the author of a status may do.
+/// Endpoints that only the author of a status may use.
 const OF_AUTHORS: [(&str, &str); 3] = [
     ("PUT", "/api/v1/statuses/{id}"),
     ("DELETE", "/api/v1/statuses/{id}"),
@@ -424,7 +424,7 @@ async fn what_only_an_author_may_do_is_refused_to_all_other_readers() {
 async fn no_response_shows_what_is_hidden_from_its_reader() {
     let it = Hidden::new().await;
     let ids = [&it.open, &it.private];
-    // Endpoints ignore parameters of others.
+    // Endpoints ignore parameters of other endpoints.
     let mut fields = vec![
         ("q", "quentin"),
         ("acct", "quentin"),
@@ -441,7 +441,7 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
         ("follower", Some(&it.fay.token), &[]),
     ];
     let tag = "hidden".to_owned();
-    // In how many responses a reader sees a word.
+    // Number of responses in which a reader sees a word.
     let mut seen = BTreeMap::new();
     for endpoint in endpoints() {
         let Endpoint { method, path, .. } = endpoint;
@@ -464,7 +464,7 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             None => vec![&it.open],
         };
         for (reader, token, hidden) in readers {
-            // Other programs ask for it without a token, so it says what everybody may know.
+            // Other programs read it without a token, so it contains only public facts.
             if path == "/.well-known/webfinger" && reader == "blocked" {
                 continue;
             }
@@ -502,7 +502,7 @@ async fn only_users_read_unless_the_operator_allows_others() {
         }
     }
     assert!(closed > 15, "{closed}");
-    // What needs no token says nothing about users.
+    // Endpoints without a token reveal nothing about users.
     for Endpoint { method, path, token: needed, .. } in endpoints() {
         if method == "GET" && needed == "none" {
             let got = world.get(&concrete(path), None).await;
@@ -567,7 +567,7 @@ async fn a_page_of_another_origin_may_ask() {
     assert!(!got.headers.contains_key("access-control-allow-credentials"));
 }
 
-/// The endpoints of `docs/mastodon.md`: a table of those that work, a row for each path, and lists of the others.
+/// Endpoints for `docs/mastodon.md`: a table with a row per working path, and lists of the others.
 fn documented() -> String {
     let mut paths: Vec<(&str, String)> = Vec::new();
     let [mut without_feature, mut missing] = [Vec::new(), Vec::new()];
@@ -594,7 +594,7 @@ fn documented() -> String {
     text + &paragraph("Without the feature", &without_feature) + &paragraph("Missing", &missing)
 }
 
-/// A list as a paragraph in lines of at most 120 characters.
+/// Formats a list as a paragraph with lines of at most 120 characters.
 fn paragraph(title: &str, items: &[String]) -> String {
     let (mut text, mut used) = (String::new(), 0);
     for word in format!("{title}: {}.", items.join(", ")).split(' ') {
@@ -606,7 +606,7 @@ fn paragraph(title: &str, items: &[String]) -> String {
     text + "\n"
 }
 
-/// With `ROOST_WRITE_DOCS=1`, the table is written instead.
+/// Writes the table instead of comparing it if `ROOST_WRITE_DOCS=1` is set.
 #[test]
 fn the_documentation_lists_the_endpoints() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/mastodon.md");

@@ -1,4 +1,4 @@
-//! Filters in both versions of the API, and the marks that they make.
+//! Filters in both versions of the API, and how they mark posts.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ async fn create(world: &World, owner: &Person, fields: &[(&str, &str)]) -> Value
     owner.call(world, "POST", V2, fields).await
 }
 
-/// A filter with a keyword.
+/// Creates a filter with a keyword.
 async fn with_keyword(world: &World, owner: &Person, keyword: &str, whole_word: bool) -> Value {
     let whole_word = if whole_word { "true" } else { "false" };
     let fields = [
@@ -27,7 +27,7 @@ async fn with_keyword(world: &World, owner: &Person, keyword: &str, whole_word: 
     create(world, owner, &fields).await
 }
 
-/// The titles of the filters that a status matches, with the keyword and the status.
+/// Titles of the filters that a status matches, with the keyword and the status.
 fn matches(status: &Value) -> Vec<(&str, Option<&str>, Option<&str>)> {
     let results = status["filtered"].as_array().unwrap().iter();
     let found = results.map(|result| {
@@ -173,7 +173,7 @@ async fn keywords_and_statuses_are_added_changed_and_removed_one_by_one() {
     }
     let all = ada.get(&world, &path).await;
     assert_eq!((&all["keywords"], &all["statuses"]), (&json!([changed]), &json!([status])));
-    // A deleted status is not shown any more.
+    // A deleted status disappears from the filter.
     let other = bob.post(&world, "another post").await;
     ada.call(&world, "POST", &statuses, &[("status_id", &other)]).await;
     bob.call(&world, "DELETE", &format!("/api/v1/statuses/{other}"), &[]).await;
@@ -217,7 +217,7 @@ async fn a_keyword_is_a_filter_of_version_1() {
             "expires_at": null, "irreversible": false})
     );
     assert_eq!(ada.get(&world, &path).await, changed);
-    // What several keywords share is not changed here.
+    // This version cannot change properties that several keywords share.
     let keywords = format!("{V2}/{}/keywords", id(&filters[0]));
     let two = ada.call(&world, "POST", &keywords, &[("keyword", "two")]).await;
     assert_eq!(ids(&ada.get(&world, V1).await), [id(&one), id(&two)]);

@@ -1,4 +1,4 @@
-//! Hidden things: undoing with them, accounts that are disabled, and numbers that strangers see.
+//! Hidden items: undoing reactions to them, disabled accounts, and numbers that strangers see.
 
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, UserId, UserRef};
@@ -14,7 +14,7 @@ impl Person {
         status["id"].as_str().unwrap().to_owned()
     }
 
-    /// The status code of a change, and the response.
+    /// Sends a change; returns the status code and the response.
     async fn tries(&self, world: &World, path: &str) -> (u16, Value) {
         let got = world.call("POST", path, Some(&self.token), &[]).await;
         let entity = if got.status.is_success() { got.json() } else { Value::Null };
@@ -101,7 +101,7 @@ async fn what_one_did_with_a_status_is_undone_though_it_is_hidden_by_now() {
             assert_eq!((&status["content"], &status[flag]), (&"".into(), &false.into()), "{undo}");
             assert_eq!(status["account"]["username"], "ada");
             assert!(!status.to_string().contains("secret"), "{status}");
-            // There is nothing more to undo, and nothing is done.
+            // There is nothing left to undo, and nothing happens.
             for again in [undo, action] {
                 let (code, _) = bob.tries(&world, &format!("{path}/{again}")).await;
                 assert_eq!(code, 404, "{again}");
@@ -202,7 +202,7 @@ async fn a_disabled_account_is_shown_to_nobody_until_it_is_enabled() {
     let home = cyd.ids(&world, "/api/v1/timelines/home").await;
     assert_eq!(home, [thread.as_str()], "others are");
     disable(&world, &ada, AccountState::Active).await;
-    // Also by its own a moment later.
+    // The node's own thread would end it a moment later, too.
     let node = world.node.clone();
     tokio::task::spawn_blocking(move || node.do_due()).await.unwrap();
     assert_eq!([see(None).await, see(Some(&cyd)).await], before);

@@ -1,10 +1,10 @@
-//! Pages of lists whose first items are hidden from the reader, or not asked for: no page is empty while there is more.
+//! Pages of lists whose first items are hidden or filtered out: no page is empty while more items follow.
 
 use serde_json::json;
 
 use crate::client::{Person, World, ids};
 
-/// The ids on a page of one item.
+/// Ids on a page of one item.
 async fn one(world: &World, reader: &Person, path: &str) -> Vec<String> {
     let mark = if path.contains('?') { '&' } else { '?' };
     ids(&reader.get(world, &format!("{path}{mark}limit=1")).await)
@@ -90,7 +90,7 @@ async fn the_profile_of_somebody_whom_one_blocks_loads() {
         let found = ada.get(&world, &format!("{profile}/{path}")).await;
         assert_eq!(found.as_array().map(Vec::len), Some(number), "{path}");
     }
-    // For the blocked one, the other does not exist.
+    // The blocking user does not exist for the blocked user.
     let of_ada = format!("/api/v1/accounts/{}", ada.id);
     for path in ["", "/statuses", "/featured_tags", "/followers", "/following"] {
         let got = world.get(&format!("{of_ada}{path}"), Some(&bob.token)).await;

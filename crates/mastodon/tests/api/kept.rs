@@ -1,5 +1,5 @@
-//! Entities that are kept as JSON are those that would be made anew: after random changes, a server that keeps them and one
-//! that keeps nothing answer alike, to every reader.
+//! Cached entities equal new ones: after random changes, a server with a cache and one without respond alike to every
+//! reader.
 
 use feed::{Command, UserId, UserRef};
 use testkit::Random;
@@ -57,15 +57,15 @@ async fn what_is_kept_is_what_would_be_made() {
     }
 }
 
-/// Where two texts are not the same, and some of both.
+/// Position and surroundings of the first difference of two texts.
 fn difference(kept: &str, made: &str) -> Option<String> {
     let at = kept.bytes().zip(made.bytes()).take_while(|(one, other)| one == other).count();
     let near = |text: &str| text.chars().skip(at.saturating_sub(99)).take(199).collect::<String>();
     (kept != made).then(|| format!("at {at}: {:?}, not {:?}", near(kept), near(made)))
 }
 
-/// The answers of both servers at a time when nothing changes: posts of deleted users are removed in the background. Rows
-/// that one such removal changes are not read at one moment, so a difference must last.
+/// Responses of both servers while nothing changes. Posts of deleted users are removed in the background, and both
+/// servers do not read the rows at the same moment, so only a lasting difference counts.
 async fn alike(world: &World, plain: &World, path: &str, token: Option<&str>) -> (Got, Got) {
     let mut differences = 0;
     loop {
@@ -80,7 +80,7 @@ async fn alike(world: &World, plain: &World, path: &str, token: Option<&str>) ->
     }
 }
 
-/// Changes something, which may be refused; returns what.
+/// Sends a change, which may be refused; returns its description.
 async fn change(
     world: &World,
     people: &[Person],

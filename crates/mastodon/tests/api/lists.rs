@@ -1,15 +1,15 @@
-//! Lists: what a page has, and that paging loses nothing.
+//! Lists: the content of pages, and paging without losses.
 
 use crate::client::{Got, Person, World, ids};
 
-/// The parameters of the URL of another page.
+/// Parameters of the URL of another page.
 fn link(got: &Got, rel: &str) -> Option<String> {
     let links = got.headers.get("link")?.to_str().unwrap().split(", ");
     let link = links.filter_map(|link| link.strip_suffix(&format!(">; rel=\"{rel}\""))).next()?;
     Some(link.strip_prefix("<https://social.example").unwrap().to_owned())
 }
 
-/// The ids of all pages from `path` on, by the links of this name.
+/// Ids of all pages from `path` on, following the links `rel`.
 async fn all_pages(world: &World, reader: &Person, path: &str, rel: &str) -> Vec<String> {
     let (mut found, mut next) = (Vec::new(), Some(path.to_owned()));
     for _ in 0..50 {
@@ -110,7 +110,7 @@ async fn what_does_not_fit_in_a_response_is_on_the_next_page_in_both_directions(
     assert!(got.text.len() < 320 << 10, "{}", got.text.len());
     let found = crate::client::ids(&got.json());
     assert!(posts.starts_with(&found), "each once: {found:?}");
-    // Notifications of bob's favourites have the statuses.
+    // Notifications of bob's favourites contain the statuses.
     let notified = all_pages(&world, &ada, "/api/v1/notifications?limit=80", "next").await;
     assert_eq!(notified.len(), 31);
 }

@@ -1,4 +1,4 @@
-//! The API and the pages over a real node, without a network.
+//! Tests of the API and the pages over a real node, without a network.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! Pictures: uploading, attaching and reading them, and what attackers try with them.
+//! Pictures: upload, attachment, reading, and attacks.
 
 use std::io::Cursor;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::client::{ALL_SCOPES, Got, Person, World, ids};
 const BASE: &str = "https://social.example";
 const STATUSES: &str = "/api/v1/statuses";
 
-/// A picture that is large as a file, too.
+/// Makes a picture that is also large as a file.
 fn noise(width: u32, height: u32) -> Vec<u8> {
     let mut state = 1_u32;
     let picture = RgbImage::from_fn(width, height, |_, _| {
@@ -34,7 +34,7 @@ fn noise(width: u32, height: u32) -> Vec<u8> {
     bytes.into_inner()
 }
 
-/// A multipart form: fields, and files by their names.
+/// Encodes a multipart form with fields and named files.
 fn form(fields: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {
@@ -60,7 +60,7 @@ impl World {
         self.send(request.body(body.into()).unwrap()).await
     }
 
-    /// The response to a GET of an URL of this server.
+    /// Fetches a URL of this server.
     async fn fetch(&self, url: &Value) -> Got {
         self.get(url.as_str().unwrap().strip_prefix(BASE).unwrap(), None).await
     }
@@ -74,7 +74,7 @@ impl Person {
         got.json()
     }
 
-    /// The id of a new picture.
+    /// Uploads a picture; returns its id.
     pub(crate) async fn picture(&self, world: &World, color: u8) -> String {
         self.upload(world, &gif(color), &[]).await["id"].as_str().unwrap().to_owned()
     }
@@ -106,7 +106,7 @@ async fn a_picture_is_uploaded_posted_and_read_by_everybody_with_its_address() {
     let post = ada.publish(&world, "", &[id]).await;
     assert_eq!((&post["content"], &post["media_attachments"]), (&json!(""), &json!([media])));
     let post_id = text(&post["id"]);
-    // A retry publishes nothing else; it is the same request with another status otherwise.
+    // A retry publishes nothing new; with another status it would be the same request.
     let boost = bob.call(&world, "POST", &format!("{STATUSES}/{post_id}/reblog"), &[]).await;
     assert_eq!(boost["reblog"]["media_attachments"], json!([media]));
     assert_eq!(boost["media_attachments"], json!([]));
@@ -195,7 +195,7 @@ async fn the_pictures_of_a_deleted_status_can_be_attached_to_the_next() {
     let url = text(&first["media_attachments"][0]["url"]);
     let url = url.strip_prefix(BASE).unwrap();
     assert_eq!(world.get(url, None).await.status.as_u16(), 200);
-    // An app may describe one anew, and drop the other.
+    // An app may describe one picture again, and drop the other.
     let described = [("description", "a dot")];
     ada.call(&world, "PUT", &format!("/api/v1/media/{}", ids[0]), &described).await;
     let second = ada.publish(&world, "with none", &[&ids[0]]).await;
@@ -308,7 +308,7 @@ async fn an_edit_changes_removes_and_adds_pictures() {
     assert_eq!(now[1]["description"], "a dot");
     let gone = &post["media_attachments"][0];
     assert_eq!(world.fetch(&gone["url"]).await.status.as_u16(), 404, "{gone}");
-    // As the app of Mastodon sends it.
+    // Format of the Mastodon app.
     let request = json!({"status": "x", "media_ids": [two], "media_attributes":
         [{"id": two, "description": "two dots", "focus": "0.1,0.2"}]});
     let request = Request::put(&path)
@@ -353,7 +353,7 @@ async fn profiles_have_pictures() {
         assert_eq!(seen[name], me[name]);
         assert_eq!(world.fetch(&me[name]).await.status.as_u16(), 200, "{name}");
     }
-    // Nothing changes if one of them is no picture.
+    // Nothing changes if one of the files is not a picture.
     let body = form(&[("display_name", "Eve")], &[("avatar", &gif(2)), ("header", b"<svg>")]);
     assert_eq!(world.send_form("PATCH", update, &ada.token, body).await.status.as_u16(), 422);
     let now = ada.get(&world, "/api/v1/accounts/verify_credentials").await;
@@ -362,7 +362,7 @@ async fn profiles_have_pictures() {
     let second = world.send_form("PATCH", update, &ada.token, body).await.json();
     assert_eq!(second["header"], me["header"]);
     assert_eq!(world.fetch(&me["avatar"]).await.status.as_u16(), 404, "it was replaced");
-    // What they show is said with the file or later.
+    // Descriptions are set with the file or later.
     let body = form(&[("header_description", " a <field> ")], &[("header", &noise(1_500, 90))]);
     let me = world.send_form("PATCH", update, &ada.token, body).await.json();
     assert_eq!(
@@ -471,7 +471,7 @@ async fn files_that_are_no_pictures_are_refused_with_the_reason() {
         let got = post(whole[..end].to_vec()).await;
         assert_eq!(got.status.as_u16(), 400, "cut after {end} bytes: {got:?}");
     }
-    // The connection ends in the middle, whatever was announced.
+    // The connection ends in the middle, regardless of the announced length.
     let parts = [Ok(Bytes::from(whole[..100].to_vec())), Err(std::io::Error::other("gone"))];
     let cut = Body::from_stream(stream::iter(parts));
     let got = world.send_form("POST", "/api/v1/media", &ada.token, cut).await;
@@ -486,7 +486,7 @@ async fn bodies_of_strangers_are_not_read() {
     let own = app.own_token(&world, ALL_SCOPES).await;
     let mut browser = world.signed_up("bob").await;
     let narrow = app.user_token(&world, &mut browser, "write:statuses").await;
-    // A body that never ends: a response shows that it was not waited for.
+    // The body never ends: a response shows that the server did not wait for it.
     let endless = || Body::from_stream(stream::pending::<Result<Bytes, std::io::Error>>());
     let wrong = "x".repeat(43);
     for (token, status) in [(&wrong, 401), (&own, 422), (&narrow, 403)] {
@@ -573,7 +573,7 @@ async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives_and_str
     );
     upload.write_all(head.as_bytes()).await.unwrap();
     let mut status = [0; 12];
-    // The server asks for the body: it has admitted the request.
+    // The server requests the body, so it has admitted the request.
     upload.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 100");
     upload.write_all(b"x").await.unwrap();
@@ -582,7 +582,7 @@ async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives_and_str
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
     let mut rest = String::new();
     let ended = upload.read_to_string(&mut rest);
-    // The client could send on for minutes.
+    // The client could continue for minutes.
     drop(tokio::time::timeout(Duration::from_secs(5), ended).await.unwrap());
     assert!(rest.contains("HTTP/1.1 401"), "{rest}");
 }

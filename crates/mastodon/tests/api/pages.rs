@@ -4,7 +4,7 @@ use axum::http::header::LINK;
 
 use crate::client::{Got, Person, World, ids};
 
-/// The URL of a link, without the server.
+/// URL of a link, without the server.
 fn link(got: &Got, rel: &str) -> Option<String> {
     let links = got.headers.get(LINK)?.to_str().unwrap().to_owned();
     let end = format!("; rel=\"{rel}\"");
@@ -13,7 +13,7 @@ fn link(got: &Got, rel: &str) -> Option<String> {
     Some(url.strip_prefix("https://social.example").unwrap().to_owned())
 }
 
-/// Follows links from `path` on; returns the ids of each page.
+/// Follows the links `rel` from `path` on; returns the ids of each page.
 async fn walk(world: &World, person: &Person, path: &str, rel: &str) -> Vec<Vec<String>> {
     let (mut pages, mut path) = (Vec::new(), Some(path.to_owned()));
     while let Some(next) = path {
@@ -33,7 +33,7 @@ async fn links_lead_through_all_statuses_downwards_and_upwards() {
     let mut posts = Vec::new();
     for number in 0..7 {
         posts.push(ada.post(&world, &format!("number {number}")).await);
-        // Left out of lists without replies, and of the timeline of all.
+        // Omitted from lists without replies, and from the timeline of all users.
         if number == 3 {
             let by_eve = eve.post(&world, "mine").await;
             ada.reply(&world, &by_eve, "a reply").await;
@@ -68,7 +68,7 @@ async fn links_lead_through_all_statuses_downwards_and_upwards() {
         for path in ["/api/v1/timelines/home", "/api/v1/timelines/public"] {
             let got = world.get(&format!("{path}?{query}"), Some(&bob.token)).await;
             assert_eq!(ids(&got.json()), expect, "{path} {query}");
-            // What is older than the bound is on no page after it.
+            // Items older than the bound are on no later page.
             let leads_on = link(&got, "next").is_some();
             assert!(!(leads_on && query.contains("since_id")), "{path} {query}");
         }

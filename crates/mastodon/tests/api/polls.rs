@@ -1,4 +1,4 @@
-//! Polls and scheduled statuses: what apps send and see of them, until they end and are published.
+//! Polls and scheduled statuses as apps see them, until polls end and statuses are published.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -10,7 +10,7 @@ use crate::client::{Got, Person, World, ids};
 const STATUSES: &str = "/api/v1/statuses";
 const SCHEDULED: &str = "/api/v1/scheduled_statuses";
 
-/// The fields of a status with a poll of two options.
+/// Fields of a status with a poll of two options.
 fn asking<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
     let fields = [
         ("status", "well?"),
@@ -22,7 +22,7 @@ fn asking<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
 }
 
 impl Person {
-    /// The poll of a new status.
+    /// Publishes a poll; returns it.
     async fn asks(&self, world: &World, more: &[(&str, &str)]) -> Value {
         self.call(world, "POST", STATUSES, &asking(more)).await["poll"].clone()
     }
@@ -75,7 +75,7 @@ async fn a_poll_is_in_its_status_and_counts_each_voter_once() {
     assert_eq!((&voted["votes_count"], &voted["voters_count"]), (&json!(1), &json!(1)));
     assert_eq!(voted["options"][1]["votes_count"], 1);
     assert_eq!(error(&bob.votes(&world, &poll, &["0"]).await), again);
-    // Others see the votes, and not whose they are. Without a token nobody has voted.
+    // Others see the number of votes, not the voters. Without a token, `voted` is absent.
     let seen = cyd.sees(&world, &poll).await;
     assert_eq!((&seen["voted"], &seen["own_votes"]), (&json!(false), &json!([])));
     assert_eq!(seen["options"][1]["votes_count"], 1);
@@ -85,7 +85,7 @@ async fn a_poll_is_in_its_status_and_counts_each_voter_once() {
     let id = poll["id"].as_str().unwrap();
     let status = bob.get(&world, &format!("{STATUSES}/{id}")).await;
     assert_eq!(status["poll"], voted);
-    // A boost shows it in what it boosts.
+    // A boost has the poll in its boosted status.
     let boost = cyd.call(&world, "POST", &format!("{STATUSES}/{id}/reblog"), &[]).await;
     assert_eq!((&boost["poll"], &boost["reblog"]["poll"]["id"]), (&Value::Null, &json!(id)));
     let other = [
@@ -246,7 +246,7 @@ async fn author_and_voters_are_notified_when_a_poll_ends_and_then_totals_are_sho
     }
 }
 
-/// A time from now on, as apps send it.
+/// Time in the future, as apps send it.
 fn at(world: &World, ahead_secs: u64) -> String {
     let ms = world.node.now_ms() + ahead_secs * 1_000;
     jiff::Timestamp::from_millisecond(ms as i64).unwrap().to_string()

@@ -1,4 +1,4 @@
-//! Every route of the API with every kind of token.
+//! Access with every kind of token.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,7 +65,7 @@ async fn a_token_of_a_disabled_or_deleted_account_is_refused_at_once() {
     let one = app.user_token(&world, &mut ada, "read").await;
     let two = app.user_token(&world, &mut bob, "read").await;
     for token in [&one, &two] {
-        // Twice, so that the second one is answered from the cache.
+        // Sent twice, so that the second response uses the cache.
         for _ in 0..2 {
             assert_eq!(world.get(ME, Some(token)).await.status, StatusCode::OK);
         }

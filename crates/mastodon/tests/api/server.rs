@@ -1,4 +1,4 @@
-//! Accounts, search, and what the server says about itself.
+//! Accounts, search, and the self-description of the server.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,7 +198,7 @@ async fn the_server_describes_itself() {
         assert_eq!(got.headers["access-control-allow-origin"], "*", "{path}");
     }
     let nodeinfo = get("/nodeinfo/2.0").await;
-    // Clients know neither the name of the program nor another way to see whose API it has.
+    // Clients recognize the API by this name only.
     assert_eq!(nodeinfo["metadata"]["upstream"]["name"], "mastodon");
     assert_eq!(nodeinfo["software"]["name"], "roost");
     for (path, to) in [
@@ -259,7 +259,7 @@ async fn parameters_of_a_read_may_be_in_its_body() {
         let request = request.header(AUTHORIZATION, format!("Bearer {}", ada.token));
         world.send(request.body(Body::from(body)).unwrap())
     };
-    // Mastodon.py does so.
+    // Mastodon.py sends this request.
     let got = ask("application/json", format!("{{\"id\": [\"{}\"]}}", bob.id)).await;
     assert_eq!(ids(&got.json()), [bob.id.as_str()]);
     assert_eq!(ask("application/json", "x".repeat(100_000)).await.status.as_u16(), 413);
@@ -300,7 +300,7 @@ async fn booleans_are_read_as_rails_reads_them() {
         let got = world.post("/api/v1/lists", Some(&ada.token), &fields).await;
         assert_eq!(got.status.as_u16(), if expect { 422 } else { 200 }, "{text}: {got:?}");
     }
-    // What is empty is not said.
+    // An empty value counts as absent.
     ada.call(&world, "PATCH", credentials, &[("locked", "true")]).await;
     let me = ada.call(&world, "PATCH", credentials, &[("locked", ""), ("note", "x")]).await;
     assert_eq!(me["locked"], true);
@@ -337,7 +337,7 @@ async fn relations_to_as_many_accounts_as_fit_in_a_url_are_read_at_once() {
     assert_eq!(ids(&got[0]["accounts"]), [bob.id.as_str()], "who is followed by ada, follows cyd");
     assert_eq!(got[0]["accounts"][0]["acct"], "bob");
     assert_eq!((&got[1]["accounts"], got.as_array().unwrap().len()), (&json!([]), 2));
-    // Notes may be so long that not all of them fit in a response: nobody is left out.
+    // Notes may be too long for one response; no account is omitted.
     let names: [String; 40] = std::array::from_fn(|number| format!("u{number}"));
     let people = world.people(names.each_ref().map(String::as_str)).await;
     let note = "\u{1F469}\u{200D}\u{1F680}".repeat(720);
@@ -373,7 +373,7 @@ async fn a_client_is_told_what_is_left_of_its_rate() {
         (got.status.as_u16(), number("x-ratelimit-limit"), number("x-ratelimit-remaining"))
     };
     let home = async || world.get("/api/v1/timelines/home", Some(&ada.token)).await;
-    // The first one was that of the account.
+    // The first request was that for the account.
     assert_eq!(left(&home().await), (200, 9, 7));
     let post = async || world.post("/api/v1/statuses", Some(&ada.token), &[("status", "x")]).await;
     for remaining in [2, 1, 0] {

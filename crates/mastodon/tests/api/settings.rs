@@ -1,4 +1,4 @@
-//! What users set about themselves and about their posts.
+//! Settings of users for themselves and for their posts.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -32,7 +32,7 @@ async fn what_a_user_says_about_themselves_is_shown_to_everybody() {
         assert_eq!(public().await[name], before, "{name}");
         let after = ada.set(&world, &[(name, if before { "false" } else { "1" })]).await;
         assert_eq!((&after[name], &public().await[name]), (&json!(!before), &json!(!before)));
-        // Absent fields stay as they are.
+        // Absent fields do not change.
         ada.set(&world, &[("display_name", "Ada")]).await;
         assert_eq!(public().await[name], !before, "{name}");
         ada.set(&world, &[(name, if before { "on" } else { "false" })]).await;
@@ -116,7 +116,7 @@ async fn a_new_post_has_the_defaults_of_its_author_where_the_app_says_nothing() 
     let given = [("visibility", "public"), ("sensitive", "false"), ("language", "en")];
     assert_eq!(publish(&given).await, [json!("public"), json!(false), json!("en")]);
     assert_eq!(publish(&given[..1]).await, [json!("public"), json!(true), json!("de")]);
-    // Each is changed alone, and a language can be removed.
+    // Each setting can be changed alone, and the language can be removed.
     ada.set_json(&world, &json!({"source": {"sensitive": false, "language": ""}})).await;
     check([json!("private"), json!(false), json!(null)]).await;
 }
@@ -144,7 +144,7 @@ async fn whoever_is_not_discoverable_is_not_in_the_directory() {
     assert_eq!(listed().await, [&*bob.id, &ada.id]);
     bob.set(&world, &[("discoverable", "false")]).await;
     assert_eq!(listed().await, [&*ada.id]);
-    // Whoever knows the name finds the user.
+    // An exact name finds the user.
     assert_eq!(ada.ids(&world, "/api/v1/accounts/search?q=bob").await, [&*bob.id]);
     bob.set(&world, &[("discoverable", "true")]).await;
     assert_eq!(listed().await, [&*bob.id, &ada.id]);
@@ -249,7 +249,7 @@ async fn a_note_about_a_user_is_shown_to_its_author_alone() {
     }
     assert_eq!(shown(&ada, &bob).await, long[1..]);
     assert_eq!(ada.call(&world, "POST", &path, &[]).await["note"], "");
-    // For whoever is blocked the other does not exist.
+    // A blocked user cannot see the blocking user.
     ada.call(&world, "POST", &path, &[("comment", "x")]).await;
     bob.does(&world, "block", &ada).await;
     let got = world.call("POST", &path, Some(&ada.token), &[("comment", "y")]).await;
@@ -304,7 +304,7 @@ async fn a_follow_of_a_locked_account_is_a_request_until_it_is_answered() {
     for (what, other) in [("authorize", &bob), ("reject", &cyd), ("authorize", &ada)] {
         assert_eq!(answer(what, other).await.status.as_u16(), 404, "{what}");
     }
-    // Unlocking accepts nothing by itself.
+    // Unlocking accepts no pending request.
     cyd.does(&world, "follow", &ada).await;
     ada.set(&world, &[("locked", "false")]).await;
     assert_eq!(relation(&cyd, &ada).await, [false, true, false, false]);

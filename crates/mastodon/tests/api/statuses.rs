@@ -23,7 +23,7 @@ async fn a_status_is_published_read_edited_and_deleted() {
         assert_eq!(status["visibility"], "public");
         assert_eq!(status["edited_at"], Value::Null);
         assert!(status["content"].as_str().unwrap().contains("href=\"https://a.example/\""));
-        // Only a user has relations with it.
+        // Only users have reactions.
         assert_eq!(status["favourited"].is_boolean(), token.is_some());
     }
     let status = ada.get(&world, &path).await;

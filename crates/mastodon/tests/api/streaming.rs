@@ -1,4 +1,4 @@
-//! Live streams, over real connections.
+//! Live streams over real connections.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::client::{ALL_SCOPES, Person, World};
 
-/// Reached only if the server hangs.
+/// Timeout that is reached only if the server hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn connect(address: SocketAddr, path: &str, headers: &str) -> BufReader<TcpStream> {
@@ -32,7 +32,7 @@ async fn line(stream: &mut BufReader<TcpStream>) -> Option<String> {
     (read.ok()? > 0).then(|| line.trim_end().to_owned())
 }
 
-/// A stream of server-sent events.
+/// Stream of server-sent events.
 struct Events(BufReader<TcpStream>);
 
 impl Events {
@@ -48,7 +48,7 @@ impl Events {
         panic!("{channel} was not opened");
     }
 
-    /// The next event and its data; none at the end.
+    /// Next event and its data; `None` at the end.
     async fn next(&mut self) -> Option<(String, String)> {
         let mut event = None;
         loop {
@@ -61,7 +61,7 @@ impl Events {
         }
     }
 
-    /// The name of the next event, and the id of its entity.
+    /// Name of the next event, and id of its entity.
     async fn entity(&mut self) -> (String, String) {
         let (event, data) = self.next().await.unwrap();
         let entity: Value = serde_json::from_str(&data).unwrap();
@@ -70,7 +70,7 @@ impl Events {
     }
 }
 
-/// A WebSocket.
+/// WebSocket.
 struct Socket(BufReader<TcpStream>);
 
 impl Socket {
@@ -89,7 +89,7 @@ impl Socket {
 
     /// Sends a text of at most 125 bytes.
     async fn send(&mut self, text: &str) {
-        // The mask of zeros changes no byte.
+        // A mask of zeros changes no byte.
         let head = [0x81, 0x80 | text.len() as u8, 0, 0, 0, 0];
         let stream = self.0.get_mut();
         stream.write_all(&[&head, text.as_bytes()].concat()).await.unwrap();
@@ -101,7 +101,7 @@ impl Socket {
         read.ok().map(|_| bytes)
     }
 
-    /// The next text; none at the end, which must be announced.
+    /// Next text; `None` at the end, which must be announced.
     async fn next(&mut self) -> Option<Value> {
         loop {
             let head = self.bytes(2).await.expect("the end is announced");
@@ -226,7 +226,7 @@ async fn a_socket_has_the_channels_that_it_subscribes_to() {
     let address = world.listen().await;
     let query = format!("?access_token={}&stream=public:local", ada.token);
     let mut socket = Socket::open(address, &query, "").await;
-    // The server has read the request after it answered this one.
+    // The server has read the request once it has answered this one.
     socket.send("{\"type\":\"subscribe\",\"stream\":\"nothing\"}").await;
     let error = json!({"error": "Unknown stream type", "status": 400});
     assert_eq!(socket.next().await, Some(error.clone()));
@@ -295,12 +295,12 @@ async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
         let status: Value = serde_json::from_str(frame["payload"].as_str().unwrap()).unwrap();
         found.push((frame["stream"].clone(), status["id"].as_str().unwrap().to_owned()));
     }
-    // Posts that come together are sent channel by channel.
+    // Posts that arrive together are sent channel by channel.
     let key = |frame: &(Value, String)| (frame.1.clone(), frame.0.to_string());
     found.sort_by_key(key);
     expect.sort_by_key(key);
     assert_eq!(found, expect);
-    // The same hashtag written otherwise is the same channel.
+    // Another spelling of the hashtag is the same channel.
     for text in [
         "{\"type\":\"subscribe\",\"stream\":\"hashtag\",\"tag\":\"rUST\"}",
         "{\"type\":\"unsubscribe\",\"stream\":\"hashtag:local\",\"tag\":\"GO\"}",
@@ -344,7 +344,7 @@ async fn edits_and_deletions_reach_the_channels_that_have_the_post() {
         while found.last().is_none_or(|(_, id)| *id != last) {
             found.push(events.entity().await);
         }
-        // The post and its edit may be gone before they are read.
+        // The post and its edit may be deleted before they are read.
         let delete = ("delete".to_owned(), post.clone());
         assert_eq!(found.iter().filter(|event| **event == delete).count(), 1, "{found:?}");
         assert!(found.iter().all(|(_, id)| [&post, &last].contains(&id)), "{found:?}");
@@ -447,7 +447,7 @@ async fn a_user_gets_posts_with_followed_hashtags_once_and_no_others() {
     }
 }
 
-/// The id of the post that a frame is about.
+/// Id of the post in a frame.
 fn post_of(frame: &Value) -> String {
     let payload = frame["payload"].as_str().unwrap();
     let entity = serde_json::from_str(payload).ok().filter(Value::is_object);
@@ -466,7 +466,7 @@ async fn what_users_do_themselves_ends_no_stream_and_is_applied_to_it() {
     socket.send("{\"type\":\"subscribe\",\"stream\":\"none\"}").await;
     assert_eq!(socket.next().await.unwrap()["status"], 400);
     let account = |what: &str| format!("/api/v1/accounts/{}/{what}", eve.id);
-    // The change, and on how many channels the next post by eve is.
+    // A change, and the number of channels on which eve's next post then arrives.
     for (path, channels) in [
         (account("follow"), 2),
         (account("unfollow"), 1),
@@ -491,7 +491,7 @@ async fn what_users_do_themselves_ends_no_stream_and_is_applied_to_it() {
         }
         assert_eq!(of_other, channels, "{path}");
     }
-    // What others do does not, either.
+    // Changes by others make no difference.
     eve.does(&world, "block", &ada).await;
     let post = bob.post(&world, "z").await;
     assert_eq!(post_of(&socket.next().await.unwrap()), post);
@@ -557,7 +557,7 @@ async fn a_stream_ends_when_its_token_is_not_valid_any_more() {
     let disable = Command::Account(AccountCommand::SetState { user, state });
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
     assert_eq!(socket.next().await, None);
-    // Before a sign of life is due, and though nothing happens.
+    // The stream ends before a keep-alive message is due, although nothing happens.
     while let Some(line) = line(&mut events.0).await {
         assert_ne!(line, ":thump");
     }
@@ -577,7 +577,7 @@ async fn a_stream_on_which_nothing_happens_ends_within_a_second_of_the_revocatio
         drop(body.frame().await.unwrap().unwrap());
         streams.push(body);
     }
-    // From now on the clock goes on from timer to timer.
+    // From here on the clock advances from timer to timer.
     tokio::time::pause();
     for body in &mut streams {
         let next = tokio::time::timeout(Duration::from_secs(5), body.frame()).await;
@@ -605,7 +605,7 @@ async fn a_stream_outlives_the_revocation_of_another_token_on_a_busy_server() {
     let (user, state) = (UserRef::Id(UserId(1)), AccountState::Disabled);
     let disable = Command::Account(AccountCommand::SetState { user, state });
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
-    // Now every cached token must be looked up, and no read of a request is admitted.
+    // Every cached token must now be looked up, and no read of a request is admitted.
     let (done, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     let mut reading = Vec::new();
@@ -635,7 +635,7 @@ async fn a_stream_that_has_missed_changes_goes_on() {
     }
     let mut body = world.begin("/api/v1/streaming/user", &ada.token).await.into_body();
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), ":connected\n\n");
-    // Nothing is read meanwhile, and more changes than are kept.
+    // Nothing is read meanwhile, and there are more changes than the node keeps.
     for post in &posts {
         bob.call(&world, "DELETE", &format!("/api/v1/statuses/{post}"), &[]).await;
     }
@@ -657,7 +657,7 @@ async fn a_slow_stream_of_all_posts_goes_on_with_the_newest() {
     drop(slow.frame().await.unwrap().unwrap());
     let mut reader = Events::open(address, "public", &ada).await;
     let mut last = String::new();
-    // More than are kept for it.
+    // More events than the ring keeps.
     for _ in 0..80 {
         last = ada.post(&world, "x").await;
         assert_eq!(reader.entity().await.1, last);
@@ -694,7 +694,7 @@ async fn messages_of_a_client_do_not_hold_up_its_events() {
     let query = format!("?access_token={}&stream=user", ada.token);
     let mut socket = Socket::open(address, &query, "").await;
     let post = bob.post(&world, "hello").await;
-    // Each has an answer.
+    // Each message gets an answer.
     for _ in 0..MESSAGES {
         socket.send("{}").await;
     }
@@ -772,7 +772,7 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
         let got = world.begin(&format!("/api/v1/streaming/{channel}"), &ada.token).await;
         assert_eq!(got.status().as_u16(), expect, "{channel}");
     }
-    // No upgrade.
+    // A request without an upgrade.
     let got = world.get("/api/v1/streaming", Some(&ada.token)).await;
     assert!(got.status.is_client_error(), "{got:?}");
 }
@@ -804,7 +804,7 @@ async fn a_list_has_the_posts_of_its_members_and_says_what_changes() {
     assert_eq!(events.entity().await, ("status.update".to_owned(), first.clone()));
     bob.call(&world, "DELETE", &path, &[]).await;
     assert_eq!(events.next().await.unwrap(), ("delete".to_owned(), first));
-    // Somebody else's list is none, as is one that does not exist.
+    // The list of another user is refused like one that does not exist.
     cy.does(&world, "follow", &bob).await;
     let path = format!("/api/v1/streaming/list?list={list}");
     assert_eq!(world.begin(&path, &cy.token).await.status().as_u16(), 404);

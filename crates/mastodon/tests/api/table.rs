@@ -1,5 +1,5 @@
-//! The table of endpoints, row by row, against what the endpoints do: what works shows and changes what there is, and
-//! what a server without the feature answers depends on nothing.
+//! Table of endpoints compared with their behavior, row by row: working endpoints show and change items, and responses
+//! of missing features depend on nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::client::{ALL_SCOPES, Got, PASSWORD, Person, World};
 use crate::endpoints::{Kind, is_of_tag, is_stream, kind, with_id};
 
-/// What works and is the same on every server at this address.
+/// Working endpoints with the same response on every server at this address.
 const FIXED: [&str; 5] = [
     "/.well-known/host-meta",
     "/.well-known/nodeinfo",
@@ -18,18 +18,18 @@ const FIXED: [&str; 5] = [
     "/api/v1/streaming/health",
     "/health",
 ];
-/// What takes a file, which `media.rs` sends.
+/// Endpoints that take a file; `media.rs` tests them.
 const UPLOADS: [&str; 2] = ["/api/v1/media", "/api/v2/media"];
 
-/// A server on which there is something of everything for one user.
+/// Server on which one user has an item of every kind.
 struct Full {
     world: World,
     ada: Person,
     bob: Person,
-    /// Follows the user.
+    /// Follower of the user.
     fay: Person,
     gil: Person,
-    /// Ask to follow the user.
+    /// Users who request to follow the user.
     hal: Person,
     ivy: Person,
     own: String,
@@ -52,7 +52,7 @@ async fn created(world: &World, who: &Person, path: &str, fields: &[(&str, &str)
     text(&who.call(world, "POST", path, fields).await["id"])
 }
 
-/// The ids of a new filter, of a keyword of it, and of a status in it.
+/// Creates a filter; returns its id, that of a keyword and that of a status in it.
 async fn filter(world: &World, owner: &Person, post: &str) -> [String; 3] {
     let fields =
         [("title", "x"), ("context[]", "home"), ("keywords_attributes[][keyword]", "word")];
@@ -62,7 +62,7 @@ async fn filter(world: &World, owner: &Person, post: &str) -> [String; 3] {
     [text(&filter["id"]), text(&filter["keywords"][0]["id"]), part]
 }
 
-/// The id of a new poll.
+/// Publishes a poll; returns its id.
 async fn poll(world: &World, author: &Person) -> String {
     let poll = [
         ("status", "?"),
@@ -142,7 +142,7 @@ impl Full {
         }
     }
 
-    /// The path of an endpoint with the id of what there is.
+    /// Path of an endpoint with the id of an existing item.
     fn path(&self, endpoint: &Endpoint) -> String {
         let id = match kind(endpoint) {
             Some(Kind::Account) => &self.bob.id,
@@ -162,7 +162,7 @@ impl Full {
         with_id(endpoint.path, id)
     }
 
-    /// The parameters of all reads. Endpoints ignore those of others.
+    /// Parameters of all reads. Endpoints ignore those of other endpoints.
     fn parameters(&self) -> Vec<(&str, &str)> {
         vec![
             ("q", "bob"),
@@ -213,7 +213,7 @@ async fn what_works_shows_what_there_is_and_what_does_not_is_always_the_same() {
     assert!(seen[0] > 60 && seen[1] > 40 && seen[2] > 5, "{seen:?}");
 }
 
-/// An endpoint, the id in its path, and parameters.
+/// Endpoint, id in its path, and parameters.
 type Change<'a> = (&'static str, &'static str, &'a str, &'a [(&'a str, &'a str)]);
 
 impl Full {
@@ -226,7 +226,7 @@ impl Full {
         got
     }
 
-    /// Changes by the user, each with an object that there is, in an order in which that is so.
+    /// Changes by the user, each of an existing item, in an order in which it exists.
     fn changes<'a>(&'a self, fields: &'a [Vec<(&'a str, &'a str)>; 3]) -> Vec<Change<'a>> {
         let [home, members, status] = fields;
         let [filter, keyword, part] = self.filter.each_ref().map(String::as_str);
@@ -313,7 +313,7 @@ async fn every_change_that_works_reaches_the_log() {
         full.change(change, Some(&full.ada.token)).await;
         done.insert((change.0, change.1));
     }
-    // What an app does for itself.
+    // Actions of an app without a user.
     let app = [("client_name", "x"), ("redirect_uris", "https://app.example/")];
     full.change(("POST", "/api/v1/apps", "", &app), None).await;
     let app = full.world.app_with(ALL_SCOPES).await;
@@ -334,7 +334,7 @@ async fn every_change_that_works_reaches_the_log() {
         ["/api/v1/apps", "/oauth/token", "/api/v1/accounts", "/oauth/revoke"]
             .map(|at| ("POST", at)),
     );
-    // v2/filters: its last keyword was deleted before, so these come last.
+    // v2/filters: the last keyword was deleted before, so these come last.
     let filter = ["/api/v2/filters/keywords/{id}", "/api/v2/filters/{id}"];
     let path = format!("/api/v2/filters/{}/keywords", full.filter[0]);
     let keyword = created(&full.world, &full.ada, &path, &[("keyword", "last")]).await;

@@ -1,4 +1,4 @@
-//! Hashtags: timelines, search, those that profiles show, and followed ones.
+//! Hashtags: timelines, search, featured and followed hashtags.
 
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
@@ -266,7 +266,7 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     }
     assert_eq!(world.get(path, None).await.json()[0]["name"], "three");
     assert_eq!(names(&ada.get(&world, &format!("{path}?limit=1&offset=1")).await), ["pair"]);
-    // Whoever is blocked is not there, also not by a hashtag.
+    // A blocked user's posts do not count, even by a hashtag.
     for other in [&eve, &fay] {
         ada.does(&world, "block", other).await;
     }
@@ -284,7 +284,7 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     assert_eq!(names(&bob.get(&world, path).await)[0], "new");
 }
 
-/// Short reads do not wait for them, however many there are.
+/// Short reads do not wait for long ones, however many there are.
 #[tokio::test]
 async fn reads_of_many_rows_have_a_lane_of_their_own() {
     let reads = BlockingReads::new(1);
@@ -292,7 +292,7 @@ async fn reads_of_many_rows_have_a_lane_of_their_own() {
     let [ada, bob] = world.people(["ada", "bob"]).await;
     ada.post(&world, "#one").await;
     ada.get(&world, "/api/v1/timelines/home").await;
-    // Now no long read is admitted.
+    // No long read is admitted from here on.
     let (done, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     let mut reading = Vec::new();
@@ -335,7 +335,7 @@ async fn reads_of_many_rows_have_a_lane_of_their_own() {
     drop(done);
 }
 
-/// Counts that strangers request often are made once.
+/// Counts that strangers request often are computed once.
 #[tokio::test]
 async fn a_history_counts_new_posts_at_once_and_is_kept_otherwise() {
     let (world, clock) = World::with_clock();

@@ -63,7 +63,7 @@ async fn members_are_users_whom_one_follows_and_are_listed_in_pages() {
     let path = format!("/api/v1/lists/{list}/accounts");
     add(&world, &ada, &list, &[&bob, &cy]).await;
     add(&world, &ada, &list, &[&cy, &dan]).await;
-    // Who does not exist is as who is not followed.
+    // Users who do not exist are refused like users who are not followed.
     let mut refused = Vec::new();
     for id in [eve.id.as_str(), "77", "x", ada.id.as_str()] {
         let fields = [("account_ids[]", dan.id.as_str()), ("account_ids[]", id)];
@@ -143,7 +143,7 @@ async fn the_timeline_of_a_list_has_the_posts_of_its_members() {
     ada.does(&world, "unmute", &cy).await;
     cy.does(&world, "block", &ada).await;
     assert_eq!(shown("").await, expect(&[6, 0]));
-    // A boost of what no member posted.
+    // A boost of a post by a non-member.
     bob.call(&world, "POST", &format!("/api/v1/statuses/{}/reblog", posts[1]), &[]).await;
     let newest = ada.get(&world, &format!("{path}?limit=1")).await;
     assert_eq!(newest[0]["reblog"]["id"], posts[1].as_str());

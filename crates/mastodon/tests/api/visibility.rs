@@ -19,7 +19,7 @@ async fn a_status_is_shown_to_those_whom_it_is_for_and_nobody_else() {
     let [ada, follower, mentioned, stranger] =
         world.people(["ada", "follower", "mentioned", "stranger"]).await;
     follower.does(&world, "follow", &ada).await;
-    // Of another user it would mention that user.
+    // A reply to another user's post would mention that user.
     let root = ada.post(&world, "root").await;
     let readers = [
         ("nobody", None),
@@ -28,7 +28,8 @@ async fn a_status_is_shown_to_those_whom_it_is_for_and_nobody_else() {
         ("mentioned", Some(&mentioned)),
         ("author", Some(&ada)),
     ];
-    // By visibility: in the lists of those who may see it, the readers in this order; and in lists of the newest.
+    // For each visibility: which of the readers, in order, see the post in their lists, and whether lists of the newest
+    // posts do.
     for (visibility, sees, is_listed) in [
         ("public", [true, true, true, true, true], true),
         ("unlisted", [true, true, true, true, true], false),
