@@ -1,4 +1,4 @@
-//! Accepting connections.
+//! Acceptance of connections.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -12,23 +12,23 @@ use crate::LineGate;
 /// Pause after `accept` failed (out of file descriptors).
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The address of the client of a request, as an extension of it: see [`TrustedProxies`](crate::TrustedProxies).
+/// Address of the client of a request, as a request extension: see [`TrustedProxies`](crate::TrustedProxies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 
-/// A connection that is not authorized yet.
+/// Connection that is not authorized yet.
 pub trait Guest: Send + Sync {
-    /// Marks it as authorized.
+    /// Marks the connection as authorized.
     fn admit(&self);
 }
 
-/// The connection of a request while it is not authorized, as an extension of the request: whoever authorizes the request
-/// also admits the connection. Guests are closed when there are too many connections.
+/// Unauthorized connection of a request, as a request extension. The code that authorizes the request also admits the
+/// connection. Guests are closed when there are too many connections.
 #[derive(Clone)]
 pub struct GuestConnection(pub Arc<dyn Guest>);
 
-/// The next connection of `listener` and the address of its peer. Errors are logged, at most once per second,
-/// and it tries again.
+/// Accepts the next connection of `listener`; returns it with the address of its peer. Logs errors at most once per
+/// second, and tries again.
 pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     static LINES: LineGate = LineGate::new();
     loop {
@@ -45,7 +45,7 @@ pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     }
 }
 
-/// Whether the peer had disconnected before it was accepted.
+/// Whether the peer disconnected before the connection was accepted.
 fn is_of_the_peer(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)

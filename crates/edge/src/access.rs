@@ -1,8 +1,7 @@
 //! Application keys and their scopes.
 //!
-//! The set of keys is owned by the code that opened the data directory, which may replace it at any time;
-//! all other code only checks keys. **Invariant:** only hashes of keys are stored here, and a comparison
-//! takes the same time for every presented key.
+//! The code that opened the data directory owns the set of keys and may replace it at any time; all other code only
+//! checks keys. **Invariant:** only hashes of keys are stored here, and a comparison takes the same time for every key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,22 +12,22 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-/// A permission of an application key. No scope includes another.
+/// Permission of an application key. No scope includes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All requests that change nothing.
+    /// Requests that change nothing.
     Read,
     /// Changes, except those of `Admin`.
     Write,
-    /// Deleting whole users and buckets, and controlling the server.
+    /// Deletion of whole users and buckets, and control of the server.
     Admin,
 }
 
 impl Scope {
-    /// All of them, in the order in which they are listed.
+    /// All scopes, in display order.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 
-    /// The scope's name: `read`, `write` or `admin`.
+    /// Name of the scope: `read`, `write` or `admin`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,14 +37,14 @@ impl Scope {
         }
     }
 
-    /// The scope of this name.
+    /// Parses the name of a scope.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 
-/// A set of scopes, displayed as comma-separated names.
+/// Set of scopes, displayed as comma-separated names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(u8);
 
@@ -74,32 +73,32 @@ impl fmt::Display for Scopes {
     }
 }
 
-/// The hash of an application key, its name and its scopes.
+/// Hash of an application key, its name and its scopes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyHash {
-    /// For the log; empty if the key has none.
+    /// Name of the key, for the log; may be empty.
     pub name: Arc<str>,
     /// SHA-256 of the key.
     pub sha256: [u8; 32],
-    /// The scopes of the key.
+    /// Scopes of the key.
     pub scopes: Scopes,
 }
 
 impl KeyHash {
-    /// The hash of `key`.
+    /// Hashes `key`.
     #[must_use]
     pub fn new(key: &[u8], scopes: Scopes) -> Self {
         Self { name: Arc::default(), sha256: Sha256::digest(key).into(), scopes }
     }
 
-    /// The same with a name.
+    /// Sets the name.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         Self { name: name.into(), ..self }
     }
 }
 
-/// The keys that are valid now. Its owner replaces them; clones of the `Arc` see it at once.
+/// Currently valid keys. The owner replaces them; clones of the `Arc` see the change immediately.
 #[derive(Debug)]
 pub struct KeySet(ArcSwap<Versioned>);
 
@@ -125,7 +124,7 @@ impl KeySet {
     fn find(&self, sha256: [u8; 32]) -> Option<Grant> {
         let now = self.0.load();
         let mut found = None;
-        // Compares all of them, so that the time does not depend on which one matches.
+        // Compares all keys, so that the time does not depend on which one matches.
         for key in &now.keys {
             if key.sha256.ct_eq(&sha256).into() {
                 found = Some(Grant { scopes: key.scopes, sha256, version: now.version });
@@ -135,14 +134,14 @@ impl KeySet {
     }
 }
 
-/// A header is given more than once.
+/// Error for a repeated header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repeated;
 
-/// The value of a header that is given at most once.
+/// Value of a header that may be given at most once.
 ///
 /// # Errors
-/// If it is given more than once.
+/// If the header is repeated.
 pub fn only<'h>(
     headers: &'h HeaderMap,
     name: &HeaderName,
@@ -152,7 +151,7 @@ pub fn only<'h>(
     if values.next().is_none() { Ok(first) } else { Err(Repeated) }
 }
 
-/// The key or token of the only `Authorization: Bearer KEY`. The scheme is case-insensitive (RFC 9110).
+/// Key or token of `Authorization: Bearer KEY`, if the header is given once. The scheme is case-insensitive (RFC 9110).
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let value = only(headers, &AUTHORIZATION).ok()??;
@@ -160,17 +159,17 @@ pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     scheme.eq_ignore_ascii_case(b"bearer ").then(|| key.trim_ascii())
 }
 
-/// The authorized clients.
+/// Rule for the access of clients.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Every client on this machine, except web pages of other origins. Bind to loopback only; the
-    /// URLs of the 2014 report exist in this mode.
+    /// Every client on this machine, except web pages of other origins. Bind to loopback only; the URLs of the 2014
+    /// report exist in this mode.
     Open,
     /// Clients with a valid application key.
     Keys(Arc<KeySet>),
 }
 
-/// The permissions of an authorized client.
+/// Permissions of an authorized client.
 #[derive(Clone, Copy, Debug)]
 pub struct Grant {
     scopes: Scopes,
@@ -181,13 +180,13 @@ pub struct Grant {
 impl Grant {
     const OPEN: Self = Self { scopes: Scopes::ALL, sha256: [0; 32], version: 0 };
 
-    /// The scopes of the client.
+    /// Scopes of the client.
     #[must_use]
     pub const fn scopes(&self) -> Scopes {
         self.scopes
     }
 
-    /// A value that tells clients apart: the hash of the key, and the same for all clients in open mode.
+    /// Identity of the client: the hash of the key, and one value for all clients in open mode.
     #[must_use]
     pub const fn client(&self) -> [u8; 32] {
         self.sha256
@@ -207,13 +206,13 @@ impl Grant {
 }
 
 impl Access {
-    /// Access with one of these keys.
+    /// Access with any of these keys.
     #[must_use]
     pub fn with_keys(keys: Vec<KeyHash>) -> Self {
         Self::Keys(KeySet::new(keys))
     }
 
-    /// The name of the client's key; `None` in open mode, and if the key was revoked or has no name.
+    /// Name of the client's key; `None` in open mode, and if the key was revoked or has no name.
     #[must_use]
     pub fn key_name(&self, grant: &Grant) -> Option<Arc<str>> {
         let Self::Keys(keys) = self else { return None };
@@ -228,7 +227,7 @@ impl Access {
         matches!(self, Self::Open)
     }
 
-    /// The permissions of a client that has presented no key.
+    /// Permissions of a client without a key; `None` if keys are needed.
     #[must_use]
     pub const fn without_key(&self) -> Option<Grant> {
         match self {
@@ -237,8 +236,8 @@ impl Access {
         }
     }
 
-    /// The permissions of a client with this key; `None` if the key is not valid. The time depends only
-    /// on the number of keys and the length of this one.
+    /// Permissions of a client with this key; `None` if the key is invalid. The time depends only on the number of keys
+    /// and the length of this one.
     #[must_use]
     pub fn admit(&self, key: &[u8]) -> Option<Grant> {
         match self {
@@ -247,8 +246,8 @@ impl Access {
         }
     }
 
-    /// The current permissions for an earlier grant: `None` if the key was revoked. For long-lived
-    /// connections; takes a few nanoseconds while the keys do not change.
+    /// Current permissions for an earlier grant; `None` if the key was revoked. For long-lived connections: takes a few
+    /// nanoseconds while the keys do not change.
     #[must_use]
     pub fn renew(&self, grant: &Grant) -> Option<Grant> {
         match self {

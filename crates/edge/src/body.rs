@@ -1,5 +1,5 @@
-//! Reading request bodies: memory is held for bytes that have arrived, not for the announced length, and
-//! clients that send too slowly are refused.
+//! Reading of request bodies. Memory is reserved for bytes that have arrived, not for the announced length, and clients
+//! that send too slowly are refused.
 
 use std::time::Duration;
 
@@ -13,43 +13,43 @@ use tokio::time::{Instant, timeout_at};
 use crate::memory::{BodyMemory, NoMemory};
 use crate::revocable::{Ended, why_ended};
 
-/// The first window of a body, or all of it, must arrive within this time.
+/// Time within which the first window of a body, or all of it, must arrive.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
-/// After that, another window, or the end of the body, must arrive within each such period. So a client that stops sending
-/// holds its memory for 5 s.
+/// Time within which each further window, or the end of the body, must arrive. A client that stops sending holds its
+/// memory for 5 s.
 const WINDOW: Duration = Duration::from_secs(5);
 
-/// The bounds of a body.
+/// Limits of a body.
 #[derive(Clone, Copy, Debug)]
 pub struct BodyLimits {
-    /// Longest body, in bytes.
+    /// Maximum length, in bytes.
     pub bytes_max: usize,
-    /// Bytes that must arrive at a time.
+    /// Size of a window, in bytes.
     pub window_bytes: usize,
 }
 
 impl BodyLimits {
-    /// Of programs: the longest value takes at most 5 minutes.
+    /// Limits for programs: the longest value takes at most 5 minutes.
     #[must_use]
     pub const fn new(bytes_max: usize) -> Self {
         Self { bytes_max, window_bytes: 256 << 10 }
     }
 }
 
-/// Why a body was not read.
+/// Reason why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
-    /// It has more than this many bytes.
+    /// The body is longer than this limit, in bytes.
     TooLarge(usize),
-    /// It did not arrive in time.
+    /// The body did not arrive in time.
     TooSlow,
-    /// The connection failed before its end.
+    /// The connection failed before the end of the body.
     Incomplete,
-    /// What permits the request has ended.
+    /// The permission of the request has ended.
     Ended(Ended),
-    /// Its sender sends too many at a time.
+    /// The sender has too many concurrent bodies.
     TooMany,
-    /// There is no memory for it.
+    /// There is no memory for the body.
     NoMemory(NoMemory),
 }
 
@@ -59,19 +59,19 @@ impl From<NoMemory> for BodyError {
     }
 }
 
-/// Takes the bytes of a body as they arrive.
+/// Consumer of a body's bytes as they arrive.
 pub trait BodySink {
-    /// Why it takes no more.
+    /// Reason why the sink takes no more bytes.
     type Error: From<BodyError>;
 
-    /// Takes more bytes, which are not beyond the limits.
+    /// Takes more bytes, which are within the limits.
     fn take(&mut self, data: &[u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// Gives a body to `sink`, if it is not too long and arrives fast enough.
+/// Passes a body to `sink`, if it is short enough and arrives fast enough.
 ///
 /// # Errors
-/// [`BodyError`], or that of the sink.
+/// [`BodyError`], or the error of the sink.
 pub async fn read_into<S: BodySink>(
     mut body: Body,
     limits: BodyLimits,
@@ -101,7 +101,7 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, BodyE
         match timeout_at(deadline, body.frame()).await {
             Ok(None) => return Ok(None),
             Ok(Some(Ok(frame))) => {
-                // Trailers are skipped.
+                // Trailers are ignored.
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
                 }
@@ -114,7 +114,7 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, BodyE
     }
 }
 
-/// A whole body, and the memory that it and its copies hold.
+/// Complete body, with the memory reserved for it and its copies.
 #[derive(Debug)]
 pub struct HeldBody {
     bytes: Vec<u8>,
@@ -137,13 +137,13 @@ impl HeldBody {
         Ok(arriving.whole)
     }
 
-    /// The bytes of the body.
+    /// Bytes of the body.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Holds `bytes` more, for data that is computed from the body.
+    /// Reserves `bytes` more, for data computed from the body.
     ///
     /// # Errors
     /// [`NoMemory`]
@@ -152,14 +152,14 @@ impl HeldBody {
         memory.hold(&mut self.held, bytes, 0)
     }
 
-    /// The bytes, and their memory.
+    /// Splits into the bytes and their memory.
     #[must_use]
     pub fn into_parts(self) -> (Vec<u8>, Reservation) {
         (self.bytes, self.held)
     }
 }
 
-/// A body that is being read.
+/// Body that is being read.
 struct Arriving<'m, M> {
     whole: HeldBody,
     bytes_max: usize,
@@ -172,7 +172,7 @@ impl<M: BodyMemory> Arriving<'_, M> {
         let (length, capacity) = (bytes.len() + data.len(), bytes.capacity());
         if length > capacity {
             let grown = length.max((2 * capacity).min(self.bytes_max));
-            // Both buffers exist while one is copied into the other.
+            // Both buffers exist while one is copied to the other.
             self.memory.hold(held, grown, capacity)?;
             bytes.reserve_exact(grown - bytes.len());
             self.memory.hold(held, grown, 0)?;
@@ -201,7 +201,7 @@ mod tests {
 
     const MAX: usize = 16 << 20;
 
-    /// A body that sends `bytes` bytes every `every`, `times` times or without end.
+    /// Makes a body that sends `bytes` bytes every `every`, `times` times or without end.
     fn sending(bytes: usize, every: Duration, times: Option<usize>) -> Body {
         let frames = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(every).await;
@@ -228,9 +228,9 @@ mod tests {
         assert_eq!(read(sending(100, second, Some(5)), &memory).await, Ok(500));
         assert_eq!(read(sending(100, second, None), &memory).await, slow(FIRST_WINDOW));
         assert_eq!(read(sending(0, second * 60, None), &memory).await, slow(FIRST_WINDOW));
-        // Fast enough until the end.
+        // Just fast enough until the end.
         assert_eq!(read(sending(WINDOW_BYTES / 4, second, Some(256)), &memory).await, Ok(MAX));
-        // Fast at first, then too slow: earlier bytes do not count.
+        // Fast at first, then too slow: earlier bytes do not help.
         let burst =
             Body::from_stream(stream::iter([Ok::<_, Infallible>(Bytes::from(vec![1; 9 << 20]))]))
                 .into_data_stream();

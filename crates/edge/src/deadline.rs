@@ -1,9 +1,8 @@
 //! Deadlines without timers.
 //!
-//! A connection has a deadline for the head of each request, and nearly none is ever missed: adding it
-//! to the runtime's timer wheel and removing it again would cost more than parsing the head. So a
-//! deadline only compares clocks when it is polled, and the caller must make sure that the task is polled
-//! regularly. A missed deadline is noticed at the next poll.
+//! A connection has a deadline for the head of each request, and almost all are met. Adding a deadline to the runtime's
+//! timer wheel and removing it would cost more than parsing the head. So a deadline only compares clocks when it is
+//! polled, and the caller must poll the task regularly. A missed deadline is noticed at the next poll.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
 
-/// Makes deadlines for hyper.
+/// Timer for hyper that makes such deadlines.
 pub(crate) struct PolledTimer;
 
 struct Deadline(Instant);

@@ -3,32 +3,32 @@
 use http::header::IF_NONE_MATCH;
 use http::{HeaderMap, HeaderName};
 
-/// An entity tag.
+/// Entity tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
     /// Whether the tag is weak: it then identifies all equivalent representations.
     pub weak: bool,
-    /// The text between the quotes.
+    /// Text between the quotes.
     pub opaque: Box<[u8]>,
 }
 
-/// The value of one of the two headers.
+/// Value of `If-Match` or `If-None-Match`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tags {
-    /// `*`: anything that exists.
+    /// `*`: any existing representation.
     Any,
-    /// One of these.
+    /// Any representation with one of these tags.
     List(Vec<Tag>),
 }
 
-/// Most tags of a header: each takes memory, also an empty one.
+/// Maximum number of tags in a header. Each takes memory, even an empty one.
 pub const TAGS_MAX: usize = 64;
 
-/// The header is neither `*` nor a list of at most [`TAGS_MAX`] entity tags.
+/// Error for a header that is neither `*` nor a list of at most [`TAGS_MAX`] entity tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadTags;
 
-/// Whether the client of a request has what this tag identifies. A header that is not valid names nothing.
+/// Whether the client already has the representation with this tag. An invalid header lists no tags.
 #[must_use]
 pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = Tags::of(headers, &IF_NONE_MATCH).ok().flatten();
@@ -36,7 +36,7 @@ pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
 }
 
 impl Tags {
-    /// Parses all lines of a header; `None` if there are none.
+    /// Parses all lines of a header; `None` if it is absent.
     ///
     /// # Errors
     /// [`BadTags`]
@@ -53,7 +53,7 @@ impl Tags {
         }
     }
 
-    /// Strong comparison, for `If-Match`: a weak tag matches nothing.
+    /// Whether a tag matches by strong comparison, for `If-Match`: weak tags never match.
     #[must_use]
     pub fn matches_strong(&self, opaque: &[u8]) -> bool {
         match self {
@@ -62,7 +62,7 @@ impl Tags {
         }
     }
 
-    /// Weak comparison, for `If-None-Match`: only the text between the quotes is compared.
+    /// Whether a tag matches by weak comparison, for `If-None-Match`: only the text between the quotes counts.
     #[must_use]
     pub fn matches_weak(&self, opaque: &[u8]) -> bool {
         match self {
@@ -72,7 +72,7 @@ impl Tags {
     }
 }
 
-/// Appends the tags of a line. Empty elements are allowed, as in every list of HTTP.
+/// Appends the tags of a line. Empty elements are allowed, as in every HTTP list.
 fn list(line: &[u8], tags: &mut Vec<Tag>) -> Result<(), BadTags> {
     let mut rest = line.trim_ascii_start();
     while !rest.is_empty() {

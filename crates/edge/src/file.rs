@@ -1,7 +1,7 @@
-//! Static files, ready to be sent: prepared once, plain and compressed, and shared by all responses.
+//! Static files ready to be sent: prepared once, plain and compressed, and shared by all responses.
 //!
-//! **Invariant:** a response holds no copy of a file, so a slow reader only uses the operating system's
-//! buffer of its connection.
+//! **Invariant:** a response holds no copy of a file, so a slow reader uses only the operating system's buffer of its
+//! connection.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,31 +26,31 @@ const HEADERS: [(HeaderName, &str); 4] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
 ];
 
-/// Name of the page for addresses that have no page, in a [`FileSource`].
+/// Name of the page for unknown addresses in a [`FileSource`].
 pub const MISSING_PAGE: &str = "missing.html";
 
-/// A source of public files.
+/// Source of public files.
 pub trait FileSource: std::fmt::Debug + Send + Sync {
-    /// Finds the file of this name, a path without a slash in front. The name of the first page is empty.
+    /// Finds a file by its name, a path without a leading slash. The first page has the empty name.
     fn find(&self, name: &str) -> Lookup;
 }
 
-/// The result of a lookup in a [`FileSource`].
+/// Result of a look-up in a [`FileSource`].
 pub enum Lookup {
-    /// The file, in memory.
+    /// The file is in memory.
     Found(Arc<StaticFile>),
-    /// There is no such file.
+    /// The file does not exist.
     Absent,
-    /// The file must be loaded, where blocking is allowed.
+    /// The file must be loaded, which may block.
     Load(Box<dyn FnOnce() -> Option<Arc<StaticFile>> + Send>),
 }
 
-/// A file ready to be sent.
+/// File ready to be sent.
 #[derive(Debug)]
 pub struct StaticFile {
     media_type: HeaderValue,
     policy: Option<&'static str>,
-    /// The text between the quotes of its entity tag.
+    /// Text between the quotes of the entity tag.
     digest: String,
     plain: Bytes,
     gzip: Bytes,
@@ -71,7 +71,7 @@ impl StaticFile {
         Self { media_type, policy, digest, plain, gzip: gzip.into() }
     }
 
-    /// The response to a request with these headers.
+    /// Responds to a request with these headers.
     #[must_use]
     pub fn answer(&self, asked: &HeaderMap) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());
@@ -82,7 +82,7 @@ impl StaticFile {
         if let Some(policy) = self.policy {
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
-        // Weak, since one tag is for the plain and the compressed form.
+        // Weak, since the plain and the compressed form share the tag.
         if let Ok(tag) = HeaderValue::try_from(format!("W/\"{}\"", self.digest)) {
             headers.insert(ETAG, tag);
         }
@@ -106,7 +106,7 @@ impl StaticFile {
     }
 }
 
-/// Whether a header's list contains this element.
+/// Whether the list in a header contains an element that `is` accepts.
 fn mentions(headers: &HeaderMap, name: &HeaderName, is: impl Fn(&str) -> bool) -> bool {
     let lists = headers.get_all(name).iter().filter_map(|list| list.to_str().ok());
     lists.flat_map(|list| list.split(',')).any(|element| is(element.trim()))

@@ -1,4 +1,4 @@
-//! A handler of requests whose type is erased.
+//! Type-erased handler of requests.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,8 +10,8 @@ use axum::response::Response;
 
 type Responding = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// A handler whose type is erased, so that what wraps handlers and routes is compiled once, and not for each of them. It
-/// takes functions only, whose futures axum boxes anyway, so a request costs no further allocation.
+/// Type-erased handler, so that wrappers of handlers and routes are compiled once instead of once per handler. Handlers
+/// must be functions; axum boxes their futures anyway, so a request needs no further allocation.
 pub struct ErasedHandler<S>(Arc<dyn Fn(Request, S) -> Responding + Send + Sync>);
 
 impl<S: 'static> ErasedHandler<S> {

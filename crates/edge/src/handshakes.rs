@@ -1,7 +1,7 @@
-//! The handshakes that are in progress, and which of them is closed for a new one.
+//! TLS handshakes in progress, and the choice of one to close for a new one.
 //!
-//! **Invariant:** at most [`HANDSHAKES_MAX`] connections are in a handshake. Whoever makes many of them loses its own:
-//! the oldest one of the network with the most handshakes is closed, and none before it has had [`HANDSHAKE_MIN`].
+//! **Invariant:** at most [`HANDSHAKES_MAX`] connections are in a handshake. A client with many handshakes loses its
+//! own: the oldest one of the network with the most handshakes is closed, but not before it has had [`HANDSHAKE_MIN`].
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -11,15 +11,15 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 use tokio::time::Instant;
 
-/// Most connections that are in a handshake.
+/// Maximum number of connections in a handshake.
 pub const HANDSHAKES_MAX: usize = 512;
-/// The time that every handshake has. Clients that all connect at once, as after a restart, need it, and the others
+/// Minimum time for every handshake. Clients that all connect at once, such as after a restart, need it; the others
 /// wait in the queue of the operating system.
 const HANDSHAKE_MIN: Duration = Duration::from_millis(250);
-/// The part of an IPv6 address that one customer of a provider does not choose.
+/// Prefix of an IPv6 address that a provider assigns to a customer.
 const NETWORK_BITS: u128 = u128::MAX << 64;
 
-/// Handshakes that end with a `T`, or with nothing if they fail.
+/// Handshakes that result in a `T`, or in nothing if they fail.
 #[derive(Debug)]
 pub(crate) struct Handshakes<T> {
     tasks: JoinSet<Option<T>>,
@@ -38,20 +38,20 @@ impl<T: Send + 'static> Handshakes<T> {
         Self { tasks: JoinSet::new(), by_age: VecDeque::new() }
     }
 
-    /// The result of the next one that ends; `None` if there are none. Nothing is lost if the future is dropped.
+    /// Waits for the next handshake to end; `None` if there are none. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Option<Result<Option<T>, JoinError>> {
         let ended = self.tasks.join_next().await;
         self.by_age.retain(|handshake| !handshake.task.is_finished());
         ended
     }
 
-    /// The instant before which none may begin unless one ends; `None` if one may begin now.
+    /// Time before which no handshake may begin unless one ends; `None` if one may begin now.
     pub(crate) fn full_until(&self) -> Option<Instant> {
         let until = self.by_age.get(self.surplus()?)?.since + HANDSHAKE_MIN;
         (until > Instant::now()).then_some(until)
     }
 
-    /// Starts a handshake with `peer`, in place of another one if there are too many.
+    /// Starts a handshake with `peer`, and closes another one if there are too many.
     pub(crate) fn start(
         &mut self,
         peer: IpAddr,
@@ -64,7 +64,7 @@ impl<T: Send + 'static> Handshakes<T> {
         self.by_age.push_back(Handshake { network: network(peer), since: Instant::now(), task });
     }
 
-    /// The one that is closed for the next, if there are too many.
+    /// Index of the handshake to close for the next one, if there are too many.
     fn surplus(&self) -> Option<usize> {
         if self.by_age.len() < HANDSHAKES_MAX {
             return None;
@@ -73,7 +73,7 @@ impl<T: Send + 'static> Handshakes<T> {
     }
 }
 
-/// The network that a peer has for itself: its address, or the first half of an IPv6 address.
+/// Network of one customer: the IPv4 address, or the first half of the IPv6 address.
 fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & NETWORK_BITS).into(),
@@ -81,7 +81,8 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// The first one of the network that occurs most; of networks that occur equally often the one that occurs first.
+/// Index of the first address of the network that occurs most often; of several such networks, the one that occurs
+/// first.
 fn oldest_of_most(networks: impl Iterator<Item = IpAddr>) -> Option<usize> {
     let mut found: HashMap<IpAddr, (usize, usize)> = HashMap::new();
     for (at, network) in networks.enumerate() {
@@ -103,10 +104,10 @@ mod tests {
             (&["192.0.2.1", "192.0.2.2", "192.0.2.2"], Some(1)),
             (&["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.2"], Some(1)),
             (&["192.0.2.1", "192.0.2.2", "192.0.2.2", "192.0.2.1"], Some(0)),
-            // An address of IPv4 is the same in both notations.
+            // An IPv4 address is the same in both notations.
             (&["192.0.2.1", "192.0.2.2", "::ffff:192.0.2.2"], Some(1)),
             (&["192.0.2.1", "::ffff:192.0.2.2", "::ffff:192.0.2.3"], Some(0)),
-            // A client chooses among the addresses of its network.
+            // A client can choose among the addresses of its network.
             (&["2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:1:ff::2"], Some(1)),
             (&["2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:2::1"], Some(0)),
         ] {

@@ -1,7 +1,7 @@
-//! A stream that bounds how much of a request's head a connection buffers.
+//! Stream that bounds the buffered bytes of a request's head.
 //!
-//! The HTTP library buffers a head until it is complete, up to 64 KiB. **Invariant:** bytes beyond the first
-//! 8 KiB are reserved; if there is not enough memory, the connection gets 503 and is closed.
+//! The HTTP library buffers a head until it is complete, up to 64 KiB. **Invariant:** memory for bytes beyond the first
+//! 8 KiB is reserved; if memory is short, the connection gets 503 and is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -13,15 +13,15 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 use crate::memory::RequestMemory;
 use crate::seats::SeatGuard;
 
-/// Bytes of a head that every connection may buffer: the initial buffer of the library.
+/// Size of a head that needs no reservation, in bytes: the initial buffer of the library.
 const HEAD_BYTES_FREE: usize = 8 << 10;
-/// Bytes of one read. The library does not grow its buffer when a read does not fill it.
+/// Maximum size of a read, in bytes. The library grows its buffer only when a read fills it.
 const READ_BYTES: u64 = HEAD_BYTES_FREE as u64 - 1;
 const NO_MEMORY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\n\
     content-length: 0\r\n\r\n";
 
-/// Wraps the stream of a connection.
+/// Stream of a connection with this bound.
 pub(crate) struct HeadGuard<S> {
     inner: Take<S>,
     taken: SeatGuard,
@@ -38,13 +38,13 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
         Pin::new(self.inner.get_mut())
     }
 
-    /// Reserves the memory of a head of this many bytes; false if there is not enough.
+    /// Reserves memory for a head of `head` bytes. Returns false if memory is short.
     fn hold(&mut self, head: usize) -> bool {
         if head <= HEAD_BYTES_FREE {
             self.held = None;
             return true;
         }
-        // A buffer that is full is doubled.
+        // A full buffer doubles its size.
         let held = self.held.get_or_insert_with(|| self.memory.heads().empty());
         held.resize(2 * head)
     }
@@ -136,7 +136,7 @@ mod tests {
         drop(under_way);
         assert!(near.read(&mut buffer).await.unwrap() > 0);
         assert_eq!(memory.used(), 0, "the next head is still short");
-        // There is not enough memory for this one.
+        // Memory is too short for this head.
         let error = loop {
             if let Err(error) = near.read(&mut buffer).await {
                 break error;

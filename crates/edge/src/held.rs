@@ -1,4 +1,4 @@
-//! Bytes and responses that hold a resource until they are sent: reserved memory, a permit, what is counted of a client.
+//! Bytes and responses that hold a resource until they are sent: reserved memory, a permit, or a client's count.
 //!
 //! The HTTP library takes the bytes of a response and drops its body long before a slow client has read them.
 //! **Invariant:** the bytes themselves hold the resource.
@@ -12,10 +12,10 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-/// Bytes of a response that are part of what a connection takes: a shorter one needs to hold nothing.
+/// Maximum size of a response that needs no reservation, in bytes: it is part of the memory of its connection.
 pub const ANSWER_BYTES_FREE: usize = 16 << 10;
 
-/// Bytes that hold a resource until the last of them is dropped.
+/// Makes bytes that hold a resource until the last of them is dropped.
 pub fn held_bytes<H: Send + 'static>(bytes: impl AsRef<[u8]> + Send + 'static, held: H) -> Bytes {
     struct Held<B, H> {
         bytes: B,
@@ -29,7 +29,7 @@ pub fn held_bytes<H: Send + 'static>(bytes: impl AsRef<[u8]> + Send + 'static, h
     Bytes::from_owner(Held { bytes, _held: held })
 }
 
-/// A response that holds a resource until the last of its bytes is sent.
+/// Makes a response that holds a resource until the last of its bytes is sent.
 pub fn held_until_sent<H: Send + Sync + 'static>(response: Response, held: H) -> Response {
     let held = Arc::new(held);
     let hold = move |frame: Frame<Bytes>| {
@@ -39,7 +39,7 @@ pub fn held_until_sent<H: Send + Sync + 'static>(response: Response, held: H) ->
     response.map(|body| Body::new(MapFrames { body, map: hold }))
 }
 
-/// A body of the same length whose pieces pass a function, which is dropped with it.
+/// Body of the same length whose frames pass through a function, which is dropped with the body.
 pub(crate) struct MapFrames<F> {
     pub(crate) body: Body,
     pub(crate) map: F,

@@ -1,9 +1,10 @@
-//! Code that the servers of all protocols share: authorization, accepting connections, TLS, the memory of requests and
-//! responses, bounded reads that may block, static files, sessions of browsers, and rate-limited log lines.
+//! Code shared by the servers of all protocols: authorization, acceptance of connections, TLS, memory of requests and
+//! responses, bounded blocking reads, static files, browser sessions, and rate-limited log lines.
 //!
 //! **Invariant:** nothing here depends on the rules or on the node.
 //!
-//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, `serve`, `seats`, `reads`, then `memory`, `body`, `held` and `revocable`.
+//! Read `access`, `accept`, `listener`, `handshakes`, `stream`, `serve`, `seats`, `reads`, then `memory`, `body`,
+//! `held` and `revocable`.
 
 mod accept;
 mod access;

@@ -1,4 +1,4 @@
-//! Limits log lines that clients can cause to one per second: a line for each refusal would cost more than the
+//! Limit of one line per second for log lines that clients can cause. A line per refusal would cost more than the
 //! refusal, and fill the disk.
 
 use std::sync::LazyLock;
@@ -7,28 +7,28 @@ use std::time::Instant;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Allows one line per second, and counts the suppressed ones.
+/// Gate that passes one line per second, and counts the suppressed ones.
 #[derive(Debug, Default)]
 pub struct LineGate {
-    /// The second of the last line, from 1 on; 0 before the first.
+    /// Second of the last line, from 1; 0 before the first line.
     last: AtomicU64,
     skipped: AtomicU64,
 }
 
 impl LineGate {
-    /// A gate before its first line.
+    /// Creates a gate before its first line.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: AtomicU64::new(0), skipped: AtomicU64::new(0) }
     }
 
-    /// The number of lines that the next one represents, if it is due; `None` if it must be suppressed.
+    /// Number of lines that the next one represents, if it is due; `None` if it must be suppressed.
     pub fn due(&self) -> Option<u64> {
         self.due_at(START.elapsed().as_secs() + 1)
     }
 
     fn due_at(&self, second: u64) -> Option<u64> {
-        // Only one thread writes the line of a second; counts added meanwhile are in the next line.
+        // Only one thread writes the line of a second; lines counted meanwhile belong to the next one.
         let last = self.last.load(Ordering::Relaxed);
         let won = last < second
             && self

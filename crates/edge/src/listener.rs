@@ -1,8 +1,8 @@
-//! A listener whose connections have completed their TLS handshakes, if it uses TLS.
+//! Listener for connections with completed TLS handshakes, if it uses TLS.
 //!
-//! Handshakes are made in tasks, before a connection counts as one of the server. **Invariant:** at most
-//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]. They compute on half of
-//! the processors at a time, in the order of their arrival, so that a flood of them leaves the rest to requests.
+//! Handshakes run in tasks, before a connection counts towards the limit of the server. **Invariant:** at most
+//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]. Handshakes compute on
+//! half of the processors at a time, in order of arrival, so that a flood of them leaves the rest to requests.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -24,17 +24,17 @@ use crate::stall::StallGuard;
 use crate::stream::{Arrivals, Stream, TLS_BYTES, UNSENT_BYTES_MAX};
 use crate::tls::Tls;
 
-/// The most memory of all handshakes together, in bytes.
+/// Maximum memory of all handshakes together, in bytes.
 pub const HANDSHAKE_MEMORY: usize = HANDSHAKES_MAX * TLS_BYTES;
-/// Longest time of a handshake.
+/// Maximum duration of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Within this time a peer must receive 16 KiB, or everything that is to be sent.
+/// Time within which a peer must receive 16 KiB, or all pending data.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// The first byte of every connection over TLS: the type of a record with a handshake message.
+/// First byte of every connection over TLS: the type of a record with a handshake message.
 const HANDSHAKE_RECORD: u8 = 22;
 const HTTPS_ONLY: &str = r#"{"error":"https_only","message":"this port speaks HTTPS alone: begin the URL with https://"}"#;
 
-/// Accepts connections, with or without TLS.
+/// Listener with or without TLS.
 #[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,
@@ -43,16 +43,16 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts connections of `tcp`, over TLS if there is one.
+    /// Accepts connections of `tcp`, with TLS if given.
     #[must_use]
     pub fn new(tcp: TcpListener, tls: Option<Arc<Tls>>) -> Self {
         Self { tcp, tls, handshakes: Handshakes::new() }
     }
 
-    /// The address that it is bound to.
+    /// Address to which the listener is bound.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the operating system does not report it.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
@@ -63,13 +63,13 @@ impl Listener {
         self.tls.is_some()
     }
 
-    /// The next connection whose handshake is complete, and the address of its peer. Nothing is lost if the future is
-    /// dropped.
+    /// Waits for the next connection with a completed handshake; returns it with the address of its peer. Dropping the
+    /// future loses nothing.
     pub async fn accept(&mut self) -> (Stream, SocketAddr) {
         loop {
             let full_until = self.handshakes.full_until();
             tokio::select! {
-                // In this order no complete handshake is left when a new one begins.
+                // In this order, no completed handshake is left when a new one begins.
                 biased;
                 Some(ended) = self.handshakes.next() => {
                     if let Ok(Some(connection)) = ended {
@@ -78,7 +78,7 @@ impl Listener {
                 }
                 () = sleep_until(full_until.unwrap_or_else(Instant::now)), if full_until.is_some() => {}
                 (socket, peer) = accept(&self.tcp), if full_until.is_none() => {
-                    // What is sent is written in one piece, so waiting for more has no benefit.
+                    // Data is written in one piece, so waiting for more has no benefit.
                     if socket.set_nodelay(true).is_err() {
                         continue;
                     }
@@ -105,14 +105,14 @@ fn guarded(socket: TcpStream) -> StallGuard<TcpStream> {
     StallGuard::new(socket, STALL_TIMEOUT)
 }
 
-/// Makes a handshake; `None` if it fails.
+/// Performs a handshake; `None` if it fails.
 async fn shake_hands(socket: TcpStream, tls: Arc<Tls>) -> Option<Stream> {
     let mut first = [0];
     if socket.peek(&mut first).await.ok()? == 0 {
         return None;
     }
     if first.iter().all(u8::is_ascii_alphabetic) {
-        // It ends in an error if the client does not wait for the reply.
+        // Fails if the client does not wait for the reply.
         drop(refuse_plain_http(socket).await);
         return None;
     }
@@ -129,7 +129,7 @@ async fn shake_hands(socket: TcpStream, tls: Arc<Tls>) -> Option<Stream> {
     }
 }
 
-/// Polls a future under a permit, which it does not hold while it waits for its peer.
+/// Polls a future under a permit, which is released while the future waits for its peer.
 async fn in_turns<T>(future: impl Future<Output = T>, turns: &Semaphore) -> T {
     let mut future = pin!(future);
     loop {
@@ -157,7 +157,7 @@ async fn refuse_plain_http(mut socket: TcpStream) -> io::Result<()> {
     );
     socket.write_all(response.as_bytes()).await?;
     socket.shutdown().await?;
-    // With bytes unread the operating system would reset the connection, and the reply could be lost.
+    // If bytes were left unread, the operating system would reset the connection, and the reply could be lost.
     let mut rest = [0; 1 << 10];
     while socket.read(&mut rest).await? > 0 {}
     Ok(())
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::tls::Certificate;
 
-    /// A listener with a new certificate, and a client that trusts it.
+    /// Listener with a new certificate, and a client that trusts it.
     async fn listener() -> (Listener, SocketAddr, Arc<ClientConfig>) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -200,7 +200,7 @@ mod tests {
         (Listener::new(tcp, Some(Tls::new(&served))), address, Arc::new(client))
     }
 
-    /// Accepts connections for ever, and sends back what they send.
+    /// Accepts connections forever, and echoes their data.
     async fn echo(mut listener: Listener) {
         loop {
             let (stream, _) = listener.accept().await;
@@ -253,14 +253,14 @@ mod tests {
                     }
                     tokio::time::sleep(pause / 100).await;
                 }
-                // What is sent stays open.
+                // The sending half stays open.
                 std::future::pending::<()>().await;
                 drop(write);
             });
             let mut reply = Vec::new();
-            // An end by a reset is an end.
+            // A reset counts as the end.
             drop(read.read_to_end(&mut reply).await);
-            // The clock is paused and advances from timer to timer.
+            // The paused clock advances from timer to timer.
             assert!(start.elapsed() <= HANDSHAKE_TIMEOUT + Duration::from_secs(1));
             sending.abort();
         }
@@ -271,7 +271,7 @@ mod tests {
         let (listener, address, client) = listener().await;
         tokio::spawn(echo(listener));
         let mut complete = connect(&client, address).await;
-        // Older than all of the flood, and from another address.
+        // Older than the whole flood, and from another address.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let slow = socket.connect(address).await.unwrap();
@@ -281,7 +281,7 @@ mod tests {
         for _ in 0..HANDSHAKES_MAX {
             others.push(TcpStream::connect(address).await.unwrap());
         }
-        // It ends because of them, and long before its time.
+        // The flood ends it, long before its timeout.
         drop(oldest.read_to_end(&mut Vec::new()).await);
         let mut slow = over(&client, slow).await.unwrap();
         for stream in [&mut complete, &mut slow, &mut connect(&client, address).await] {
@@ -297,7 +297,7 @@ mod tests {
     async fn clients_that_connect_at_once_are_all_served() {
         let (listener, address, client) = listener().await;
         tokio::spawn(echo(listener));
-        // The last ones wait in the queue of the operating system.
+        // The last connections wait in the queue of the operating system.
         let mut streams = Vec::new();
         for _ in 0..HANDSHAKES_MAX + 100 {
             streams.push(TcpStream::connect(address).await.unwrap());
@@ -329,11 +329,11 @@ mod tests {
         }
         assert!(sent > 20_000, "{sent}");
         drop(stream.read_to_end(&mut message).await);
-        // After the handshake as well: an encrypted record may be long, but must end.
+        // The limit also applies after the handshake: an encrypted record may be long, but must end.
         let mut stream = connect(&client, address).await;
         let (socket, _) = stream.get_mut();
         for _ in 0..20 {
-            // Records of the type of changed cipher specifications are ignored, up to a number.
+            // Records of type "change cipher spec" are ignored, up to a limit.
             drop(socket.write_all(&[20, 3, 3, 0, 1, 1].repeat(1_000)).await);
         }
         drop(socket.read_to_end(&mut message).await);
@@ -345,7 +345,7 @@ mod tests {
         written.unwrap();
         read.unwrap();
         assert!(back == long, "data of any length is");
-        // And records of any number: these arrive in one piece, and are longer than what may arrive without data.
+        // Any number of records is allowed: these arrive in one piece, and are longer than data-less input may be.
         let mut records = Vec::new();
         let (socket, session) = stream.get_mut();
         for byte in &long[..2_000] {

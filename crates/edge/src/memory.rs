@@ -1,10 +1,10 @@
-//! Memory of HTTP requests: bodies as they arrive, drawings, batches, and responses until they are sent.
+//! Memory of HTTP requests: arriving bodies, drawings, batches, and unsent responses.
 //!
-//! Small amounts, large amounts and long heads have separate budgets, so that a few clients with large requests
-//! or responses do not block the ordinary requests of other clients.
+//! Small amounts, large amounts and long heads have separate budgets, so that a few clients with large requests or
+//! responses do not block the ordinary requests of others.
 //!
-//! **Invariant:** all requests together use no more than the three budgets, in addition to [`CONNECTION_BYTES`] for
-//! each connection. A request that does not fit is refused with 503 before memory is allocated.
+//! **Invariant:** all requests together use no more than the three budgets, plus [`CONNECTION_BYTES`] per connection. A
+//! request that does not fit is refused with 503 before memory is allocated.
 
 use budget::{MemoryBudget, Reservation};
 
@@ -12,41 +12,41 @@ use crate::held::ANSWER_BYTES_FREE;
 
 /// Maximum size of a small amount, in bytes: any body except values, drawings and batches.
 pub const SMALL_BYTES_MAX: usize = 64 << 10;
-/// Total memory divided by the budget for small amounts.
+/// Divisor: the budget for small amounts is this part of the total memory.
 const SMALL_PART: usize = 4;
-/// Total memory divided by the budget for long heads, which is taken from the budget for small amounts.
+/// Divisor: the budget for long heads is this part of the total memory, taken from the budget for small amounts.
 const HEADS_PART: usize = 16;
-/// A body of up to this many bytes reserves nothing: ordinary requests are shorter.
+/// Maximum size of a body that needs no reservation, in bytes. Ordinary bodies are shorter.
 const BODY_BYTES_FREE: usize = 4 << 10;
-/// Maximum memory of a connection without its reservations: a buffer of 8 KiB for the request's head and one of
-/// 8 KiB for the response's head, a body and a response that reserve nothing, and its task.
+/// Maximum memory of a connection without its reservations, in bytes: buffers of 8 KiB each for the heads of request
+/// and response, a body and a response without reservations, and its task.
 pub const CONNECTION_BYTES: usize =
     (8 << 10) + (8 << 10) + BODY_BYTES_FREE + ANSWER_BYTES_FREE + (12 << 10);
 
-/// The budgets. Clones share them.
+/// Budgets of requests. Clones share them.
 #[derive(Clone, Debug)]
 pub struct RequestMemory {
     small: MemoryBudget,
     large: MemoryBudget,
-    /// For heads: clients without a key yet cannot use the other budgets.
+    /// Budget for heads. Clients that have not presented a key yet can use only this one.
     heads: MemoryBudget,
 }
 
-/// Why there is no memory for a request.
+/// Reason why there is no memory for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMemory {
-    /// Other requests hold too much.
+    /// Other requests hold too much memory.
     Now,
-    /// It needs more than all requests together may hold.
+    /// The request needs more than all requests together may hold.
     Ever,
 }
 
-/// The memory from which bodies are held.
+/// Source of memory for bodies.
 pub trait BodyMemory: Sync {
-    /// A reservation of nothing yet.
+    /// Makes an empty reservation.
     fn empty(&self) -> Reservation;
 
-    /// Makes `held` hold a buffer of this many bytes, and another from which it is `copied`.
+    /// Sets `held` to a buffer of `bytes` bytes plus one of `copied` bytes, from which it is copied.
     ///
     /// # Errors
     /// [`NoMemory`]; `held` is then unchanged.
@@ -64,7 +64,7 @@ impl BodyMemory for RequestMemory {
 }
 
 impl RequestMemory {
-    /// This many bytes for all requests.
+    /// Budgets with `bytes` bytes in total.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let (small, heads) = (bytes / SMALL_PART, bytes / HEADS_PART);
@@ -75,7 +75,7 @@ impl RequestMemory {
         }
     }
 
-    /// Reserves this many bytes.
+    /// Reserves `bytes` bytes.
     ///
     /// # Errors
     /// [`NoMemory`]
@@ -102,25 +102,25 @@ impl RequestMemory {
         if bytes <= SMALL_BYTES_MAX { &self.small } else { &self.large }
     }
 
-    /// The size of the budget for amounts of so many bytes.
+    /// Size of the budget for amounts of `bytes` bytes.
     #[must_use]
     pub fn limit(&self, bytes: usize) -> usize {
         self.budget(bytes).limit()
     }
 
-    /// The budget for large amounts.
+    /// Budget for large amounts.
     #[must_use]
     pub fn large(&self) -> &MemoryBudget {
         &self.large
     }
 
-    /// The budget for heads.
+    /// Budget for heads.
     #[must_use]
     pub fn heads(&self) -> &MemoryBudget {
         &self.heads
     }
 
-    /// Bytes that are reserved now.
+    /// Number of reserved bytes.
     #[must_use]
     pub fn used(&self) -> u64 {
         (self.small.used() + self.large.used() + self.heads.used()) as u64
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(memory.reserve(LARGE).unwrap_err(), NoMemory::Now);
         let small = memory.reserve(SMALL_BYTES_MAX).unwrap();
         assert_eq!(memory.used(), (12 * LARGE + SMALL_BYTES_MAX) as u64);
-        // It is larger than the whole budget.
+        // The amount exceeds the whole budget.
         assert_eq!(memory.reserve(13 * LARGE).unwrap_err(), NoMemory::Ever);
         drop((most, small));
         assert_eq!(memory.used(), 0);

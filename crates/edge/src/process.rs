@@ -1,4 +1,4 @@
-//! Memory and processor time of this process. The memory is only available on Linux; elsewhere it is 0.
+//! Memory and processor time of this process. The memory is only known on Linux; elsewhere it is 0.
 
 /// Resident memory, in bytes.
 #[must_use]
@@ -9,7 +9,7 @@ pub fn resident_bytes() -> u64 {
     kib.unwrap_or(0) * 1_024
 }
 
-/// Seconds of processor time used so far by all threads.
+/// Processor time used by all threads so far, in seconds.
 #[must_use]
 pub fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

@@ -1,7 +1,7 @@
-//! The proxies whose word is believed about the address of a client.
+//! Proxies that are trusted to report the address of a client.
 //!
-//! Everybody can send `X-Forwarded-For`. Each proxy appends the address of its own peer, so the header is read from its
-//! end. **Invariant:** an address is believed only if a trusted proxy wrote it.
+//! Every client can send `X-Forwarded-For`. Each proxy appends the address of its own peer, so the header is read from
+//! its end. **Invariant:** an address counts only if a trusted proxy wrote it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -9,40 +9,40 @@ use std::str::FromStr;
 use http::HeaderMap;
 use thiserror::Error;
 
-/// Most networks of a list: every forwarded address is compared with all of them.
+/// Maximum number of networks in a list. Every forwarded address is compared with all of them.
 const NETWORKS_MAX: usize = 64;
-/// Most proxies between a client and this server.
+/// Maximum number of proxies between a client and this server.
 const PROXIES_MAX: usize = 16;
-/// The list without a network.
+/// Spelling of the empty list.
 const NOBODY: &str = "none";
-/// Bits of an IPv4 address in the notation of IPv6 before those of IPv4.
+/// Number of bits before the IPv4 address in an IPv4-mapped IPv6 address.
 const MAPPED_BITS: u32 = 96;
 
-/// A network, for example `10.0.0.0/8`, or a single address.
+/// Network, for example `10.0.0.0/8`, or a single address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Network {
     address: IpAddr,
-    /// Bits of the address that all its addresses have.
+    /// Number of leading bits that all addresses of the network share.
     prefix: u32,
 }
 
-/// Why a list of networks is wrong.
+/// Error in a list of networks.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum NetworkError {
-    /// No network.
+    /// The text is not a network.
     #[error(
-        "`{0}` is no network: write 10.0.0.0/8 or 192.0.2.1, several with commas between, or `none` alone"
+        "`{0}` is not a network: write 10.0.0.0/8 or 192.0.2.1, several with commas between, or `none` alone"
     )]
     Syntax(String),
-    /// An address in a network, with the network.
+    /// The text is an address in a network; contains the text and the network.
     #[error("`{0}` is an address in a network, which is written {1}")]
     Host(String, String),
-    /// More than are allowed.
+    /// There are too many networks.
     #[error("there are more than {NETWORKS_MAX} networks")]
     TooMany,
 }
 
-/// The proxies that are trusted: by default those on this machine.
+/// Trusted proxies (default: those on this machine).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedProxies(Vec<Network>);
 
@@ -78,8 +78,8 @@ impl TrustedProxies {
         self.0.is_empty()
     }
 
-    /// The address of the client for whom `peer` sends a request with these headers: the last one that is not of a
-    /// trusted proxy.
+    /// Address of the client for whom `peer` sends a request with these headers: the last address that does not belong
+    /// to a trusted proxy.
     #[must_use]
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let mut client = peer.to_canonical();
@@ -89,7 +89,7 @@ impl TrustedProxies {
         let values = headers.get_all("x-forwarded-for").iter().rev();
         let forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
         for address in forwarded.take(PROXIES_MAX) {
-            // What is left of something else was not written by a proxy that is known.
+            // The rest was not written by a known proxy.
             let Some(address) = parse(address) else { break };
             client = address;
             if !self.trusts(client) {
@@ -104,7 +104,7 @@ impl TrustedProxies {
     }
 }
 
-/// An address with or without a port, as proxies write it.
+/// Parses an address with or without a port, as proxies write it.
 fn parse(bytes: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
     let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -150,7 +150,7 @@ impl FromStr for Network {
     }
 }
 
-/// The first address of the network that begins with `prefix` bits of an address.
+/// First address of the network that consists of the first `prefix` bits of an address.
 fn first(address: IpAddr, prefix: u32) -> IpAddr {
     match address {
         IpAddr::V4(address) => {
@@ -203,7 +203,7 @@ mod tests {
             (&mapped, "11.1.2.3", &["192.0.2.7"], "11.1.2.3"),
             (&nobody, "127.0.0.1", &["192.0.2.7"], "127.0.0.1"),
             (&nobody, "::1", &["192.0.2.7"], "::1"),
-            // All are proxies: the farthest one asks for itself.
+            // All are proxies: the farthest one is the client.
             (&networks, "10.1.2.3", &["10.0.0.1, 192.0.2.1"], "10.0.0.1"),
         ] {
             assert_eq!(client(proxies, peer, forwarded), expect, "{peer} {forwarded:?}");
@@ -216,7 +216,7 @@ mod tests {
         let networks: TrustedProxies = "10.0.0.0/8".parse().unwrap();
         let far = ["10.0.0.1,"; 100].concat();
         for (proxies, peer, forwarded, expect) in [
-            // Of a peer that is not trusted.
+            // The peer is not trusted.
             (&by_default, "203.0.113.9", &["192.0.2.7"][..], "203.0.113.9"),
             (&by_default, "203.0.113.9", &["127.0.0.1"], "203.0.113.9"),
             (&by_default, "10.0.0.1", &["192.0.2.7"], "10.0.0.1"),
@@ -224,7 +224,7 @@ mod tests {
             (&by_default, "::7f00:1", &["192.0.2.7"], "::7f00:1"),
             (&networks, "127.0.0.1", &["192.0.2.7"], "127.0.0.1"),
             (&networks, "11.0.0.1", &["192.0.2.7"], "11.0.0.1"),
-            // Before what a trusted proxy wrote.
+            // Addresses before the one that a trusted proxy wrote.
             (&networks, "10.0.0.1", &["10.0.0.2, 192.0.2.7"], "192.0.2.7"),
             (&networks, "10.0.0.1", &["1.1.1.1", "10.0.0.2", "192.0.2.7, 10.0.0.3"], "192.0.2.7"),
             (&networks, "10.0.0.1", &["1.1.1.1, unknown"], "10.0.0.1"),
@@ -233,7 +233,7 @@ mod tests {
             (&networks, "10.0.0.1", &[""], "10.0.0.1"),
             (&networks, "10.0.0.1", &["1.1.1.1, 192.0.2.7 1.1.1.1"], "10.0.0.1"),
             (&networks, "10.0.0.1", &["1.1.1.1, 300.1.1.1"], "10.0.0.1"),
-            // More proxies than anybody has.
+            // More proxies than allowed.
             (&networks, "10.0.0.1", &["1.1.1.1", far.trim_end_matches(',')], "10.0.0.1"),
         ] {
             assert_eq!(client(proxies, peer, forwarded), expect, "{peer} {forwarded:?}");
@@ -244,18 +244,18 @@ mod tests {
     fn a_list_has_networks_and_addresses() {
         let many = vec!["10.0.0.1"; NETWORKS_MAX + 1].join(",");
         for (text, part) in [
-            ("", "is no network"),
-            ("10.0.0.0/8,", "is no network"),
-            ("10.0.0.0/33", "is no network"),
-            ("10.0.0.0/-1", "is no network"),
-            ("10.0.0.0/", "is no network"),
-            ("2001:db8::/129", "is no network"),
-            ("example.org", "is no network"),
+            ("", "is not a network"),
+            ("10.0.0.0/8,", "is not a network"),
+            ("10.0.0.0/33", "is not a network"),
+            ("10.0.0.0/-1", "is not a network"),
+            ("10.0.0.0/", "is not a network"),
+            ("2001:db8::/129", "is not a network"),
+            ("example.org", "is not a network"),
             ("10.1.2.3/8", "is written 10.0.0.0/8"),
             ("2001:db8::1/32", "is written 2001:db8::/32"),
             ("::ffff:10.1.2.3/104", "is written 10.0.0.0/8"),
             ("::ffff:10.1.2.3/95", "is written ::fffe:0:0/95"),
-            ("none,10.0.0.1", "is no network"),
+            ("none,10.0.0.1", "is not a network"),
             ("10.0.0.1,none", "`none` alone"),
             (many.as_str(), "more than 64"),
         ] {

@@ -1,17 +1,17 @@
-//! Reads that may block, kept off the threads that serve connections and within bounds.
+//! Bounded reads that may block, on other threads than those that serve connections.
 //!
-//! There are four lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The
-//! long lane is for reads of keys that take many rows or much computation (KEYS, LCS), another one for listings of many rows
-//! that users ask for, and the last one for computations that read no rows (recognition, decoding of images). These have few
-//! threads, so that quick reads never wait for them, and none waits for another. **Invariant:** the number of running reads of a lane is
-//! limited, and [`WAITING_PER_RUNNING`] times as many may wait.
+//! There are four lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The long lane is for
+//! reads of keys that take many rows or much computation (KEYS, LCS), the listing lane for lists of many rows that
+//! users request, and the computation lane for work without rows (recognition, decoding of images). The last three have
+//! few threads, so that quick reads never wait for them, nor they for each other. **Invariant:** the number of running
+//! reads of a lane is limited, and [`WAITING_PER_RUNNING`] times as many may wait.
 //!
-//! A thread of a lane takes reads from its queue until the queue is empty. A quick read does not get a thread
-//! of its own while there are fewer waiting reads than threads: waking a thread costs more than a read that
-//! finds its rows in memory, and one that waits for a disk delays at most one other.
+//! A thread of a lane takes reads from its queue until the queue is empty. A quick read gets no new thread while there
+//! are fewer waiting reads than threads: waking a thread costs more than a read from memory, and a read that waits for
+//! a disk delays at most one other.
 //!
-//! Beside the lanes are turns, for reads that wait and are never refused: for responses to changes, of live streams, of what
-//! permits long requests, and of pieces of files.
+//! In addition to the lanes there are turns, for reads that wait and are never refused: for responses to changes, live
+//! streams, permissions of long requests, and pieces of files.
 //!
 //! All protocols share one set of lanes and turns. A long read ends early if its caller no longer waits.
 
@@ -27,21 +27,24 @@ use tokio::task::JoinError;
 
 use crate::request_id::carry;
 
-/// Number of reads that may wait for each that may run.
+/// Number of quick reads that may wait, per read that may run.
 const WAITING_PER_RUNNING: usize = 16;
-/// The same for the other lanes. They have few threads, so more may wait for each.
+/// Number of reads of another lane that may wait, per read that may run. More than for quick reads, as these lanes have
+/// few threads.
 const WAITING_PER_RUNNING_LONG: usize = 64;
 
-/// Reads for responses to changes that run at a time. Their rows were just written, so most need no disk.
+/// Maximum number of concurrent reads for responses to changes. Their rows were just written, so most need no disk.
 const CHANGE_READS_MAX: usize = 8;
-/// Reads of live streams that run at a time: so a post that wakes thousands of streams delays no request.
+/// Maximum number of concurrent reads of live streams, so that a post that wakes thousands of streams delays no
+/// request.
 pub const STREAM_READS_MAX: usize = 4;
-/// Reads of what permits long requests that run at a time. They are of few rows, and streams do not delay them.
+/// Maximum number of concurrent reads of permissions of long requests. They read few rows, and streams do not delay
+/// them.
 const PERMISSION_READS_MAX: usize = 4;
-/// Pieces of files that are read at a time.
+/// Maximum number of pieces of files read at a time.
 const PIECES_MAX: usize = 8;
 
-/// The lanes. Clones share them.
+/// Lanes and turns of blocking reads. Clones share them.
 #[derive(Clone, Debug)]
 pub struct BlockingReads {
     quick: Lane,
@@ -54,11 +57,11 @@ pub struct BlockingReads {
     pieces: Turns,
 }
 
-/// Reads that wait for their turn, in order, and are never refused. The caller bounds how many wait.
+/// Turns of reads, which wait in order and are never refused. The caller bounds the number of waiting reads.
 #[derive(Clone, Debug)]
 pub struct Turns(Arc<Semaphore>);
 
-/// The turn of a read.
+/// Turn of a read.
 #[derive(Debug)]
 pub struct Turn {
     _permit: OwnedSemaphorePermit,
@@ -90,7 +93,7 @@ impl Turns {
 }
 
 impl Turn {
-    /// Runs a read where blocking is allowed.
+    /// Runs a read that may block.
     ///
     /// # Errors
     /// [`ReadError::Panicked`]
@@ -99,7 +102,7 @@ impl Turn {
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ReadError> {
         let read = move || {
-            // Held by the read itself, which continues when its caller has gone.
+            // Held by the read itself, which continues after its caller is gone.
             let _turn = self;
             read()
         };
@@ -107,37 +110,37 @@ impl Turn {
     }
 }
 
-/// The lane of a read.
+/// Lane of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// A few rows.
+    /// Reads a few rows.
     Quick,
-    /// Many rows of keys, or much computation on them.
+    /// Reads many rows of keys, or computes much on them.
     Long,
-    /// Many rows that a user asks for.
+    /// Reads many rows for a user.
     Listing,
-    /// Much computation and no rows.
+    /// Computes much, without rows.
     Computation,
 }
 
-/// Why a read has no result.
+/// Reason why a read has no result.
 #[derive(Debug)]
 pub enum ReadError {
-    /// Too many wait already.
+    /// Too many reads are waiting.
     Overloaded,
     /// The read panicked, with this payload.
     Panicked(Box<dyn Any + Send>),
 }
 
 impl From<JoinError> for ReadError {
-    /// The error of a read that ran as a task of its own.
+    /// Error of a read that ran as its own task.
     fn from(error: JoinError) -> Self {
         Self::Panicked(error.try_into_panic().unwrap_or_else(|cancelled| Box::new(cancelled)))
     }
 }
 
-/// Whether the caller of a read still waits for it. A long read checks this between two pieces of work
-/// and stops if the caller does not wait.
+/// Flag that the caller of a read no longer waits. A long read checks it between two pieces of work, and stops if it is
+/// set.
 #[derive(Clone, Debug, Default)]
 pub struct Abandoned(Arc<AtomicBool>);
 
@@ -145,12 +148,12 @@ impl Abandoned {
     /// Whether the caller no longer waits.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        // A hint: nothing else is published with it.
+        // Relaxed: only a hint; nothing else is published with it.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Sets the flag when the future that waits for a read is dropped.
+/// Guard that sets the flag when the future that waits for a read is dropped.
 struct SetOnDrop(Abandoned);
 
 impl Drop for SetOnDrop {
@@ -159,8 +162,8 @@ impl Drop for SetOnDrop {
     }
 }
 
-/// Where work leaves its result. The work itself is then a closure without a type of its own, so that whatever runs it is
-/// compiled once, and not for each read.
+/// Place for the result of work. The work itself becomes a closure without a specific type, so that the code that runs
+/// it is compiled once instead of once per read.
 struct Place<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Default for Place<T> {
@@ -187,8 +190,8 @@ impl<T> Place<T> {
     }
 }
 
-/// Runs `work` where blocking is allowed, on a thread of the runtime beside the lanes. It is never refused: the caller bounds
-/// how much runs at a time.
+/// Runs `work`, which may block, on a thread of the runtime outside of the lanes. Never refused: the caller bounds the
+/// concurrency.
 ///
 /// # Errors
 /// [`ReadError::Panicked`]
@@ -202,7 +205,7 @@ pub async fn blocking<T: Send + 'static>(
     Ok(result.take())
 }
 
-/// A read that waits, with its permit of the lane. It does not panic.
+/// Waiting read, with its permit of the lane. It does not panic.
 struct Waiting {
     read: Box<dyn FnOnce() + Send>,
     _admitted: OwnedSemaphorePermit,
@@ -211,9 +214,9 @@ struct Waiting {
 #[derive(Clone, Debug)]
 struct Lane {
     threads_max: usize,
-    /// Reads that may wait for each thread before another thread is woken.
+    /// Number of reads that may wait per thread before another thread is woken.
     waiting_per_thread: usize,
-    /// Permits of reads that run or wait.
+    /// Permits of running and waiting reads.
     admitted: Arc<Semaphore>,
     queue: Arc<Mutex<Queue>>,
 }
@@ -221,7 +224,7 @@ struct Lane {
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Threads that take reads from the queue.
+    /// Number of threads that take reads from the queue.
     threads: usize,
 }
 
@@ -244,11 +247,11 @@ impl Lane {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // No code that may panic runs while it is locked.
+        // No code that may panic runs while the lock is held.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a read to the queue, and a thread if too many wait.
+    /// Adds a read to the queue, and a thread if too many reads wait.
     fn push(&self, read: Waiting) {
         {
             let mut queue = self.queue();
@@ -263,7 +266,7 @@ impl Lane {
         tokio::task::spawn_blocking(move || lane.work());
     }
 
-    /// Runs the reads of the queue until there are none.
+    /// Runs reads of the queue until it is empty.
     fn work(&self) {
         while let Some(next) = self.pop() {
             (next.read)();
@@ -281,7 +284,8 @@ impl Lane {
 }
 
 impl BlockingReads {
-    /// At most `quick_max` quick reads at a time, and one long read, one listing and one computation for two processors.
+    /// Allows `quick_max` concurrent quick reads, and one long read, one listing and one computation per two
+    /// processors.
     #[must_use]
     pub fn new(quick_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -297,38 +301,38 @@ impl BlockingReads {
         }
     }
 
-    /// Reads for responses to changes that were made: a change cannot be undone.
+    /// Turns of reads for responses to changes, which cannot be undone.
     #[must_use]
     pub fn after_change(&self) -> &Turns {
         &self.after_change
     }
 
-    /// Reads of live streams, which can wait.
+    /// Turns of reads of live streams, which can wait.
     #[must_use]
     pub fn streams(&self) -> &Turns {
         &self.streams
     }
 
-    /// Reads of what permits long requests, which end when it is revoked.
+    /// Turns of reads of permissions of long requests, which end when revoked.
     #[must_use]
     pub fn permissions(&self) -> &Turns {
         &self.permissions
     }
 
-    /// Reads of the pieces of files whose responses have begun.
+    /// Turns of reads of pieces of files whose responses have begun.
     #[must_use]
     pub fn pieces(&self) -> &Turns {
         &self.pieces
     }
 
-    /// Most threads that the lanes take at a time, without the reads that have turns.
+    /// Maximum number of threads that the lanes use, without reads that have turns.
     #[must_use]
     pub fn threads_max(&self) -> usize {
         let long = self.long.threads_max + self.listing.threads_max;
         self.quick.threads_max + long + self.computation.threads_max
     }
 
-    /// Runs a quick read where blocking is allowed.
+    /// Runs a quick read that may block.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -339,7 +343,7 @@ impl BlockingReads {
         self.run_in(Length::Quick, |_| read()).await
     }
 
-    /// Runs a long read where blocking is allowed.
+    /// Runs a long read that may block.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -350,7 +354,7 @@ impl BlockingReads {
         self.run_in(Length::Long, read).await
     }
 
-    /// Runs a listing where blocking is allowed.
+    /// Runs a listing that may block.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -361,7 +365,7 @@ impl BlockingReads {
         self.run_in(Length::Listing, read).await
     }
 
-    /// Runs a computation where blocking is allowed.
+    /// Runs a long computation.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -372,8 +376,8 @@ impl BlockingReads {
         self.run_in(Length::Computation, |_| compute()).await
     }
 
-    /// Runs a read where blocking is allowed. Dropping the future abandons the read: a waiting read does not
-    /// start, a running one can check for it.
+    /// Runs a read that may block. Dropping the future abandons the read: a waiting read does not start, and a running
+    /// one can check for it.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -409,8 +413,7 @@ impl BlockingReads {
             if abandoned.is_set() {
                 return;
             }
-            // As a thread of the runtime does; what the read shares with others is locked without poisoning
-            // or not at all.
+            // Caught as in a thread of the runtime. Locks shared with other reads have no poisoning.
             let result = catch_unwind(AssertUnwindSafe(|| read(&abandoned)));
             // An error means that the caller is gone.
             let _ = answer.send(result);
@@ -447,7 +450,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(matches!(reads.run(|| ()).await, Err(ReadError::Overloaded)));
-        // The other lane has permits of its own.
+        // The other lane has separate permits.
         reads.run_long(|_| ()).await.unwrap();
         release.send(()).unwrap();
         assert!(first.await.unwrap().unwrap());
@@ -476,7 +479,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(reads.quick.queue().threads, 1);
-        // One more than the thread may keep waiting: another thread takes both.
+        // One more than the thread may leave waiting: another thread takes both.
         assert_eq!(reads.run(|| 3).await.unwrap(), 3);
         assert_eq!(second.await.unwrap().unwrap(), 2);
         release.send(()).unwrap();

@@ -1,5 +1,5 @@
-//! An id for every request: in the header `X-Request-Id`, in errors, and in every line of the log that the request
-//! causes, also where it reads.
+//! Id of every request: in the header `X-Request-Id`, in errors, and in every log line that the request causes,
+//! including those of its reads.
 //!
 //! State: the id of the request whose handler runs on this thread. [`carry`] passes it to work on other threads.
 
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderName, HeaderValue};
 
-/// The header with the id of a request.
+/// Header with the id of a request.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 thread_local! {
@@ -22,7 +22,7 @@ thread_local! {
 
 /// Calls `run` as a part of the request `id`.
 pub fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
-    /// The outer id, which is set again also after a panic.
+    /// Outer id, which is restored even after a panic.
     struct Outer(Option<RequestId>);
 
     impl Drop for Outer {
@@ -41,7 +41,7 @@ pub async fn all_within<F: Future>(id: RequestId, future: F) -> F::Output {
     poll_fn(|cx| within(id, || future.as_mut().poll(cx))).await
 }
 
-/// Work for another thread, whose lines in the log say the id of the request that runs on this thread now.
+/// Wraps work for another thread, so that its log lines have the id of the request on this thread.
 pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let id = CURRENT.get();
     move || {
@@ -51,7 +51,7 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// The stream of a response, which is polled after the handler has ended, as a part of the request.
+/// Wraps the stream of a response, which is polled after the handler has ended, as a part of the request.
 pub fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
     let id = CURRENT.get();
     let mut stream = Box::pin(stream);
@@ -61,23 +61,23 @@ pub fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
     })
 }
 
-/// 16 hexadecimal digits, unique within a process and unlikely to be those of another one.
+/// Id of a request: 16 hexadecimal digits, unique within a process and unlikely to occur in another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestId([u8; 16]);
 
 impl RequestId {
-    /// That of the request that runs on this thread now, or a new one.
+    /// Id of the request on this thread, or a new id.
     #[must_use]
     pub fn current() -> Self {
         CURRENT.get().unwrap_or_else(Self::next)
     }
 
-    /// A new one.
+    /// New id.
     #[must_use]
     pub fn next() -> Self {
         static NEXT: LazyLock<AtomicU64> =
             LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));
-        // Nothing depends on the order.
+        // Relaxed: the order is irrelevant.
         let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut digits = [0; 16];
         for digit in digits.iter_mut().rev() {
@@ -88,13 +88,13 @@ impl RequestId {
         Self(digits)
     }
 
-    /// Its digits.
+    /// The id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 
-    /// The value of the header.
+    /// The id as the value of the header.
     #[must_use]
     pub fn to_header(self) -> HeaderValue {
         let value = HeaderValue::from_maybe_shared(Bytes::copy_from_slice(&self.0));

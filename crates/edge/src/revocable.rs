@@ -1,8 +1,8 @@
-//! Bodies of long requests and responses, which end when what permits them is revoked: a key or its scope, a token, a
+//! Bodies of long requests and responses, which end when their permission is revoked: a key or its scope, a token, a
 //! session.
 //!
-//! **Invariant:** what permits a request is compared before each piece of a long body is passed on, and at least once per
-//! [`CHECK`]. So a batch, a stream, a backup or a long upload goes on for at most that time.
+//! **Invariant:** the permission is checked before each piece of a long body is passed on, and at least once per
+//! [`CHECK`]. So a batch, a stream, a backup or a long upload continues for at most that time.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -17,42 +17,42 @@ use tokio::time::{Instant, Sleep};
 
 use crate::access::{Access, Grant, Scope};
 
-/// Interval at which a long body compares what permits it, also while nothing arrives or is sent.
+/// Interval at which the permission of a long body is checked, even while nothing arrives or is sent.
 const CHECK: Duration = Duration::from_millis(750);
-/// Longest body that is no long one, in bytes: it has arrived or is in memory at once.
+/// Maximum length of a short body, in bytes. It arrives or is in memory at once.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
-/// A result that may need a read.
+/// Result that may need a read.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Why a permission has ended.
+/// Reason why a permission has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
-    /// It was revoked.
+    /// The permission was revoked.
     #[error("what permits this request was revoked")]
     Revoked,
-    /// The disk is damaged, so that nobody knows whether it was.
+    /// Unknown, because the disk is damaged.
     #[error("what permits this request cannot be read")]
     Unreadable,
 }
 
-/// What permits a request, and may be revoked while it is in progress.
+/// Permission of a request, which may be revoked while the request is in progress.
 pub trait Permission: Send {
-    /// Whether it was not revoked; none if that takes a read.
+    /// Whether the permission is valid; `None` if this needs a read.
     fn is_valid_now(&mut self) -> Option<bool>;
 
-    /// The same with the read. A server that is busy revokes nothing.
+    /// Checks with a read whether the permission is valid. A busy server revokes nothing.
     fn confirm(&mut self) -> Pending<'static, Result<(), Ended>>;
 }
 
-/// An application key with a scope.
+/// Permission by an application key with a scope.
 #[derive(Clone, Debug)]
 pub struct KeyPermission {
-    /// The keys that are valid now.
+    /// Currently valid keys.
     pub access: Access,
-    /// What the key permitted.
+    /// Permissions of the key when the request began.
     pub grant: Grant,
-    /// The scope that the request needs.
+    /// Scope that the request needs.
     pub scope: Scope,
 }
 
@@ -68,7 +68,7 @@ impl Permission for KeyPermission {
     }
 }
 
-/// Why what permits a body has ended, if the body ended with this error because of that.
+/// Reason why the permission of a body has ended, if this caused the error.
 #[must_use]
 pub fn why_ended(error: &axum::Error) -> Option<Ended> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -81,7 +81,7 @@ pub fn why_ended(error: &axum::Error) -> Option<Ended> {
     None
 }
 
-/// The request with a body that ends with its permission.
+/// Makes the body of a request end with its permission.
 pub fn revocable_request(
     request: Request,
     permission: impl FnOnce() -> Box<dyn Permission>,
@@ -92,36 +92,36 @@ pub fn revocable_request(
     }
 }
 
-/// The response with a body that ends with the permission of its client.
+/// Makes the body of a response end with the permission of its client.
 pub fn revocable_response(
     response: Response,
     permission: impl FnOnce() -> Box<dyn Permission>,
 ) -> Response {
-    // What has a known length was read at once and is in memory.
+    // A body of known length was read at once and is in memory.
     match response.body().size_hint().exact() {
         None => response.map(|body| Body::new(Revocable::new(body, permission()))),
         Some(_) => response,
     }
 }
 
-/// A permission that is compared again and again.
+/// Permission that is checked repeatedly.
 pub struct Watched {
     permission: Box<dyn Permission>,
-    /// When it is compared though nothing happens.
+    /// Time of the next check without other events.
     check: Pin<Box<Sleep>>,
-    /// A read of whether it is valid.
+    /// Read that checks whether the permission is valid.
     reading: Option<Pending<'static, Result<(), Ended>>>,
 }
 
 impl Watched {
-    /// Watches a permission that was valid a moment ago.
+    /// Watches a permission that was just valid.
     #[must_use]
     pub fn new(permission: Box<dyn Permission>) -> Self {
         let check = Box::pin(tokio::time::sleep(CHECK));
         Self { permission, check, reading: None }
     }
 
-    /// Whether it is valid now.
+    /// Checks whether the permission is valid.
     fn poll_valid(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
         let permission = &mut self.permission;
         let reading = match &mut self.reading {
@@ -137,7 +137,7 @@ impl Watched {
         Poll::Ready(confirmed)
     }
 
-    /// Ready when it has ended.
+    /// Ready when the permission has ended.
     fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Ended> {
         let mut is_due = self.reading.is_some() || self.permission.is_valid_now() == Some(false);
         while self.check.as_mut().poll(cx).is_ready() {
@@ -150,21 +150,21 @@ impl Watched {
         ready!(self.poll_valid(cx)).map_or_else(Poll::Ready, |()| Poll::Pending)
     }
 
-    /// Whether it is valid now.
+    /// Whether the permission is valid.
     pub async fn is_valid(&mut self) -> bool {
         let this = Polled::new(self);
         std::future::poll_fn(|cx| this.0.poll_valid(cx)).await.is_ok()
     }
 
-    /// Completes when it has ended. A caller that drops this asks [`Watched::is_valid`] before it goes on.
+    /// Completes when the permission has ended. After dropping this future, call [`Watched::is_valid`] before going on.
     pub async fn ended(&mut self) {
         let this = Polled::new(self);
         std::future::poll_fn(|cx| this.0.poll_ended(cx)).await;
     }
 }
 
-/// A permission while a future polls it. Its read begins with that future, since an earlier one may not know that the permission
-/// has ended, and ends with it: a read that nobody polls would keep others from their turns.
+/// Permission while a future polls it. Its read begins with that future, since an earlier read may not know that the
+/// permission has ended, and ends with it, since a read that is not polled would keep its turn.
 struct Polled<'a>(&'a mut Watched);
 
 impl<'a> Polled<'a> {
@@ -180,11 +180,11 @@ impl Drop for Polled<'_> {
     }
 }
 
-/// A body that ends with a permission.
+/// Body that ends with a permission.
 struct Revocable {
     body: Body,
     watched: Watched,
-    /// A piece that is passed on if the permission is valid.
+    /// Piece that is passed on if the permission is valid.
     piece: Option<Frame<Bytes>>,
 }
 
@@ -194,7 +194,7 @@ impl Revocable {
     }
 
     fn end(&mut self, ended: Ended) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // What is under way for the client ends now, and not when the connection is closed.
+        // Ends the client's work in progress now, and not when the connection is closed.
         (self.body, self.piece) = (Body::empty(), None);
         Poll::Ready(Some(Err(axum::Error::new(ended))))
     }
@@ -210,13 +210,13 @@ impl hyper::body::Body for Revocable {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
         if this.piece.is_none() {
-            // Before anything more is done for the client.
+            // Checked before anything more is done for the client.
             if let Poll::Ready(ended) = this.watched.poll_ended(cx) {
                 return this.end(ended);
             }
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Ok(piece)) => {
-                    // A read that began before the piece was there may not know that the permission has ended.
+                    // A read that began before the piece arrived may not know that the permission has ended.
                     (this.piece, this.watched.reading) = (Some(piece), None);
                 }
                 other => return Poll::Ready(other),
@@ -247,10 +247,10 @@ mod tests {
 
     use super::*;
 
-    /// A permission that a read may find revoked.
+    /// Permission that a read may find revoked.
     struct Shared {
         is_valid: Arc<AtomicBool>,
-        /// Whether it takes no read.
+        /// Whether the check needs no read.
         is_known: bool,
     }
 
@@ -274,7 +274,7 @@ mod tests {
         (Revocable::new(body, Box::new(permission)), is_valid)
     }
 
-    /// Why such a body ends: reads of it fail.
+    /// Reason for which such a body ends: reads of it fail.
     fn ended(is_known: bool) -> Option<Ended> {
         Some(if is_known { Ended::Revoked } else { Ended::Unreadable })
     }
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// A permission whose reads wait for a turn, of which there is one.
+    /// Permission whose reads wait for the only turn.
     struct InTurn(Arc<tokio::sync::Semaphore>);
 
     impl Permission for InTurn {

@@ -1,13 +1,12 @@
-//! The open connections, and which of them to close when the limit is reached.
+//! Open connections, and the choice of those to close when the limit is reached.
 //!
-//! A connection is a guest until it is authorized: by a valid key or a user's token, or in open mode by any request that
-//! is accepted. When the limit is reached, each new connection replaces the oldest guest; if there are no guests, the
-//! connection that has been idle for the longest time, however short that is. So clients without a key, however many, cannot
-//! block clients with a key, and nobody keeps others out by connections that they only keep open.
+//! A connection is a guest until it is authorized: by a valid key or a user's token, or in open mode by any accepted
+//! request. At the limit, each new connection replaces the oldest guest; without guests, the connection that has been
+//! idle for the longest time, however short. So clients without a key, however many, cannot block clients with a key,
+//! and idle connections block nobody.
 //!
-//! Some connections are reserved for checks of the server's health. While all others are in use, a new connection gets
-//! one of these, and a permit of the others when one is free at its first other request. The oldest reserved connection
-//! is closed in favor of a new one.
+//! Some connections are reserved for health checks. While all others are in use, a new connection is a reserved one. At
+//! its first other request it gets a regular permit, if one is free. A new reserved connection replaces the oldest one.
 //!
 //! **Invariant:** an authorized connection is only closed early while it has no request in progress.
 
@@ -21,10 +20,10 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 
 use crate::accept::Guest;
 
-/// All connections.
+/// All open connections.
 pub(crate) struct Seats {
     state: Mutex<State>,
-    /// From when on the time is counted.
+    /// Origin of the times of connections.
     start: Instant,
 }
 
@@ -37,31 +36,31 @@ impl Default for Seats {
 #[derive(Default)]
 struct State {
     next: u64,
-    /// By age. Connections that are being closed are not among them.
+    /// Guests by age, without connections that are being closed.
     guests: BTreeMap<u64, Arc<Seat>>,
     admitted: BTreeMap<u64, Arc<Seat>>,
     reserved: BTreeMap<u64, Arc<Seat>>,
 }
 
-/// A connection.
+/// Open connection.
 pub(crate) struct Seat {
     number: u64,
     seats: Arc<Seats>,
     admitted: AtomicBool,
-    /// Whether it is reserved for checks of the server's health.
+    /// Whether the connection is reserved for health checks.
     reserved: AtomicBool,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Requests in progress: partly read, or with a response that is not sent yet.
+    /// Number of requests in progress: partly read, or with an unsent response.
     busy: AtomicU32,
     /// End of the last request, in milliseconds.
     idle_since: AtomicU64,
-    /// Bytes received of a request's head.
+    /// Number of received bytes of a request's head.
     head: AtomicUsize,
     closing: Notify,
 }
 
-/// A connection in the list of all connections, which returns its permit. Dropped with the stream of the connection, whichever
-/// protocol is spoken on it.
+/// Entry of a connection in the list, which returns its permit. Dropped with the stream of the connection, for every
+/// protocol.
 pub(crate) struct SeatGuard {
     pub(crate) seat: Arc<Seat>,
 }
@@ -101,8 +100,8 @@ impl Seats {
         }
     }
 
-    /// Closes the oldest guest, or if there is none, the connection that has been idle for the longest time. False if none
-    /// is closed.
+    /// Closes the oldest guest; without guests, the connection that has been idle for the longest time. Returns false
+    /// if none was closed.
     pub(crate) fn make_room(&self) -> bool {
         let mut state = self.state.lock();
         let closed = state.guests.pop_first().or_else(|| {
@@ -123,7 +122,7 @@ impl Seat {
         self.reserved.load(Ordering::Relaxed)
     }
 
-    /// Makes a reserved connection one of the others.
+    /// Turns a reserved connection into a regular one.
     pub(crate) fn promote(&self, permit: OwnedSemaphorePermit) {
         *self.permit.lock() = Some(permit);
         self.reserved.store(false, Ordering::Relaxed);
@@ -134,25 +133,25 @@ impl Seat {
         }
     }
 
-    /// Completes when the connection must be closed in favor of another one.
+    /// Completes when the connection must be closed for another one.
     pub(crate) async fn closing(&self) {
         self.closing.notified().await;
     }
 
-    /// Marks the start of a request, which is in progress until the returned value is dropped.
+    /// Marks the start of a request, which is in progress until the result is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
         self.head.store(0, Ordering::Relaxed);
         Busy(Arc::clone(self))
     }
 
-    /// The connection has another protocol from now on: no bytes belong to a head any more.
+    /// Switches the connection to another protocol: its bytes no longer belong to heads.
     pub(crate) fn leave_http(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts received bytes: returns the number of bytes of a head, or `None` while a request is in
-    /// progress, since they then belong to its body.
+    /// Counts received bytes. Returns the size of the current head, or `None` while a request is in progress, whose
+    /// body they then belong to.
     pub(crate) fn arrived(&self, bytes: usize) -> Option<usize> {
         if self.busy.load(Ordering::Relaxed) > 0 {
             return None;
@@ -188,7 +187,7 @@ impl Drop for SeatGuard {
     }
 }
 
-/// A request in progress.
+/// Request in progress.
 pub(crate) struct Busy(Arc<Seat>);
 
 impl Drop for Busy {

@@ -1,8 +1,7 @@
-//! The accept loop and the life of a connection.
+//! Accept loop, and the life of a connection.
 //!
-//! **Invariant:** every open connection holds a permit, also after it has left HTTP, so two semaphores both limit
-//! connections and wait until all have ended: one of all connections, and one of those in reserve for checks of the
-//! server's health.
+//! **Invariant:** every open connection holds a permit, even after it has left HTTP. So two semaphores both limit
+//! connections and wait until all have ended: one of regular connections, and one of those reserved for health checks.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -37,48 +36,48 @@ use crate::request_id::{RequestId, X_REQUEST_ID, all_within};
 use crate::seats::{Seat, SeatGuard, Seats};
 use crate::stream::Stream;
 
-/// Time limit for a request's head, from the start of the connection or the previous response. So idle
-/// connections are closed after this time as well.
+/// Time limit for a request's head, from the start of the connection or the previous response. Idle connections are
+/// therefore closed after this time.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// Interval at which connections are woken to check that deadline.
+/// Interval at which connections are woken to check the deadline of the head.
 const PULSE: Duration = Duration::from_secs(5);
 /// Time that connections have to finish their requests at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// Interval at which a new connection asks to replace another one while none is free.
+/// Interval at which a new connection tries to replace another one while none is free.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
-/// Connections in addition to `--max-connections`, for checks of the server's health while all others are in use.
+/// Number of connections in addition to `--max-connections`, for health checks while all others are in use.
 const RESERVED_CONNECTIONS: u32 = 16;
-/// Longest time for which another request on such a connection waits for a permit of the others.
+/// Maximum time for which a request other than a health check waits on a reserved connection for a regular permit.
 const RESERVED_WAIT: Duration = Duration::from_secs(2);
-/// How long one connection may handle requests before it yields to other tasks of the thread: the HTTP library
-/// itself does not yield while there are more.
+/// Time for which a connection may handle requests before it yields to other tasks of the thread. The HTTP library does
+/// not yield while there are more requests.
 const TURN: Duration = Duration::from_micros(50);
 /// Maximum length of a request's head, in bytes. Bytes beyond 8 KiB are reserved as they arrive.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
 
-/// Tells browsers to use https alone for a year. Other hosts of the domain are left alone.
+/// Header that makes browsers use only https for a year. Other hosts of the domain are not affected.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
-/// How a router is served.
+/// Options of [`serve`].
 pub struct ServeOptions {
-    /// Most open connections, at least 1, but for a few in reserve.
+    /// Maximum number of open connections, at least 1, without those reserved for health checks.
     pub connections_max: u32,
-    /// Whether responses have the header that has browsers use https alone.
+    /// Whether responses have the header that makes browsers use only https.
     pub https_only: bool,
-    /// The proxies that are believed about the addresses of clients; none if no route needs these.
+    /// Proxies that are trusted to report client addresses; `None` if no route needs these.
     pub proxies: Option<Arc<TrustedProxies>>,
     /// Memory of all requests.
     pub memory: RequestMemory,
-    /// Paths of checks of the server's health.
+    /// Paths of health checks.
     pub health_paths: &'static [&'static str],
-    /// The beginning of the paths that do not need the addresses of clients.
+    /// Prefix of the paths that do not need the addresses of clients.
     pub without_address: &'static str,
-    /// The response to a request for which no connection is free.
+    /// Response to a request for which no connection is free.
     pub refused: fn(RequestId) -> Response,
 }
 
-/// Serves `router` on `listener` until `until` completes, then accepts no more connections, sets `closing`, waits up to 10
-/// seconds for requests in progress, and returns.
+/// Serves `router` on `listener` until `until` completes. Then accepts no more connections, sets `closing`, waits up to
+/// 10 seconds for requests in progress, and returns.
 ///
 /// # Errors
 /// If the address of the listener cannot be read.
@@ -89,7 +88,8 @@ pub fn serve(
     closing: watch::Sender<bool>,
     until: BoxFuture<'static, ()>,
 ) -> BoxFuture<'static, io::Result<()>> {
-    // So what serves requests is compiled in this crate, with its optimization, and not where the future is awaited.
+    // Boxed so that the code that serves requests is compiled and optimized in this crate, and not where the future is
+    // awaited.
     serve_until(listener, router, options, closing, until).boxed()
 }
 
@@ -126,7 +126,7 @@ async fn serve_until(
     drop(listener);
     closing.send_replace(true);
     tracing::info!("shutting down");
-    // When all permits are free, all connections have ended. Those that have left HTTP are not ended from here.
+    // All permits are free when all connections have ended. Connections that have left HTTP are not ended here.
     let ended = async {
         drop(server.permits.acquire_many(connections_max).await);
         drop(server.reserved.acquire_many(RESERVED_CONNECTIONS).await);
@@ -135,7 +135,7 @@ async fn serve_until(
     Ok(())
 }
 
-/// State that all connections share.
+/// State shared by all connections.
 struct Server {
     router: Router,
     options: Arc<ServeOptions>,
@@ -143,7 +143,7 @@ struct Server {
     closed: watch::Receiver<bool>,
     seats: Arc<Seats>,
     permits: Arc<Semaphore>,
-    /// Those of connections in reserve.
+    /// Permits of connections reserved for health checks.
     reserved: Arc<Semaphore>,
 }
 
@@ -165,8 +165,7 @@ impl Server {
         }
     }
 
-    /// A permit for a connection that was accepted, and whether it is one in reserve. If there is none, another connection
-    /// is closed.
+    /// Permit for an accepted connection, and whether it is a reserved one. Closes another connection if there is none.
     async fn permit(&self) -> (OwnedSemaphorePermit, bool) {
         loop {
             if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
@@ -187,12 +186,12 @@ impl Server {
     }
 }
 
-/// A connection to be served.
+/// Connection being served.
 struct Connection {
-    /// Who sends the requests, for itself or as a proxy.
+    /// Sender of the requests: a client or a proxy.
     peer: IpAddr,
     taken: SeatGuard,
-    /// Permits of connections that are not in reserve.
+    /// Permits of regular connections.
     permits: Arc<Semaphore>,
     router: Router,
     options: Arc<ServeOptions>,
@@ -234,7 +233,7 @@ impl Connection {
             });
             tokio::select! {
                 ended = served => break ended,
-                // A pulse only makes the connection be polled again.
+                // A pulse only polls the connection again.
                 Ok(()) = closing.changed() => ends |= *closing.borrow(),
                 () = seat.closing() => {
                     if !seat.is_admitted() {
@@ -254,10 +253,10 @@ impl Connection {
     }
 }
 
-/// The time for which a connection has been handling requests since it was last polled.
+/// Time for which a connection has handled requests since it was last polled.
 struct Turn {
     opened: Instant,
-    /// Nanoseconds from `opened` to the beginning of the turn.
+    /// Beginning of the turn, in nanoseconds after `opened`.
     began: AtomicU64,
 }
 
@@ -267,11 +266,11 @@ impl Turn {
     }
 
     fn begin(&self) {
-        // Only the task of the connection accesses it.
+        // Only the task of the connection accesses the value.
         self.began.store(self.age().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Yields to other tasks if this connection has had its time.
+    /// Yields to other tasks if the turn of this connection is over.
     async fn wait(&self) {
         if self.age() >= Duration::from_nanos(self.began.load(Ordering::Relaxed)) + TURN {
             tokio::task::yield_now().await;
@@ -283,8 +282,8 @@ impl Turn {
     }
 }
 
-/// Whether a connection may ask for `path`: one in reserve for a check of the server's health, or for more once it has a
-/// permit of the others.
+/// Whether a connection may request `path`: a reserved one may for a health check, and for other paths once it has a
+/// regular permit.
 async fn may_ask(
     seat: &Seat,
     (permits, options): (&Arc<Semaphore>, &ServeOptions),
@@ -330,13 +329,13 @@ async fn answer(
     };
     response.headers_mut().entry(X_REQUEST_ID).or_insert_with(|| id.to_header());
     if seat.is_reserved() {
-        // It makes room for the next check.
+        // Frees the reserved connection for the next check.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         seat.leave_http();
     }
-    // The request is in progress until the HTTP library has taken all of the body.
+    // The request is in progress until the HTTP library has taken the whole body.
     let keep_busy = move |frame: Frame<Bytes>| {
         let _busy = &busy;
         frame

@@ -1,5 +1,5 @@
-//! Sessions of users: what a user may do with a token, or in a browser after a log-in. Whoever owns the accounts
-//! implements [`Sessions`]; the API asks it whom a request is from that has no application key.
+//! Sessions of users, by a token or in a browser after a log-in. The owner of the accounts implements [`Sessions`]; the
+//! API uses it to identify the user of a request without an application key.
 //!
 //! **Invariant:** a cookie alone is no session. A request must also have the header [`SESSION_HEADER`], which pages of
 //! other sites cannot send, with the token of the browser's forms, which they cannot read.
@@ -17,75 +17,77 @@ use crate::access::Scope;
 use crate::body::{BodyError, HeldBody};
 use crate::revocable::{Pending, Permission};
 
-/// The header with which a page of this server asks for the session of its browser.
+/// Header with which a page of this server requests the session of its browser.
 pub const SESSION_HEADER: &str = "roost-session";
 
-/// Something that is counted until it is dropped.
+/// Item that counts until it is dropped.
 pub type Held = Box<dyn Any + Send + Sync>;
 
-/// What a request does, as far as its user's limits differ.
+/// Kind of request, as far as the limits of its user differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionUse {
-    /// Changes nothing.
+    /// Request that changes nothing.
     Read,
-    /// Changes something.
+    /// Request that changes something.
     Change,
-    /// Writes, edits or boosts a post.
+    /// Request that writes, edits or boosts a post.
     Post,
 }
 
-/// Why a request is from no user.
+/// Reason why a request has no user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionError {
-    /// There is no such session, or it has ended.
+    /// The session does not exist or has ended.
     Ended,
-    /// A page of another site has sent the request.
+    /// A page of another site sent the request.
     OtherSite,
     /// The user has sent too many requests, and may send more after this time.
     TooMany(Duration),
-    /// The server is overloaded, or failed.
+    /// The server is overloaded or has failed.
     Overloaded,
 }
 
-/// The owner of the sessions.
+/// Owner of the sessions.
 pub trait Sessions: Debug + Send + Sync {
-    /// The session of a request with these headers: of its token, or else of its browser. The request is counted against the rates of its user.
+    /// Finds the session of a request: by its token, otherwise by its browser. Counts the request towards the rates of
+    /// the user.
     fn find<'a>(
         &'a self,
         headers: &'a HeaderMap,
     ) -> Pending<'a, Result<Arc<dyn Session>, SessionError>>;
 }
 
-/// A session that was valid when it was found.
+/// Session that was valid when it was found.
 pub trait Session: Send + Sync {
-    /// The id of its user.
+    /// Id of the user.
     fn user(&self) -> u32;
 
-    /// Whether it permits routes with this scope.
+    /// Whether the session may use routes with this scope.
     fn allows(&self, scope: Scope) -> bool;
 
-    /// Counts what a request does that may do it.
+    /// Counts an allowed request by its kind.
     ///
     /// # Errors
-    /// If its user does too much of it, or is sent too many bytes for another change.
+    /// If the user exceeds a rate, or has too many unsent bytes for another change.
     fn begin(&self, usage: SessionUse) -> Result<(), SessionError>;
 
-    /// Reads a body, within what its user and the address may send at a time, until what is returned with it is dropped.
+    /// Reads a body, within the concurrent limits of the user and the address. The body counts until the returned item
+    /// is dropped.
     fn read_body(
         &self,
         client: Option<ClientAddress>,
         body: Body,
     ) -> Pending<'_, Result<(HeldBody, Held), BodyError>>;
 
-    /// Checks that it has not ended since.
+    /// Checks that the session has not ended.
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>>;
 
-    /// What permits a long request.
+    /// Makes the permission of a long request.
     fn permission(&self) -> Box<dyn Permission>;
 
-    /// Counts a live stream of its user; none if there are too many.
+    /// Counts a live stream of the user; `None` if there are too many.
     fn begin_stream(&self) -> Option<Held>;
 
-    /// Counts the bytes of a response until it is sent; none if its user is sent too many.
+    /// Counts the bytes of a response until it is sent; `None` if the user has too many unsent bytes.
     fn hold(&self, bytes: usize, usage: SessionUse) -> Option<Held>;
 }

@@ -1,14 +1,14 @@
-//! What each client has of something that all clients share: bytes, streams, requests.
+//! Amounts of a shared resource per client: bytes, streams, requests.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The amounts of all clients. Clones share them.
+/// Amounts of all clients. Clones share them.
 #[derive(Debug)]
 pub struct Shares<C>(Arc<Mutex<HashMap<C, usize>>>);
 
-/// A part of what a client has, until it is dropped.
+/// Amount of a client, until it is dropped.
 #[derive(Debug)]
 pub struct Share<C: Eq + Hash> {
     shares: Shares<C>,
@@ -30,11 +30,11 @@ impl<C> Clone for Shares<C> {
 
 impl<C> Shares<C> {
     fn amounts(&self) -> MutexGuard<'_, HashMap<C, usize>> {
-        // No code that may panic runs while it is locked.
+        // No code that may panic runs while the lock is held.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of clients that have something.
+    /// Number of clients with an amount.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.amounts().len()
@@ -42,13 +42,13 @@ impl<C> Shares<C> {
 }
 
 impl<C: Copy + Eq + Hash> Shares<C> {
-    /// Whether what a client has would be at most `most` with this amount.
+    /// Whether a client would have at most `most` with this amount.
     #[must_use]
     pub fn fits(&self, client: C, amount: usize, most: usize) -> bool {
         sum(&self.amounts(), &client, amount, most).is_some()
     }
 
-    /// Adds to what a client has; `None` if that would be more than `most`.
+    /// Adds to the amount of a client; `None` if it would exceed `most`.
     #[must_use]
     pub fn take(&self, client: C, amount: usize, most: usize) -> Option<Share<C>> {
         let mut amounts = self.amounts();
@@ -59,7 +59,7 @@ impl<C: Copy + Eq + Hash> Shares<C> {
     }
 }
 
-/// What a client has with this amount, if it is at most `most`.
+/// Amount of a client with this addition; `None` if it would exceed `most`.
 fn sum<C: Eq + Hash>(
     amounts: &HashMap<C, usize>,
     client: &C,

@@ -1,5 +1,5 @@
-//! A stream that fails when its peer reads too slowly, so that a client that stops reading, or reads one byte
-//! from time to time, cannot hold a connection and its unsent data for ever.
+//! Stream that fails when its peer reads too slowly, so that a client that stops reading, or reads a byte from time to
+//! time, cannot hold a connection and its unsent data forever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,23 +9,23 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Bytes that a peer must receive within its time limit, unless it has received everything.
+/// Number of bytes that a peer must receive within its time limit, unless it has received everything.
 const PROGRESS_BYTES: usize = 16 << 10;
 
-/// Wraps a stream. A write that makes progress costs one comparison; only one that cannot proceed
-/// starts the clock.
+/// Stream with this limit. A write that makes progress costs one comparison; only a write that cannot proceed starts
+/// the clock.
 #[derive(Debug)]
 pub(crate) struct StallGuard<S> {
     inner: S,
     patience: Duration,
     stalled: bool,
-    /// Bytes written since the stream stalled.
+    /// Number of bytes written since the stream stalled.
     written: usize,
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> StallGuard<S> {
-    /// Fails writes that make too little progress within `patience`.
+    /// Makes writes fail that make too little progress within `patience`.
     pub(crate) fn new(inner: S, patience: Duration) -> Self {
         Self { inner, patience, stalled: false, written: 0, alarm: None }
     }
@@ -43,7 +43,7 @@ impl<S> StallGuard<S> {
         self.wait(cx).map(Err)
     }
 
-    /// Completes with an error when too little has been written for too long.
+    /// Completes with an error when too little was written for too long.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
         if !self.stalled {
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
-    /// A peer that reads a fixed number of bytes every 20 s; the writer has `bytes` to send.
+    /// Sends `bytes` to a peer that reads `takes` bytes every 20 s.
     async fn sent(bytes: usize, takes: usize) -> io::Result<()> {
         let (near, mut far) = tokio::io::duplex(takes);
         let mut near = StallGuard::new(near, PATIENCE);

@@ -1,7 +1,7 @@
-//! The stream of a connection, with or without TLS.
+//! Stream of a connection, with or without TLS.
 //!
-//! **Invariant:** a connection over TLS holds at most [`TLS_BYTES`] more than one without: what arrived and is not
-//! decrypted yet, one decrypted record, and what is encrypted and not sent yet are bounded.
+//! **Invariant:** a connection over TLS holds at most [`TLS_BYTES`] more than one without: undecrypted input, one
+//! decrypted record, and unsent output are bounded.
 
 use std::io::{self, BufRead};
 use std::pin::Pin;
@@ -13,21 +13,21 @@ use tokio_rustls::server::TlsStream;
 
 use crate::stall::StallGuard;
 
-/// Bytes that may arrive before a handshake is complete or something is decrypted: the longest record of TLS, and
-/// handshake messages before it. The TLS library by itself buffers 64 KiB of an incomplete message.
+/// Maximum size of input before a handshake is complete or data is decrypted, in bytes: the longest TLS record, and
+/// handshake messages before it. The TLS library alone would buffer 64 KiB of an incomplete message.
 const ARRIVED_BYTES_MAX: usize = 24 << 10;
-/// Bytes that may be encrypted and not sent yet.
+/// Maximum size of encrypted, unsent output, in bytes.
 pub(crate) const UNSENT_BYTES_MAX: usize = 16 << 10;
-/// Bytes of the decrypted record that is being read.
+/// Maximum size of the decrypted record being read, in bytes.
 const RECORD_BYTES_MAX: usize = 16 << 10;
-/// The most memory of a connection over TLS, in addition to that of one without: see the constants above; the rest is
-/// the state of the session.
+/// Maximum memory of a connection over TLS in addition to one without, in bytes: the constants above and the state of
+/// the session.
 pub const TLS_BYTES: usize = ARRIVED_BYTES_MAX + UNSENT_BYTES_MAX + RECORD_BYTES_MAX + (8 << 10);
 
-/// A socket whose peer must not stop reading.
+/// Socket whose peer must not stop reading.
 pub(crate) type Socket = StallGuard<TcpStream>;
 
-/// The stream of a connection. Writes fail when the peer takes too little for 30 s.
+/// Stream of a connection. Writes fail when the peer takes too little for 30 s.
 #[derive(Debug)]
 pub struct Stream(Kind);
 
@@ -42,7 +42,7 @@ impl Stream {
         Self(Kind::Plain(socket))
     }
 
-    /// A stream whose handshake is complete.
+    /// Stream with a completed handshake.
     pub(crate) fn tls(mut stream: TlsStream<Arrivals<Socket>>) -> Self {
         stream.get_mut().0.forget();
         Self(Kind::Tls(Box::new(stream)))
@@ -58,8 +58,8 @@ impl AsyncRead for Stream {
         match &mut self.get_mut().0 {
             Kind::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
             Kind::Tls(stream) => {
-                // It reads from the socket until something is decrypted. `poll_read` would go on until the buffer is
-                // full, and count the bytes of many small records as if nothing came of them.
+                // Reads from the socket until data is decrypted. `poll_read` would continue until the buffer is full,
+                // and count many small records as input without data.
                 if !ready!(Pin::new(&mut *stream).poll_fill_buf(cx))?.is_empty() {
                     let (socket, session) = stream.get_mut();
                     socket.forget();
@@ -71,7 +71,7 @@ impl AsyncRead for Stream {
     }
 }
 
-/// Moves what is decrypted, as much as fits, and reads no more from the socket.
+/// Moves as much decrypted data as fits, without reading from the socket.
 fn take(decrypted: &mut impl BufRead, buf: &mut ReadBuf<'_>) {
     while buf.remaining() > 0
         && let Ok(chunk @ [_, ..]) = decrypted.fill_buf()
@@ -128,7 +128,7 @@ impl AsyncWrite for Stream {
     }
 }
 
-/// A stream that fails when more than [`ARRIVED_BYTES_MAX`] arrive and nothing comes of them.
+/// Stream that fails when more than [`ARRIVED_BYTES_MAX`] arrive without any decrypted data.
 #[derive(Debug)]
 pub(crate) struct Arrivals<S> {
     inner: S,
@@ -140,7 +140,7 @@ impl<S> Arrivals<S> {
         Self { inner, bytes: 0 }
     }
 
-    /// Counts from 0 again: what arrived is decrypted.
+    /// Resets the count, since the input was decrypted.
     fn forget(&mut self) {
         self.bytes = 0;
     }

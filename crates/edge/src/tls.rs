@@ -1,4 +1,4 @@
-//! Certificates of a server, and the settings of its TLS connections: versions 1.2 and 1.3, HTTP/1.1.
+//! Certificate of a server, and the settings of its TLS connections: versions 1.2 and 1.3, HTTP/1.1.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,10 +16,10 @@ use tokio_rustls::rustls::{
     self, CertificateError as Invalid, RootCertStore, ServerConfig, crypto,
 };
 
-/// Longest chain of certificates, in bytes without PEM: every handshake holds it until it is sent.
+/// Maximum length of a certificate chain, in bytes without PEM. Every handshake holds it until it is sent.
 const CHAIN_BYTES_MAX: usize = 16 << 10;
 
-/// A certificate with its private key, ready to be served.
+/// Certificate with its private key, ready to be served.
 #[derive(Debug)]
 pub struct Certificate {
     config: Arc<ServerConfig>,
@@ -28,7 +28,7 @@ pub struct Certificate {
     expires: Timestamp,
 }
 
-/// Why a certificate cannot be served.
+/// Reason why a certificate cannot be served.
 #[derive(Debug, Error)]
 pub enum CertificateError {
     /// The chain is empty.
@@ -37,10 +37,10 @@ pub enum CertificateError {
          the server and then those of the authorities between"
     )]
     NoCertificate,
-    /// A certificate is no X.509 certificate in PEM form.
-    #[error("the certificate file is damaged or no PEM file: {0}")]
+    /// The file contains an invalid certificate.
+    #[error("the certificate file is damaged or not a PEM file: {0}")]
     Unreadable(String),
-    /// The chain is longer than every client would accept.
+    /// The chain is longer than all clients accept.
     #[error(
         "the certificate file has more than 16 KiB of certificates; leave out what clients do not need"
     )]
@@ -51,13 +51,13 @@ pub enum CertificateError {
     /// The certificate is not valid yet.
     #[error("the certificate is not valid before {0}; check the clock of this machine")]
     NotValidYet(Timestamp),
-    /// The file of the key has none.
+    /// The key file contains no key.
     #[error(
         "the key file has no private key in PEM form (-----BEGIN PRIVATE KEY-----); an encrypted key must be decrypted \
          first: openssl pkey -in FILE -out NEW"
     )]
     NoKey,
-    /// The private key is of another certificate.
+    /// The private key belongs to another certificate.
     #[error(
         "the private key does not belong to the certificate of the server, which must be the first one in the \
          certificate file"
@@ -71,10 +71,10 @@ pub enum CertificateError {
 }
 
 impl Certificate {
-    /// A chain of certificates and the private key of the first one, from two PEM files.
+    /// Reads a chain of certificates, and the private key of the first one, from two PEM files.
     ///
     /// # Errors
-    /// If the files are wrong, do not belong together, or the certificate is not valid at `now`.
+    /// If the files are invalid, do not belong together, or the certificate is not valid at `now`.
     pub fn from_pem(chain: &[u8], key: &[u8], now: Timestamp) -> Result<Self, CertificateError> {
         let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| CertificateError::Unreadable(error.to_string()))?;
@@ -90,7 +90,7 @@ impl Certificate {
         Ok(Self { config: Arc::new(config(chain, key)?), leaf, begins, expires })
     }
 
-    /// The SHA-256 of the certificate of the server, as browsers and `openssl` show it.
+    /// SHA-256 of the server's certificate, as browsers and `openssl` show it.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let bytes = Sha256::digest(&self.leaf);
@@ -98,19 +98,19 @@ impl Certificate {
         digits.join(":")
     }
 
-    /// The last second at which it is valid.
+    /// Last second at which the certificate is valid.
     #[must_use]
     pub fn expires(&self) -> Timestamp {
         self.expires
     }
 
-    /// The time for which it is valid in all.
+    /// Total time for which the certificate is valid.
     #[must_use]
     pub fn lifetime(&self) -> SignedDuration {
         self.expires.duration_since(self.begins)
     }
 
-    /// Whether it is for the server of this host name or IP address.
+    /// Whether the certificate is for a server with this host name or IP address.
     #[must_use]
     pub fn is_for(&self, name: &str) -> bool {
         ServerName::try_from(name).is_ok_and(|name| {
@@ -137,23 +137,23 @@ fn config(
             .with_single_cert(chain, key)
             .map_err(wrong)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // Clients keep their sessions as encrypted tickets, so that the server keeps nothing for them.
+    // Clients store their sessions as encrypted tickets, so the server stores none.
     config.ticketer = crypto::ring::Ticketer::new().map_err(wrong)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(config)
 }
 
-/// The first and the last second at which a certificate is valid.
+/// First and last second at which a certificate is valid.
 ///
 /// # Errors
-/// If it is not valid at `now`, or is no certificate.
+/// If it is not valid at `now`, or not a certificate.
 fn validity(
     certificate: &CertificateDer<'_>,
     now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), CertificateError> {
     let unreadable = |error: rustls::Error| CertificateError::Unreadable(error.to_string());
     let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
-    // Its times are checked before its issuer, which does not matter here and is never trusted.
+    // The library checks times before the issuer, which is irrelevant here and never trusted.
     let check = |time: Duration| {
         let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(time));
         verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], time, &[])
@@ -168,7 +168,8 @@ fn validity(
         })) => return Err(CertificateError::NotValidYet(timestamp(not_before))),
         _ => {}
     }
-    // At the beginning and the end of time no certificate is valid, and the errors say since when and until when.
+    // At the beginning and at the end of time no certificate is valid, and the errors contain its first and last
+    // second.
     let begins = match check(Duration::ZERO) {
         Err(rustls::Error::InvalidCertificate(Invalid::NotValidYetContext {
             not_before, ..
@@ -189,7 +190,7 @@ fn timestamp(time: UnixTime) -> Timestamp {
     seconds.and_then(|seconds| Timestamp::from_second(seconds).ok()).unwrap_or(Timestamp::MAX)
 }
 
-/// What all TLS connections of a server share.
+/// State shared by all TLS connections of a server.
 #[derive(Debug)]
 pub struct Tls {
     config: ArcSwap<ServerConfig>,
@@ -208,7 +209,7 @@ impl Tls {
         })
     }
 
-    /// Serves this certificate to connections that begin from now on.
+    /// Serves this certificate to new connections.
     pub fn replace(&self, certificate: &Certificate) {
         self.config.store(Arc::clone(&certificate.config));
     }
