@@ -1,12 +1,12 @@
-//! Digests the sources that decide which rows the commands in a log make. Nodes of a cluster compare what they have made
-//! only with nodes whose digest is the same: see `submission/versions.rs`. Too many sources do no harm.
+//! Digest of the sources that decide which rows the commands in a log make. Nodes of a cluster compare their rows only
+//! with nodes that have the same digest: see `submission/versions.rs`. Including too many sources does no harm.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Folders and files, from the folder of this crate.
+/// Folders and files, relative to the folder of this crate.
 const SOURCES: [&str; 8] = [
     "../feed/src",
     "../kv/src",

@@ -1,4 +1,4 @@
-//! Bytes as text.
+//! Conversion of bytes to text.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// Text or none, and base64 or none.
+/// A text or base64, one of them `None`.
 type TextOrBase64<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>);
 
-/// Bytes as text if they are readable text, otherwise in base64.
+/// Converts bytes to text if they are readable text, otherwise to base64.
 pub(crate) fn to_text(bytes: &[u8]) -> TextOrBase64<'_> {
     match std::str::from_utf8(bytes) {
-        // JSON writes some control characters as six bytes; none that is left here takes more than two.
+        // JSON escapes some control characters with six bytes; each remaining one takes at most two.
         Ok(text) if !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) => {
             (Some(text.into()), None)
         }
@@ -20,7 +20,7 @@ pub(crate) fn to_text(bytes: &[u8]) -> TextOrBase64<'_> {
     }
 }
 
-/// Reverses [`to_text`]; `None` if not exactly one is given, or it is no base64.
+/// Reverses [`to_text`]; `None` if not exactly one argument is given, or the base64 is invalid.
 pub(crate) fn from_text(
     text: Option<Cow<'_, str>>,
     base64: Option<Cow<'_, str>>,
@@ -32,7 +32,7 @@ pub(crate) fn from_text(
     }
 }
 
-/// Two hexadecimal digits for each byte.
+/// Formats each byte as two hexadecimal digits.
 pub(crate) fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         let Ok(()) = write!(text, "{byte:02x}") else { unreachable!("text grows") };
@@ -40,7 +40,7 @@ pub(crate) fn to_hex(bytes: &[u8]) -> String {
     })
 }
 
-/// Reverses [`to_hex`] for a known number of bytes; capital letters are read too.
+/// Reverses [`to_hex`] for a known number of bytes; accepts capital letters.
 pub(crate) fn from_hex<const BYTES: usize>(text: &str) -> Option<[u8; BYTES]> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else { return None };
     let digit = |digit: u8| char::from(digit).to_digit(16).map(|digit| digit as u8);

@@ -1,55 +1,55 @@
-//! Numbers of what is in an export: in its last line, and for the operator.
+//! Numbers of the items in an export, for its last line and for the operator.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Numbers of what is in an export.
+/// Numbers of the items in an export.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransferCounts {
-    /// Users, deleted ones included.
+    /// Number of users, including deleted ones.
     pub users: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u64,
-    /// Mutes.
+    /// Number of mutes.
     pub mutes: u64,
-    /// Notes.
+    /// Number of notes.
     pub notes: u64,
-    /// Lists.
+    /// Number of lists.
     pub lists: u64,
-    /// Follows and requests with options.
+    /// Number of follows and requests with options.
     pub follow_options: u64,
-    /// Follows.
+    /// Number of follows.
     pub follows: u64,
-    /// Requests to follow.
+    /// Number of follow requests.
     pub requests: u64,
-    /// Friendships; each counts once.
+    /// Number of friendships; each counts once.
     pub friendships: u64,
-    /// Posts.
+    /// Number of posts.
     pub posts: u64,
-    /// Pictures of posts and profiles. Their files are not in an export.
+    /// Number of pictures of posts and profiles. Their files are not in an export.
     pub pictures: u64,
-    /// Favourites, bookmarks and pins.
+    /// Number of favourites, bookmarks and pins.
     pub reactions: u64,
-    /// Votes in polls.
+    /// Number of votes in polls.
     pub votes: u64,
-    /// Scheduled posts.
+    /// Number of scheduled posts.
     pub scheduled: u64,
-    /// Stories.
+    /// Number of stories.
     pub stories: u64,
-    /// Views of stories.
+    /// Number of views of stories.
     pub views: u64,
-    /// Samples that were added.
+    /// Number of added samples.
     pub samples: u64,
-    /// Buckets that have a name.
+    /// Number of named buckets.
     pub buckets: u64,
-    /// Keys.
+    /// Number of keys.
     pub keys: u64,
 }
 
 impl TransferCounts {
-    /// The count of relations of a kind: see [`feed::relation::Relation::line`].
+    /// Returns the count of relations of a kind: see [`feed::relation::Relation::line`].
     pub(crate) fn of_relations(&mut self, kind: &str) -> Option<&mut u64> {
         match kind {
             "block" => Some(&mut self.blocks),
@@ -61,7 +61,7 @@ impl TransferCounts {
     }
 }
 
-/// Shows the numbers in one line.
+/// Displays the numbers in one line.
 impl fmt::Display for TransferCounts {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { users, blocks, mutes, notes, lists, follows, requests, .. } = self;

@@ -1,4 +1,4 @@
-//! The filters in the line of a user: see [`lines`](super::lines).
+//! Filters in the line of a user: see [`lines`](super::lines).
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time};
 
-/// A filter.
+/// Filter of a user.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Filter<'a> {
@@ -15,7 +15,7 @@ pub(crate) struct Filter<'a> {
     pub(crate) id: Option<Id>,
     #[serde(borrow)]
     pub(crate) title: Cow<'a, str>,
-    /// `home`, `notifications`, `public`, `thread` and `account`: at least one.
+    /// Contexts: at least one of `home`, `notifications`, `public`, `thread` and `account`.
     #[serde(borrow)]
     pub(crate) contexts: Vec<Cow<'a, str>>,
     /// `warn`, `hide` or `blur`.
@@ -29,7 +29,7 @@ pub(crate) struct Filter<'a> {
     pub(crate) posts: Vec<FilteredPost>,
 }
 
-/// A keyword of a filter.
+/// Keyword of a filter.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Keyword<'a> {
@@ -41,7 +41,7 @@ pub(crate) struct Keyword<'a> {
     pub(crate) whole_word: bool,
 }
 
-/// A post of a filter, which may be deleted.
+/// Post of a filter, which may be deleted.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FilteredPost {

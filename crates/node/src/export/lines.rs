@@ -1,8 +1,8 @@
-//! The lines of an export: JSON objects with one field, whose name says what the line is.
+//! Lines of an export: JSON objects with one field, whose name is the kind of the line.
 //!
-//! A user is a number (the id) or a string (the handle); other ids are strings of decimal digits. A time is text as in
-//! RFC 3339 with milliseconds, or a number of milliseconds since 1970, which is how times after the year 9999 are
-//! written. Fields that may be missing in an import are `Option`s; unknown fields are errors.
+//! A user is a number (the id) or a string (the handle); other ids are strings of decimal digits. A time is an RFC 3339
+//! text with milliseconds, or a number of milliseconds since 1970; times after the year 9999 are written as numbers.
+//! Fields that an import may omit are `Option`s; unknown fields are errors.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -20,15 +20,15 @@ use super::poll_lines::{Scheduled, Vote};
 use super::post_lines::{Post, Reaction, Story, View};
 use super::user_lines::{Note, User};
 
-/// The format that this code writes, and the newest it reads.
+/// Format that this code writes, and the newest that it reads.
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// Longest line, in bytes: more than that of the longest value in base64, or in text of which every character is
+/// Maximum length of a line in bytes: greater than that of the longest value in base64, or in text with every character
 /// escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
 const _: () =
     assert!(2 * (kv::limits::VALUE_BYTES_MAX + kv::limits::KEY_BYTES_MAX) < LINE_BYTES_MAX);
 
-/// A line.
+/// Line of an export.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line<'a> {
@@ -56,22 +56,22 @@ pub(crate) enum Line<'a> {
     End(End<'a>),
 }
 
-/// The first line.
+/// First line.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Header<'a> {
     pub(crate) format: u32,
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the export.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) roost: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) time: Option<Time>,
-    /// No id up to this one is given again.
+    /// Last used id: ids up to this one are never assigned again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_id: Option<Id>,
 }
 
-/// The users to whom a user has a relation.
+/// Users to whom a user has a relation.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Related<'a> {
@@ -82,7 +82,7 @@ pub(crate) struct Related<'a> {
     pub(crate) users: Vec<Who>,
 }
 
-/// A user whom a user mutes.
+/// User whom a user mutes.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Mute {
@@ -95,7 +95,7 @@ pub(crate) struct Mute {
     pub(crate) ends: Option<Time>,
 }
 
-/// What a user chose of a follow or a request.
+/// Options of a follow or of a request.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FollowOptions {
@@ -103,7 +103,7 @@ pub(crate) struct FollowOptions {
     pub(crate) follows: Who,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) without_boosts: bool,
-    /// Of the time since when the user is notified of posts.
+    /// Id that contains the time since which the user is notified of posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notified_since: Option<Id>,
 }
@@ -119,12 +119,12 @@ pub(crate) struct Sample<'a> {
     pub(crate) set: Cow<'a, str>,
     #[serde(borrow)]
     pub(crate) label: Cow<'a, str>,
-    /// 256 hexadecimal digits, as in the API.
+    /// Sample as 256 hexadecimal digits, as in the API.
     #[serde(borrow)]
     pub(crate) sample: Cow<'a, str>,
 }
 
-/// A bucket that has a name. The numbered ones always exist.
+/// Named bucket. Numbered buckets always exist.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bucket<'a> {
@@ -132,7 +132,7 @@ pub(crate) struct Bucket<'a> {
     pub(crate) name: Cow<'a, str>,
 }
 
-/// A key, as text or in base64, with its value, likewise.
+/// Key and value, each as text or in base64.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Key<'a> {
@@ -148,24 +148,24 @@ pub(crate) struct Key<'a> {
     pub(crate) value_base64: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) expires: Option<Time>,
-    /// Of its last change: for conditional requests.
+    /// Version of the last change, for conditional requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<Id>,
 }
 
-/// The last line.
+/// Last line.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct End<'a> {
-    /// Numbers of what the lines say.
+    /// Numbers of the items in the lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) counts: Option<TransferCounts>,
-    /// Of the lines between the first and the last, in hexadecimal digits.
+    /// Digest of the lines between the first and the last, in hexadecimal digits.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) sha256: Option<Cow<'a, str>>,
 }
 
-/// A user: a number or a handle.
+/// User, as a number or a handle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Who(pub(crate) UserRef);
 
@@ -207,23 +207,24 @@ impl<'de> Deserialize<'de> for Who {
     }
 }
 
-/// Correction of ids and times that a clock made which was ahead: those from a time on are earlier by a difference.
-/// Their order stays.
+/// Correction of the ids and times of a clock that was ahead: those from a time on are set back by a difference. Their
+/// order stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetBack {
-    /// The earliest wrong time, in milliseconds since 1970.
+    /// Earliest wrong time, in milliseconds since 1970.
     pub from_ms: u64,
     /// Time by which the clock was ahead, in milliseconds.
     pub by_ms: u64,
 }
 
 thread_local! {
-    /// What the lines that this thread reads are corrected by: serde passes nothing to the types of fields.
+    /// Correction of the lines that this thread reads; thread-local because serde passes no context to the types of
+    /// fields.
     static SET_BACK: Cell<Option<SetBack>> = const { Cell::new(None) };
 }
 
 impl SetBack {
-    /// Corrects what `read` reads on this thread.
+    /// Corrects everything that `read` reads on this thread.
     pub fn during<T>(of: Option<Self>, read: impl FnOnce() -> T) -> T {
         let before = SET_BACK.replace(of);
         let done = read();
@@ -235,7 +236,7 @@ impl SetBack {
         if ms < self.from_ms { ms } else { ms.saturating_sub(self.by_ms) }
     }
 
-    /// Ids have the time in the upper bits; those of users are small numbers.
+    /// Ids have the time in the upper bits; ids of users are small numbers.
     fn id(self, id: u64) -> u64 {
         if Stamp(id) < Stamp::first_of(self.from_ms) {
             return id;
@@ -246,7 +247,7 @@ impl SetBack {
     }
 }
 
-/// An id: the decimal digits of a number of 63 bits, in a string, as many programs round long numbers.
+/// An id: a number of 63 bits as a string of decimal digits, because many programs round long numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id(pub(crate) u64);
 
@@ -268,7 +269,7 @@ impl<'de> Deserialize<'de> for Id {
     }
 }
 
-/// A time in milliseconds since 1970.
+/// Time in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! The lines of lists: see [`lines`](super::lines).
+//! Lines of lists: see [`lines`](super::lines).
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::Export;
 use super::lines::{Id, Line, Who};
 
-/// A list of a user with its members, whom the user follows.
+/// List of a user with its members, whom the user follows.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List<'a> {
@@ -26,7 +26,7 @@ pub(crate) struct List<'a> {
 }
 
 impl<W: Write> Export<'_, W> {
-    /// The lists of each user, before the follows.
+    /// Writes the lists of each user, before the follows.
     pub(super) fn lists(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::bytes::to_hex;
 use super::lines::Id;
 
-/// A picture.
+/// Picture of a post or profile.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Picture<'a> {
     pub(crate) id: Id,
-    /// 32 hexadecimal digits, which are part of its address.
+    /// Key of 32 hexadecimal digits, a part of the picture's path.
     #[serde(borrow)]
     pub(crate) key: Cow<'a, str>,
     #[serde(borrow)]
@@ -25,20 +25,20 @@ pub(crate) struct Picture<'a> {
     pub(crate) blurhash: Cow<'a, str>,
     #[serde(borrow, default, skip_serializing_if = "str::is_empty")]
     pub(crate) description: Cow<'a, str>,
-    /// Right and up of the middle, between -1 and 1.
+    /// Offset of the focus from the middle, to the right and upwards, each between -1 and 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) focus: Option<(f32, f32)>,
 }
 
-/// A file of a picture.
+/// File of a picture.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct File<'a> {
-    /// 64 hexadecimal digits.
+    /// SHA-256 of the file, 64 hexadecimal digits.
     #[serde(borrow)]
     pub(crate) sha256: Cow<'a, str>,
     pub(crate) bytes: u32,
-    /// Else it is a JPEG.
+    /// Whether the file is a PNG; otherwise it is a JPEG.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) png: bool,
     pub(crate) width: u16,
@@ -46,7 +46,7 @@ pub(crate) struct File<'a> {
 }
 
 impl Picture<'_> {
-    /// A picture that is stored.
+    /// Creates the line of a stored picture.
     pub(crate) fn of<R: Rows + ?Sized>(facts: Facts<'_, R>, id: MediaId) -> Option<Self> {
         let Media { key, original, preview, blurhash, description, focus, .. } = facts.media(id)?;
         Some(Self {

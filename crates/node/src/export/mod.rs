@@ -1,4 +1,4 @@
-//! Exports the data of a stopped node: all facts as lines of JSON, for [`import`](crate::import()) and other
+//! Export of the data of a stopped node: all facts as lines of JSON, for [`import`](crate::import()) and other
 //! programs.
 //!
 //! **Invariant:** expired and deleted data, which readers cannot see, is not exported. The same facts give the same
@@ -41,16 +41,16 @@ use user_lines::{Note, User};
 
 /// Memory for sorting keys, in bytes.
 const SORT_BYTES: usize = 64 << 20;
-/// Items that are read at a time.
+/// Number of items that are read at a time.
 const STRIDE: usize = 4_096;
 
-/// Why there is no export.
+/// Reason why there is no export.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     /// The directory cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// It cannot be written, or not be sorted.
+    /// The export cannot be written or sorted.
     #[error("the export cannot be written")]
     Write(#[from] io::Error),
 }
@@ -59,7 +59,7 @@ pub enum ExportError {
 /// program. Blocks.
 ///
 /// # Errors
-/// [`ExportError`]; what was written is incomplete then.
+/// [`ExportError`]; the written data is then incomplete.
 pub fn export(
     options: &NodeOptions,
     roost: &str,
@@ -143,7 +143,7 @@ impl<W: Write> Export<'_, W> {
         done
     }
 
-    /// The notes of each user.
+    /// Writes the notes of each user.
     fn notes(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
@@ -158,7 +158,7 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// The mutes of each user.
+    /// Writes the mutes of each user.
     fn mutes(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
@@ -180,7 +180,7 @@ impl<W: Write> Export<'_, W> {
         let facts = feed::Facts::new(self.store);
         let mut done = Ok(());
         facts.each_stored_post(|id, post| {
-            // Boosts follow what they boost, as other reactions do.
+            // A boost follows the boosted post, like any other reaction.
             if done.is_ok() && post.boost.is_none() && !facts.is_hidden(post.author) {
                 done = self.post(id, &post);
             }
@@ -261,7 +261,7 @@ impl<W: Write> Export<'_, W> {
         done
     }
 
-    /// A story, and its views.
+    /// Writes a story and its views.
     fn story(&mut self, id: StoryId, story: &Story) -> io::Result<()> {
         // A live story has a text.
         let Some(text) = self.facts().story_text(id) else { return Ok(()) };
@@ -308,7 +308,7 @@ impl<W: Write> Export<'_, W> {
         done
     }
 
-    /// Named buckets, and then all keys in the order of buckets and keys: the order in the store is secret.
+    /// Writes the named buckets, and then all keys in the order of buckets and keys: the order in the store is secret.
     fn buckets(&mut self, mut sorter: Sorter<SortedRow>) -> io::Result<()> {
         let facts = kv::Facts::new(self.store);
         for number in 0..kv::limits::NUMBERED_BUCKETS {
@@ -346,7 +346,7 @@ impl<W: Write> Export<'_, W> {
                 (line.key, line.key_base64) = bytes::to_text(row.key());
                 (line.value, line.value_base64) = bytes::to_text(row.value());
                 let value = serde_json::to_vec(&Line::Key(line))?;
-                // Names of buckets have no such byte.
+                // Names of buckets contain no zero byte.
                 let key = [name.as_bytes(), &[0], row.key()].concat();
                 sorter.push(SortedRow { key: key.into(), line: 0, value: value.into() })?;
             }
@@ -355,7 +355,7 @@ impl<W: Write> Export<'_, W> {
     }
 }
 
-/// The smallest name that is greater.
+/// Returns the smallest greater name.
 fn after(name: &BucketName) -> Vec<u8> {
     [name.as_str().as_bytes(), &[0]].concat()
 }

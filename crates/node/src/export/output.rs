@@ -1,4 +1,4 @@
-//! Writes lines, and computes their digest.
+//! Writes the lines of an export and computes their digest.
 
 use std::io::{self, BufWriter, Write};
 
@@ -8,10 +8,10 @@ use super::bytes::to_hex;
 use super::counts::TransferCounts;
 use super::lines::{End, Header, Line};
 
-/// Buffer in bytes.
+/// Size of the buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Writes lines.
+/// Writer of lines.
 pub(super) struct Output<W: Write> {
     out: BufWriter<W>,
     digest: Sha256,
@@ -24,7 +24,7 @@ impl<W: Write> Output<W> {
         let out = BufWriter::with_capacity(BUFFER_BYTES, out);
         let mut output = Self { out, digest: Sha256::new(), line: Vec::new() };
         output.line(&Line::Export(header))?;
-        // It is not part of the digest: it names the time of the export.
+        // The first line has the time of the export, so it is not part of the digest.
         output.digest = Sha256::new();
         Ok(output)
     }

@@ -1,4 +1,4 @@
-//! Lines of votes and of scheduled posts, and polls in those of posts: see [`lines`](super::lines).
+//! Lines of votes and scheduled posts, and polls in the lines of posts: see [`lines`](super::lines).
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
 
-/// The poll of a post or of a scheduled post.
+/// Poll of a post or of a scheduled post.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Poll<'a> {
-    /// Of a post: that of the post, or of the edit that made the poll.
+    /// Id of a published post's poll: that of the post, or of the edit that added the poll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<Id>,
     #[serde(borrow)]
@@ -23,24 +23,24 @@ pub(crate) struct Poll<'a> {
     pub(crate) multiple: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) hide_totals: bool,
-    /// Of a post.
+    /// End of a published post's poll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ends: Option<Time>,
-    /// Of a scheduled post: how long it lasts, in seconds.
+    /// Duration of a scheduled post's poll, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) lasts: Option<u64>,
 }
 
-/// A vote in the poll of the post before it.
+/// Vote in the poll of the preceding post.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Vote {
     pub(crate) user: Who,
-    /// The chosen options, counted from 0.
+    /// Chosen options, counted from 0.
     pub(crate) choices: Vec<usize>,
 }
 
-/// A scheduled post.
+/// Scheduled post.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scheduled<'a> {
@@ -51,10 +51,10 @@ pub(crate) struct Scheduled<'a> {
     pub(crate) text: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_reply_to: Option<Id>,
-    /// Whether it replies to the user whose mention begins the text.
+    /// Whether the post replies to the user whose mention begins the text.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) opens_reply: bool,
-    /// As in the API; missing if it is public.
+    /// Visibility as in the API; missing for a public post.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) visibility: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +106,7 @@ impl<'a> Scheduled<'a> {
         ScheduledPost { draft, due_ms }: &'a ScheduledPost,
     ) -> Self {
         let Draft {
-            // The name of the row says who it is.
+            // The name of the row has the author.
             author: _,
             text,
             parent,

@@ -1,4 +1,4 @@
-//! Writes votes and scheduled posts.
+//! Export of votes and scheduled posts.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::poll_lines::{Scheduled, Vote};
 use super::{Export, STRIDE};
 
 impl<W: Write> Export<'_, W> {
-    /// The votes in the poll of the post before.
+    /// Writes the votes in the poll of the preceding post.
     pub(super) fn votes(&mut self, poll: PollId) -> io::Result<()> {
         let mut from = Some(0);
         while let Some(first) = from {

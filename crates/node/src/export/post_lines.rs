@@ -28,7 +28,7 @@ pub(crate) struct Post<'a> {
     pub(crate) mentions: Option<Vec<Who>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) edited: Option<Time>,
-    /// As in the API; missing if it is public.
+    /// Visibility as in the API; missing for a public post.
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) visibility: Option<Cow<'a, str>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -37,23 +37,23 @@ pub(crate) struct Post<'a> {
     pub(crate) sensitive: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) language: Option<Cow<'a, str>>,
-    /// Its pictures, in their order. With some, the text may be empty.
+    /// Pictures in their order. A post with pictures may have an empty text.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) poll: Option<Poll<'a>>,
-    /// The first post of the conversation, if it is a direct reply to a direct post.
+    /// First post of the conversation, for a direct reply to a direct post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) conversation: Option<Id>,
-    /// The first post of the thread, if it is a reply.
+    /// First post of the thread, for a reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) thread: Option<Id>,
-    /// Its earlier versions, the oldest first.
+    /// Earlier versions, oldest first.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) versions: Vec<Version<'a>>,
 }
 
-/// What a post said from a time on.
+/// Content of a post from a time on.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Version<'a> {
@@ -66,10 +66,10 @@ pub(crate) struct Version<'a> {
     pub(crate) sensitive: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) language: Option<Cow<'a, str>>,
-    /// The ids of its pictures, which may be deleted.
+    /// Ids of the pictures, which may be deleted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) media: Vec<Id>,
-    /// The options of its poll.
+    /// Options of the poll.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) poll: Vec<Cow<'a, str>>,
 }
@@ -103,7 +103,7 @@ pub(crate) struct Story<'a> {
     pub(crate) expires: Option<Time>,
 }
 
-/// The first view by a user of the story before it.
+/// First view by a user of the preceding story.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct View {
@@ -112,7 +112,7 @@ pub(crate) struct View {
     pub(crate) time: Option<Time>,
 }
 
-/// A reaction to the post before it.
+/// Reaction to the preceding post.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Reaction<'a> {
@@ -120,10 +120,10 @@ pub(crate) struct Reaction<'a> {
     /// `favourite`, `bookmark`, `pin` or `boost`.
     #[serde(borrow)]
     pub(crate) kind: Cow<'a, str>,
-    /// Greater than that of the post, and different for each reaction of a user; of a boost, different from those of all
-    /// posts.
+    /// Id, which is greater than that of the post and different for each reaction of a user; the id of a boost also
+    /// differs from those of all posts.
     pub(crate) id: Id,
-    /// Of a boost: the users who boosted the post shortly before, the last one first.
+    /// Users who boosted the post shortly before this boost, most recent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) earlier: Vec<Who>,
 }

@@ -1,4 +1,4 @@
-//! The relations of users, and options of follows.
+//! Export of the relations of users, and of options of follows.
 
 use std::io::{self, Write};
 
@@ -10,12 +10,12 @@ use super::Export;
 use super::lines::{self, Id, Line};
 
 impl<W: Write> Export<'_, W> {
-    /// The options of the follows of each user.
+    /// Writes the options of the follows of each user.
     pub(super) fn follow_options(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
             for OptionsOf { other, options } in facts.all_follow_options(user) {
-                // One who is deleted is followed until their rows are removed.
+                // A deleted user is followed until the rows are removed.
                 if facts.exists(other) {
                     self.counts.follow_options += 1;
                     let line = lines::FollowOptions {
@@ -31,7 +31,8 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// The relations of each user of which lines say only the users; a mutual one once, at the user with the smaller id.
+    /// Writes the relations of each user whose lines have no other fields than the users; a mutual one once, for the
+    /// user with the smaller id.
     pub(super) fn relations(&mut self, chosen: impl Fn(&Relation) -> bool) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));

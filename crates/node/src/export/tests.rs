@@ -1,4 +1,4 @@
-//! Every table is in an export, or is made of what is in it, or is left out for a reason that the documents name.
+//! Tests that every table is exported, can be derived from the export, or is left out for a documented reason.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ use crate::node::{Node, Parts};
 use crate::threads::Background;
 use crate::{NodeOptions, Request};
 
-/// Makes something in every table that is kept.
+/// Writes something to every table that is kept.
 fn fill(options: &NodeOptions) {
     let node = Node::open(options).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -109,7 +109,7 @@ fn fill(options: &NodeOptions) {
     node.close();
 }
 
-/// A direct post, whose conversation is removed.
+/// Adds a direct post whose conversation is removed.
 fn fill_conversations(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     let direct = Draft::new(user.clone(), PostText::parse("hello @bob, between us").unwrap());
     let direct = Draft { visibility: Visibility::Direct, ..direct };
@@ -120,7 +120,7 @@ fn fill_conversations(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     run(Command::Conversation(Box::new(update)));
 }
 
-/// A filter with a keyword.
+/// Adds a filter with a keyword.
 fn fill_filters(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     let text = FilterText::parse("a keyword").unwrap();
     let new = NewFilter {
@@ -154,7 +154,7 @@ fn picture(owner: &UserRef, profile: Option<ProfilePicture>) -> NewMedia {
     }
 }
 
-/// An avatar, and a post that says nothing with a picture.
+/// Adds an avatar, and a post with a picture and no text.
 fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     run(Command::Media(MediaCommand::Add(Box::new(picture(user, Some(ProfilePicture::Avatar))))));
     let done = run(Command::Media(MediaCommand::Add(Box::new(picture(user, None)))));
@@ -162,7 +162,7 @@ fn fill_media(run: &dyn Fn(Command) -> feed::Done, user: &UserRef) {
     run(Command::Publish(Box::new(Draft { media: vec![media], ..Draft::of(user.clone()) })));
 }
 
-/// A poll with a vote, one that an edit made, and a scheduled post with a poll.
+/// Adds a poll with a vote, one that an edit added, and a scheduled post with a poll.
 fn fill_polls(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, voter: &UserRef) {
     let poll = |options| NewPoll {
         options: PollOptions::parse(options).unwrap(),
@@ -186,7 +186,7 @@ fn fill_polls(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, voter: &UserR
     run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));
 }
 
-/// A list with a member.
+/// Adds a list with a member.
 fn fill_lists(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, other: UserId) {
     let change = |change| run(Command::List(Box::new(ListCommand { user: user.clone(), change })));
     let (title, replies) = (ListTitle::parse("a list").unwrap(), ListReplies::None);
@@ -195,7 +195,7 @@ fn fill_lists(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, other: UserId
     change(ListChange::Add { list, users: vec![other] });
 }
 
-/// An account, an invite, an app that is used and one that is not, and a code.
+/// Adds an account, an invite, a used and an unused app, and a code.
 fn fill_accounts(run: &dyn Fn(AccountCommand) -> feed::Done, user: &UserRef) {
     let secret = |byte| SecretHash([byte; 32]);
     let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
@@ -213,12 +213,12 @@ fn fill_accounts(run: &dyn Fn(AccountCommand) -> feed::Done, user: &UserRef) {
     run(AccountCommand::RegisterApp(Box::new(app.clone())));
     let done = run(AccountCommand::RegisterApp(Box::new(app)));
     let feed::Done::Account(AccountDone::AppRegistered(app)) = done else { panic!("{done:?}") };
-    // It does not expire, so nothing is due for it.
+    // The token does not expire, so nothing is due for it.
     let (user, token) = (UserId(0), secret(3));
     run(AccountCommand::GrantUser { app, user, password, scopes, token });
 }
 
-/// Number of rows by tag, those in the log included.
+/// Returns the number of rows by tag, including those in the log.
 fn rows_by_tag(data: &Path) -> BTreeMap<u8, u64> {
     let options = NodeOptions::new(data);
     let store = Store::open(&options.store_dir(), options.store()).unwrap();

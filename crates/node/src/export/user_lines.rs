@@ -1,4 +1,4 @@
-//! The lines of users: see [`lines`](super::lines).
+//! Lines of users: see [`lines`](super::lines).
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ pub(crate) struct User<'a> {
     pub(crate) bio: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registered: Option<Time>,
-    /// Only the handle is left, and stays taken.
+    /// Whether the user is deleted: only the handle remains, and stays taken.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -38,7 +38,7 @@ pub(crate) struct User<'a> {
     pub(crate) indexable: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) defaults: Option<Defaults<'a>>,
-    /// Whether others must ask before they follow.
+    /// Whether the user approves follow requests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) locked: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +54,7 @@ pub(crate) struct User<'a> {
     pub(crate) filters: Vec<Filter<'a>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) conversations: Vec<ConversationMark>,
-    /// The first posts of threads.
+    /// First posts of the muted threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) muted_threads: Vec<Id>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -63,43 +63,43 @@ pub(crate) struct User<'a> {
     pub(crate) header: Option<Picture<'a>>,
 }
 
-/// A hashtag that a profile shows, or that a user follows.
+/// Hashtag that a profile shows, or that a user follows.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UserTag<'a> {
     #[serde(borrow)]
     pub(crate) tag: Cow<'a, str>,
-    /// Of the time since when.
+    /// Id that contains the time at which the hashtag was added.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<Id>,
 }
 
-/// Up to where a user has read a conversation.
+/// Position up to which a user has read a conversation.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConversationMark {
-    /// Its first post.
+    /// First post of the conversation.
     pub(crate) first: Id,
-    /// The last post that was read.
+    /// Last read post.
     pub(crate) read: Id,
-    /// Whether the user has removed it then.
+    /// Whether the user has removed the conversation after that post.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) removed: bool,
 }
 
-/// Up to where a user has read a timeline.
+/// Position up to which a user has read a timeline.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Marker {
     pub(crate) last_read: Id,
     #[serde(default)]
     pub(crate) version: u32,
-    /// An id, of which only the time is shown to apps.
+    /// Id that contains the time of the last change; apps see only the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) updated: Option<Id>,
 }
 
-/// The note of a user about another one.
+/// Note of a user about another one.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note<'a> {
@@ -109,7 +109,7 @@ pub(crate) struct Note<'a> {
     pub(crate) text: Cow<'a, str>,
 }
 
-/// A field of a profile.
+/// Field of a profile.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Field<'a> {
@@ -119,7 +119,7 @@ pub(crate) struct Field<'a> {
     pub(crate) value: Cow<'a, str>,
 }
 
-/// The defaults of new posts of a user.
+/// Defaults of new posts of a user.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Defaults<'a> {
@@ -132,13 +132,13 @@ pub(crate) struct Defaults<'a> {
     pub(crate) language: Option<Cow<'a, str>>,
 }
 
-/// The account of a user.
+/// Account of a user.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Account<'a> {
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) email: Option<Cow<'a, str>>,
-    /// A PHC string of argon2id.
+    /// Argon2id hash in PHC string format.
     #[serde(borrow)]
     pub(crate) password: Cow<'a, str>,
     /// `user`, `moderator` or `admin`.
@@ -152,7 +152,7 @@ pub(crate) struct Account<'a> {
 }
 
 impl<'a> User<'a> {
-    /// The line of a user, who may be deleted. `account` is theirs.
+    /// Creates the line of a user, who may be deleted, with the user's account.
     pub(crate) fn new<R: Rows + ?Sized>(
         facts: Facts<'_, R>,
         (id, user): (UserId, &'a feed::User),
@@ -160,7 +160,7 @@ impl<'a> User<'a> {
     ) -> Self {
         let fields = user.fields.as_slice().iter();
         let deleted = facts.is_deleted(id);
-        // Those of a deleted user are about to be removed.
+        // Markers of a deleted user are about to be removed.
         let markers = if deleted { Markers::default() } else { facts.markers(id) };
         let marker = |marker: feed::Marker| Marker {
             last_read: Id(marker.last_read),

@@ -1,4 +1,4 @@
-//! What users did with conversations and threads.
+//! Import of users' settings of conversations and threads.
 
 use feed::PostId;
 use feed::conversation::ConversationMark;
@@ -9,7 +9,7 @@ use super::ids::Ids;
 use crate::export::lines::Id;
 use crate::export::user_lines;
 
-/// The marks of a user.
+/// Checks the marks of a user.
 pub(super) fn marks(
     ids: &mut Ids,
     lines: &[user_lines::ConversationMark],
@@ -23,7 +23,7 @@ pub(super) fn marks(
     Ok(marks)
 }
 
-/// The threads that a user has muted.
+/// Checks the muted threads of a user.
 pub(super) fn muted_threads(ids: &mut Ids, lines: &[Id]) -> Result<Vec<PostId>, Wrong> {
     let mut threads = Vec::new();
     for first in lines {

@@ -1,4 +1,4 @@
-//! The filters in the line of a user.
+//! Import of the filters in the line of a user.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use super::ids::Ids;
 use crate::export::filter_lines;
 use crate::export::lines::Id;
 
-/// Checks the filters of a user. Their ids are different, and so are those of all keywords and posts of them; posts need
+/// Checks the filters of a user. Their ids must differ, and so must those of all their keywords and posts; posts need
 /// not exist.
 pub(super) fn filters(
     ids: &mut Ids,
@@ -38,7 +38,7 @@ pub(super) fn filters(
     Ok(all)
 }
 
-/// Ids of one kind that were given.
+/// Ids of one kind that were read.
 #[derive(Default)]
 struct Given(HashSet<u64>);
 

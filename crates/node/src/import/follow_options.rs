@@ -1,4 +1,5 @@
-//! Options of follows, whose lines are before those of follows and requests: then it is known which of these they need.
+//! Import of options of follows. Their lines precede those of follows and requests, so that those that they need are
+//! known.
 
 use feed::UserId;
 use feed::follow_options::{FollowOptions, OptionsOf};
@@ -13,16 +14,16 @@ use super::ids::Ids;
 use super::users::Users;
 use crate::export::lines;
 
-/// The options so far, in memory.
+/// Options that were read, in memory.
 #[derive(Default)]
 pub(super) struct AllOptions {
     of: HashMap<UserId, Vec<OptionsOf>>,
-    /// Users and others of whom no line of a follow or a request was read yet, 8 bytes each.
+    /// Pairs of users for whom no line of a follow or a request was read yet, 8 bytes each.
     without_follow: HashSet<(UserId, UserId)>,
 }
 
 impl AllOptions {
-    /// `user` has a relation to `other`.
+    /// Records that `user` has a relation to `other`.
     pub(super) fn related(&mut self, relation: &Relation, user: UserId, other: UserId) {
         let follows = matches!(relation.forward, SetTable::Following | SetTable::Requested);
         if follows && !self.without_follow.is_empty() {
@@ -31,7 +32,7 @@ impl AllOptions {
     }
 
     /// # Errors
-    /// If there are options of what is no follow and no request.
+    /// There are options without a follow or a request.
     pub(super) fn finish(&self, loader: &mut Loader) -> Result<(), Wrong> {
         if let Some((user, other)) = self.without_follow.iter().min() {
             let (user, other) = (user.0, other.0);

@@ -8,12 +8,12 @@ use super::Wrong;
 use crate::clock::Date;
 use crate::export::lines::{Id, Time};
 
-/// Gives ids.
+/// Assigns ids.
 pub(super) struct Ids {
-    /// When the import began, in milliseconds since 1970.
+    /// Start of the import, in milliseconds since 1970.
     now_ms: u64,
     latest_ms: u64,
-    /// The highest id or time that was used.
+    /// Highest used id or time.
     last: Option<Stamp>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct Ids {
 pub(super) struct Rising(u64);
 
 impl Ids {
-    /// `jump_ms` is the most by which a time may be later than now.
+    /// Creates an empty state; times may be later than `now_ms` by at most `jump_ms`.
     pub(super) fn new(now_ms: u64, jump_ms: u64) -> Self {
         Self { now_ms, latest_ms: now_ms.saturating_add(jump_ms), last: None }
     }
@@ -31,12 +31,12 @@ impl Ids {
         self.last
     }
 
-    /// Milliseconds since 1970 of the highest id or time that was used.
+    /// Returns the highest used id or time in milliseconds since 1970.
     pub(super) fn last_ms(&self) -> u64 {
         self.last.map_or(0, Stamp::unix_ms)
     }
 
-    /// Records an id that was used, and checks that it can be one.
+    /// Records a used id and checks that it is valid.
     pub(super) fn used(&mut self, Id(id): Id) -> Result<Stamp, Wrong> {
         let stamp = Stamp(id);
         if stamp < Stamp::MIN || stamp > Stamp::MAX {
@@ -52,7 +52,7 @@ impl Ids {
         Ok(stamp)
     }
 
-    /// The first stamp of a time.
+    /// Returns the first stamp of a time.
     pub(super) fn at(&mut self, Time(ms): Time) -> Result<Stamp, Wrong> {
         if ms <= EPOCH_MS {
             return Err(
@@ -63,12 +63,12 @@ impl Ids {
         self.used(Id(id.0))
     }
 
-    /// The first stamp of a time, or of now.
+    /// Returns the first stamp of a time, or of the present one.
     pub(super) fn at_or_now(&mut self, time: Option<Time>) -> Result<Stamp, Wrong> {
         self.at(time.unwrap_or(Time(self.now_ms)))
     }
 
-    /// The next id of a kind: the given one, or one made of the time, or of now.
+    /// Returns the next id of a kind: the given one, or one made of the time, or of the present time.
     pub(super) fn next(
         &mut self,
         kind: &mut Rising,

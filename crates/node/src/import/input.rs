@@ -1,4 +1,4 @@
-//! The lines of a file: numbers them, limits their length, and checks that the file is complete.
+//! Lines of an import: numbers them, limits their length, and checks that the file is complete.
 //!
 //! **Invariant:** reading takes the memory of one line, whatever the file contains.
 
@@ -11,10 +11,10 @@ use crate::export::bytes::to_hex;
 use crate::export::counts::TransferCounts;
 use crate::export::lines::{End, FORMAT_VERSION, Header, LINE_BYTES_MAX, Line};
 
-/// Buffer in bytes.
+/// Size of the buffer in bytes.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// Reads lines.
+/// Reader of lines.
 pub(super) struct Input<R> {
     input: BufReader<R>,
     bytes: Vec<u8>,
@@ -28,12 +28,12 @@ impl<R: Read> Input<R> {
         Self { input, bytes: Vec::new(), number: 0, digest: Sha256::new() }
     }
 
-    /// Number of the line that was read last, from 1.
+    /// Returns the number of the last line that was read, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// An error about the line that was read last.
+    /// Returns an error about the last line that was read.
     pub(super) fn wrong(&self, what: &dyn std::fmt::Display) -> ImportError {
         ImportError::Line { line: self.number, what: what.to_string() }
     }
@@ -43,7 +43,7 @@ impl<R: Read> Input<R> {
         if !self.advance()? {
             return Err(ImportError::Incomplete(0));
         }
-        // The fields of a later format are not known.
+        // The fields of a later format are unknown.
         let any: Option<serde_json::Value> = serde_json::from_slice(&self.bytes).ok();
         let format = any.as_ref().and_then(|line| line.get("export")?.get("format")?.as_u64());
         if let Some(found) = format.filter(|found| *found > FORMAT_VERSION.into()) {
@@ -71,7 +71,7 @@ impl<R: Read> Input<R> {
         line.map_err(|error| ImportError::Line { line: self.number, what: explain(&error) })
     }
 
-    /// After the last line: compares it with what was read, and reads to the end of the file.
+    /// Called after the last line: compares it with the lines before, and reads to the end of the file.
     pub(super) fn finish(
         &mut self,
         counts: TransferCounts,
@@ -94,7 +94,7 @@ impl<R: Read> Input<R> {
         Ok(())
     }
 
-    /// Reads a line; false at the end of the file.
+    /// Reads a line; returns false at the end of the file.
     fn advance(&mut self) -> Result<bool, ImportError> {
         self.bytes.clear();
         let mut limited = (&mut self.input).take(LINE_BYTES_MAX as u64 + 1);
@@ -107,12 +107,12 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// The parts of the last line that outlive it.
+/// Returns the parts of the last line that outlive it.
 pub(super) fn owned(end: End<'_>) -> (Option<TransferCounts>, Option<String>) {
     (end.counts, end.sha256.map(std::borrow::Cow::into_owned))
 }
 
-/// The error of a line that is no JSON, or not what is expected, without the number of the line: it is always 1.
+/// Formats the error of a line that is not the expected JSON, without serde's line number, which is always 1.
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

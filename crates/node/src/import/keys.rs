@@ -1,4 +1,4 @@
-//! Imports buckets and their keys.
+//! Import of buckets and their keys.
 
 use hashbrown::HashMap;
 use kv::limits::{BUCKETS_MAX, NUMBERED_BUCKETS, VALUE_BYTES_MAX};
@@ -13,7 +13,7 @@ use super::ids::Ids;
 use crate::export::bytes::from_text;
 use crate::export::lines::{Bucket as BucketLine, Key};
 
-/// The buckets so far, in memory. Each has a space of the same number.
+/// Buckets that were read, in memory. Each has a space with its number.
 pub(super) struct Buckets {
     ids: HashMap<BucketName, BucketId>,
     buckets: Vec<Bucket>,
@@ -80,7 +80,7 @@ impl Buckets {
         Ok(())
     }
 
-    /// Puts the buckets, and what was counted.
+    /// Writes the buckets and the counts.
     pub(super) fn finish(self, loader: &mut Loader, totals: &mut Totals) {
         let made = self.buckets.len() as u64 - u64::from(NUMBERED_BUCKETS);
         for (id, bucket) in (0..).map(BucketId).zip(self.buckets) {

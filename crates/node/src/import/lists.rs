@@ -1,4 +1,4 @@
-//! Lists, whose lines are before those of follows: then it is known which follows they need.
+//! Import of lists. Their lines precede those of follows, so that the follows that they need are known.
 
 use feed::limits::{LIST_MEMBERS_MAX, LISTS_MAX};
 use feed::relation::Relation;
@@ -13,17 +13,17 @@ use super::users::Users;
 use crate::export::lines::Id;
 use crate::export::list_lines::List;
 
-/// The lists so far, in memory.
+/// Lists that were read, in memory.
 #[derive(Default)]
 pub(super) struct Lists {
-    /// The lists of each user.
+    /// Lists of each user.
     owned: HashMap<UserId, Vec<ListId>>,
     /// Owners and members for whom no line of a follow was read yet, 8 bytes each.
     without_follow: HashSet<(UserId, UserId)>,
 }
 
 impl Lists {
-    /// `user` is that of the line, `members` are.
+    /// Adds a list of `user` with these members.
     pub(super) fn add(
         &mut self,
         loader: &mut Loader,
@@ -63,7 +63,7 @@ impl Lists {
         Ok(())
     }
 
-    /// `user` has a relation to `other`.
+    /// Records that `user` has a relation to `other`.
     pub(super) fn related(&mut self, relation: &Relation, user: UserId, other: UserId) {
         if relation.forward == SetTable::Following && !self.without_follow.is_empty() {
             self.without_follow.remove(&(user, other));
@@ -71,7 +71,7 @@ impl Lists {
     }
 
     /// # Errors
-    /// If a list has a member whom its owner does not follow.
+    /// A list has a member whom its owner does not follow.
     pub(super) fn finish(&self) -> Result<(), Wrong> {
         match self.without_follow.iter().min() {
             Some((user, other)) => Err(format!(

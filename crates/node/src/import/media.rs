@@ -1,4 +1,4 @@
-//! Pictures, which are in the lines of their posts and users. Their files are copied by the operator.
+//! Import of pictures, which are in the lines of their posts and users. The operator copies their files.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use super::ids::Ids;
 use crate::export::bytes::from_hex;
 use crate::export::media_lines::{File, Picture};
 
-/// What the pictures so far take: 24 bytes for each user who has some.
+/// Space of the pictures that were read: 24 bytes for each user who has any.
 #[derive(Default)]
 pub(super) struct Pictures {
     of_users: HashMap<UserId, MediaSpace>,
@@ -23,12 +23,12 @@ pub(super) struct Pictures {
 }
 
 impl Pictures {
-    /// Number of pictures so far.
+    /// Returns the number of pictures that were read.
     pub(super) fn count(&self) -> u64 {
         self.all.pictures.into()
     }
 
-    /// The pictures of a post.
+    /// Adds the pictures of a post.
     pub(super) fn of_post(
         &mut self,
         loader: &mut Loader,
@@ -39,7 +39,7 @@ impl Pictures {
         self.of_all(loader, ids, (owner, MediaUse::Post(post)), lines)
     }
 
-    /// The pictures of a post or of a scheduled post.
+    /// Adds the pictures of a post or of a scheduled post.
     pub(super) fn of_all(
         &mut self,
         loader: &mut Loader,
@@ -53,7 +53,7 @@ impl Pictures {
         lines.iter().map(|line| self.add(loader, ids, (owner, used), line)).collect()
     }
 
-    /// A picture of a profile.
+    /// Adds a picture of a profile.
     pub(super) fn of_profile(
         &mut self,
         loader: &mut Loader,
@@ -93,12 +93,12 @@ impl Pictures {
         if space.pictures > USER_MEDIA_MAX || space.bytes > USER_MEDIA_BYTES_MAX {
             return Err(Refusal::TooManyMediaOfUser.into());
         }
-        // The same id twice is refused with the rows.
+        // A duplicate id is refused with the rows.
         write::media(loader, id, &media);
         Ok(id)
     }
 
-    /// Puts what was counted.
+    /// Writes the counts.
     pub(super) fn finish(self, loader: &mut Loader) {
         for (user, space) in self.of_users {
             write::media_space(loader, Some(user), &space);

@@ -1,4 +1,5 @@
-//! Creates a data directory from lines of JSON: an [`export`](crate::export()), or a file from another source.
+//! Import: creates a data directory from lines of JSON, which come from an [`export`](crate::export()) or another
+//! source.
 //!
 //! **Invariant:** every line is validated like a command, and writes the rows that commands would have written.
 //! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
@@ -34,10 +35,10 @@ use crate::recovery::restore;
 use ids::Ids;
 use input::Input;
 
-/// The error of a line.
+/// Error of a line.
 type Wrong = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why there is no new data directory.
+/// Reason why there is no new data directory.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// A line is wrong.
@@ -45,10 +46,10 @@ pub enum ImportError {
     Line {
         /// Number of the line, from 1.
         line: u64,
-        /// The error.
+        /// Description of the error.
         what: String,
     },
-    /// A user has more of something than is allowed, in several lines.
+    /// A user exceeds a limit, by several lines together.
     #[error("{0}")]
     Limit(String),
     /// The last line is missing. The value is the number of lines.
@@ -57,9 +58,9 @@ pub enum ImportError {
     /// A later version of this program wrote the export.
     #[error("the export has format {found}, but this program reads formats up to {known}")]
     NewerFormat {
-        /// The format of the export.
+        /// Format of the export.
         found: u64,
-        /// The newest format that this program reads.
+        /// Newest format that this program reads.
         known: u32,
     },
     /// The export cannot be read.
@@ -68,15 +69,15 @@ pub enum ImportError {
     /// The directory cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The store cannot be made.
+    /// The store cannot be created.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Makes the directory of `options`, which must be empty or missing, of the lines of an export. Blocks.
+/// Creates the directory of `options`, which must be empty or missing, from the lines of an export. Blocks.
 ///
 /// # Errors
-/// [`ImportError`]. Unless the directory was refused, it is then marked as unfinished.
+/// [`ImportError`]. Unless the directory was refused, it is left marked as unfinished.
 pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts, ImportError> {
     let mut lock = DataLock::take_to_restore(&options.data)?;
     let time = NodeTime::new(options.clock.clone(), 0, options.clock_jump_max);
@@ -95,7 +96,7 @@ pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts
     };
     let counts = import.read(&mut Input::new(stream))?;
     import.finish()?;
-    // The times in the store may be long ago; the next start compares the clock with this one.
+    // The times in the store may be long ago; the next start compares the clock with this time.
     LastRun::open(&options.data)?.note(&time);
     restore::complete(options, &mut lock)?;
     Ok(counts)
@@ -185,7 +186,7 @@ impl Import {
         Ok(())
     }
 
-    /// Makes the store.
+    /// Writes the store.
     fn finish(self) -> Result<(), ImportError> {
         let Self { mut loader, ids, counts, mut users, mut posts, pictures, .. } = self;
         let (stories, samples, buckets) = (self.stories, self.samples, self.buckets);

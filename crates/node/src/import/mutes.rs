@@ -1,4 +1,4 @@
-//! Mutes, and notes about others.
+//! Import of mutes, and of notes about other users.
 
 use feed::Note;
 use feed::relation::{MUTES, NOTES, put_mute, put_note};

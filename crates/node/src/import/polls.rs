@@ -1,4 +1,4 @@
-//! Polls of posts with their votes, and scheduled posts.
+//! Import of polls with their votes, and of scheduled posts.
 
 use feed::limits::{POLL_SECS_MAX, SCHEDULED_MAX};
 use feed::media::MediaUse;
@@ -23,7 +23,7 @@ fn options(line: &poll_lines::Poll<'_>) -> Result<PollOptions, Wrong> {
     Ok(PollOptions::parse(line.options.iter().map(|option| &**option))?)
 }
 
-/// The poll of a post. One that had not ended when the file was written ends, and its voters are notified.
+/// Checks the poll of a post. If it had not ended at the export, it ends normally and its voters are notified.
 pub(super) fn poll(
     ids: &mut Ids,
     post: PostId,
@@ -43,7 +43,7 @@ pub(super) fn poll(
     Ok(Poll { id, options: options(line)?, multiple, hide_totals, ends_ms })
 }
 
-/// The votes of the last poll so far.
+/// Votes of the last poll that were read.
 pub(super) struct Votes {
     author: UserId,
     poll: Poll,
@@ -79,13 +79,13 @@ impl Votes {
         Ok(())
     }
 
-    /// Puts what was counted.
+    /// Writes the counts of votes.
     pub(super) fn finish(&self, loader: &mut Loader) {
         write::poll_counts(loader, self.poll.id, &self.counts);
     }
 }
 
-/// Number of scheduled posts of each user so far.
+/// Number of scheduled posts of each user that were read.
 #[derive(Default)]
 pub(super) struct ScheduledPosts(HashMap<UserId, usize>);
 

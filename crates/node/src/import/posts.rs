@@ -1,4 +1,4 @@
-//! Imports posts and stories.
+//! Import of posts and stories.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -24,27 +24,27 @@ use super::versions::edits;
 use crate::export::poll_lines::{self, Vote};
 use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
 
-/// The ids of posts so far, and the last post.
+/// Ids of the posts that were read, and the last post.
 #[derive(Default)]
 pub(super) struct Posts {
     ids: Rising,
     last: Option<LastPost>,
-    /// Number of pins of users who pin something.
+    /// Number of pins of each user who has any.
     pins: HashMap<UserId, usize>,
     /// Number of boosts, which are posts too.
     boosts: u64,
-    /// Polls that edits made, of which each belongs to one post.
+    /// Polls that edits added; each belongs to one post.
     edited_polls: HashSet<PollId>,
 }
 
-/// The post to which reactions follow.
+/// Post to which the following reactions belong.
 struct LastPost {
     id: PostId,
     author: UserId,
     visibility: Visibility,
     reply_to: Option<UserId>,
     counts: PostCounts,
-    /// With their users, the last one first.
+    /// Last boosts with their users, most recent first.
     last_boosts: Vec<(u64, UserId)>,
     votes: Option<Votes>,
 }
@@ -118,7 +118,7 @@ impl Posts {
 }
 
 impl Posts {
-    /// A reaction to the last post.
+    /// Adds a reaction to the last post.
     pub(super) fn reaction(
         &mut self,
         loader: &mut Loader,
@@ -163,7 +163,7 @@ impl Posts {
         Ok(())
     }
 
-    /// The poll of a post, which no other post has.
+    /// Checks the poll of a post and that no other post has it.
     fn poll(
         &mut self,
         ids: &mut Ids,
@@ -178,7 +178,7 @@ impl Posts {
         Ok(poll)
     }
 
-    /// A vote in the poll of the last post.
+    /// Adds a vote in the poll of the last post.
     pub(super) fn vote(
         &mut self,
         loader: &mut Loader,
@@ -189,7 +189,7 @@ impl Posts {
         votes.ok_or("no post with a poll comes before it")?.add(loader, users, line)
     }
 
-    /// Puts what was counted of the last post.
+    /// Writes the counts of the last post.
     pub(super) fn flush(&mut self, loader: &mut Loader) {
         if let Some(post) = self.last.take() {
             post.votes.iter().for_each(|votes| votes.finish(loader));
@@ -198,14 +198,14 @@ impl Posts {
         }
     }
 
-    /// Number of boosts so far.
+    /// Returns the number of boosts that were read.
     pub(super) fn boosts(&self) -> u64 {
         self.boosts
     }
 }
 
 impl LastPost {
-    /// A boost of it, which it counts.
+    /// Adds and counts a boost of the post.
     fn boost(
         &mut self,
         stamp: u64,
@@ -230,7 +230,7 @@ impl LastPost {
     }
 }
 
-/// The post that a post replies to, and the first posts of its conversation and of its thread.
+/// Parent of a post, and the first posts of its conversation and of its thread.
 struct Parents {
     in_reply_to: Option<PostId>,
     conversation: Option<PostId>,
@@ -256,7 +256,7 @@ fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong>
     Ok(Parents { in_reply_to, conversation, thread: thread.or(in_reply_to) })
 }
 
-/// The parts that the lines of posts, scheduled posts and versions have alike: text, warning and language.
+/// Checks the parts that the lines of posts, scheduled posts and versions share: text, warning and language.
 pub(super) fn words(
     text: &str,
     warning: Option<&str>,
@@ -270,13 +270,13 @@ pub(super) fn words(
     Ok((text, warning, language.map(Language::parse).transpose()?))
 }
 
-/// Who may see a post.
+/// Parses the visibility of a post.
 pub(super) fn visibility(name: Option<&str>) -> Result<Visibility, Wrong> {
     let found = name.map_or(Some(Visibility::default()), Visibility::named);
     Ok(found.ok_or("there is no such visibility")?)
 }
 
-/// The stories so far. The last one is written when all its views are known.
+/// Stories that were read. The last one is written when all its views are known.
 #[derive(Default)]
 pub(super) struct Stories {
     ids: Rising,
@@ -327,14 +327,14 @@ impl Stories {
         Ok(())
     }
 
-    /// Puts the last story.
+    /// Writes the last story.
     pub(super) fn flush(&mut self, loader: &mut Loader) {
         if let Some((id, story, text)) = self.last.take() {
             write::story(loader, id, &story, &text);
         }
     }
 
-    /// Puts the last story, and what was counted.
+    /// Writes the last story and the counts.
     pub(super) fn finish(mut self, loader: &mut Loader, totals: &mut Totals, stories: u64) {
         self.flush(loader);
         totals.stories = stories;

@@ -1,4 +1,4 @@
-//! Imports samples and their sets.
+//! Import of samples and their sets.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::ids::{Ids, Rising};
 use crate::export::bytes::from_hex;
 use crate::export::lines::Sample;
 
-/// The sets so far. Their number and those of their labels have limits.
+/// Sets that were read. Limits bound their number and that of their labels.
 #[derive(Default)]
 pub(super) struct Samples {
     ids: Rising,
@@ -49,7 +49,7 @@ impl Samples {
         Ok(())
     }
 
-    /// Puts the sets.
+    /// Writes the sets.
     pub(super) fn finish(self, loader: &mut Loader) {
         for (name, (set, labels)) in self.sets {
             write::sample_set(loader, &name, set);

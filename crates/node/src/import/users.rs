@@ -1,4 +1,4 @@
-//! Imports users, follows and friendships.
+//! Import of users, follows and friendships.
 
 use feed::accounts::{Account, AccountState, Email, PasswordHash, Role};
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, USER_POSTS_MAX, USERS_MAX};
@@ -23,7 +23,7 @@ use super::media::Pictures;
 use crate::export::lines::{Id, Related, Who};
 use crate::export::user_lines::{self, User};
 
-/// The users so far, in memory: their handles, and what is counted.
+/// Users that were read, in memory: their handles and counts.
 #[derive(Default)]
 pub(super) struct Users {
     ids: HashMap<Handle, UserId>,
@@ -33,17 +33,17 @@ pub(super) struct Users {
     disabled: u32,
     pending: u32,
     emails: HashSet<Email>,
-    /// Who blocks whom, 8 bytes each: neither follows, or is a friend of, the other.
+    /// Blocks as (user, blocked user), 8 bytes each: neither of the two follows the other or is a friend.
     blocks: HashSet<(UserId, UserId)>,
-    /// Whether there were lines of follows, requests or friends.
+    /// Whether lines of follows, requests or friends were read.
     pub(super) has_relations: bool,
     pub(super) lists: Lists,
     pub(super) options: AllOptions,
-    /// The first user who has more of something than is allowed.
+    /// First user who exceeds a limit of relations.
     above: Option<(UserId, &'static Relation, u32)>,
 }
 
-/// Whether a line has something of which nothing is left of a deleted user, beside the profile and the account.
+/// Whether the line has data other than profile and account that a deleted user cannot have.
 fn has_more(line: &User<'_>) -> bool {
     let has_tags = !line.featured_tags.is_empty() || !line.followed_tags.is_empty();
     let has_pictures = line.avatar.is_some() || line.header.is_some();
@@ -125,7 +125,7 @@ impl Users {
         Ok(())
     }
 
-    /// A user of a line before, who may be deleted.
+    /// Returns a user of an earlier line, who may be deleted.
     pub(super) fn find_any(&self, Who(user): &Who) -> Result<UserId, Wrong> {
         let found = match user {
             UserRef::Id(id) => Some(*id).filter(|id| (id.0 as usize) < self.counts.len()),
@@ -141,7 +141,7 @@ impl Users {
         })
     }
 
-    /// A user of a line before.
+    /// Returns a user of an earlier line who is not deleted.
     pub(super) fn find(&self, who: &Who) -> Result<UserId, Wrong> {
         let user = self.find_any(who)?;
         match self.deleted.contains(&user) {
@@ -150,7 +150,7 @@ impl Users {
         }
     }
 
-    /// The user who has a handle, if there is one who is not deleted.
+    /// Returns the user who has a handle, unless deleted.
     pub(super) fn by_handle(&self, handle: &Handle) -> Option<UserId> {
         self.ids.get(handle).copied().filter(|user| !self.deleted.contains(user))
     }
@@ -189,7 +189,7 @@ impl Users {
         }
     }
 
-    /// Returns the number of users to whom a user has a relation.
+    /// Adds relations of a user; returns their number.
     pub(super) fn relate(&mut self, loader: &mut Loader, line: &Related<'_>) -> Result<u64, Wrong> {
         let relation = RELATIONS.into_iter().find(|relation| relation.line == Some(&line.kind));
         let relation = relation.ok_or("there is no such relation")?;
@@ -263,10 +263,10 @@ impl Users {
         }
     }
 
-    /// Puts what was counted.
+    /// Writes the counts.
     ///
     /// # Errors
-    /// If a user follows, or is a friend of, more users than is allowed.
+    /// A user exceeds the limit of follows or friends.
     pub(super) fn finish(self, loader: &mut Loader, totals: &mut Totals) -> Result<(), Wrong> {
         if let Some((user, relation, items)) = self.above {
             let (user, most) = (user.0, relation.max);
@@ -293,7 +293,7 @@ impl Users {
     }
 }
 
-/// The user with what a line says beside the handle and the time.
+/// Adds the fields of a line to a user, except the handle and the time.
 fn profile(user: feed::User, line: &User<'_>) -> Result<feed::User, Wrong> {
     let fields = line.fields.iter().map(|field| (&*field.name, &*field.value));
     Ok(feed::User {
@@ -325,7 +325,7 @@ fn markers(ids: &mut Ids, line: &User<'_>) -> Result<Markers, Wrong> {
     })
 }
 
-/// The hashtags of a user, since when. Apps name one by its time, so all are different.
+/// Checks the hashtags of a user, each with its time. Apps identify one by its time, so the times must differ.
 fn tags(
     ids: &mut Ids,
     given: &[user_lines::UserTag<'_>],

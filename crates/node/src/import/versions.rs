@@ -1,4 +1,4 @@
-//! What posts said before they were edited.
+//! Import of the earlier versions of edited posts.
 
 use feed::draft::check_together;
 use feed::limits::POST_MEDIA_MAX;
@@ -13,7 +13,7 @@ use super::posts::words;
 use crate::export::lines::Id;
 use crate::export::post_lines::{Post, Version};
 
-/// When a post was last edited, and its earlier versions.
+/// Checks the time of a post's last edit, and its earlier versions.
 pub(super) fn edits(
     ids: &mut Ids,
     id: PostId,
@@ -24,13 +24,13 @@ pub(super) fn edits(
         return Err("it was edited before it was written".into());
     }
     let versions = versions(ids, (id, edited), &line.versions)?;
-    // The line has milliseconds, in which there may be several versions.
+    // The time of the last edit is in milliseconds; several versions may share one.
     let last = versions.last().map_or(id.0, |version| version.since.0);
     let edited = edited.map(|edited| ids.used(Id(edited.0.max(last + 1)))).transpose()?;
     Ok((edited, versions))
 }
 
-/// The earlier versions of a post that was last edited at `edited`, as many as a post may have.
+/// Checks the earlier versions of a post that was last edited at `edited`, and their number.
 fn versions(
     ids: &mut Ids,
     (post, edited): (PostId, Option<Stamp>),

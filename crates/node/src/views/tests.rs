@@ -1,5 +1,5 @@
-//! Homes from memory are those of the facts, whatever is in memory and whatever happens during a read; and a client with
-//! an open stream shows them.
+//! Tests that home timelines from memory equal those of the facts, whatever is in memory and whatever happens during a
+//! read; and that a client with an open stream shows them.
 
 mod hidden;
 mod listener;
@@ -35,7 +35,7 @@ enum Step {
     Follow(u32, u32, bool),
     Block(u32, u32, bool),
     Mute(u32, u32, bool),
-    /// The first user follows the other, with boosts or without.
+    /// The first user follows the second, with boosts or without.
     FollowWith(u32, u32, bool),
     Disable(u32, bool),
     Boost(u32, usize),
@@ -45,20 +45,20 @@ enum Step {
     Delete(usize),
     Edit(usize),
     DeleteUser(u32),
-    /// The views get some of the effects that the facts show already.
+    /// The views get some of the effects that the facts already show.
     Publish(usize),
-    /// Older posts are read into memory.
+    /// Older posts are loaded into memory.
     Load(usize),
     /// Some watchers are woken.
     Wake,
-    /// A reader gathers a timeline, during which these things happen, and keeps it.
+    /// A reader gathers a timeline, during which these steps happen, and caches it.
     Gather(u32, usize, Vec<Step>),
     Read(u32, Page),
-    /// A watcher of the user reads what is new.
+    /// A watcher of the user reads the news.
     Listen(u32),
     Evict(u32),
     Restart,
-    /// The user reads their home, and posts are loaded, while a command is half applied that is then taken back.
+    /// The user reads their home, and posts are loaded, while a command is half applied and then undone.
     Undone(u32, Box<Step>),
 }
 
@@ -106,7 +106,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// How much is kept in memory.
+/// Budgets of the views.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
     timelines: usize,
@@ -131,9 +131,9 @@ struct Subject {
     rows: MemoryRows,
     stamp: u64,
     posts: Vec<PostId>,
-    /// The effects that the views do not have yet.
+    /// Effects that the views do not have yet.
     pending: Vec<Effect>,
-    /// Number of groups that were published.
+    /// Number of published groups.
     groups: u64,
     views: Rc<Views>,
     listeners: Vec<Listener>,
@@ -204,19 +204,19 @@ impl Subject {
         self.views.wake(Facts::new(&self.rows))
     }
 
-    /// Wakes all who are to be woken, as the thread does it.
+    /// Wakes watchers like the waker thread, until nothing is left to do.
     fn wake_all(&self) {
         while self.wake() {}
         self.views.wake_all();
     }
 
-    /// What a watcher of the user has not read.
+    /// Returns the unread changes of a watcher of the user.
     fn changes(&self, user: usize) -> Vec<Change> {
         let Listener { news, read, .. } = &self.listeners[user];
         news.borrow().after(*read).into_iter().map(|(_, change)| change).collect()
     }
 
-    /// The users whose watchers are woken by what was not published yet.
+    /// Returns the users whose watchers the pending effects wake.
     fn woken(&mut self) -> Vec<usize> {
         self.publish_all();
         self.wake_all();
@@ -233,7 +233,7 @@ impl Subject {
         Facts::new(&self.rows).is_deleted(UserId(user))
     }
 
-    /// home(user) by the facts.
+    /// Returns the home timeline of the facts.
     fn home(&self, user: u32, page: &Page) -> PageOf<PostId> {
         let facts = Facts::new(&self.rows);
         let user = UserId(user);
@@ -258,8 +258,8 @@ impl Subject {
         }
     }
 
-    /// home(user) by the facts without boosts, each post with when it was last edited. A boost may be shown much later
-    /// than it was made: then a stream does not show it.
+    /// Returns the home timeline of the facts without boosts, each post with its last edit. A boost may appear long
+    /// after it was made: then a stream does not show it.
     fn texts(&self, user: u32) -> BTreeSet<(PostId, u64)> {
         let facts = Facts::new(&self.rows);
         let home = self.home(user, &newest(10_000)).items.into_iter();
@@ -270,7 +270,7 @@ impl Subject {
         texts.collect()
     }
 
-    /// As a live stream does it: first what changed, then the newest posts, again until nothing is new.
+    /// Reads like a live stream: first changes, then the newest posts, until nothing is new.
     fn listen(&mut self, user: u32) {
         self.publish_all();
         self.wake_all();
@@ -282,7 +282,7 @@ impl Subject {
         let listener = &mut self.listeners[user as usize];
         let woken = listener.news.has_changed().unwrap();
         let changes = listener.news.borrow_and_update().after(listener.read);
-        // Posts of the past that are there again wake nobody.
+        // Old posts that appear again wake no watcher.
         if !woken && changes.is_empty() {
             assert!(texts.iter().all(|post| listener.shows(post.0)), "{user} is not woken");
         }
@@ -292,8 +292,8 @@ impl Subject {
         assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
     }
 
-    /// Gathers a timeline as [`Views::home`] does, with the position of before some effects were published; the steps
-    /// come before it is kept.
+    /// Gathers a timeline like [`Views::home`], from the position before some effects were published; the steps happen
+    /// before it is cached.
     fn gather(&mut self, user: u32, published: usize, steps: &[Step]) {
         let views = Rc::clone(&self.views);
         let read = || {
@@ -307,7 +307,7 @@ impl Subject {
         views.timelines.get_or_read(UserId(user), read, |_| ());
     }
 
-    /// A group with these effects in which a command was undone.
+    /// Publishes these effects as a group in which a command was undone.
     fn publish_undone(&mut self) {
         self.groups += 1;
         let effects = std::mem::take(&mut self.pending);
@@ -404,7 +404,7 @@ proptest! {
     }
 }
 
-/// Users 1 and up follow user 0.
+/// Returns a subject in which users 1 and up follow user 0.
 fn followers(sizes: Sizes) -> Subject {
     let mut subject = Subject::new(sizes);
     (1..USERS).for_each(|user| subject.step(&Step::Follow(user, 0, true)));
@@ -570,7 +570,7 @@ fn stories_wake_the_friends_of_their_authors_and_nobody_else() {
     assert_eq!(subject.woken(), [0, 1, 2], "a deleted one");
 }
 
-/// A post by a user whom nobody follows.
+/// Returns the effect of a post by a user without followers.
 fn posted(post: u64) -> Effect {
     let author = UserId(1_000);
     let (listed, change) = (Default::default(), PostChange::Published);

@@ -1,4 +1,5 @@
-//! Several nodes on one log, without a broker: the log is in memory, gives groups twice, and can be stopped and damaged.
+//! Tests of several nodes on one log without a broker: the log is in memory, returns groups twice, and can be stopped
+//! and damaged.
 
 mod files;
 
@@ -23,7 +24,7 @@ use self::files::Files;
 const ZERO: BucketId = BucketId(0);
 const TIME_MS: u64 = 1_800_000_000_000;
 
-/// The log of a cluster.
+/// Log of a cluster.
 #[derive(Default)]
 struct Stream {
     state: Mutex<State>,
@@ -33,12 +34,12 @@ struct Stream {
 
 #[derive(Default)]
 struct State {
-    /// Groups at positions after this.
+    /// Position after which groups exist.
     after: u64,
     groups: Vec<(GroupId, Payload)>,
-    /// Whether changes are refused, as while the configuration is wrong.
+    /// Whether changes are refused, as with a wrong configuration.
     refuses: bool,
-    /// What was appended while the log is stopped.
+    /// Groups that were appended while the log is stopped.
     held: Option<Vec<(GroupId, Payload)>>,
     wakes: Vec<Arc<dyn Fn() + Send + Sync>>,
 }
@@ -48,7 +49,7 @@ impl Stream {
         let mut state = self.state.lock();
         match &mut state.held {
             Some(held) => held.push((id, payload)),
-            // Everything comes twice.
+            // Every group arrives twice.
             None => state.groups.extend([(id, payload.clone()), (id, payload)]),
         }
         let wakes = state.wakes.clone();
@@ -57,7 +58,7 @@ impl Stream {
         wakes.iter().for_each(|wake| wake());
     }
 
-    /// A message of another program.
+    /// Adds a message of another program.
     fn add_foreign(&self) {
         self.add(GroupId::NONE, Payload::new());
     }
@@ -85,7 +86,7 @@ impl Stream {
     }
 }
 
-/// A node's access to it.
+/// Access of a node to the log.
 struct Access {
     stream: Arc<Stream>,
     node: NodeId,
@@ -225,7 +226,7 @@ impl Member {
         row.map_or_else(String::new, |row| String::from_utf8_lossy(row.value()).into_owned())
     }
 
-    /// Waits until it has applied everything in the log.
+    /// Waits until the node has applied the whole log.
     fn catch_up(&self) {
         let last = self.stream.last();
         assert!(self.runtime.block_on(self.node().applied(last)), "it catches up");
@@ -237,7 +238,7 @@ fn one_more(key: &str) -> KeyOps {
     [op].into_iter().collect()
 }
 
-/// The directory of the first node of a cluster whose log is `stream`, and its id.
+/// Creates the directory of the first node of a cluster whose log is `stream`; returns it and its id.
 fn first(stream: &Stream, data: TempDir) -> (TempDir, ClusterId) {
     let cluster = node::init_cluster(data.path(), |_, after| {
         stream.state.lock().after = after.0;
@@ -246,7 +247,7 @@ fn first(stream: &Stream, data: TempDir) -> (TempDir, ClusterId) {
     (data, cluster.unwrap())
 }
 
-/// Not by a process, which for a moment would hold the locks of other tests.
+/// Copies in this process: a child process would briefly hold the locks of other tests.
 fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         let (from, to) = (entry.path(), to.join(entry.file_name()));
@@ -259,22 +260,22 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Copies a directory that is closed, as another node.
+/// Copies a closed directory as that of another node.
 fn copied(from: &TempDir) -> TempDir {
     let to = tempfile::tempdir().unwrap();
     copy(from.path(), to.path());
-    // A node that has not run has none yet.
+    // A node that has not run has no identity yet.
     std::fs::remove_file(to.path().join("identity")).ok();
     to
 }
 
-/// Two nodes of a new cluster.
+/// Creates two nodes of a new cluster.
 fn two() -> (Arc<Stream>, [Member; 2]) {
     let stream = Arc::new(Stream::default());
     let (one, _) = first(&stream, tempfile::tempdir().unwrap());
     let other = copied(&one);
     let members = [one, other].map(|data| Member::in_dir(data, &stream));
-    // Each says its version first, and everything comes twice.
+    // Each node first sends its version, and every group arrives twice.
     wait_until(|| stream.last() >= 4);
     members.iter().for_each(Member::catch_up);
     (stream, members)
@@ -311,7 +312,7 @@ fn a_node_that_was_away_goes_on_where_it_was() {
     assert_eq!((one.add("sum"), other.add("sum")), (1, 2));
     other.node = None;
     (3..=100).for_each(|sum| assert_eq!(one.add("sum"), sum));
-    // What a process that ended had sent comes late, and does not count.
+    // A late message of an ended process does not count.
     let late = stream.state.lock().groups[2].clone();
     stream.add(late.0, late.1);
     other.start().unwrap();
@@ -327,9 +328,9 @@ fn without_the_log_changes_are_refused_after_a_while_and_reads_go_on() {
     assert_eq!(one.add("sum"), 1);
     stream.stop();
     assert_eq!(one.try_add("sum"), Err(SubmitError::Unconfirmed));
-    // From then on at once, and the change is not made.
+    // From here on changes are refused at once and not made.
     let mut refused = 0;
-    // One that was accepted just before that may be made later.
+    // A change that was accepted just before may be made later.
     wait_until(|| one.try_add("perhaps") == Err(SubmitError::NoLog));
     while one.try_add("other") == Err(SubmitError::NoLog) && refused < 1_000 {
         refused += 1;
@@ -338,7 +339,7 @@ fn without_the_log_changes_are_refused_after_a_while_and_reads_go_on() {
     assert!(!one.node().cluster().unwrap().accepts_changes);
     assert!(other.node().cluster().unwrap().accepts_changes, "it has nothing under way");
     assert_eq!(one.sum("sum"), "1");
-    // So are those that would wait for room: Redis clients, and lines of batches.
+    // Changes that would wait for room are refused too: Redis clients, and lines of batches.
     for _ in 0..3 {
         let waiting = one.node().submit_keys_waiting(one_more("other"), Vec::new());
         assert_eq!(one.runtime.block_on(waiting).err(), Some(SubmitError::NoLog));
@@ -359,7 +360,7 @@ fn while_the_log_could_lose_changes_they_are_refused_and_others_are_applied() {
     assert_eq!(one.add("sum"), 1);
     stream.refuse(true);
     wait_until(|| one.try_add("refused") == Err(SubmitError::NoLog));
-    // What is on its way already comes from nodes that do not know yet.
+    // A message in transit may come from a node that does not know yet.
     let id = GroupId { node: NodeId(7), epoch: 1, number: 1 };
     let change = |groups: &[(GroupId, Payload)]| {
         let group = groups.iter().find(|(_, payload)| payload.windows(3).any(|at| at == b"sum"));
@@ -377,14 +378,14 @@ fn while_the_log_could_lose_changes_they_are_refused_and_others_are_applied() {
     assert_eq!(one.add("sum"), 3);
 }
 
-/// The status of another node that can apply commands of a version.
+/// Returns the status of another node that can apply commands of a version.
 fn status(number: u64, commands: u8) -> (GroupId, Payload) {
     let id = GroupId { node: NodeId(7), epoch: 1, number };
     // An entry with the number of a status; checkpoint, position, digest; versions of commands and rules.
     (id, Payload::from(vec![0, 125, 0, 0, 0, commands, 0]))
 }
 
-/// What a node of an earlier version could not apply is refused on all nodes until it is updated.
+/// A change that a node of an earlier version could not apply is refused on all nodes until that node is updated.
 #[test]
 fn changes_that_a_node_does_not_know_are_refused_until_it_is_updated() {
     let (stream, [one, other]) = two();
@@ -428,14 +429,14 @@ fn messages_of_other_programs_change_nothing() {
     assert_eq!((of_one.position, of_one.digest), (of_other.position, of_other.digest));
 }
 
-/// A log that cannot be applied stops a start. What was applied before is kept, and the directory can leave.
+/// A log that cannot be applied stops a start. The applied part is kept, and the directory can leave.
 #[test]
 fn a_start_that_the_log_stops_loses_nothing() {
     let (stream, [mut one, mut other]) = two();
     assert_eq!(other.add("sum"), 1);
     other.node = None;
     assert_eq!((one.add("sum"), one.add("sum")), (2, 3));
-    // It would stop, too, and with it this process.
+    // The node would stop too, and this process with it.
     one.node = None;
     let last = stream.last();
     stream.add(GroupId { node: NodeId(7), epoch: 1, number: 1 }, Payload::from_static(&[0xff; 9]));
@@ -450,7 +451,7 @@ fn a_start_that_the_log_stops_loses_nothing() {
     assert_eq!(other.add("sum"), 4, "it has all that came before");
 }
 
-/// A node whose disk is full keeps changes in memory only: its directory does not have them when it stops.
+/// A node whose disk is full keeps changes in memory only: after its stop the directory lacks them.
 #[test]
 fn a_node_that_could_not_store_everything_does_not_leave_silently() {
     let (_stream, [one, mut other]) = two();
@@ -462,7 +463,7 @@ fn a_node_that_could_not_store_everything_does_not_leave_silently() {
     other.node = None;
     let lost = node::leave_cluster(&other.options.data, false).unwrap_err();
     assert!(matches!(lost, OpenError::NotClosed(_)), "{lost}");
-    // With room on the disk a start and a stop store it.
+    // With room on the disk a start and a stop store them.
     other.options.disk_reserve = reserve;
     other.start().unwrap();
     other.node = None;
@@ -492,7 +493,7 @@ fn a_directory_opens_only_in_its_own_way() {
     one.node = Some(Node::open(&one.options).unwrap());
     assert_eq!(one.add("sum"), 2);
     one.node = None;
-    // It can become the first node of another cluster, with what it has.
+    // The directory can become the first node of another cluster, with its data.
     let stream = Arc::new(Stream::default());
     node::init_cluster(&one.options.data, |_, after| {
         stream.state.lock().after = after.0;

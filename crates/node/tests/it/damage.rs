@@ -1,9 +1,9 @@
-//! A data directory with one bit changed, or with one file cut short or missing: it is refused, or the process
-//! ends with an error, or nothing that can be read differs. A refusal names the file. It never gives a wrong answer, and never panics,
-//! hangs or takes all memory.
+//! Tests of a data directory with one bit changed, or with one file cut short or missing: it is refused with an error
+//! that names the file, or the process ends with an error, or all answers are the same. It never gives a wrong answer,
+//! and never panics, hangs or takes all memory.
 //!
-//! Each case is a copy of a small directory, opened by a child process, because an error while reading ends
-//! the process. A child does one case after the other until one ends it.
+//! Each case is a copy of a small directory, opened by a child process, because an error while reading ends the
+//! process. A child runs cases one after the other until one ends it.
 
 pub(crate) mod cases;
 pub(crate) mod subject;
@@ -21,17 +21,17 @@ use testkit::files::memory_folder;
 use self::cases::cases;
 use self::subject::Answers;
 
-/// Cases of a test run.
+/// Number of cases of a test run.
 const CASES: usize = 400;
-/// A case that takes longer hangs.
+/// Time after which a case counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Address space of a child, in KiB: more is taken only by a bug.
+/// Address space of a child, in KiB: only a bug takes more.
 const ADDRESSES_KIB: u64 = 4 << 20;
-/// Folder with the undamaged directory `whole` and what can be read of it.
+/// Folder with the undamaged directory `whole` and its answers.
 const FOLDER: &str = "ROOST_DAMAGE_FOLDER";
-/// The first case of a child, and how many it does.
+/// First case of a child, and number of its cases.
 const FROM: &str = "ROOST_DAMAGE_FROM";
-/// Cases of a child, at most.
+/// Maximum number of cases per child.
 const CASES_OF_CHILD: usize = 2_000;
 
 #[test]
@@ -72,7 +72,7 @@ fn damage_is_refused_or_changes_no_answer() {
     assert!(wrong.is_empty(), "{} cases went wrong", wrong.len());
 }
 
-/// How a case ended; the worst last.
+/// Outcome of a case; the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     /// The directory was not opened.
@@ -81,7 +81,7 @@ enum Kind {
     Stopped,
     /// Every answer is the same.
     Same,
-    /// The last group of the log is missing, and nothing else: no later group says that it was durable.
+    /// Only the last group of the log is missing: no later group proves that it was durable.
     LastGroupCut,
     Panicked,
     Hung,
@@ -120,7 +120,7 @@ fn report(
     lines.join("\n")
 }
 
-/// Has a child do cases from this one on until one ends it; returns their outcomes, at least one.
+/// Runs cases in a child from a given one on until one ends it; returns their outcomes, at least one.
 fn run_child(folder: &Path, from: usize, most: usize) -> Vec<Outcome> {
     let mut child = Command::new("sh");
     child.args(["-c", &format!("ulimit -v {ADDRESSES_KIB}; exec \"$@\""), "sh"]);
@@ -192,7 +192,7 @@ impl Outcome {
     }
 }
 
-/// Does cases in a process of its own, and prints the outcome of each.
+/// Runs cases in a separate process, and prints the outcome of each.
 #[test]
 #[ignore = "started by the other test"]
 fn child() {
@@ -237,7 +237,7 @@ fn with_sources(error: &dyn std::error::Error) -> String {
     }
 }
 
-/// Copies a data directory without its lock: a copy of the lock of a directory in use is refused.
+/// Copies a data directory without its lock: the lock's copy would be refused.
 fn copy(from: &Path, to: &Path) {
     testkit::files::copy(from, to);
     drop(fs::remove_file(to.join("lock")));

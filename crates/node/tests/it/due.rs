@@ -1,4 +1,5 @@
-//! Polls that end and posts that are due: each once, over restarts, also if very many are due at the same moment.
+//! Tests of ending polls and scheduled posts: each happens once, over restarts, even if very many are due at the same
+//! time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +14,9 @@ use node::{Clock, Durability, Node, NodeOptions, Request};
 
 const START_MS: u64 = 1_800_000_000_000;
 
-/// A node whose clock the test sets, in a directory that outlives it.
+/// A node with a clock that the test sets, in a directory that outlives it.
 struct Subject {
-    /// None only while it is restarted.
+    /// `None` only during a restart.
     node: Option<Node>,
     options: NodeOptions,
     clock: Arc<AtomicU64>,
@@ -24,7 +25,7 @@ struct Subject {
 }
 
 impl Subject {
-    /// With users 0 and 1.
+    /// Creates a node with users 0 and 1.
     fn new() -> Self {
         let data = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicU64::new(START_MS));
@@ -76,7 +77,7 @@ impl Subject {
         self.run(Command::Schedule(ScheduleCommand::Create(Box::new(new))));
     }
 
-    /// The polls of whose end a user is notified, the newest first.
+    /// Returns the polls of whose end a user is notified, newest first.
     fn ends(&self, user: u32) -> Vec<PostId> {
         let page = Page::newest(1_000);
         let viewer = self.node().viewer(Some(UserId(user)));

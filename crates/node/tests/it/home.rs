@@ -1,5 +1,5 @@
-//! home(u) as a node returns it equals its definition, page by page, whatever was evicted, restarted or
-//! written in between.
+//! Tests that a node's home timeline equals its definition, page by page, whatever was evicted, restarted or written in
+//! between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use proptest::prelude::*;
 use crate::support;
 
 const USERS: u32 = 6;
-/// Hashtags of posts.
+/// Number of hashtags of posts.
 const TAGS: usize = 3;
 
 #[derive(Clone, Debug)]
 enum Step {
     Follow(u32, u32, bool),
-    /// All of them with one command.
+    /// Follows all of them with one command.
     FollowMany(u32, Vec<u32>),
     Block(u32, u32, bool),
     Mute(u32, u32, bool),
     FollowTag(u32, usize, bool),
     Mentions(u32),
     Post(u32, Option<u32>),
-    /// Many posts in a row, so that rings overflow.
+    /// Publishes many posts in a row, so that bounded lists overflow.
     Burst(u32, usize),
     Reply(u32, usize),
     Edit(usize),
     Delete(usize),
     Rename(u32),
     DeleteUser(u32),
-    /// Waits until nothing is left of deleted users.
+    /// Waits until all rows of deleted users are removed.
     Erase,
     Read(u32, Page),
     ReadAround(u32, usize, bool, usize),
     Restart,
-    /// An export, and an import into another directory.
+    /// Exports, and imports into another directory.
     Move,
 }
 
@@ -75,19 +75,19 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was acknowledged, stored as simply as possible.
+/// Model of the acknowledged changes, stored as simply as possible.
 #[derive(Default)]
 struct Model {
     follows: Vec<(u32, u32)>,
     blocks: BTreeSet<(u32, u32)>,
     mutes: BTreeSet<(u32, u32)>,
     followed_tags: BTreeSet<(u32, usize)>,
-    /// The hashtag of a post, whoever may see it.
+    /// Hashtag of each post, whatever its visibility.
     tags: BTreeMap<PostId, usize>,
     posts: Vec<(PostId, u32, Option<u32>)>,
-    /// What a post replied to, which may be deleted.
+    /// Parents of replies, which may be deleted.
     parents: BTreeMap<PostId, PostId>,
-    /// Who may see a post that is not public, and whom it mentioned when it was published.
+    /// Visibility of posts that are not public, and the user whom each mentioned when it was published.
     visibility: BTreeMap<PostId, (Visibility, Option<u32>)>,
     edits: BTreeMap<PostId, String>,
     names: Vec<u32>,
@@ -106,7 +106,7 @@ impl Model {
         let follows = || self.follows.contains(&(reader, author));
         let is_for = match visibility {
             Visibility::Public | Visibility::Unlisted => true,
-            // The edits here mention nobody.
+            // The edits in this test mention nobody.
             Visibility::Followers => {
                 follows() || to == Some(reader) && !self.edits.contains_key(&post)
             }
@@ -148,7 +148,7 @@ impl Model {
 
 /// A node with budgets so small that everything overflows, in a directory that outlives it.
 struct Subject {
-    /// None only while it is restarted.
+    /// `None` only during a restart.
     node: Option<Node>,
     options: NodeOptions,
     runtime: tokio::runtime::Runtime,
@@ -197,7 +197,7 @@ impl Subject {
         let text = PostText::parse(&format!("{text} #t{tag}")).unwrap();
         let to = to.filter(|to| !self.model.deleted.contains(to));
         let visibility = Visibility::ALL[self.model.posts.len() % 4];
-        // Of those by the report of 2014 the text decides to whom they reply.
+        // A post by the 2014 report's API replies to the users in its text.
         let is_public = visibility == Visibility::Public;
         let new = Draft { visibility, ..Draft::new(id(author), text.clone()) };
         let done = self.submit(match is_public {
@@ -219,7 +219,7 @@ impl Subject {
         assert_eq!(self.read(user, page), self.model.page(user, page), "{user} {page:?}");
     }
 
-    /// The users whom a step is about. Nobody finds those who are deleted.
+    /// Whether a step names a deleted user, whom no request finds.
     fn has_deleted(&self, step: &Step) -> bool {
         let users = match *step {
             Step::Follow(user, other, _)
@@ -261,7 +261,7 @@ impl Subject {
         self.check_all();
     }
 
-    /// All homes, profiles and counts.
+    /// Checks all homes, profiles and counts.
     fn check_all(&self) {
         let facts = self.node().facts();
         for user in 0..USERS {
@@ -279,7 +279,7 @@ impl Subject {
                     let counts = facts.counts(UserId(user));
                     (counts.following as usize, counts.followers as usize)
                 };
-                // A follow of a deleted user that is being removed may be left out twice for a moment.
+                // A follow of a deleted user that is being removed may be subtracted twice for a moment.
                 while counts() != (following, followers) && facts.totals().users_erasing > 0 {
                     std::thread::yield_now();
                 }
@@ -425,7 +425,7 @@ impl Subject {
         self.check(user, &newest(20));
     }
 
-    /// The mentions of a user, without those by users hidden from them.
+    /// Checks the mentions of a user, without those by hidden users.
     fn check_mentions(&self, user: u32) {
         let mut json = b"[".to_vec();
         self.node().mentions(UserId(user), &newest(100), &mut json);
@@ -470,19 +470,19 @@ impl Subject {
         self.model.posts.iter().any(|(id, _, _)| *id == post)
     }
 
-    /// Whether a reply shows what it replies to: not if some of its readers may not see that.
+    /// Whether a reply shows its parent: not if some of its readers may not see that.
     fn names(&self, parent: PostId, reply: PostId) -> bool {
         let of = |post| self.model.visibility.get(&post).map_or(Visibility::Public, |it| it.0);
         of(parent).is_open() || of(parent) as u8 <= of(reply) as u8
     }
 
-    /// Replies to a post that exist.
+    /// Returns the existing replies to a post.
     fn replies(&self, post: PostId) -> impl Iterator<Item = PostId> {
         let all = self.model.parents.iter().filter(move |(_, parent)| **parent == post);
         all.map(|(reply, _)| *reply).filter(|reply| self.exists(*reply))
     }
 
-    /// A post and those around it are shown as they are now, whatever was shown of them before.
+    /// Checks that a post and its thread are shown in their present state, whatever was shown before.
     fn check_thread(&self, post: PostId) {
         let mut json = Vec::new();
         if !self.node().try_post(post, &mut json) {
@@ -519,7 +519,7 @@ impl Subject {
         }
     }
 
-    /// A new name is shown with every post of the user from the acknowledgement on.
+    /// Checks that a new name is shown with every post of the user after the acknowledgement.
     fn rename(&mut self, user: u32) {
         self.model.names.push(user);
         let name = format!("name {}", self.model.names.len());
@@ -608,7 +608,7 @@ fn readers_see_all_that_was_acknowledged_while_a_writer_is_busy() {
     }
 }
 
-/// The two lists that such a home is merged from are read one after the other, and posts come meanwhile to both.
+/// The two lists of such a home are read one after the other, and posts arrive in both meanwhile.
 #[test]
 fn pages_upwards_of_a_home_with_hashtags_skip_nothing_while_a_writer_is_busy() {
     let subject = Subject::new();
@@ -681,7 +681,7 @@ fn a_watch_reports_posts_mentions_and_follows() {
     waits_for_news("a post by a new followee");
 }
 
-/// A node with a clock that the test sets, where user 1 follows user 0.
+/// Creates a node with a clock that the test sets, where user 1 follows user 0.
 fn with_clock() -> (Subject, Arc<AtomicU64>) {
     let mut subject = Subject::new();
     subject.node.take().unwrap().close();
@@ -694,7 +694,7 @@ fn with_clock() -> (Subject, Arc<AtomicU64>) {
     (subject, now_ms)
 }
 
-/// The changes after the first `read`, once they are as wanted: watchers are notified after the reply.
+/// Returns the changes after the first `read` once they match: watchers are notified after the reply.
 fn changes_when(
     watch: &node::Watch,
     read: u64,

@@ -1,5 +1,5 @@
-//! Keys as a node reads them: the same before and after a checkpoint, a restart and evictions; gone when
-//! they expire, and then swept; of one state when they are read together.
+//! Tests of keys as a node reads them: the same before and after a checkpoint, a restart and evictions; absent when
+//! they expire, then swept; consistent when they are read together.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const ZERO: BucketId = BucketId(0);
 const START_MS: u64 = 1_800_000_000_000;
 
 struct Subject {
-    /// None only while it is restarted.
+    /// `None` only during a restart.
     node: Option<Node>,
     options: NodeOptions,
     clock: Arc<AtomicU64>,
@@ -56,7 +56,7 @@ impl Subject {
         Some(row.value().to_vec())
     }
 
-    /// All keys, by a walk in small steps.
+    /// Returns all keys, by a walk in small steps.
     fn walked(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let (mut found, mut next) = (BTreeMap::new(), Some(0));
         while let Some(from) = next {
@@ -102,7 +102,7 @@ fn keys_beyond_the_budget_of_memory_come_from_the_disk() {
                 false => drop(expected.insert(key.clone().into_bytes(), value.into_bytes())),
             }
         }
-        // A checkpoint may be adding a row at this moment, before it drops another one.
+        // A checkpoint may be adding a row now, before it drops another one.
         let bytes = subject.node().sizes().resident_bytes;
         assert!(bytes <= 150_000 + 300, "{bytes}");
         assert_eq!(subject.walked(), expected);
@@ -145,7 +145,7 @@ fn expiry_is_exact_over_restarts_and_steps_of_the_clock_and_rows_are_swept() {
     assert_eq!(subject.run(&[add("short")]), [KeyAnswer::Number(1)], "it begins anew");
     assert_eq!(subject.value("long").unwrap(), b"1");
     subject.clock.store(START_MS + 12_000, Ordering::Release);
-    // The node sweeps by itself.
+    // The node sweeps on its own.
     while subject.node().keys().bucket(ZERO).unwrap().keys > 1 {
         std::thread::yield_now();
     }
@@ -240,7 +240,7 @@ fn long_values_and_many_operations_share_groups_of_the_log() {
 fn keys_longer_than_any_key_do_not_exist_live_on_disk_or_in_a_replay() {
     let mut subject = Subject::new(|options| options.bucket_memory = 1 << 20);
     subject.run(&[put("a", "1", Expiry::Never)]);
-    // Some rows are on disk, and not all of them in memory.
+    // Some rows are only on disk.
     subject.restart();
     let long = vec![b'x'; 70_000];
     let (long, a) = (Bytes::new(&long), Bytes::new(b"a"));

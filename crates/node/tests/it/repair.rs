@@ -1,5 +1,5 @@
-//! A damaged data directory is repaired: whatever is changed in one file, the directory that is made opens, and holds
-//! everything, or lacks what the repair has said and nothing else. Nothing in it was made up.
+//! Tests of the repair of a damaged data directory: whatever is changed in one file, the new directory opens and has
+//! everything, or lacks only what the repair reported. It contains no invented data.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,14 +12,14 @@ use node::{RepairError, Repaired};
 use crate::damage::cases::cases;
 use crate::damage::subject::{self, Answers};
 
-/// Cases of a test run.
+/// Number of cases of a test run.
 const CASES: usize = 80;
 
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
-        // A copy of the lock of a directory in use is refused.
+        // The lock's copy of a directory in use would be refused.
         if entry.file_name() == "lock" && from.join("log").is_dir() {
             continue;
         }
@@ -31,7 +31,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Repairs, and accepts the loss of groups of the log if there is no other way.
+/// Repairs, and accepts the loss of groups of the log if necessary.
 fn repair(from: &Path, to: &Path) -> Result<Repaired, RepairError> {
     match node::repair(from, to, (None, false), || Ok(())) {
         Err(RepairError::DropsGroups(lost)) => {
@@ -46,7 +46,7 @@ fn repair(from: &Path, to: &Path) -> Result<Repaired, RepairError> {
     }
 }
 
-/// What users have made, in a dump: texts, names, values.
+/// Returns the users' data in a dump: texts, names, values.
 fn made(dump: &str) -> BTreeSet<String> {
     let texts = dump.split("\"text\":\"").skip(1).map(|rest| rest.split('"').next().unwrap());
     let names = dump.split("User { handle: ").skip(1).map(|rest| rest.split(" }").next().unwrap());
@@ -55,7 +55,7 @@ fn made(dump: &str) -> BTreeSet<String> {
 
 #[test]
 fn a_repaired_directory_holds_what_the_repair_says() {
-    // Without a disk, whose syncs would take most of the time.
+    // In memory, because syncs to a disk would take most of the time.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let folder = folder.unwrap();
@@ -102,7 +102,7 @@ fn a_repaired_directory_holds_what_the_repair_says() {
     );
 }
 
-/// The groups to keep are those that were asked for, also if all can be read.
+/// The requested groups are kept, even if all are readable.
 #[test]
 fn groups_are_dropped_whenever_that_is_asked_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -113,7 +113,7 @@ fn groups_are_dropped_whenever_that_is_asked_for() {
         subject::set_key(&node, &runtime, kv::BucketId(0), (&[b'k', number], b"value"));
     };
     (0..10).for_each(set);
-    // As after kill -9: without a last checkpoint.
+    // Copied without a last checkpoint, like after kill -9.
     copy(&data, &folder.path().join("killed"));
     let killed = folder.path().join("killed");
     node.close();
@@ -124,7 +124,7 @@ fn groups_are_dropped_whenever_that_is_asked_for() {
     let read = subject::read_all(&to).unwrap();
     let kept = (0..10).filter(|number| read.contains(&format!("[107, {number}]")));
     assert_eq!(kept.collect::<Vec<u8>>(), [0, 1, 2, 3, 4, 5], "{read}");
-    // What is in the rows already cannot be dropped any more.
+    // Groups that are in the rows can no longer be dropped.
     fs::remove_dir_all(&to).unwrap();
     let refused = node::repair(&data, &to, (Some(6), false), || Ok(()));
     match refused {
@@ -177,8 +177,8 @@ fn a_range_of_damaged_blocks_is_named_once_and_what_it_had_is_counted() {
     assert!(lost.iter().any(|line| line.ends_with(&counted)), "{lost:#?}");
 }
 
-/// Without the log, rows come from the tables alone: of several versions the newest counts, and damage loses no more
-/// than what is said.
+/// Without the log, rows come from the tables alone: the newest of several versions counts, and damage loses no more
+/// than reported.
 #[test]
 fn without_the_log_the_newest_rows_are_kept_and_the_others_are_named() {
     let folder = tempfile::tempdir().unwrap();

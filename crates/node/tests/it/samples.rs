@@ -1,4 +1,4 @@
-//! Samples that a node recognizes drawings with: added and deleted at once, and the same after a restart.
+//! Tests of a node's samples: added and deleted at once, and the same after a restart.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use testkit::files::copy;
 use testkit::proc::thread_processor_ns;
 
 struct Subject {
-    /// None only while it is restarted.
+    /// `None` only during a restart.
     node: Option<Node>,
     options: NodeOptions,
     runtime: tokio::runtime::Runtime,
@@ -37,12 +37,12 @@ impl Subject {
         self.node.as_ref().unwrap()
     }
 
-    /// Opens it again: after a checkpoint, or from what a crash would leave, which is the log.
+    /// Reopens the node: after a checkpoint, or from the log alone like after a crash.
     fn restart(&mut self, crash: bool) {
         let copied = tempfile::tempdir().unwrap();
         if crash {
             copy(self.data.path(), copied.path());
-            // A copy of a directory in use is refused; nothing writes to this one.
+            // A copy of a directory in use is refused; this one is not written to.
             std::fs::remove_file(copied.path().join("lock")).unwrap();
         }
         self.node = None;
@@ -63,7 +63,7 @@ impl Subject {
         replies.into_iter().map(|reply| reply.outcome).collect()
     }
 
-    /// Teaches until there is no memory for more; the ids of what was taught.
+    /// Teaches until there is no memory for more; returns the ids.
     fn fill(&self, set: &str) -> Vec<SampleId> {
         let mut ids = Vec::new();
         loop {
@@ -88,7 +88,7 @@ impl Subject {
         }
     }
 
-    /// What is nearest to this many ones: label, distance and id.
+    /// Returns the nearest sample to this many ones: label, distance and id.
     fn nearest(&self, set: &str, ones: usize) -> Option<(String, u32, u64)> {
         let samples = self.node().samples(&SetName::parse(set).unwrap()).unwrap()?;
         let mut found = Vec::new();
@@ -96,7 +96,7 @@ impl Subject {
         found.first().map(|one| (samples.name(one.label).to_owned(), one.distance, one.id))
     }
 
-    /// Every sample that was taught, by id.
+    /// Returns every taught sample, by id.
     fn held(&self) -> BTreeMap<u64, (String, String, Bits)> {
         let mut held = BTreeMap::new();
         for (set, samples) in self.node().sample_sets().unwrap() {
@@ -216,7 +216,7 @@ fn a_reader_sees_one_state_while_samples_are_added() {
     assert_eq!(subject.held().len(), 1_000);
 }
 
-/// Above the least memory for samples: a third of it is for 5,957 of them.
+/// More than the minimum memory for samples: a third of it is for 5,957 of them.
 const SOME_MEMORY: usize = SAMPLE_MEMORY_MIN + (3 << 20);
 
 #[test]
@@ -247,7 +247,7 @@ fn samples_that_do_not_fit_into_less_memory_are_refused_at_the_start_with_what_t
         let Err(error) = Node::open(&less) else { panic!("opened with too little memory") };
         assert!(error.to_string().contains("--sample-memory 18MiB"), "{error}");
         let OpenError::Samples(needed) = error else { panic!("{error}") };
-        // The memory in the error is enough.
+        // The memory in the error is sufficient.
         subject.options.sample_memory = needed << 20;
         subject.node = Some(Node::open(&subject.options).unwrap());
         assert_eq!(subject.held().len(), count);

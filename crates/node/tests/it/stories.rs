@@ -1,5 +1,5 @@
-//! Stories as a node returns them: exactly as long as they are live, whatever the clock, the sweeper, a
-//! restart and the checkpoints do meanwhile, and erased from the disk afterwards.
+//! Tests of stories as a node returns them: exactly while they are live, whatever the clock, the sweeper, restarts and
+//! checkpoints do meanwhile, and erased from the disk afterwards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::support;
 const USERS: u32 = 5;
 const START_MS: u64 = 1_800_000_000_000;
 
-/// A node whose clock the test sets, in a directory that outlives it.
+/// A node with a clock that the test sets, in a directory that outlives it.
 struct Subject {
-    /// None only while it is restarted.
+    /// `None` only during a restart.
     node: Option<Node>,
     options: NodeOptions,
     clock: Arc<AtomicU64>,
@@ -80,7 +80,7 @@ impl Subject {
         self.submit(Command::ViewStory { story, viewer: id(viewer) })
     }
 
-    /// A page of a home, which must be the same from memory, before and after the facts were read.
+    /// Returns a page of a home, which must be the same from memory, before and after the facts were read.
     fn home(&self, user: u32, page: &Page) -> (Vec<Shown>, bool) {
         let (node, user) = (self.node(), UserId(user));
         let (mut out, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
@@ -254,7 +254,7 @@ fn only_the_author_can_read_who_saw_a_story_and_the_home_marks_it() {
     assert_eq!((views(1), views(2)), (None, None));
 }
 
-/// Every file below `dir` that contains `needle`.
+/// Returns every file below `dir` that contains `needle`.
 fn files_with(dir: &Path, needle: &[u8]) -> Vec<PathBuf> {
     let holds = |path: &PathBuf| {
         let bytes = std::fs::read(path).unwrap_or_default();
@@ -263,7 +263,7 @@ fn files_with(dir: &Path, needle: &[u8]) -> Vec<PathBuf> {
     files(dir).into_iter().filter(holds).collect()
 }
 
-/// An erasure has half of the shortest time that can be set.
+/// Maximum duration of an erasure: half of the shortest time that can be set.
 const ERASURE_MAX: Duration = Duration::from_secs(5);
 
 #[test]
@@ -318,7 +318,7 @@ fn the_stories_of_a_deleted_user_are_erased_from_every_file() {
 #[derive(Clone, Debug)]
 enum Step {
     Friends(u32, u32, bool),
-    /// Stories with these lifetimes in seconds.
+    /// Posts stories with these lifetimes in seconds.
     Post(u32, Vec<u64>),
     Delete(usize),
     View(usize, u32),
@@ -329,7 +329,7 @@ enum Step {
     Erase,
     DeleteUser(u32),
     Restart,
-    /// An export, and an import into another directory.
+    /// Exports, and imports into another directory.
     Move,
 }
 
@@ -354,7 +354,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What was acknowledged, stored as simply as possible.
+/// Model of the acknowledged changes, stored as simply as possible.
 #[derive(Default)]
 struct Model {
     friends: Vec<(u32, u32)>,
@@ -368,7 +368,7 @@ impl Model {
         self.friends.contains(&(one, other)) || self.friends.contains(&(other, one))
     }
 
-    /// Newest first.
+    /// Returns the home of a user, newest first.
     fn home(&self, user: u32, now_ms: u64) -> Vec<Shown> {
         let shown = |(story, author, expires_ms, viewers): &(StoryId, u32, u64, Vec<u32>)| {
             let visible = self.are_friends(user, *author) && now_ms < *expires_ms;
@@ -476,7 +476,7 @@ fn take(subject: &mut Subject, model: &mut Model, step: &Step) {
         Step::Sweep => subject.node().do_due(),
         Step::Erase => subject.node().erase_stories(),
         Step::Restart => {
-            // What an answer has shown as expired is durable once it is swept.
+            // A story that was shown as expired is durably so after the sweep.
             subject.node().do_due();
             subject.restart();
         }

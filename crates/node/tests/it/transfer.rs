@@ -1,4 +1,4 @@
-//! What an import refuses, what it makes of lines that say little, and that keys and samples survive an export.
+//! Tests of imports: what they refuse, the defaults of short lines, and that keys and samples survive an export.
 
 use crate::support::{exported, facts, imported, moved};
 use feed::follow_options::FollowOptions;
@@ -23,12 +23,12 @@ fn options() -> NodeOptions {
     options
 }
 
-/// A file of these lines between the first and the last.
+/// Returns a file of these lines between the first and the last.
 fn file(lines: &[&str]) -> String {
     [&[HEADER], lines, &[END, ""]].concat().join("\n")
 }
 
-/// A node with the data of these lines.
+/// Returns a node with the data of these lines.
 fn node(lines: &[&str]) -> (Node, tempfile::TempDir) {
     let (options, folder, _) = imported(&options(), &file(lines)).unwrap();
     (Node::open(&options).unwrap(), folder)
@@ -44,7 +44,7 @@ const NOTE: &str = r#"{"note":{"user":"ann","about":"ann","text":"x"}}"#;
 const BLOCK: &str = r#"{"relation":{"kind":"block","user":"ann","users":["bob"]}}"#;
 const STORY: &str = r#"{"story":{"author":"ann","text":"s","time":"2027-01-15T07:59:00Z"}}"#;
 
-/// The last line is refused with words that contain `what`, and nothing usable is left.
+/// Checks that the last line is refused with a message that contains `what`, and that no usable directory is left.
 fn refused(lines: &[&str], what: &str) {
     let folder = tempfile::tempdir().unwrap();
     let options = NodeOptions { data: folder.path().to_owned(), ..options() };
@@ -60,7 +60,7 @@ fn refused(lines: &[&str], what: &str) {
     assert!(matches!(again, ImportError::Open(OpenError::RestoreUnfinished(_))), "{again}");
 }
 
-/// The line of a user with these filters.
+/// Returns the line of a user with these filters.
 fn with_filters(filters: &str) -> String {
     format!(r#"{{"user":{{"handle":"ann","filters":{filters}}}}}"#)
 }
@@ -135,7 +135,7 @@ fn wrong_filters_are_refused_with_their_line() {
 const POLL: &str = r#"{"post":{"author":0,"text":"x","id":"4194304","poll":{"options":["a","b"],"ends":1704067500000}}}"#;
 const VOTE: &str = r#"{"vote":{"user":1,"choices":[1]}}"#;
 
-/// The line of a post that was edited in 2024, with these versions.
+/// Returns the line of a post that was edited in 2024, with these versions.
 fn with_versions(versions: &str) -> String {
     format!(
         r#"{{"post":{{"author":0,"text":"now","id":"4194304","edited":"2024-02-01T00:00:00Z","versions":{versions}}}}}"#
@@ -160,7 +160,7 @@ fn versions_of_posts_are_those_of_the_line_and_survive_an_export() {
     assert_eq!(second.facts().post_versions(PostId(4_194_304)), found);
 }
 
-/// An export has the last edit in milliseconds, and several may be in one.
+/// An export has the last edit in milliseconds; several edits may share one.
 #[test]
 fn a_post_that_was_edited_twice_in_a_millisecond_is_later_than_its_versions() {
     let id = Stamp::first_of(1_704_067_300_000).0 + 5;
@@ -273,12 +273,12 @@ fn options_of_follows_and_muted_threads_survive_an_export() {
     );
 }
 
-/// The line of a post with this id and poll.
+/// Returns the line of a post with this id and poll.
 fn with_poll(id: u64, poll: &str) -> String {
     format!(r#"{{"post":{{"author":0,"text":"x","id":"{id}","poll":{poll}}}}}"#)
 }
 
-/// The line of a scheduled post with these fields beside its author and id.
+/// Returns the line of a scheduled post with these fields in addition to author and id.
 fn scheduled(more: &str) -> String {
     format!(r#"{{"scheduled":{{"author":"ann","id":"4194304",{more}}}}}"#)
 }
@@ -304,7 +304,7 @@ fn polls_and_scheduled_posts_are_those_of_their_lines_and_survive_an_export() {
         counts.map(|counts| (counts.voters, counts.votes)),
         [(1, [0, 1, 0, 0]), (1, [1, 0, 1, 0])]
     );
-    // That of the other one is over, so its voters may be notified already.
+    // The other poll is over, so its voters may be notified already.
     let due = facts.first_due(NOW_MS, None, 9);
     assert!(due.contains(&DueWork::EndPoll { post: PostId(id) }.at(NOW_MS + 600_000)));
     let due = due.into_iter().find_map(|due| match due.work {
@@ -810,7 +810,7 @@ fn blocks_and_mutes_are_those_of_their_lines_and_survive_an_export() {
     check(&second, true);
     second.close();
     drop(second);
-    // What is over by then is not exported.
+    // Data that has expired by then is not exported.
     let later = NodeOptions { clock: Clock::from_fn(|| NOW_MS + 1_000), ..before };
     let (moved_to, _folder) = moved(&later);
     check(&Node::open(&moved_to).unwrap(), false);
@@ -841,7 +841,7 @@ fn boosts_are_those_of_their_lines_and_survive_an_export() {
         assert_eq!((counts.favourites, counts.boosts, counts.boosters), (0, 2, vec![bob, ann]));
         assert_eq!((facts.counts(ann).posts, facts.counts(bob).posts), (2, 3));
         assert_eq!(facts.totals().posts, 5);
-        // All that is boosted is by users whom cyd follows.
+        // All boosted posts are by users whom cyd follows.
         let page = Page::newest(9);
         assert_eq!(node.home_ids(UserId(2), &page).items, [PostId(16_777_216), post]);
     };
@@ -852,7 +852,7 @@ fn boosts_are_those_of_their_lines_and_survive_an_export() {
     check(&Node::open(&moved_to).unwrap());
 }
 
-/// Gives one line without an end.
+/// Endless reader of a single line.
 struct Endless;
 
 impl std::io::Read for Endless {
@@ -958,7 +958,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Key, value, expiry and version.
 type Key = (Vec<u8>, Vec<u8>, Option<u64>, u64);
 
-/// All live keys of a bucket, with their values, expiry and versions.
+/// Returns all live keys of a bucket, with their values, expiry and versions.
 fn keys(node: &Node, bucket: BucketId) -> Vec<Key> {
     let now_ms = node.now_ms();
     let (rows, next) = node.keys().walk(bucket, 0, usize::MAX);

@@ -1,5 +1,5 @@
-//! Pictures that are uploaded to a node: converted, stored in files that are durable before the picture exists, and removed
-//! only when nothing needs them.
+//! Tests of uploaded pictures: converted, stored in files that are durable before the picture exists, and removed only
+//! when nothing needs them.
 
 use std::io::{BufRead as _, Read as _};
 use std::path::{Path, PathBuf};
@@ -69,12 +69,12 @@ impl Subject {
         assert_eq!(done, Ok(Done::Media(MediaDone::Changed)));
     }
 
-    /// Number of files.
+    /// Returns the number of files.
     fn files(&self) -> usize {
         count(&self.options.data.join("media"))
     }
 
-    /// Whether every file of a picture can be read, and is as long as its row says.
+    /// Whether every file of a picture is readable and has the length in its row.
     fn is_readable(&self, media: MediaId) -> bool {
         let media = self.node.facts().media(media).unwrap();
         media.files().all(|file| {
@@ -90,7 +90,7 @@ fn upload(owner: u32, file: &[u8], shape: Shape) -> Upload {
     Upload { owner: UserId(owner), file: file.to_vec(), shape, description, focus: None }
 }
 
-/// Sets a number to zero in the end.
+/// Guard that sets a number to zero when it is dropped.
 struct Stop<'a>(&'a AtomicU64);
 
 impl Drop for Stop<'_> {
@@ -160,7 +160,7 @@ fn a_picture_for_which_there_is_no_room_is_refused_and_stores_nothing() {
     let none = Subject::new(|options| options.media_max = 0);
     let full = none.upload(0, &gif(1), Shape::Avatar);
     assert!(matches!(full, Err(UploadError::File(FileError::Full))), "{full:?}");
-    // A disk that is full as far as the node can know.
+    // A disk that is full as far as the node knows.
     let disk = Subject::new(|options| options.disk_reserve = 0);
     let mut options = disk.options.clone();
     disk.node.close();
@@ -232,7 +232,7 @@ fn uploads_end_when_the_node_closes_and_pictures_are_the_same_afterwards() {
     drop(data);
 }
 
-/// The path of the only file of a picture.
+/// Returns the path of the only file of a picture.
 fn path(subject: &Subject, media: MediaId) -> PathBuf {
     let hash = subject.node.facts().media(media).unwrap().original.hash;
     let name: String = hash.0.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -289,7 +289,7 @@ fn files_that_are_missing_or_damaged_are_reported_and_their_pictures_stay() {
     let (result, node) = restored(&subject, &bytes, "restored");
     assert_eq!(result.missing_files, 2);
     assert!(is_readable(&node, whole) && !is_readable(&node, missing));
-    // Whoever uploads the same picture brings the file back.
+    // An upload of the same picture restores the file.
     let again = subject.runtime.block_on(node.upload(upload(1, &gif(3), Shape::Attachment)));
     assert!(is_readable(&node, missing) && is_readable(&node, again.unwrap()));
     subject.node.close();
@@ -334,7 +334,7 @@ fn the_files_of_a_deleted_user_go() {
     assert_eq!(subject.node.facts().all_media_space().pictures, 1);
 }
 
-/// Runs in a process of its own, which is killed: uploads pictures, deletes some, and prints those that exist.
+/// Runs in a separate process, which is killed: uploads pictures, deletes some, and prints those that exist.
 #[test]
 #[ignore = "a part of another test"]
 fn uploads_until_it_is_killed() {
@@ -376,7 +376,7 @@ fn a_picture_that_was_acknowledged_has_its_files_after_kill_9() {
         child.wait().unwrap();
         let node = Node::open(&options).unwrap();
         added.iter().for_each(|media| assert!(is_readable(&node, *media)));
-        // What was not acknowledged is there as a whole, or not at all.
+        // Unacknowledged pictures exist completely or not at all.
         let all = node.facts().media_of(UserId(0), MediaId(0), 1_000);
         all.iter().for_each(|media| assert!(is_readable(&node, *media)));
         node.close();
@@ -413,7 +413,7 @@ fn an_export_has_all_of_a_picture_but_its_files_which_are_copied() {
     assert_eq!(node.facts().media(unattached), None);
     assert_eq!(node.facts().all_media_space().pictures, space.pictures - 1);
     assert!(!is_readable(&node, media));
-    // As docs/import.md says.
+    // The command of docs/import.md.
     let copied = std::process::Command::new("cp")
         .arg("-a")
         .args([subject.options.data.join("media"), to])

@@ -1,6 +1,7 @@
-//! Power losses while pictures are uploaded and deleted: the files of each picture that exists afterwards are whole.
+//! Tests of power losses while pictures are uploaded and deleted: the files of each picture that exists afterwards are
+//! whole.
 //!
-//! The same colors are uploaded again and again, so files are removed and stored again all the time.
+//! The same colors are uploaded again and again, so files are removed and stored all the time.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,22 +18,22 @@ use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, SUPPORTED};
 use rustix::process::Signal;
 use testkit::{Random, gif};
 
-/// Losses on one data directory.
+/// Number of power losses on one data directory.
 const LOSSES: u64 = 15;
-/// Most calls that change files before a loss.
+/// Maximum number of calls that change files before a loss.
 const CALLS_MAX: u64 = 600;
-/// Colors of pictures, which are as many files.
+/// Number of colors of pictures, which is the number of files.
 const COLORS: u64 = 4;
 const USER: UserId = UserId(0);
 
 fn options(data: &Path) -> NodeOptions {
     let mut options = NodeOptions::new(data.to_owned());
-    // Checkpoints now and then.
+    // Makes checkpoints frequent.
     options.overlay_memory = 64 << 10;
     options
 }
 
-/// The part that loses power. Prints which uploads were acknowledged, and what it begins to delete.
+/// Process that loses power. Prints which uploads were acknowledged, and what it begins to delete.
 #[test]
 #[ignore = "a part of another test"]
 fn uploads_and_deletes_until_the_power_is_lost() {
@@ -90,7 +91,7 @@ fn uploads_and_deletes_until_the_power_is_lost() {
     }
 }
 
-/// A machine that loses power, and what was acknowledged there.
+/// A machine that loses power, and the changes acknowledged there.
 struct Machine {
     folder: tempfile::TempDir,
     data: PathBuf,
@@ -101,7 +102,7 @@ struct Machine {
 
 impl Machine {
     fn new(seed: u64) -> Self {
-        // In memory if there is such a file system, because syncs take no time there.
+        // In memory if such a file system exists, because its syncs take no time.
         let memory = Path::new("/dev/shm");
         let folder =
             if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -111,7 +112,8 @@ impl Machine {
         Self { folder, data, random: Random::new(seed), added: BTreeSet::new() }
     }
 
-    /// Runs until the power is lost, and leaves of the directory what that leaves. Returns the number of acknowledged uploads.
+    /// Runs until the power is lost, and leaves the directory in the resulting state. Returns the number of
+    /// acknowledged uploads.
     fn lose_power(&mut self, accounting: Accounting) -> usize {
         let journal = Journal::create(&self.folder.path().join("journal")).unwrap();
         let mut disk = Disk::read(&self.data, accounting).unwrap();
@@ -131,7 +133,7 @@ impl Machine {
         assert_eq!(ended.status.signal(), Some(Signal::KILL.as_raw()), "{output}");
         let mut uploads = 0;
         for line in output.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
-            // The first follows the words of the test's harness.
+            // The first line follows the words of the test harness.
             if let Some((_, id)) = line.split_once("added ") {
                 self.added.insert(id.parse().unwrap());
                 uploads += 1;
@@ -147,12 +149,12 @@ impl Machine {
             _ => Loss::Parts(self.random.below(1_001) as u32),
         };
         disk.lose_power(loss, self.random.next()).unwrap();
-        // It says which file it is, and this is another one.
+        // The lock identifies its file, and this is another file.
         let _ = fs::remove_file(self.data.join("lock"));
         uploads
     }
 
-    /// The pictures that lack what they must have.
+    /// Returns the pictures that lack required data.
     fn damage(&self) -> Vec<String> {
         let node = Node::open(&options(&self.data)).unwrap();
         let all: BTreeSet<u64> =

@@ -1,4 +1,4 @@
-//! Commands whose rule panics.
+//! Tests of commands whose rule panics.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -61,7 +61,7 @@ fn a_command_whose_rule_panics_changes_nothing_and_those_after_it_are_applied() 
     assert_eq!(exists, [false, false, false, true]);
     assert_eq!(world.applier.failures(), 2);
     assert_eq!(world.replayed(), world.applier.rows.inner, "a replay has the same rows");
-    // Stamps of what failed are used, also after a start that has it in its rows already.
+    // Stamps of failed commands are used, also after a start whose rows include them.
     let last = world.requests(vec![register("boom")]);
     world.work(vec![last]);
     let (now_ms, rows) = (world.now_ms, world.applier.rows.inner.clone());
@@ -89,7 +89,7 @@ fn what_panics_before_the_log_is_refused_and_not_logged() {
     assert!(!world.log.iter().any(|(_, payload)| has_boom(payload)), "it is not logged");
     assert_eq!(world.applier.failures(), 2);
     assert_eq!(world.replayed(), world.applier.rows.inner);
-    // Nothing is logged for what fails alone.
+    // A command that fails before the log is not logged.
     let (logged, last) = (world.log.len(), world.requests(vec![register("boom")]));
     let ticket = last.ticket;
     world.work(vec![last]);
@@ -111,7 +111,7 @@ fn numbers_that_a_reader_may_have_seen_of_a_command_that_failed_are_not_used_aga
     assert_eq!(world.replayed(), world.applier.rows.inner);
 }
 
-/// Then the rows may be wrong, or another start may read them.
+/// The rows may be wrong, or another start may be able to read them.
 #[test]
 fn a_panic_that_is_not_of_the_rules_is_passed_on() {
     type Rows = HashedRows<MemoryRows>;

@@ -1,4 +1,4 @@
-//! The applier without threads, files and clocks: what it admits, in which order, and what it answers.
+//! Tests of the applier without threads, files and clocks: admission, order and answers.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ struct World {
     budget: MemoryBudget,
     log: Vec<(u64, Vec<u8>)>,
     now_ms: u64,
-    /// Answers by ticket, with the number of groups logged before.
+    /// Answers by ticket, with the number of groups that were logged before.
     answers: BTreeMap<usize, (usize, Answer)>,
     tickets: usize,
 }
@@ -98,7 +98,7 @@ impl World {
         }
     }
 
-    /// The rows after a replay of the log.
+    /// Returns the rows after a replay of the log.
     fn replayed(&self) -> MemoryRows {
         let mut applier =
             Applier::<_, usize>::new(MemoryRows::default(), MemoryBudget::new(1 << 20), 0);
@@ -109,7 +109,7 @@ impl World {
     }
 }
 
-/// A group of a log of one node, which has this time and payload.
+/// Returns a group of a log of one node with this time and payload.
 fn arrived(position: Position, (time_ms, payload): &(u64, Vec<u8>), is_own: bool) -> Arrived {
     let (time_ms, payload) = (*time_ms, payload.clone().into());
     Arrived { position, time_ms, sent_ms: time_ms, id: GroupId::ALONE, is_own, payload }
@@ -219,7 +219,7 @@ fn costly_changes_take_every_second_group_while_others_wait() {
         tickets.iter().map(|ticket| world.answers[ticket].0 - first).collect()
     };
     assert_eq!(groups(&costly_tickets), [0, 2, 4, 6]);
-    // Those that came during a group of a costly change share the next one.
+    // Changes that came during a group of a costly change share the next one.
     assert_eq!(groups(&cheap_tickets), [1, 3, 3, 5, 5, 7, 7, 8]);
 }
 
@@ -291,7 +291,7 @@ fn rows_kept_for_answers_stay_within_their_memory() {
 #[test]
 fn an_operation_that_waits_for_the_next_group_holds_no_memory_for_its_answer() {
     const LONG: usize = 12 << 20;
-    // Enough for two answers; the second operation has no room in the group of the first.
+    // Memory for two answers; the second operation does not fit into the group of the first.
     let mut world = World::new(2 * LONG + (1 << 20));
     world.run(&[set_range("a", LONG - 1)]);
     let read = KeyOp::Expire {
@@ -444,7 +444,7 @@ fn a_group_with_a_short_change_of_another_client_has_a_share_of_a_long_submissio
     };
     let [alone, beside] = [false, true].map(first_group);
     assert!(2 * beside < alone, "{beside} and {alone} bytes");
-    // Beside the end of another long submission a group is as long as alone.
+    // With the end of another long submission a group is as long as alone.
     let mut world = World::new(1 << 20);
     let [one, two] = [0, 1].map(|nth| {
         let requests = (0..4_000).map(|number| register(&format!("u{nth}_{number}"))).collect();
@@ -510,8 +510,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Whatever is submitted, in whatever portions: everything is answered once, a replay of the log
-    /// makes the same facts, and stamps rise.
+    /// Whatever is submitted in whatever portions, everything is answered once, a replay of the log makes the same
+    /// facts, and stamps rise.
     #[test]
     fn a_replay_makes_the_facts_that_were_made_live(
         portions in proptest::collection::vec(proptest::collection::vec(step(), 1..8), 1..12)

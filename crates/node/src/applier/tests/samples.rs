@@ -1,4 +1,4 @@
-//! Memory for samples: decided before a command is logged, as if commands came one by one.
+//! Tests of memory for samples: the decision before a command is logged equals that of commands one by one.
 
 use feed::{
     Command, Done, Idempotency, Label, Outcome, Refusal, Reply, Request, SampleId, SetName,
@@ -22,9 +22,9 @@ fn delete(sample: SampleId) -> Request {
     Request::from(Command::DeleteSample { sample })
 }
 
-/// With memory for this many samples that have one label.
+/// Returns a world with memory for this many samples that have one label.
 fn world(samples: usize) -> World {
-    // The label of the last one could be new, too.
+    // The label of the last one may be new.
     let labels = samples.min(2) * knn::LABEL_BYTES;
     World::with_samples(1 << 20, samples * knn::SAMPLE_BYTES + labels)
 }
@@ -47,7 +47,7 @@ fn run(world: &mut World, requests: Vec<Request>) -> Vec<Outcome> {
     replies(world, ticket).into_iter().map(|reply| reply.outcome).collect()
 }
 
-/// The ids of the samples that were added; the others were refused because the limit was reached.
+/// Returns the ids of the added samples; the others were refused because the limit was reached.
 #[track_caller]
 fn taught(outcomes: &[Outcome]) -> Vec<SampleId> {
     let taught = outcomes.iter().filter_map(|outcome| match outcome {
@@ -126,7 +126,7 @@ fn a_retry_gets_the_first_result_even_if_the_limit_is_reached_since() {
         Reply { outcome: Err(Refusal::SamplesFull), replayed: false },
     ];
     assert_eq!(replies(&world, ticket), expected);
-    // What was refused is not remembered.
+    // A refused command is not remembered.
     let sample = taught(&first)[0];
     run(&mut world, vec![delete(sample)]);
     assert_eq!(taught(&run(&mut world, vec![with_key(teach("x"), 2, 1)])).len(), 1);
@@ -136,7 +136,7 @@ fn a_retry_gets_the_first_result_even_if_the_limit_is_reached_since() {
 fn adding_samples_at_the_limit_delays_no_other_submissions() {
     let mut world = world(1);
     assert_eq!(taught(&run(&mut world, vec![teach("x")])).len(), 1);
-    // A group for each pair, as each is decided by the result of the one before it.
+    // Each pair needs a separate group, because the result of the pair before decides.
     let pairs = (0..100).flat_map(|_| [teach("x"), delete(SampleId(u64::MAX >> 1))]).collect();
     let others: Vec<_> = (0..100).map(|number| register(&format!("u{number}"))).collect();
     let before = world.log.len();

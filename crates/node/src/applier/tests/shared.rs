@@ -1,4 +1,4 @@
-//! Several appliers on one log: what counts, and that all of them end with the same rows.
+//! Tests of several appliers on one log: which groups count, and that all appliers end with the same rows.
 
 use bytes::Bytes as Payload;
 use commitlog::NodeId;
@@ -36,17 +36,17 @@ fn group(id: GroupId, position: u64) -> Arrived {
     arrived(&Message { id, time_ms: 9, payload: b"x".to_vec() }, position, false)
 }
 
-/// A node that has one group under way at most, as long as its log has not given it back.
+/// A node with at most one pending group, until its log returns it.
 struct Node {
     node: NodeId,
     epoch: u64,
-    /// The number of the last group.
+    /// Number of the last group.
     number: u64,
     applier: Applier<MemoryRows, usize>,
     under_way: Option<Vec<u8>>,
-    /// How many messages it has read.
+    /// Number of messages that the node has read.
     read: usize,
-    /// A sum, the number of successes, or the number of refusals below 0.
+    /// A sum, the number of successes, or below 0 the number of refusals.
     answers: BTreeMap<usize, i64>,
     refusals_allowed: bool,
     effects: usize,
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// The message of the group that is under way.
+    /// Returns the message of the pending group.
     fn message(&self, time_ms: u64) -> Option<Message> {
         let id = GroupId { node: self.node, epoch: self.epoch, number: self.number };
         Some(Message { id, time_ms, payload: self.under_way.clone()? })
@@ -120,7 +120,7 @@ impl Node {
         }
     }
 
-    /// Loses what is in memory only, after a checkpoint.
+    /// Restarts from a checkpoint, losing what is only in memory.
     fn restart(&mut self) {
         let rows = self.applier.rows.inner.clone();
         self.applier = Applier::new(rows, MemoryBudget::new(1 << 20), 0);
@@ -138,7 +138,7 @@ fn add(ticket: usize) -> Submission<usize> {
 fn a_group_counts_once_and_only_in_its_place() {
     let mut rows = MemoryRows::default();
     let (mut digest, mut position) = (0, 0);
-    // Node, epoch, number; whether it counts.
+    // Node, epoch, number; whether the group counts.
     for (node, epoch, number, expected) in [
         (1, 5, 2, false),
         (1, 5, 1, true),
@@ -190,7 +190,7 @@ fn the_digest_depends_on_everything_that_a_group_is() {
     }
 }
 
-/// What cannot be applied stops the node, which says where.
+/// A group that cannot be applied stops the node with an error that names it.
 #[test]
 fn groups_that_cannot_be_applied_are_named() {
     let mut node = Node::new(1);
@@ -215,7 +215,7 @@ fn groups_that_cannot_be_applied_are_named() {
     assert_eq!(last_group(&node.applier.rows.inner).unwrap().0, Position(3), "nothing has changed");
 }
 
-/// A copy costs little when it is accepted, and much when another node has made the value long meanwhile.
+/// A copy is cheap when it is accepted, and costly when another node has made the value long meanwhile.
 #[test]
 fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
     let [mut one, mut other, mut fresh] = [1, 2, 3].map(Node::new);
@@ -241,7 +241,7 @@ fn what_has_become_too_large_is_refused_by_all_nodes_alike() {
         assert!(node.applier.keys().key(kv::Space(0), b"a").is_none());
         assert!(node.applier.keys().key(kv::Space(0), b"sum").is_some());
     }
-    // What comes later has the same stamps everywhere.
+    // Later changes have the same stamps everywhere.
     other.step(Input::Submit(vec![add(1)]));
     let log = [log.to_vec(), vec![other.message(START_MS).unwrap()]].concat();
     [&mut one, &mut other, &mut fresh].into_iter().for_each(|node| node.read(&log, 1));
@@ -298,12 +298,12 @@ fn effects_of_all_nodes_are_for_the_views_of_each() {
     assert_eq!((one.effects, &one.applier.rows.inner), (other.effects, &other.applier.rows.inner));
 }
 
-/// One clock alone does not make everything expire: neither that of the broker nor that of a node.
+/// A wrong clock alone does not make everything expire, neither the broker's nor a node's.
 #[test]
 fn a_leap_of_time_needs_the_clocks_of_the_broker_and_of_the_node() {
     const HOUR_MS: u64 = 3_600_000;
     const YEAR_MS: u64 = 8_766 * HOUR_MS;
-    // The broker's time, that of the node, the last stamp; the time of the group. In milliseconds after the start.
+    // Time of the broker, time of the node, last stamp, resulting time of the group; in milliseconds after the start.
     for (time, sent, last, expected) in [
         (10, 5, 0, 10),
         (LEAP_MS_MAX, 0, 0, LEAP_MS_MAX),
@@ -320,7 +320,7 @@ fn a_leap_of_time_needs_the_clocks_of_the_broker_and_of_the_node() {
     assert_eq!(credible_ms(u64::MAX, u64::MAX, START_MS), LATEST_MS);
 }
 
-/// All nodes agree on the time, also the one whose group it was, and keys live on.
+/// All nodes agree on the time, including the one that appended the group, and keys live on.
 #[test]
 fn a_broker_whose_clock_is_years_ahead_expires_nothing() {
     let mut nodes = [1, 2].map(Node::new);
@@ -353,7 +353,7 @@ fn a_sweep_that_finds_nothing_is_not_proposed_again_at_once() {
     node.step(Input::Submit(vec![Submission { changes, ticket: 0 }]));
     let mut log = vec![node.message(START_MS).unwrap()];
     node.read(&log, 1);
-    // By the clock of the node all has expired; by that of the log nothing has.
+    // By the clock of the node everything has expired; by that of the log nothing has.
     let mut proposed = |node: &mut Node, now_ms| {
         let output = node.applier.step(Input::Tick, now_ms);
         let Some(payload) = output.append else { return false };
@@ -404,7 +404,7 @@ fn samples_that_two_nodes_add_at_a_time_stay_within_the_limit() {
     }
 }
 
-/// Nodes say what they have; one that makes other rows than the others finds out, also if only their content differs.
+/// Nodes send their digests; one with rows that differ from the others' detects it, even if only contents differ.
 #[test]
 fn a_node_whose_rows_differ_stops_and_the_others_go_on() {
     let counted = |node: &mut Node| {
@@ -436,8 +436,8 @@ fn a_node_whose_rows_differ_stops_and_the_others_go_on() {
     assert!(stopped.is_empty() && trims > 0, "{stopped:?}");
 }
 
-/// Three nodes, the last of which is changed after a group: those that stop, with the error, and how often the log could
-/// be trimmed.
+/// Returns the nodes of three that stop after the last one was changed, with their errors, and the number of times that
+/// the log could be trimmed.
 fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, String)>, usize) {
     let mut nodes = [1, 2, 3].map(Node::new);
     let mut log = Vec::new();
@@ -452,7 +452,7 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
             change(&mut nodes[2]);
         }
         nodes[node].step(Input::Submit(vec![add(round)]));
-        // Some hours in all: what joining nodes may need is kept for one.
+        // Some hours in total, because the log is kept for joining nodes for one.
         log.extend(nodes[node].message(START_MS + 2_500 * round as u64));
         let position = log.len() as u64;
         for (at, node) in nodes.iter_mut().enumerate() {
@@ -474,7 +474,7 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
     (stopped, trims)
 }
 
-/// What the rules of another release made does not count once all nodes have the same again.
+/// Rows of another release's rules are ignored once all nodes have the same rules again.
 #[test]
 fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
     let [mut one, mut other] = [1, 2].map(Node::new);
@@ -488,7 +488,7 @@ fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
     let mut log = vec![status(8, 1, rules()), status(9, 1, rules())];
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 2));
     assert_eq!(one.applier.digest, other.applier.digest);
-    // The other one runs a release meanwhile that makes another digest of the same group.
+    // The other node runs a release that computes another digest of the same group.
     log.push(status(9, 2, 7));
     [&mut one, &mut other].into_iter().for_each(|node| node.read(&log, 1));
     other.applier.digest += 1;
@@ -503,7 +503,7 @@ fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
     assert_eq!(last_digest(&one.applier.rows.inner), other.applier.digest);
 }
 
-/// An idle node sends its status after others have made many changes, and nothing more.
+/// An idle node sends its status after others have made many changes, and nothing else.
 #[test]
 fn an_idle_node_sends_its_status_periodically() {
     let (mut one, mut idle) = (Node::new(1), Node::new(2));
@@ -529,13 +529,13 @@ fn an_idle_node_sends_its_status_periodically() {
 enum Happening {
     /// A client of a node adds 1.
     Submit(usize),
-    /// A node sends what is under way, also again. Its time may go back.
+    /// A node sends its pending group, possibly again. Its time may go back.
     Send(usize, u64),
     /// A node reads some messages.
     Read(usize, usize),
-    /// A node is killed and starts again from its checkpoint; what it has sent may arrive much later.
+    /// A node is killed and starts again from its checkpoint; its messages may arrive much later.
     Restart(usize),
-    /// Something that a dead process has sent arrives.
+    /// A message of a dead process arrives.
     Late,
 }
 
@@ -553,7 +553,7 @@ fn happening() -> impl Strategy<Value = Happening> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
-    /// Whatever is sent twice or late and whoever is killed: every node ends with the same rows, and each
+    /// Whatever is sent twice or late and whichever node is killed, every node ends with the same rows, and each
     /// acknowledged change happened once.
     #[test]
     fn all_nodes_end_with_the_same_rows(
@@ -577,7 +577,7 @@ proptest! {
                 Happening::Late => log.extend(late.pop()),
             }
         }
-        // At the end all that is under way arrives.
+        // At the end all pending messages arrive.
         while nodes.iter().any(|node| node.under_way.is_some() || node.read < log.len()) {
             for node in &mut nodes {
                 node.read(&log, usize::MAX);

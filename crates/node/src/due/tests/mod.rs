@@ -1,4 +1,4 @@
-//! The loop, on a node without threads.
+//! Tests of the loop on a node without threads.
 
 mod read_ahead;
 
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    /// Does what can be done; returns the number of commands.
+    /// Runs until nothing is due; returns the number of commands.
     fn until_idle(&mut self) -> usize {
         let mut sent = 0;
         for _ in 0..1_000 {
@@ -122,8 +122,8 @@ fn what_is_due_waits_for_one_part_of_each_thing_that_takes_longer() {
     assert_eq!(facts().first_due(0, None, 1), []);
 }
 
-/// A name, the rows that are left in each pass and those that failed, each a time and a user; and where the next pass begins, and
-/// the number of rows that it looks up by name.
+/// Name of the case; rows that remain in each pass, and rows that failed, each as time and user; begin of the next
+/// pass; and number of rows that it looks up by name.
 type Case<'a> = (&'a str, &'a [&'a [(u64, u32)]], &'a [(u64, u32)], u64, usize);
 
 #[test]
@@ -193,7 +193,7 @@ fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
     assert_eq!(subject.step(), DueStep::Idle);
 }
 
-/// The rules fail at one thing, and the disk is full: everything else is done, and nothing is tried without an end.
+/// When the rules fail at one row and the disk is full, everything else is done, and no retry loops forever.
 #[test]
 fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     let mut subject = Subject::new(1_000);
@@ -215,7 +215,7 @@ fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     assert_eq!((subject.until_idle(), left()), (0, (1, 0)), "neither is tried all the time");
     shared.space.note(u64::MAX);
     assert_eq!((subject.until_idle(), left()), (1, (1, 1)));
-    // After a restart, of a version without the error.
+    // Restart of a version without the error.
     TEXT.set(None);
     subject.due = DueLoop::default();
     assert_eq!((subject.until_idle(), left()), (1, (0, 1)));

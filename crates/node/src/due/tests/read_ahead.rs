@@ -1,4 +1,4 @@
-//! Whatever the writer reads for something that is due was read before: it must not wait for the disk.
+//! Tests that everything that the writer reads for due work was read ahead: it must not wait for the disk.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -17,10 +17,10 @@ use testkit::MemoryRows;
 
 use super::super::read_ahead;
 
-/// A table by its tag, and a key, an owner or the beginning of a name.
+/// Tag of a table, and a key, an owner or the beginning of a name.
 type Place = (u8, Vec<u8>);
 
-/// Rows that remember what was read before it was written.
+/// Rows that record what was read before it was written.
 #[derive(Default)]
 struct Recorder {
     rows: MemoryRows,
@@ -114,7 +114,7 @@ impl World {
         id
     }
 
-    /// What the writer reads for something that is due, and nothing read before.
+    /// Returns the places that the writer reads for due work and that were not read ahead.
     fn not_read_ahead(&mut self, due: Due) -> Vec<Place> {
         self.rows.take();
         let command = read_ahead::command(Facts::new(&self.rows), due);
@@ -133,7 +133,7 @@ fn post(author: u32) -> Draft {
     Draft::new(id(author), PostText::parse("hello @u1").unwrap())
 }
 
-/// A world in which something of every kind is due.
+/// Returns a world in which work of every kind is due.
 fn world() -> World {
     let (rows, clock) = (Recorder::default(), StampClock::new(Stamp(0)));
     let mut world = World { rows, clock, now_ms: EPOCH_MS + 1_000_000_000 };

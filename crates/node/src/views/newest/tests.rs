@@ -1,4 +1,4 @@
-//! Pages from the list and the facts together are those of the facts alone, whatever is in the list, and
+//! Tests that pages from the list and the facts together equal those of the facts alone, whatever is in the list, and
 //! whatever happens while older posts are loaded.
 
 use commitlog::Position;
@@ -16,7 +16,7 @@ use super::super::Views;
 use super::super::tests::new_post;
 use super::*;
 
-/// Numbers of users who post. Those that differ by 64 share links.
+/// Ids of users who post. Those that differ by 64 share links.
 const AUTHORS: [u32; 5] = [0, 1, 2, 64, 66];
 const USERS: u32 = 67;
 
@@ -26,9 +26,9 @@ enum Step {
     Post(usize, Option<usize>),
     Delete(usize),
     DeleteUser(usize),
-    /// The facts show it before the views do.
+    /// The facts show the post before the views do.
     Publish,
-    /// The thread that loads older posts reads some, and adds them later.
+    /// The loading thread reads some posts, and adds them later.
     Read(usize),
     Add,
     Home(usize, Page),
@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Posts that were read to be added.
+/// Posts that were read and will be added.
 type Read = (PostId, Vec<Loaded>, Option<PostId>);
 
 struct Subject {
@@ -205,7 +205,7 @@ proptest! {
     }
 }
 
-/// The facts after these posts by user 0, all published.
+/// Returns a subject with published posts by user 0.
 fn posted(posts: u64, bytes: usize) -> Subject {
     let mut subject = Subject::new(bytes, STEPS_MAX);
     (0..posts).for_each(|_| subject.step(&Step::Post(0, None)));

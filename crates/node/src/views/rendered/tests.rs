@@ -1,4 +1,4 @@
-//! A post is appended as it was rendered, whether it comes from memory, from the facts, or from a scan after a start.
+//! Tests that a post is appended as it was rendered, from memory, from the facts, or from a scan after a start.
 
 use feed::{
     Bio, Command, Draft, Handle, Language, Name, PostText, Reaction, StampedCommand, Txn, UserRef,
@@ -10,7 +10,7 @@ use testkit::MemoryRows;
 use super::*;
 
 const ADA: UserRef = UserRef::Id(UserId(0));
-/// Numbers of changes: of the profile of bob, and of all else.
+/// Numbers of changes: of the profile of bob, and of everything else.
 struct Changed(u32, u32);
 
 impl Revisions for Changed {
@@ -35,7 +35,7 @@ struct World {
 }
 
 impl World {
-    /// Posts of all kinds.
+    /// Creates posts of all kinds.
     fn new() -> Self {
         let mut world = Self { rows: MemoryRows::default(), posts: Vec::new() };
         for handle in ["ada", "bob"] {
@@ -107,7 +107,7 @@ fn a_post_is_appended_from_memory_as_it_was_rendered() {
 fn what_most_posts_have_in_common_takes_no_memory() {
     let mut world = World::new();
     let rendered = Entities::new(4 << 20);
-    // Names are known from now on.
+    // From here on the names are known.
     world.read(&rendered, world.posts[0]);
     let mut bytes = |post: Draft| {
         world.publish(post);

@@ -1,4 +1,4 @@
-//! A mute, or a block that ends a follow, drops the timeline of its user.
+//! Tests that a mute, or a block that ends a follow, drops the timeline of its user.
 
 use super::{LARGE, Step, Subject};
 

@@ -1,4 +1,4 @@
-//! A client of a live stream, as simple as possible.
+//! A minimal client of a live stream.
 
 use std::collections::BTreeSet;
 
@@ -7,17 +7,17 @@ use tokio::sync::watch;
 
 use crate::views::{Change, News};
 
-/// A client that shows the whole home of a user and changes it only by the news it gets.
+/// A client that shows a user's whole home timeline and changes it only by the news it gets.
 pub(super) struct Listener {
     pub(super) news: watch::Receiver<News>,
     pub(super) read: u64,
     pub(super) position: u64,
-    /// Each post with when its text was read.
+    /// Shown posts, each with the time at which its text was read.
     pub(super) shown: BTreeSet<(PostId, u64)>,
 }
 
 impl Listener {
-    /// A client that has read the whole home at `position`, after the watch began.
+    /// Creates a client that has read the whole home timeline at `position`, after the watch began.
     pub(super) fn new(
         news: watch::Receiver<News>,
         position: u64,
@@ -31,7 +31,7 @@ impl Listener {
         self.shown.iter().any(|(id, _)| *id == post)
     }
 
-    /// Shows what is new of `posts`, and then applies the changes. `texts` is the whole home now.
+    /// Shows the new ones of `posts`, then applies the changes. `texts` is the present home timeline.
     pub(super) fn apply(
         &mut self,
         posts: &[PostId],

@@ -1,4 +1,4 @@
-//! The commands of steps: relations of users, and posts of every visibility.
+//! Commands of test steps: relations of users, and posts of every visibility.
 
 use feed::accounts::{AccountCommand, AccountState};
 use feed::follow_options::FollowWith;
@@ -6,7 +6,8 @@ use feed::{Command, Draft, PostText, UserId, UserRef, Visibility};
 
 use super::Step;
 
-/// A post that replies to user `to`, or only mentions them, of each visibility in turn; without one a public post.
+/// Returns a post that replies to user `to` or only mentions them, of each visibility in turn; without `to` a public
+/// post.
 pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) -> Draft {
     let text = match (to, turn % 3) {
         (Some(to), 0) => format!("@u{to} hello"),
@@ -18,7 +19,7 @@ pub(in crate::views) fn new_post(author: UserRef, to: Option<u32>, turn: u64) ->
     Draft { visibility, ..Draft::new(author, text) }
 }
 
-/// The command of a step that changes how users are related.
+/// Returns the command of a step that changes relations of users.
 pub(super) fn relation(step: &Step) -> Option<Command> {
     let id = |user| UserRef::Id(UserId(user));
     Some(match *step {

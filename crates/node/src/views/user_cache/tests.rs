@@ -1,4 +1,4 @@
-//! What is kept in memory, within which budget, and for how long.
+//! Tests of the cache's contents, budget and eviction.
 
 use super::*;
 
@@ -156,7 +156,7 @@ fn every_entry_has_its_index_in_the_ring() {
     assert_eq!((users.len(), cache.bytes()), (entries, entries * COST));
 }
 
-/// Numbers below `users`, the number `n` with a weight of 1 / (n + 1).
+/// Zipf distribution of numbers below `users`: the number `n` has the weight 1 / (n + 1).
 struct Zipf {
     up_to: Vec<f64>,
     state: u64,
@@ -174,7 +174,7 @@ impl Zipf {
         Self { up_to, state: 0x2545_f491_4f6c_dd1d }
     }
 
-    /// The share of all that falls to the numbers below `first`.
+    /// Returns the share of the numbers below `first`.
     fn share(&self, first: usize) -> f64 {
         self.up_to[first - 1] / self.up_to[self.up_to.len() - 1]
     }
@@ -189,7 +189,7 @@ impl Zipf {
     }
 }
 
-/// Reads `user`; true if the entry was in memory.
+/// Reads `user`; returns whether the entry was in memory.
 fn hit(cache: &UserCache<u32>, user: UserId) -> bool {
     let mut read = false;
     cache.get_or_read(

@@ -1,5 +1,5 @@
-//! Pictures in a cluster: their files are on the servers before the picture exists, and get to every node, whatever the
-//! servers lose.
+//! Tests of pictures in a cluster: their files are on the servers before the picture exists, and reach every node,
+//! whatever the servers lose.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,7 +17,7 @@ use super::{Member, copied, first, two, wait_until};
 
 type Asked = Box<dyn Fn(FileName) + Send + Sync>;
 
-/// The servers by which files travel.
+/// Servers that transfer files.
 #[derive(Default)]
 pub(crate) struct Files {
     files: Mutex<BTreeMap<FileName, Vec<u8>>>,
@@ -95,7 +95,7 @@ fn is_whole(member: &Member, hash: &FileHash, length: u32) -> bool {
     read.is_ok_and(|read| read == length as usize && bytes.iter().any(|byte| *byte != b'x'))
 }
 
-/// Waits as a reader does until a node has the files of a picture.
+/// Waits like a reader until a node has the files of a picture.
 fn fetch(member: &Member, id: MediaId) {
     let files: Vec<FileHash> = media(member, id).files().map(|file| file.hash).collect();
     for hash in files {
@@ -120,7 +120,7 @@ fn a_picture_is_on_the_servers_before_it_exists_and_then_on_every_node() {
     }
     wait_until(|| has(&other, id));
     wait_until(|| !other.node().cluster().unwrap().fetches_files);
-    // The same file from another node, and while nobody else is there.
+    // The same file from another node, while no other node is running.
     let again = try_upload(&other, 1).unwrap();
     assert_eq!(media(&other, again).original.hash, media(&one, id).original.hash);
     let [of_one, of_other] = [&one, &other].map(|member| {
@@ -130,7 +130,7 @@ fn a_picture_is_on_the_servers_before_it_exists_and_then_on_every_node() {
     assert_eq!((of_one.position, of_one.digest), (of_other.position, of_other.digest));
 }
 
-/// Also if the servers keep a file no longer, or have it damaged: the node that has it stores it again.
+/// Even if the servers have lost or damaged a file, the node that has it stores it again.
 #[test]
 fn a_node_that_was_away_gets_all_files_whatever_the_servers_have() {
     let (stream, [one, mut other]) = two();
@@ -172,7 +172,7 @@ fn a_file_that_nobody_has_ends_the_wait_of_its_reader_and_disturbs_nobody() {
     assert!(other.node().cluster().unwrap().missing_files > 0);
     let second = try_upload(&other, 2).unwrap();
     assert!(has(&other, second));
-    // Its directory does not leave without it, unless that is wanted.
+    // The directory does not leave without the file, unless the loss is accepted.
     other.node = None;
     let lacks = node::leave_cluster(&other.options.data, false).unwrap_err();
     assert!(matches!(lacks, OpenError::LacksFiles { files: 1.., .. }), "{lacks}");
@@ -202,7 +202,7 @@ fn a_deleted_picture_is_neither_fetched_nor_given_to_others() {
     other.catch_up();
     wait_until(|| !other.node().cluster().unwrap().fetches_files);
     stream.files.ask(&hash.0);
-    // What is asked for is answered in order: this is after it.
+    // Requests are answered in order: this is after the first one.
     let second = try_upload(&one, 2).unwrap();
     let file = media(&one, second).original.hash;
     stream.files.files.lock().remove(&file.0);
@@ -222,7 +222,7 @@ fn pictures_from_before_the_cluster_get_to_every_node() {
     register(&one);
     let id = try_upload(&one, 1).unwrap();
     stream.files.files.lock().clear();
-    // It has neither the rows nor the file.
+    // The node has neither the rows nor the file.
     let other = Member::in_dir(bare, &stream);
     fetch(&other, id);
 }

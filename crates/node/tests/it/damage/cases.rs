@@ -1,5 +1,5 @@
-//! The kinds of damage, in an order in which every kind of file comes early: all of small files, and those of
-//! large ones in a fixed random order.
+//! Kinds of damage, in an order in which every kind of file comes early: all of small files, and those of large ones in
+//! a fixed random order.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Damage to one file.
 pub(crate) struct Case {
-    /// Below the data directory.
+    /// Path below the data directory.
     file: PathBuf,
     damage: Damage,
 }
@@ -21,7 +21,7 @@ enum Damage {
 }
 
 impl Case {
-    /// What the file is for.
+    /// Returns the purpose of the file.
     pub(crate) fn kind(&self) -> &'static str {
         kind(&self.file)
     }
@@ -34,8 +34,8 @@ impl Case {
         }
     }
 
-    /// Whether an error names the file. A log without one of its segments has gaps only, which have positions. `current`
-    /// and the file that it names disagree, and either may be damaged.
+    /// Whether an error names the file. A log that lacks a segment only has gaps, which have positions. `current` and
+    /// the file that it names disagree, and either may be damaged.
     pub(crate) fn is_named_in(&self, error: &str) -> bool {
         let is_gap = self.kind() == "log segment" && matches!(self.damage, Damage::Missing);
         let disagrees = self.kind() == "fjall current" && error.contains("the file `current`");
@@ -85,7 +85,7 @@ fn kind(file: &Path) -> &'static str {
     }
 }
 
-/// All cases for the files in a data directory.
+/// Returns all cases for the files in a data directory.
 pub(crate) fn cases(data: &Path) -> Vec<Case> {
     let mut files = Vec::new();
     walk(data, &mut files);
@@ -123,7 +123,7 @@ fn walk(dir: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The same order in every process.
+/// Shuffles to the same order in every process.
 fn shuffle(cases: &mut [Case]) {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     for at in (1..cases.len()).rev() {

@@ -19,13 +19,13 @@ const BUCKETS: [BucketId; 2] = [BucketId(0), BucketId(7)];
 const LENGTH_AT: usize = 16;
 const CRC_AT: usize = 24;
 const SECTOR: usize = 512;
-/// Sectors left free in the segment.
+/// Number of sectors left free in the segment.
 const FREE_SECTORS: usize = 4;
 
-/// What is read of the undamaged directory.
+/// Answers of the undamaged directory.
 pub(crate) struct Answers {
     pub(crate) all: String,
-    /// If the last group of the log were missing.
+    /// Answers without the last group of the log.
     pub(crate) without_last_group: String,
 }
 
@@ -35,7 +35,7 @@ impl Answers {
         Self { all: read("all.txt"), without_last_group: read("without-last-group.txt") }
     }
 
-    /// The first line that differs.
+    /// Returns the first line that differs.
     pub(crate) fn difference(&self, read: &str) -> String {
         let mut lines = self.all.lines().zip(read.lines());
         match lines.find(|(expected, found)| expected != found) {
@@ -55,7 +55,7 @@ pub(crate) fn options(data: &Path) -> NodeOptions {
     options
 }
 
-/// Makes the directory `whole` in `folder`, as `kill -9` leaves one, and writes down what can be read of it.
+/// Creates the directory `whole` in `folder` in the state after `kill -9`, and records its answers.
 pub(crate) fn prepare(folder: &Path) {
     let (first, whole) = (folder.join("first"), folder.join("whole"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -74,12 +74,12 @@ pub(crate) fn prepare(folder: &Path) {
     drop(node);
     fs::remove_dir_all(&first).unwrap();
     shorten(&whole.join("log"));
-    // Opening it changes it, so a copy is opened.
+    // Opening changes the directory, so a copy is opened.
     super::copy(&whole, &first);
     assert_eq!(read_all(&first).unwrap(), Answers::read(folder).all);
 }
 
-/// Shortens the segments to what is in them, which the format allows: zeros are all alike.
+/// Shortens the segments to their contents, which the format allows: all zeros are alike.
 fn shorten(log: &Path) {
     for entry in fs::read_dir(log).unwrap() {
         let path = entry.unwrap().path();
@@ -163,7 +163,7 @@ pub(crate) fn read_all(data: &Path) -> Result<String, OpenError> {
     Ok(dump(&Node::open(&options(data))?))
 }
 
-/// Everything that can be read, as text.
+/// Returns everything that can be read, as text.
 fn dump(node: &Node) -> String {
     let mut text = String::new();
     let page = Page::newest(100);

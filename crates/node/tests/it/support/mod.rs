@@ -3,14 +3,14 @@
 use node::{NodeOptions, TransferCounts};
 use tempfile::TempDir;
 
-/// All lines of an export of a directory whose node is closed.
+/// Returns all lines of an export of a directory whose node is closed.
 pub(crate) fn exported(options: &NodeOptions) -> String {
     let mut out = Vec::new();
     node::export(options, "test", &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-/// The options of a new directory that is made of lines.
+/// Imports lines into a new directory; returns its options.
 pub(crate) fn imported(
     options: &NodeOptions,
     lines: &str,
@@ -21,7 +21,7 @@ pub(crate) fn imported(
     Ok((options, folder, counts))
 }
 
-/// Without the first line, which has the time.
+/// Returns the lines without the first one, which has the time.
 pub(crate) fn facts(lines: &str) -> &str {
     lines.split_once('\n').unwrap().1
 }
