@@ -1,4 +1,4 @@
-//! Writes a page with every kind of plot of made-up trials, to look at: `plots [FILE]`.
+//! Writes a page with every kind of plot of made-up trials, for visual inspection: `plots [FILE]`.
 
 use charts::page::{Tone, document, facts, section, table, verdict};
 use charts::units::Format;
@@ -10,7 +10,7 @@ use stats::{
 
 const DESIGNS: [&str; 4] = ["central", "sharded, 100 users per actor", "<worker>", "roost & HTTP"];
 
-/// Numbers between -1 and 1 that look random.
+/// Pseudo-random number between -1 and 1.
 fn noise(at: usize) -> f64 {
     let turned = (at as f64 * 12.9898).sin() * 43_758.545;
     2.0 * (turned - turned.floor()) - 1.0
@@ -62,7 +62,7 @@ fn body() -> Option<String> {
     )
 }
 
-/// The trials at each place and the mean of them as a multiple of the first.
+/// The trials at each place, and their mean as a multiple of the first place's mean.
 fn measured(places: &[f64], law: impl Fn(f64) -> f64) -> Vec<Measured> {
     let trials = |(at, &x): (usize, &f64)| {
         let trial = |trial: usize| law(x) * (1.0 + 0.04 * noise(10 * at + trial));

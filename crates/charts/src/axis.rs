@@ -2,7 +2,7 @@
 
 use crate::units;
 
-/// Steps of round numbers within a power of ten, from each of which the next is about twice as far.
+/// Steps of round numbers within a power of ten, each about twice the previous one.
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 /// Distances of ticks within a power of ten.
 const DISTANCES: [f64; 4] = [1.0, 2.0, 2.5, 5.0];
@@ -11,15 +11,15 @@ const TIME_STEPS: [f64; 19] = [
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0,
     1_800.0, 3_600.0, 7_200.0, 21_600.0,
 ];
-/// Most numbers along an axis of time.
+/// Maximum number of ticks of a time axis.
 const TIME_TICKS_MAX: f64 = 6.0;
-/// Numbers along an axis that starts at zero, about.
+/// Approximate number of ticks of an axis from zero.
 const LINEAR_TICKS: f64 = 5.0;
-/// Most numbers of things along an axis.
+/// Maximum number of ticks of an axis of consecutive numbers.
 const NUMBERS_MAX: f64 = 12.0;
-/// Most numbers of threads along an axis.
+/// Maximum number of ticks of an axis of thread counts.
 const THREADS_MAX: f64 = 16.0;
-/// From so many powers of ten on, only these are labeled.
+/// Number of powers of ten from which only these have labels.
 const DECADES_ALONE: f64 = 2.2;
 
 /// One axis of a plot: its scale and its ticks.
@@ -28,9 +28,9 @@ pub struct Axis {
     low: f64,
     high: f64,
     log: bool,
-    /// Values with what is written at them, all within the axis.
+    /// Values with their labels, all within the axis.
     pub ticks: Vec<(f64, String)>,
-    /// Whether each tick is a group of its own, and not a value on a scale.
+    /// Whether each tick is a separate group instead of a value on a scale.
     grouped: bool,
 }
 
@@ -55,7 +55,7 @@ impl Axis {
         }
     }
 
-    /// From zero to at least `max`, which may be zero; `label` writes the number at a tick.
+    /// Linear axis from zero to at least `max`, which may be zero; `label` formats the number at a tick.
     pub fn linear(max: f64, label: impl Fn(f64) -> String) -> Axis {
         let max = if max > 0.0 { max } else { 1.0 };
         let step = round_from(&DISTANCES, max / LINEAR_TICKS);
@@ -63,7 +63,7 @@ impl Axis {
         Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label), grouped: false }
     }
 
-    /// The numbers of things, from 1 to `count`, with room for half a thing at either end.
+    /// Axis of consecutive numbers from 1 to `count`, with half a unit of space at either end.
     pub fn numbers(count: usize) -> Axis {
         let count = count.max(1) as f64;
         let step = round_from(&STEPS, (count / NUMBERS_MAX).max(1.0));
@@ -75,18 +75,17 @@ impl Axis {
         Axis { low: 0.5, high: count + 0.5, log: false, ticks, grouped: false }
     }
 
-    /// A logarithmic axis of milliseconds over everything between `min` and `max`, both above zero.
+    /// Logarithmic axis of milliseconds from `min` to `max`, both above zero.
     pub fn log_ms(min: f64, max: f64) -> Axis {
         Axis::log(min, max, units::tick_ms)
     }
 
-    /// A logarithmic axis of things per second over everything between `min` and `max`, both above zero.
+    /// Logarithmic axis of rates per second from `min` to `max`, both above zero.
     pub fn log_rate(min: f64, max: f64) -> Axis {
         Axis::log(min, max, units::tick_rate)
     }
 
-    /// A logarithmic axis over everything between `min` and `max`, both above zero; `label` writes the
-    /// number at a tick.
+    /// Logarithmic axis from `min` to `max`, both above zero; `label` formats the number at a tick.
     pub fn log(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
         let (low, mut high) = (step_to(min), step_from(max));
         if high <= low {
@@ -105,8 +104,8 @@ impl Axis {
         Axis { low, high, log: true, ticks, grouped: false }
     }
 
-    /// Percentiles by how rare what lies beyond them is, as far as `count` values show.
-    /// A value at this axis is `1 / (1 - quantile)`.
+    /// Axis of percentiles, spaced by the rarity of greater values, as far as `count` values can show. A quantile is at
+    /// `1 / (1 - quantile)`.
     pub fn rarity(count: u64) -> Axis {
         let high = (count as f64).max(100.0);
         let mut ticks = vec![(2.0, "50 %".to_owned()), (10.0, "90 %".to_owned())];
@@ -120,9 +119,9 @@ impl Axis {
         Axis { low: 1.0, high, log: true, ticks, grouped: false }
     }
 
-    /// Values between `min` and `max`, not from zero; `label` writes the number at a tick.
+    /// Linear axis from `min` to `max`, not from zero; `label` formats the number at a tick.
     pub fn range(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
-        // Where all values are about the same, a little around them.
+        // If all values are about the same, add a small range around them.
         let least = if max == 0.0 { 1.0 } else { max.abs() * 0.01 };
         let (middle, width) = (f64::midpoint(min, max), (max - min).max(least));
         let (min, max) = (middle - width / 2.0, middle + width / 2.0);
@@ -135,7 +134,7 @@ impl Axis {
         Axis { low, high, log: false, ticks: ticks.collect(), grouped: false }
     }
 
-    /// Numbers of threads from 0, with ticks where there is something, as far as there is room.
+    /// Axis of thread counts from 0, with ticks at the given places, as far as there is space.
     pub fn threads(places: impl IntoIterator<Item = f64>) -> Axis {
         let mut places: Vec<f64> = places.into_iter().collect();
         places.sort_by(f64::total_cmp);
@@ -150,7 +149,7 @@ impl Axis {
         Axis { low: 0.0, high, log: false, ticks, grouped: false }
     }
 
-    /// Groups from 1, the first at the top of a vertical axis.
+    /// Axis of groups from 1, the first at the top of a vertical axis.
     pub fn groups<'a>(labels: impl IntoIterator<Item = &'a str>) -> Axis {
         let at = |(at, label): (usize, &str)| ((at + 1) as f64, label.to_owned());
         let ticks: Vec<_> = labels.into_iter().enumerate().map(at).collect();
@@ -158,7 +157,7 @@ impl Axis {
         Axis { low: count + 0.5, high: 0.5, log: false, ticks, grouped: true }
     }
 
-    /// Whether each tick is a group of its own, and not a value on a scale.
+    /// Whether each tick is a separate group instead of a value on a scale.
     pub fn is_grouped(&self) -> bool {
         self.grouped
     }
@@ -184,19 +183,19 @@ fn multiples(step: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, S
     (0..=count).map(|at| f64::from(at) * step).map(|value| (value, label(value))).collect()
 }
 
-/// The least of the [`STEPS`] of at least `value`.
+/// Smallest of the [`STEPS`] of at least `value`.
 fn step_from(value: f64) -> f64 {
     round_from(&STEPS, value)
 }
 
-/// The least of `steps`, each times a power of ten, of at least `value`.
+/// Smallest of `steps`, each times a power of ten, of at least `value`.
 fn round_from(steps: &[f64], value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let enough = |step: &f64| step * power >= value * (1.0 - 1e-9);
     steps.iter().copied().find(enough).unwrap_or(10.0) * power
 }
 
-/// The greatest of the [`STEPS`] of at most `value`.
+/// Greatest of the [`STEPS`] of at most `value`.
 fn step_to(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let little = |step: &f64| step * power <= value * (1.0 + 1e-9);

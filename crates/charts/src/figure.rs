@@ -1,7 +1,8 @@
-//! A plot with what belongs to it, and the layout of plots on the page: several small ones side by side, or one as wide as the page.
+//! A plot with its title and legend, and the layout of plots on the page: several small ones side by side, or one as
+//! wide as the page.
 //!
-//! A drawing is scaled with its text, so one as wide as the page would be unreadable on a phone. It is
-//! therefore drawn twice, and the style shows the one that fits.
+//! A drawing is scaled with its text, so one as wide as the page would be unreadable on a phone. It is therefore drawn
+//! twice, and the style shows the one that fits.
 
 use std::fmt::Write as _;
 
@@ -10,23 +11,23 @@ use crate::html::escape;
 use crate::marks::{self, Band, Mark, Outline};
 use crate::svg::{Line, Plot, Strip};
 
-/// One of three in a row.
+/// Size of one of three plots in a row.
 const THIRD: (f64, f64) = (360.0, 215.0);
-/// One of two in a row.
+/// Size of one of two plots in a row.
 const HALF: (f64, f64) = (480.0, 235.0);
-/// As wide as the page.
+/// Size of a plot as wide as the page.
 const WIDE: (f64, f64) = (1_040.0, 400.0);
-/// The same on a narrow page.
+/// Size of a plot as wide as a narrow page.
 const NARROW: (f64, f64) = (400.0, 330.0);
 
-/// A plot whose size is not known yet.
+/// Plot without a size.
 #[derive(Debug)]
 pub struct Figure {
     /// Unique in the page.
     pub id: String,
     /// The title of the plot.
     pub title: String,
-    /// The unit and meaning of the values, after the title.
+    /// The unit and meaning of the values, shown after the title.
     pub unit: String,
     /// Description for screen readers.
     pub description: String,
@@ -34,15 +35,15 @@ pub struct Figure {
     pub x: Axis,
     /// The left axis.
     pub y: Axis,
-    /// In the order in which they are drawn.
+    /// Lines in drawing order.
     pub lines: Vec<Line>,
-    /// Invisible until the pointer is over them.
+    /// Strips with numbers, invisible until the pointer is over them.
     pub strips: Vec<Strip>,
     /// Boxes and other shapes, below lines.
     pub outlines: Vec<Outline>,
-    /// They lie above everything else.
+    /// Marks above everything else.
     pub marks: Vec<Mark>,
-    /// They lie below everything else.
+    /// Bands below everything else.
     pub bands: Vec<Band>,
 }
 
@@ -118,7 +119,7 @@ impl Figure {
     }
 }
 
-/// Figures that belong together, in rows.
+/// Lays out related figures in rows.
 pub fn rows(figures: &[Figure]) -> String {
     let (columns, size) = match figures.len() {
         0 => return String::new(),

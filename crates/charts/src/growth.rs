@@ -1,4 +1,4 @@
-//! How something grows: speed-up over threads with the ideal and fitted laws, and power laws.
+//! Plots of growth: speed-up over threads with the ideal and fitted laws, and power laws.
 
 use stats::Interval;
 
@@ -9,24 +9,23 @@ use crate::svg::{Line, Point};
 use crate::units::{self, Format};
 use crate::{Names, color};
 
-/// Points along a fitted curve.
+/// Number of points along a fitted curve.
 const POINTS: u32 = 60;
-/// What is ideal is gray and faint.
+/// Style of ideal lines: gray and faint.
 const IDEAL: &str = "k6 faint";
 
-/// What was measured of a design, and the law that was fitted to it.
+/// Measurements of a design, and the law fitted to them.
 pub struct Series<'a> {
     /// The name of the design.
     pub label: &'a str,
-    /// Where it was measured, rising, and what.
+    /// Measured places in ascending order, each with its value.
     pub points: &'a [(f64, Interval)],
-    /// The fitted law; without one, the points are joined.
+    /// The fitted law; without one, lines connect the points.
     pub fit: Option<&'a dyn Fn(f64) -> f64>,
 }
 
-/// Speed-up over the number of threads: a mark with its interval for each number, the fitted law of
-/// each design, and the ideal, where `n` threads are `n` times as fast. `None` without any point, or
-/// unless all are finite.
+/// Speed-up over the number of threads: a mark with its interval for each number, the fitted law of each design, and
+/// the ideal, where `n` threads are `n` times as fast. `None` without points, or if a point is not finite.
 pub fn speedup(names: Names<'_>, series: &[Series<'_>]) -> Option<Figure> {
     let (threads, most) = (ends(series, |point| point.0)?.1, ends(series, |point| point.1.high)?.1);
     let mut lines = vec![Line {
@@ -46,14 +45,15 @@ pub fn speedup(names: Names<'_>, series: &[Series<'_>]) -> Option<Figure> {
     })
 }
 
-/// Growth with a size where both axes are logarithmic, so that a power law is a straight line. `None` without any point, or unless everything is above 0 and finite.
+/// Growth with a size on logarithmic axes, so that a power law is a straight line. `None` without points, or if a value
+/// is not finite and above 0.
 pub fn power_law(names: Names<'_>, series: &[Series<'_>], x: Format, y: Format) -> Option<Figure> {
     let (first, last_x) = ends(series, |point| point.0)?;
     let lowest = ends(series, |point| point.1.estimate)?.0;
     if first <= 0.0 || lowest <= 0.0 {
         return None;
     }
-    // A bound may reach down to 0 or below, which no logarithmic axis shows.
+    // A bound may be 0 or less, which no logarithmic axis shows.
     let low = ends(series, |point| point.1.low)?.0.max(lowest / 10.0);
     let high = ends(series, |point| point.1.high)?.1;
     let curve = |from: f64, to: f64, part: f64| from * (to / from).powf(part);
@@ -73,8 +73,7 @@ fn thread_count(threads: f64) -> String {
     units::several(threads.round() as u64, "thread", "threads")
 }
 
-/// The least and the greatest of something over all points. `None` without any, or if a point is not
-/// finite.
+/// Minimum and maximum of a value over all points. `None` without points, or if a point is not finite.
 fn ends(series: &[Series<'_>], of: impl Fn(&(f64, Interval)) -> f64) -> Option<(f64, f64)> {
     let is_finite = |(x, Interval { estimate, low, high }): &(f64, Interval)| {
         [x, estimate, low, high].into_iter().all(|value| value.is_finite())
@@ -86,7 +85,7 @@ fn ends(series: &[Series<'_>], of: impl Fn(&(f64, Interval)) -> f64) -> Option<(
         .then(|| Some((values().reduce(f64::min)?, values().reduce(f64::max)?)))?
 }
 
-/// The fitted law from the first to the last point, or the points joined.
+/// The fitted law from the first to the last point, or lines between the points.
 fn line(at: usize, series: &Series<'_>, between: impl Fn(f64, f64, f64) -> f64) -> Line {
     let ends = series.points.first().zip(series.points.last());
     let points: Vec<Point> = match (series.fit, ends) {
@@ -99,7 +98,7 @@ fn line(at: usize, series: &Series<'_>, between: impl Fn(f64, f64, f64) -> f64) 
     Line { label: series.label.to_owned(), class: color(at).to_owned(), points, fill: None }
 }
 
-/// What was measured at the last point of each series.
+/// The measurement at the last point of each series, as text.
 fn last(series: &[Series<'_>], text: impl Fn(f64) -> String) -> String {
     let one = |series: &Series<'_>| {
         series.points.last().map(|(_, y)| format!("{} {}", series.label, text(y.estimate)))
@@ -107,7 +106,7 @@ fn last(series: &[Series<'_>], text: impl Fn(f64) -> String) -> String {
     series.iter().filter_map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// The figure with its marks; axes and description are still missing.
+/// The figure with its marks; the caller adds axes and description.
 fn figure(
     names: Names<'_>,
     series: &[Series<'_>],
@@ -119,7 +118,7 @@ fn figure(
         series.points.iter().map(move |(place, Interval { estimate, low, high })| Mark {
             shape: Shape::Disc,
             class: color(at),
-            // The line at whose end the name is has the same color.
+            // The line with the label at its end has the same color.
             label: String::new(),
             at: (*place, *estimate),
             interval: Some([*low, *high]),
@@ -220,7 +219,7 @@ mod tests {
         for (x, y) in [(0.0, 1.0), (1.0, 0.0), (1.0, -2.0)] {
             assert!(power_law(&[point(x, y)]).is_none(), "{x} {y}");
         }
-        // A bound below 0 is cut off at the axis.
+        // The axis cuts off a bound below 0.
         let wide = [(1.0, Interval { estimate: 5.0, low: -1.0, high: 11.0 })];
         let figure = power_law(&wide).unwrap();
         assert_eq!(figure.y.part(-1.0), 0.0);

@@ -1,6 +1,6 @@
-//! Text in HTML and SVG, and addresses of files beside the page.
+//! Text in HTML and SVG, and addresses of files next to the page.
 
-/// Text with markup escaped, for use between tags and within double quotes.
+/// Escapes markup in text, for use between tags and within double quotes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -10,7 +10,7 @@ pub fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // Of control characters HTML knows these; the others have no place in a document.
+            // Control characters that are valid in HTML; others are replaced.
             '\n' | '\t' => escaped.push(character),
             control if control.is_control() => escaped.push('\u{fffd}'),
             other => escaped.push(other),
@@ -19,7 +19,7 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A relative path as an address: whatever could mean something else in one is written in percent.
+/// Encodes a relative path as an address, with percent encoding of special characters.
 pub fn address(path: &str) -> String {
     let mut address = String::new();
     for byte in path.bytes() {
@@ -30,7 +30,7 @@ pub fn address(path: &str) -> String {
             other => address.push_str(&format!("%{other:02X}")),
         }
     }
-    // A colon before the first slash would make a scheme; here it is always in percent.
+    // A colon before the first slash would begin a scheme; here it is always percent-encoded.
     address
 }
 

@@ -1,9 +1,9 @@
 //! Reports as one self-contained HTML page: plots as SVG, tables, and the style for both.
 //!
-//! The page has no script and loads nothing, which its Content-Security-Policy enforces. It follows the
-//! light or dark scheme of the reader, and can be read on a phone and on paper.
+//! The page has no script and loads nothing, which its Content-Security-Policy enforces. It follows the light or dark
+//! scheme of the reader, and can be read on a phone and on paper.
 //!
-//! **Invariant:** text from outside passes [`html::escape`]. What a function takes as markup, it says.
+//! **Invariant:** text from outside passes [`html::escape`]. Functions document which arguments are markup.
 //!
 //! `examples/plots.rs` writes a page with every plot. Read `page`, `figure`, `svg`, `axis`, then `spread` and `growth`.
 
@@ -25,22 +25,21 @@ pub use marks::{Along, Band, Mark, Outline, Shape, sign};
 pub use spread::{Group, box_plot, violins};
 pub use svg::{Fill, Line, Point, Strip};
 
-/// The colors that there are, as classes of the page's style.
+/// Classes of the colors in the page's style.
 const COLORS: [&str; 7] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6"];
 
-/// The color of the kind or series with this index, as a class of the page's style; they repeat after
-/// the seventh.
+/// The color of the kind or series with this index, as a class of the page's style; colors repeat after the seventh.
 pub fn color(at: usize) -> &'static str {
     COLORS.get(at % COLORS.len()).unwrap_or(&"k0")
 }
 
-/// What a figure is called.
+/// Id and texts of a figure.
 #[derive(Debug, Clone, Copy)]
 pub struct Names<'a> {
-    /// Unique in the page.
+    /// Id, unique in the page.
     pub id: &'a str,
-    /// What it shows.
+    /// Title of the figure.
     pub title: &'a str,
-    /// What the values are, after the title.
+    /// Unit and meaning of the values, shown after the title.
     pub unit: &'a str,
 }

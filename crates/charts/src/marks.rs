@@ -1,43 +1,43 @@
-//! What a plot contains besides lines: marks at single values, bands between two, and outlines. Marks and
-//! bands say what they are in a legend, and differ in shape as well as in color.
+//! Parts of a plot besides lines: marks at single values, bands between two, and outlines. Marks and bands are
+//! explained in a legend, and differ in shape as well as in color.
 
 use std::fmt::Write as _;
 
 use crate::html::escape;
 
-/// From the middle of a mark to its edge.
+/// Radius of a mark.
 const RADIUS: f64 = 4.5;
 
 /// The form of a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Round and filled.
+    /// Filled circle.
     Disc,
-    /// Two lines.
+    /// Two crossed lines.
     Cross,
-    /// Hollow, so that what lies below shows.
+    /// Hollow diamond, which does not hide what is below.
     Diamond,
 }
 
-/// A single value.
+/// Mark at a single value.
 #[derive(Debug)]
 pub struct Mark {
-    /// Its form.
+    /// Shape of the mark.
     pub shape: Shape,
-    /// Its color, as a class of the page's style.
+    /// Color as a class of the page's style.
     pub class: &'static str,
-    /// What marks of its kind are, in the legend.
+    /// Label of this kind of mark in the legend.
     pub label: String,
-    /// Where it is, x and y.
+    /// Position, x and y.
     pub at: (f64, f64),
-    /// The bounds of its value along y, drawn as a line through it.
+    /// Bounds of the value along y, drawn as a line through the mark.
     pub interval: Option<[f64; 2]>,
-    /// Its numbers, shown under the pointer.
+    /// Numbers shown under the pointer.
     pub text: String,
 }
 
 impl Mark {
-    /// The mark with its middle at `x`, `y` of the drawing, and the ends of its interval there.
+    /// Draws the mark around `at`, with its interval between `ends`, in coordinates of the drawing.
     pub(crate) fn draw(&self, at: (f64, f64), ends: Option<[f64; 2]>, svg: &mut String) {
         if let Some([low, high]) = ends {
             let (x, class) = (at.0, self.class);
@@ -49,7 +49,7 @@ impl Mark {
     }
 }
 
-/// A mark by itself, for a legend.
+/// Draws a single mark for a legend.
 pub fn sign(shape: Shape, class: &str) -> String {
     let mut svg = "<svg class=\"sign\" viewBox=\"0 0 12 12\" aria-hidden=\"true\">".to_owned();
     drawn(shape, class, (6.0, 6.0), "", &mut svg);
@@ -77,7 +77,7 @@ fn drawn(shape: Shape, class: &str, (x, y): (f64, f64), inner: &str, svg: &mut S
     };
 }
 
-/// The axis that a band's values lie on.
+/// Axis of a band's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Along {
     /// The lower axis.
@@ -86,25 +86,25 @@ pub enum Along {
     Y,
 }
 
-/// An interval of values, with a line at the one it is about.
+/// Interval of values, with a line at its estimate.
 #[derive(Debug)]
 pub struct Band {
-    /// The axis that its values lie on.
+    /// Axis of the values.
     pub along: Along,
-    /// Its color, as a class of the page's style.
+    /// Color as a class of the page's style.
     pub class: &'static str,
-    /// What it is, in the legend.
+    /// Label in the legend.
     pub label: String,
-    /// Where it begins.
+    /// Lower end.
     pub low: f64,
-    /// Where its line is.
+    /// Position of the line.
     pub middle: f64,
-    /// Where it ends.
+    /// Upper end.
     pub high: f64,
 }
 
 impl Band {
-    /// The band for a legend.
+    /// Draws the band for a legend.
     pub(crate) fn sign(&self) -> String {
         let class = self.class;
         format!(
@@ -115,21 +115,21 @@ impl Band {
     }
 }
 
-/// The outline of a shape, or an open line without a label.
+/// Outline of a shape, or an open line without a label.
 #[derive(Debug)]
 pub struct Outline {
-    /// Its color and weight, as classes of the page's style.
+    /// Color and weight as classes of the page's style.
     pub class: String,
-    /// Its corners.
+    /// Corners of the shape.
     pub points: Vec<(f64, f64)>,
-    /// Whether it goes back to its first point and is filled.
+    /// Whether the outline is closed and filled.
     pub is_closed: bool,
-    /// Its numbers, shown under the pointer; may be empty.
+    /// Numbers shown under the pointer; may be empty.
     pub text: String,
 }
 
 impl Outline {
-    /// The outline; `at` is where a point is in the drawing.
+    /// Draws the outline; `at` converts a point to coordinates of the drawing.
     pub(crate) fn draw(&self, at: impl Fn((f64, f64)) -> (f64, f64), svg: &mut String) {
         let Outline { class, points, is_closed, text } = self;
         let mut path = String::new();

@@ -1,15 +1,15 @@
-//! The page: its head with policy and style, and the parts that are words and tables.
+//! The page: its head with policy and style, and its texts and tables.
 
 use std::fmt::Write as _;
 
 use crate::html::escape;
 
 const STYLE: &str = include_str!("style.css");
-/// Nothing but the style in the page itself: no script, no picture, no request.
+/// Allows only the style in the page itself: no scripts, pictures or requests.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
-/// A whole document; `program` is what made it, `body` is markup.
+/// Builds the whole document; `program` is its generator, `body` is markup.
 pub fn document(program: &str, title: &str, body: &str) -> String {
     let (program, title) = (escape(program), escape(title));
     format!(
@@ -23,23 +23,23 @@ pub fn document(program: &str, title: &str, body: &str) -> String {
     )
 }
 
-/// A part of the page under a heading of its own; `title` and `html` are markup.
+/// Builds a section with a heading; `title` and `html` are markup.
 pub fn section(title: &str, html: &str) -> String {
     format!("<section>\n<h2>{title}</h2>\n{html}</section>\n")
 }
 
-/// How good a verdict is.
+/// Severity of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// As it should be.
+    /// Expected result.
     Good,
-    /// To be read with care.
+    /// Result to interpret with care.
     Warn,
-    /// Not usable.
+    /// Unusable result.
     Bad,
 }
 
-/// The result in a sentence that begins with one word; both are text.
+/// Builds the verdict, a sentence that begins with `word`; both are text.
 pub fn verdict(tone: Tone, word: &str, sentence: &str) -> String {
     let class = match tone {
         Tone::Good => "good",
@@ -50,7 +50,7 @@ pub fn verdict(tone: Tone, word: &str, sentence: &str) -> String {
     format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
 }
 
-/// Figures with what they are and what belongs to them, large; all are text, but names are markup.
+/// Builds large figures, each with a name (markup), a value and a note (text).
 pub fn tiles(tiles: Vec<(&str, String, String)>) -> String {
     let mut html = String::from("<dl class=\"tiles\">\n");
     for (name, value, more) in tiles {
@@ -60,7 +60,7 @@ pub fn tiles(tiles: Vec<(&str, String, String)>) -> String {
     html + "</dl>\n"
 }
 
-/// Facts by name; names and values are markup.
+/// Builds a list of facts; names and values are markup.
 pub fn facts(rows: &[(&str, String)]) -> String {
     let mut html = String::from("<dl class=\"facts\">\n");
     for (name, value) in rows {
@@ -69,8 +69,8 @@ pub fn facts(rows: &[(&str, String)]) -> String {
     html + "</dl>\n"
 }
 
-/// A table in a frame that scrolls by itself where the page is too narrow. A short one is as wide as it
-/// needs to be. `label` describes it for screen readers; all is markup.
+/// Builds a table that scrolls horizontally if the page is too narrow. A table of fewer than three columns has its
+/// natural width. `label` describes it for screen readers; all arguments are markup.
 pub fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     let class = if head.len() < 3 { " class=\"short\"" } else { "" };
     let mut html = format!(
@@ -91,7 +91,7 @@ pub fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// Links to files: the name of each, which is text, and its address (see [`crate::html::address`]).
+/// Builds links to files: name (text) and address (see [`crate::html::address`]) of each.
 pub fn links<'a>(links: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut html = String::from("<ul class=\"links\">\n");
     for (name, address) in links {

@@ -1,7 +1,7 @@
-//! How the trials of several designs are spread: box plots and violin plots, a row for each design.
+//! Distributions of the trials of several designs: box plots and violin plots, one row per design.
 //!
-//! Rows lie one below the other, so that long names can be read. The values are on the lower axis,
-//! which does not begin at zero, and is logarithmic if they differ much.
+//! Rows are horizontal, so that long names can be read. The values are on the lower axis, which does not begin at zero,
+//! and is logarithmic if they differ much.
 
 use stats::{BoxSummary, Density, density, median};
 
@@ -11,29 +11,29 @@ use crate::marks::{Mark, Outline, Shape};
 use crate::units::Format;
 use crate::{Names, color};
 
-/// Values that differ by a greater factor need a logarithmic axis.
+/// Ratio of values above which the axis is logarithmic.
 const FACTOR_MAX: f64 = 10.0;
-/// From the middle of a row to the edge of a box, in rows.
+/// Half the height of a box, in rows.
 const BOX: f64 = 0.28;
-/// The same of the widest part of a violin.
+/// Half the height of a violin's widest part, in rows.
 const VIOLIN: f64 = 0.4;
-/// The same of a median in a violin.
+/// Half the height of a violin's median line, in rows.
 const MEDIAN: f64 = 0.14;
-/// Points along a violin.
+/// Number of points along a violin.
 const POINTS: usize = 64;
 
-/// The trials of a design.
+/// Trials of a design.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
     /// The name of the design.
     pub label: &'a str,
-    /// A value for each trial; without any, its row is empty.
+    /// Values of the trials; without any, the row is empty.
     pub values: &'a [f64],
 }
 
-/// A box plot after Tukey: the box holds the middle half of the trials, the line in it is the median,
-/// whiskers reach to the last value within 1.5 lengths of the box, and what is beyond is a mark.
-/// `None` without any value, or if one is not finite.
+/// Box plot after Tukey: the box contains the middle half of the trials, the line in it is the median, whiskers reach
+/// to the last value within 1.5 lengths of the box, and values beyond are marks. `None` without values, or if one is
+/// not finite.
 pub fn box_plot(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
     let mut figure = frame(names, groups, format)?;
     for (at, group) in groups.iter().enumerate() {
@@ -78,8 +78,8 @@ pub fn box_plot(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Optio
     Some(figure)
 }
 
-/// A violin plot: as wide as the trials are dense, all of the same greatest width, with a line at the
-/// median and a dot for each trial. `None` without any value, or if one is not finite.
+/// Violin plot: width proportional to the density of trials, with equal maximum width, a line at the median and a dot
+/// for each trial. `None` without values, or if one is not finite.
 pub fn violins(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
     let mut figure = frame(names, groups, format)?;
     let is_log = figure.x.is_log();
@@ -87,7 +87,7 @@ pub fn violins(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option
         let (row, class) = ((at + 1) as f64, color(at));
         let Some(median) = median(group.values) else { continue };
         let text = format!("{}: median {}", group.label, (format.text)(median));
-        // On a logarithmic axis the density is that of the logarithms, as the eye compares lengths.
+        // On a logarithmic axis the density is that of the logarithms, because the eye compares lengths.
         let scaled: Vec<f64> =
             group.values.iter().map(|&value| if is_log { value.ln() } else { value }).collect();
         if let Some(Density { points, .. }) = density(&scaled, POINTS) {

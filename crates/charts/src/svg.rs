@@ -9,27 +9,27 @@ use crate::axis::Axis;
 use crate::html::escape;
 use crate::marks::{Along, Band, Mark, Outline};
 
-/// Space above the highest and below the lowest value; ticks of time are below.
+/// Space above the highest and below the lowest value; the lower space contains the ticks of the lower axis.
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
-/// The width of a character at a tick, about.
+/// Approximate width of a character at a tick.
 const CHARACTER: f64 = 6.7;
-/// The same at the end of a line, where letters are bold.
+/// Approximate width of a bold character at the end of a line.
 const BOLD_CHARACTER: f64 = 7.6;
-/// The least distance of two labels at line ends.
+/// Minimum distance of two labels at line ends.
 const LABEL_APART: f64 = 14.0;
 
-/// A value at a place, x and y, or none where nothing was measured.
+/// A value at a place (x and y), or `None` without a measurement.
 pub type Point = Option<(f64, f64)>;
 
-/// A line with what is written at its end.
+/// Line with a label at its end.
 #[derive(Debug, Default)]
 pub struct Line {
-    /// What is written at its end.
+    /// Label at the end.
     pub label: String,
-    /// Its color and weight, as classes of the page's style.
+    /// Color and weight as classes of the page's style.
     pub class: String,
-    /// The points of the line; it is interrupted where there is none.
+    /// Points of the line; `None` interrupts it.
     pub points: Vec<Point>,
     /// The lower bound of the filled area: another line's points, or the lower axis.
     pub fill: Option<Fill>,
@@ -44,41 +44,41 @@ pub enum Fill {
     To(Vec<Point>),
 }
 
-/// A part of the plot, from one x to another, that shows its numbers under the pointer.
+/// Vertical strip of the plot, from one x to another, that shows its numbers under the pointer.
 #[derive(Debug)]
 pub struct Strip {
-    /// Where it begins.
+    /// Left end.
     pub from: f64,
-    /// Where it ends.
+    /// Right end.
     pub to: f64,
-    /// Its numbers.
+    /// Numbers of the strip.
     pub text: String,
 }
 
-/// Everything there is to draw.
+/// Parts of the drawing.
 #[derive(Debug)]
 pub(crate) struct Plot<'a> {
-    /// Unique in the page.
+    /// Id, unique in the page.
     pub id: &'a str,
-    /// What it shows.
+    /// Title.
     pub title: &'a str,
     /// Description for screen readers.
     pub description: &'a str,
-    /// Width and height, in the units that text of 12 is measured in.
+    /// Width and height; text has size 12 in the same unit.
     pub size: (f64, f64),
     /// The lower axis.
     pub x: &'a Axis,
     /// The left axis.
     pub y: &'a Axis,
-    /// In the order in which they are drawn.
+    /// Lines in drawing order.
     pub lines: &'a [Line],
-    /// Invisible until the pointer is over them.
+    /// Strips, invisible until the pointer is over them.
     pub strips: &'a [Strip],
-    /// They lie above bands and below lines.
+    /// Outlines above bands and below lines.
     pub outlines: &'a [Outline],
-    /// They lie above everything else.
+    /// Marks above everything else.
     pub marks: &'a [Mark],
-    /// They lie below everything else.
+    /// Bands below everything else.
     pub bands: &'a [Band],
     /// Whether there are labels at line ends.
     pub is_labeled: bool,
@@ -134,7 +134,7 @@ impl Plot<'_> {
         let left = tick as f64 * CHARACTER + 10.0;
         let labels = self.lines.iter().filter(|_| self.is_labeled);
         let label = labels.map(|line| length(&line.label)).max().unwrap_or(0);
-        // The last tick of the lower axis is centered and may need room of its own.
+        // The last tick of the lower axis is centered and may need extra space.
         let at_end = self.x.ticks.last().filter(|(value, _)| self.x.part(*value) > 0.98);
         let tick = at_end.map_or(0.0, |(_, label)| length(label) as f64 * CHARACTER / 2.0);
         let ends = (label as f64 * BOLD_CHARACTER + 13.0).max(tick);
@@ -198,7 +198,7 @@ impl Plot<'_> {
         );
     }
 
-    /// A path through the points that begins anew after every gap. A point alone is a dot.
+    /// A path through the points, interrupted at gaps. A point between gaps becomes a dot.
     fn path(&self, area: &Area, points: &[Point]) -> String {
         let mut path = String::new();
         let mut before = 0;
@@ -225,7 +225,7 @@ impl Plot<'_> {
             Fill::ToAxis => None,
             Fill::To(points) => points.get(at).copied().flatten(),
         };
-        // Each stretch without a gap is a closed shape: along the line, and back below it.
+        // Each stretch without a gap becomes a closed shape: along the line, and back below it.
         let mut start = 0;
         for stretch in line.points.split(Option::is_none) {
             let upper: Vec<(f64, f64)> =
@@ -276,8 +276,8 @@ impl Plot<'_> {
     }
 }
 
-/// Moves heights, which rise, as little as needed so that neighbors are [`LABEL_APART`] and all are
-/// within `top` and `bottom`; if there are too many for that, they leave at the top.
+/// Moves heights, which ascend, as little as needed so that neighbors are [`LABEL_APART`] and all are within `top` and
+/// `bottom`; if there are too many, they leave the plot at the top.
 fn apart(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut placed: Vec<f64> = Vec::with_capacity(heights.len());
     for &height in heights {

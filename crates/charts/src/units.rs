@@ -1,6 +1,6 @@
 //! Formatted numbers with their units, joined by a no-break space.
 
-/// A whole number with commas.
+/// Formats a whole number with commas.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -13,7 +13,7 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// Three digits that say something, without an exponent: 0.123, 12.3, 1,234.
+/// Formats a number with three significant digits, without an exponent: 0.123, 12.3, 1,234.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -31,7 +31,7 @@ pub fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A time given in milliseconds, in the unit that suits it.
+/// Formats a time in milliseconds, with a suitable unit.
 pub fn ms(ms: f64) -> String {
     match ms {
         ..0.000_5 => "0\u{a0}ms".to_owned(),
@@ -41,7 +41,7 @@ pub fn ms(ms: f64) -> String {
     }
 }
 
-/// A time given in seconds.
+/// Formats a time in seconds.
 pub fn seconds(seconds: f64) -> String {
     let tenths = |value: f64| plain((value * 10.0).round() / 10.0);
     match seconds {
@@ -51,7 +51,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// A number of bytes, in powers of a thousand.
+/// Formats a number of bytes, in powers of a thousand.
 pub fn bytes(bytes: f64) -> String {
     match bytes {
         ..999.5 => format!("{}\u{a0}B", number(bytes)),
@@ -61,7 +61,7 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// A share of a whole in percent; what is more than nothing never reads as nothing.
+/// Formats a share of a whole in percent; a share above zero is never shown as zero.
 pub fn percent(part: u64, whole: u64) -> String {
     let percent = part as f64 * 100.0 / whole.max(1) as f64;
     if part > 0 && percent < 0.001 {
@@ -71,7 +71,7 @@ pub fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Round ticks without needless zeros: 0, 0.5, 1k, 2.5M.
+/// Formats a round number at a tick: 0, 0.5, 1k, 2.5M.
 pub fn tick(value: f64) -> String {
     let (value, unit) = match value {
         ..1e3 => (value, ""),
@@ -81,7 +81,7 @@ pub fn tick(value: f64) -> String {
     format!("{}{unit}", plain(value))
 }
 
-/// A time in milliseconds at a tick: 200 µs, 5 ms, 10 s.
+/// Formats a time in milliseconds at a tick: 200 µs, 5 ms, 10 s.
 pub fn tick_ms(ms: f64) -> String {
     match ms {
         ..0.999 => format!("{} µs", plain(ms * 1_000.0)),
@@ -90,43 +90,43 @@ pub fn tick_ms(ms: f64) -> String {
     }
 }
 
-/// A rate at a tick: 500/s, 2k/s.
+/// Formats a rate at a tick: 500/s, 2k/s.
 pub fn tick_rate(per_s: f64) -> String {
     format!("{}/s", tick(per_s))
 }
 
-/// A rate: 1,234/s.
+/// Formats a rate: 1,234/s.
 pub fn rate(per_s: f64) -> String {
     format!("{}/s", number(per_s))
 }
 
-/// How values are written, shortly at a tick and exactly in a text.
+/// Formats of a value: short at a tick and exact in a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// At a tick, where values are round.
+    /// Format at a tick, where values are round.
     pub tick: fn(f64) -> String,
-    /// In a text.
+    /// Format in a text.
     pub text: fn(f64) -> String,
 }
 
 impl Format {
-    /// Numbers of things.
+    /// Plain numbers.
     pub const NUMBER: Format = Format { tick, text: number };
     /// Times in milliseconds.
     pub const MS: Format = Format { tick: tick_ms, text: ms };
-    /// Things per second.
+    /// Rates per second.
     pub const RATE: Format = Format { tick: tick_rate, text: rate };
     /// Numbers of bytes.
     pub const BYTES: Format = Format { tick: bytes, text: bytes };
 }
 
-/// As few decimals as say it all, at most six.
+/// Formats a number with as few decimals as are exact, at most six.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// `1 page`, `2 pages`.
+/// Formats a number with its noun: `1 page`, `2 pages`.
 pub fn several(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }

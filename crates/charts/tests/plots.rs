@@ -1,4 +1,4 @@
-//! Every plot as markup: whatever names and values it is made from, the page stays whole.
+//! Every plot as markup: the page stays well-formed for any names and values.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -14,7 +14,7 @@ fn interval(estimate: f64, share: f64) -> Interval {
     Interval { estimate, low: estimate * (1.0 - share), high: estimate * (1.0 + share) }
 }
 
-/// One of each kind of plot, with this name for everything that has one.
+/// One of each kind of plot, with `name` for every text.
 fn all(name: &str, values: &[f64], law: &dyn Fn(f64) -> f64) -> Vec<Figure> {
     let names = |id| Names { id, title: name, unit: name };
     let groups = [Group { label: name, values }, Group { label: name, values: &[] }];
@@ -36,7 +36,7 @@ fn all(name: &str, values: &[f64], law: &dyn Fn(f64) -> f64) -> Vec<Figure> {
     .collect()
 }
 
-/// The document with these figures, each by itself and then side by side.
+/// The document with these figures, each alone and then side by side.
 fn page(figures: &[Figure]) -> String {
     let each: String = figures.iter().map(|figure| rows(std::slice::from_ref(figure))).collect();
     document("roost lab", EVIL, &section("Plots", &each))

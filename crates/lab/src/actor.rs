@@ -1,28 +1,29 @@
-//! Actors: a task with a mailbox, and nothing else. The cost of a mailbox is a part of what the experiments measure.
+//! Actors: a task with a mailbox, as plain as possible. The cost of a mailbox is a part of what the experiments
+//! measure.
 //!
-//! An actor handles one message at a time, in the order of arrival, and is the only one who touches its state. It ends
-//! when the last address of it is dropped.
+//! An actor handles one message at a time, in the order of arrival, and alone accesses its state. It ends when its last
+//! address is dropped.
 //!
-//! Mailboxes have no bound, as in Erlang: actors that send to each other could otherwise wait for each other for ever.
-//! What is in them is bounded by the parameters of the trial: a client has one request under way, and the number of
-//! messages that a request causes is known.
+//! Mailboxes are unbounded, as in Erlang: actors that send to each other could otherwise deadlock. Their contents are
+//! bounded by the parameters of the trial: a client has one request in progress, and the number of messages caused by a
+//! request is known.
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Where an actor receives its messages.
+/// Receiver of an actor's messages.
 pub(crate) type Mailbox<M> = mpsc::UnboundedReceiver<M>;
 
-/// Where the actor that receives a message sends its reply.
+/// Receiver of the reply to a message.
 pub(crate) struct ReplyTo<R>(oneshot::Sender<R>);
 
 impl<R> ReplyTo<R> {
-    /// Sends the reply. A client that has gone does not get it.
+    /// Sends the reply. It is dropped if the client has gone.
     pub(crate) fn send(self, reply: R) {
         let _gone = self.0.send(reply);
     }
 }
 
-/// Where an actor can be reached.
+/// Address of an actor.
 pub(crate) struct Address<M>(mpsc::UnboundedSender<M>);
 
 impl<M> Clone for Address<M> {
@@ -41,10 +42,10 @@ impl<M> Address<M> {
         assert!(sent.is_ok(), "an actor lives as long as it has an address");
     }
 
-    /// Sends a message that says where to reply, and waits for the reply.
+    /// Sends a message with an address for the reply, and waits for the reply.
     ///
     /// # Panics
-    /// If the actor, or one that it forwarded the message to, has panicked.
+    /// If the actor, or one to which it forwarded the message, has panicked.
     pub(crate) async fn ask<R>(&self, message: impl FnOnce(ReplyTo<R>) -> M) -> R {
         let (reply_to, reply) = oneshot::channel();
         self.send(message(ReplyTo(reply_to)));

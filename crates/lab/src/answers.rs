@@ -1,8 +1,8 @@
-//! The checksum of what clients were answered: two designs that answered the same have the same checksum.
+//! Checksum of the answers to clients: designs with equal answers have equal checksums.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// What one client was answered, in order.
+/// Running checksum of the answers to one client, in order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers(u64);
 
@@ -12,8 +12,7 @@ impl Answers {
         self.0 = xxh3_64_with_seed(answer, self.0.wrapping_add(1));
     }
 
-    /// The checksum of the answers of all clients, by their numbers. The order in which clients were served does
-    /// not matter.
+    /// Combines the answers of all clients, by their numbers. The order in which clients were served does not matter.
     pub(crate) fn checksum(clients: impl IntoIterator<Item = Self>) -> u64 {
         let mut all = Self::default();
         clients.into_iter().for_each(|client| all.add(&client.0.to_le_bytes()));

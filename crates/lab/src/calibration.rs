@@ -7,11 +7,11 @@ use std::time::Instant;
 use crate::measured::nanoseconds;
 use crate::threads;
 
-/// Steps of the loop: about 10 ms on a processor of 2020.
+/// Number of steps of the loop: about 10 ms on a processor of 2020.
 const STEPS: u64 = 4_000_000;
 
 /// Does the work on as many threads as there are cores, and returns the time until the last was done, in nanoseconds.
-/// So it notices a single core that is busy.
+/// So it detects a single busy core.
 pub(crate) fn measure() -> u64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -22,7 +22,7 @@ pub(crate) fn measure() -> u64 {
     nanoseconds(start.elapsed())
 }
 
-/// A chain of multiplications, each of which needs the one before (the mixing steps of `SplitMix64`).
+/// A chain of dependent multiplications (the mixing steps of `SplitMix64`).
 fn work(mut state: u64) -> u64 {
     for _ in 0..STEPS {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

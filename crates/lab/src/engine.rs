@@ -1,10 +1,10 @@
-//! roost's engine in a temporary directory, which is removed with it.
+//! roost's engine in a temporary directory, which is removed on drop.
 
 use feed::{Bio, Command, Done, Handle, Name, Refusal, Request};
 use node::{Durability, Node, NodeOptions, SUBMISSION_COMMANDS_MAX};
 use tempfile::TempDir;
 
-/// A running engine that syncs nothing, with the memory budgets of a server.
+/// A running engine without syncs, with the memory budgets of a server.
 pub(crate) struct Engine {
     node: Node,
     /// Removed after the node is closed: fields are dropped in this order.
@@ -12,10 +12,10 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Opens an empty one. Blocks.
+    /// Opens an engine without data. Blocks.
     ///
     /// # Panics
-    /// If the directory for temporary files cannot be written: the trial cannot be made then.
+    /// If the directory for temporary files cannot be written, which makes the trial impossible.
     pub(crate) fn open() -> Self {
         let data = match tempfile::Builder::new().prefix("roost-lab-").tempdir() {
             Ok(data) => data,
@@ -33,7 +33,7 @@ impl Engine {
         &self.node
     }
 
-    /// Submits commands that are all valid, in order; returns what each has done.
+    /// Submits valid commands in order; returns their outcomes.
     ///
     /// # Panics
     /// If one is refused.
@@ -48,14 +48,14 @@ impl Engine {
     }
 }
 
-/// Registers the user of this number; the first is 0.
+/// Command that registers the user of this number, from 0.
 pub(crate) fn register(user: u32) -> Request {
     let name = format!("user{user}");
     let (handle, name) = (valid(Handle::parse(&name)), valid(Name::parse(&name)));
     Command::Register { handle, name, bio: valid(Bio::parse("")) }.into()
 }
 
-/// A text that the lab made.
+/// Unwraps a text made by the lab, which is valid.
 pub(crate) fn valid<T>(text: Result<T, Refusal>) -> T {
     match text {
         Ok(text) => text,

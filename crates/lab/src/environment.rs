@@ -1,4 +1,4 @@
-//! Where a trial was measured.
+//! Machine and version of a trial.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::threads;
 
-/// A machine and a version.
+/// Machine and version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Environment {
     /// Model of the processor.
@@ -19,12 +19,12 @@ pub struct Environment {
     pub system: String,
     /// Version of roost, and whether it was built with optimizations.
     pub version: String,
-    /// Load of the machine over the last minute, when the trial began.
+    /// Load average of the last minute, at the begin of the trial.
     pub load: f64,
 }
 
 impl Environment {
-    /// This machine, now. What the system does not say is empty or 0.
+    /// Describes this machine at this time. Values that the system does not report are empty or 0.
     #[must_use]
     pub fn here(version: &str) -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();

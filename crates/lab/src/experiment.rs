@@ -1,4 +1,4 @@
-//! What an experiment is: a question, designs, parameters, and a function that makes one trial.
+//! Description of an experiment: a question, designs, parameters, and a function that runs one trial.
 
 use std::ops::RangeInclusive;
 
@@ -28,92 +28,92 @@ pub const THREADS: &str = "threads";
 
 /// An experiment.
 pub struct Experiment {
-    /// The name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// The number in the list of the reports' experiments.
+    /// Number in the list of the reports' experiments.
     pub number: &'static str,
-    /// One line.
+    /// Title, one line.
     pub title: &'static str,
-    /// What it answers.
+    /// Question that the experiment answers.
     pub question: &'static str,
-    /// How the workload is driven.
+    /// Description of the workload.
     pub setup: &'static str,
-    /// What is known of the original report.
+    /// Known results of the original report.
     pub original: &'static str,
-    /// What the original suggests: pairs of designs, the better one first.
+    /// Expectations from the original: pairs of designs, the better one first.
     pub claims: &'static [(&'static str, &'static str)],
-    /// The design that the others are compared with.
+    /// Design with which the others are compared.
     pub baseline: &'static str,
-    /// The designs.
+    /// Compared designs.
     pub designs: &'static [DesignInfo],
-    /// The parameters besides [`THREADS`].
+    /// Parameters besides [`THREADS`].
     pub parameters: &'static [Parameter],
-    /// Which combinations of their values are measured.
+    /// Combinations of the parameters' values to measure.
     pub combine: Combine,
-    /// A full run uses up to this many threads for each core: more than 1 if the experiment is about threads.
+    /// Maximum number of threads per core in a full run: more than 1 if the experiment is about threads.
     pub threads_per_core: u64,
-    /// What is compared, the most important first.
+    /// Compared quantities, most important first.
     pub quantities: &'static [Quantity],
-    /// Whether parameters that are each within their range go together.
+    /// Checks that parameters, each within its range, are valid together.
     pub(crate) check: fn(&Parameters) -> Result<(), String>,
-    /// The checksum of the right answers, from a plain model.
+    /// Computes the checksum of the right answers with a plain model.
     pub(crate) expected: fn(&Parameters, u64) -> u64,
-    /// Makes a trial of a design, with a seed.
+    /// Runs a trial of a design, with a seed.
     pub(crate) run: fn(&str, &Parameters, u64) -> Result<Measured, TrialError>,
 }
 
-/// A design that takes part in an experiment.
+/// Design of an experiment.
 pub struct DesignInfo {
-    /// The name in tables.
+    /// Name in tables.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub about: &'static str,
-    /// Why it cannot run on this machine: then it is skipped.
+    /// Reason why the design cannot run on this machine, and is skipped.
     pub absent: fn() -> Option<&'static str>,
 }
 
 impl DesignInfo {
-    /// One that can run everywhere.
+    /// Describes a design that can run everywhere.
     pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
         Self { name, about, absent: || None }
     }
 }
 
-/// A parameter of an experiment.
+/// Parameter of an experiment.
 pub struct Parameter {
-    /// The name for `--set`.
+    /// Name for `--set`.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub about: &'static str,
-    /// What is allowed.
+    /// Allowed values.
     pub range: RangeInclusive<u64>,
-    /// Its values in a quick run; see [`Combine`].
+    /// Values in a quick run; see [`Combine`].
     pub quick: &'static [u64],
-    /// Its values in a full run.
+    /// Values in a full run.
     pub full: &'static [u64],
 }
 
-/// Which combinations of values are measured.
+/// Combinations of values to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Combine {
-    /// All.
+    /// All combinations.
     All,
-    /// Those in which at most one parameter, or the number of threads, has another than its first value; the number of
-    /// threads is otherwise the last one.
+    /// Combinations in which at most one parameter, or the number of threads, differs from its main value: the first
+    /// value, and the last number of threads.
     OneAtATime,
 }
 
-/// Something that is compared between designs.
+/// Quantity that is compared between designs.
 pub struct Quantity {
-    /// The name in [`Measured::quantities`], or of one that every trial has: see the constants.
+    /// Name in [`Measured::quantities`], or of a quantity of every trial: see the constants.
     pub name: &'static str,
-    /// What a reader calls it.
+    /// Title for readers.
     pub title: &'static str,
-    /// The unit.
+    /// Unit.
     pub unit: &'static str,
-    /// Whether more of it is better.
+    /// Whether greater values are better.
     pub more_is_better: bool,
-    /// What is said of the better and of the worse of two designs.
+    /// Words for the better and for the worse of two designs.
     pub words: [&'static str; 2],
 }
 
@@ -129,7 +129,7 @@ impl Quantity {
         more_is_better: true,
         words: SPEED,
     };
-    /// Processor time of an operation, over the whole trial.
+    /// Processor time per operation, over the whole trial.
     pub const CPU: Self = Self {
         name: "cpu",
         title: "Processor time",
@@ -137,7 +137,7 @@ impl Quantity {
         more_is_better: false,
         words: NEED,
     };
-    /// The time that half of the requests take at most.
+    /// Median time of requests.
     pub const P50: Self = Self {
         name: "p50_us",
         title: "Median latency",
@@ -145,7 +145,7 @@ impl Quantity {
         more_is_better: false,
         words: SPEED,
     };
-    /// The time that 99 of 100 requests take at most.
+    /// 99th percentile of the time of requests.
     pub const P99: Self = Self {
         name: "p99_us",
         title: "99th percentile of the latency",
@@ -153,7 +153,7 @@ impl Quantity {
         more_is_better: false,
         words: SPEED,
     };
-    /// Growth of the process while the users, their follows and posts were made.
+    /// Growth of the process while the users, their follows and posts were created.
     pub const MEMORY: Self = Self {
         name: "memory_per_user_bytes",
         title: "Memory per user",
@@ -161,7 +161,7 @@ impl Quantity {
         more_is_better: false,
         words: NEED,
     };
-    /// Reads that had the post that was accepted before.
+    /// Reads that contained the previously accepted post.
     pub const FRESH: Self = Self {
         name: "fresh_percent",
         title: "Fresh reads",
@@ -169,7 +169,7 @@ impl Quantity {
         more_is_better: true,
         words: ["fresher", "staler"],
     };
-    /// Reads that lacked a post that was accepted before.
+    /// Reads that lacked a previously accepted post.
     pub const STALE: Self = Self {
         name: "stale_percent",
         title: "Stale reads",
@@ -185,7 +185,7 @@ impl Quantity {
         more_is_better: false,
         words: SPEED,
     };
-    /// [`Quantity::DELIVERY`] for each follower.
+    /// [`Quantity::DELIVERY`] per follower.
     pub const DELIVERY_EACH: Self = Self {
         name: "delivery_per_follower_us",
         title: "Time for each follower",
@@ -196,13 +196,13 @@ impl Quantity {
 }
 
 impl Experiment {
-    /// The experiment of this name.
+    /// Experiment of this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         EXPERIMENTS.iter().copied().find(|experiment| experiment.name == name)
     }
 
-    /// The design of this name.
+    /// Design of this name.
     #[must_use]
     pub fn design(&self, name: &str) -> Option<&'static DesignInfo> {
         self.designs.iter().find(|design| design.name == name)
@@ -211,7 +211,7 @@ impl Experiment {
     /// Checks the parameters of a trial.
     ///
     /// # Errors
-    /// Says which is missing, unknown or out of range.
+    /// Names the missing, unknown or invalid parameter.
     pub fn validate(&self, parameters: &Parameters) -> Result<(), String> {
         for (name, value) in parameters.iter() {
             let range = match self.parameters.iter().find(|parameter| parameter.name == name) {

@@ -1,4 +1,4 @@
-//! Trials as processes: each runs this program anew, so that nothing is left of the trial before.
+//! Trials as processes: each runs this program again, so that trials do not affect each other.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -14,16 +14,16 @@ use crate::measured::Measured;
 use crate::runner::Launch;
 use crate::trial::Request;
 
-/// A trial that takes longer hangs.
+/// Timeout of a trial.
 const PATIENCE: Duration = Duration::from_secs(15 * 60);
 
 /// Starts a process for each trial.
 pub struct Processes {
-    /// The program.
+    /// Path of the program.
     pub program: PathBuf,
-    /// Its arguments: with these it calls [`serve`](crate::trial::serve).
+    /// Arguments with which the program calls [`serve`](crate::trial::serve).
     pub arguments: Vec<String>,
-    /// The version that is written down.
+    /// Version to record.
     pub version: String,
 }
 
@@ -45,13 +45,13 @@ impl Launch for Processes {
     }
 }
 
-/// Starts the command, gives it the request and reads its answer.
+/// Starts the command, sends it the request and reads its answer.
 async fn answer(mut command: Command, request: &Request) -> Result<Measured, String> {
     let plain = |error: std::io::Error| error.to_string();
     let mut child = command.spawn().map_err(plain)?;
     let line = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // A process that ended before it read all says why on its standard error.
+        // A process that ended before it read everything reports the reason on its standard error.
         let _ended = input.write_all(&line).await;
     }
     let output = child.wait_with_output().await.map_err(plain)?;

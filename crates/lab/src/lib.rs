@@ -3,10 +3,10 @@
 //!
 //! - A **design** (`keys/central.rs` and so on) is written to be read: actors are tasks with mailboxes (`actor`).
 //! - An [`Experiment`] has a question, designs, parameters, and a plain model that knows the right answers.
-//! - A [`trial`] measures one design once, in a process of its own.
+//! - A [`trial`] measures one design once, in its own process.
 //! - A [`run`] makes the trials of a plan and keeps the raw data ([`record`]).
-//! - [`report`] says what follows from the raw data. [`values`] computes what is compared from the raw data, with the
-//!   statistics of the crate `stats`.
+//! - A [`report`] draws conclusions from the raw data. [`values`] computes the compared quantities, with the statistics
+//!   of the crate `stats`.
 //!
 //! Read `experiment`, `keys/mod.rs`, `trial`, `plan`, `runner`, then `values` and `report/mod.rs`. `peers` has the same
 //! designs in Erlang and Java.
@@ -14,7 +14,7 @@
 //! **Invariant:** all designs of an experiment give the answers of a plain model, or the trial does not count.
 //! **Invariant:** the next trial depends only on the settings and the raw data, so an interrupted run can be continued.
 //! **Invariant:** a report is a pure function of raw data.
-//! **Invariant:** the engine is used through its public interface alone.
+//! **Invariant:** the engine is used only through its public interface.
 
 mod actor;
 mod answers;

@@ -1,4 +1,4 @@
-//! What a trial measures: the time of a workload, its processor time, and how it went on.
+//! Measurements of a trial: the time of a workload, its processor time, and its progress.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,32 +9,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::experiment::Quantity;
 
-/// Number of marks that are kept of a trial.
+/// Maximum number of marks per trial.
 pub(crate) const MARKS: usize = 100;
 
-/// What was measured in one trial.
+/// Measurements of one trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// Time of the measured part, in nanoseconds.
     pub wall_ns: u64,
-    /// Processor time of the process, and of those that it started, in the measured part, in nanoseconds.
+    /// Processor time of the process and of its child processes in the measured part, in nanoseconds.
     pub cpu_ns: u64,
-    /// Operations in the measured part.
+    /// Number of operations in the measured part.
     pub operations: u64,
     /// Checksum of the answers.
     pub checksum: u64,
-    /// When so many more operations were done, again and again, in nanoseconds since the start.
+    /// Times after equal numbers of operations ([`Measured::mark_operations`]), in nanoseconds since the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks_ns: Vec<u64>,
     /// Number of operations between two marks.
     #[serde(default)]
     pub mark_operations: u64,
-    /// Further quantities by name, each with its unit at the end of the name.
+    /// Further quantities by name, with the unit at the end of the name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub quantities: BTreeMap<String, f64>,
 }
 
-/// Measures from its start to its end.
+/// Running measurement of time and processor time.
 pub(crate) struct Stopwatch {
     start: Instant,
     cpu: Duration,
@@ -45,14 +45,14 @@ impl Stopwatch {
         Self { cpu: cpu_time(), start: Instant::now() }
     }
 
-    /// When it was started: marks are relative to this.
+    /// Start of the measurement, to which marks are relative.
     pub(crate) fn started(&self) -> Instant {
         self.start
     }
 
-    /// Ends the measurement. `marks` are those of all clients, who did equally many operations.
+    /// Ends the measurement. `marks` are those of all clients, which did equally many operations.
     pub(crate) fn end(self, operations: u64, marks: Vec<Marks>) -> Measured {
-        // In tests trials share a process, and the process of another one may have ended meanwhile.
+        // In tests trials share a process, and another trial's child process may have ended meanwhile.
         let (wall, cpu) = (self.start.elapsed(), cpu_time().saturating_sub(self.cpu));
         let (marks_ns, mark_operations) = Marks::together(marks);
         Measured {
@@ -66,7 +66,7 @@ impl Stopwatch {
     }
 }
 
-/// When shares of one client's operations were done: at most [`MARKS`], at equal numbers of operations.
+/// Progress of one client: times at equal numbers of operations, at most [`MARKS`].
 pub(crate) struct Marks {
     start: Instant,
     every: usize,
@@ -75,13 +75,13 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// For a client who will do so many operations.
+    /// Creates marks for a client with this many operations.
     pub(crate) fn new(start: Instant, operations: usize) -> Self {
         let every = operations.div_ceil(MARKS).max(1);
         Self { start, every, done: 0, at_ns: Vec::with_capacity(MARKS) }
     }
 
-    /// Counts an operation that is done.
+    /// Counts a finished operation.
     pub(crate) fn done(&mut self) {
         self.done += 1;
         if self.done == self.every {
@@ -90,7 +90,7 @@ impl Marks {
         }
     }
 
-    /// The marks of all clients as those of one, and the number of operations between two of these.
+    /// Combines the marks of all clients; returns also the number of operations between two marks.
     fn together(clients: Vec<Self>) -> (Vec<u64>, u64) {
         let operations = clients.first().map_or(0, |client| client.every);
         let (marks, every) =
@@ -98,7 +98,7 @@ impl Marks {
         (marks, every * operations as u64)
     }
 
-    /// Marks at equal numbers of things that were done at these times, and this number.
+    /// Marks at equal numbers of operations that ended at these times, and this number.
     pub(crate) fn of(mut done_ns: Vec<u64>) -> (Vec<u64>, u64) {
         done_ns.sort_unstable();
         let every = done_ns.len().div_ceil(MARKS).max(1);
@@ -114,7 +114,7 @@ impl Measured {
     }
 }
 
-/// How long requests took, in nanoseconds; up to 4 s each.
+/// Times of requests in nanoseconds; up to 4 s each.
 #[derive(Default)]
 pub(crate) struct Latencies(Vec<u32>);
 
@@ -131,7 +131,7 @@ impl Latencies {
         self.0.append(&mut other.0);
     }
 
-    /// Adds the median and the 99th percentile to what was measured.
+    /// Adds the median and the 99th percentile to the measurements.
     pub(crate) fn put(mut self, measured: &mut Measured) {
         self.0.sort_unstable();
         measured.put(&Quantity::P50, self.percentile_us(50));
@@ -144,14 +144,14 @@ impl Latencies {
         self.percentile_us(50)
     }
 
-    /// Of sorted times; 0 without any.
+    /// Percentile of the sorted times in microseconds; 0 without any.
     fn percentile_us(&self, percent: usize) -> f64 {
         let rank = (self.0.len() * percent).div_ceil(100).max(1) - 1;
         self.0.get(rank).map_or(0.0, |took| f64::from(*took) / 1e3)
     }
 }
 
-/// Memory of this process that is resident, in bytes; 0 if the system does not say.
+/// Resident memory of this process in bytes; 0 if the system does not report it.
 pub(crate) fn memory_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
@@ -162,20 +162,20 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Processor time that this process has taken, and the threads of those that it started and that still run: of designs
-/// that have a process of their own.
+/// Processor time of this process and of the threads of its running child processes, for designs with their own
+/// process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let children: u64 = children().into_iter().map(cpu_time_ns_of).sum();
     Duration::try_from(time).unwrap_or_default() + Duration::from_nanos(children)
 }
 
-/// The entries of a folder of numbers.
+/// Entries of a folder such as `/proc/self/task`.
 fn numbered(folder: &str) -> Vec<PathBuf> {
     std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// The processes that the threads of this process started.
+/// Child processes of this process.
 fn children() -> Vec<u32> {
     let of_thread = |thread: PathBuf| {
         let text = std::fs::read_to_string(thread.join("children")).unwrap_or_default();
@@ -184,7 +184,7 @@ fn children() -> Vec<u32> {
     numbered("/proc/self/task").into_iter().flat_map(of_thread).collect()
 }
 
-/// Processor time of all threads of a process, in nanoseconds; 0 if the system does not say.
+/// Processor time of all threads of a process, in nanoseconds; 0 if the system does not report it.
 fn cpu_time_ns_of(process: u32) -> u64 {
     let of_thread = |thread: PathBuf| {
         let text = std::fs::read_to_string(thread.join("schedstat")).unwrap_or_default();

@@ -1,33 +1,33 @@
-//! The parameters of a trial, by name.
+//! Parameters of a trial, by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The parameters of a trial, by name; all are whole numbers.
+/// Parameters of a trial, by name; all are whole numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Parameters(BTreeMap<String, u64>);
 
 impl Parameters {
-    /// Sets one.
+    /// Sets a parameter.
     pub fn set(&mut self, name: &str, value: u64) {
         self.0.insert(name.to_owned(), value);
     }
 
-    /// The value of one, if there is one of this name.
+    /// Value of the parameter of this name, if any.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<u64> {
         self.0.get(name).copied()
     }
 
-    /// The names and values, by name.
+    /// Names and values, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// With one of them set.
+    /// Copy with one parameter set.
     #[must_use]
     pub fn with(&self, name: &str, value: u64) -> Self {
         let mut with = self.clone();
@@ -35,7 +35,7 @@ impl Parameters {
         with
     }
 
-    /// Without one of them: trials that differ only in this one have equal others.
+    /// Copy without one parameter, for comparing trials that may differ only in it.
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
         let mut others = self.clone();
@@ -43,10 +43,10 @@ impl Parameters {
         others
     }
 
-    /// One that the experiment has: they were checked before.
+    /// Value of a parameter of the experiment, which was validated before.
     ///
     /// # Panics
-    /// If there is none of this name, or it does not fit 32 bits.
+    /// If the parameter does not exist, or does not fit 32 bits.
     pub(crate) fn count(&self, name: &str) -> u32 {
         match self.get(name).map(u32::try_from) {
             Some(Ok(value)) => value,

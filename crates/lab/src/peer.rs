@@ -1,21 +1,21 @@
-//! Peers: our own programs in other languages, for a comparison with other runtimes. A peer gets its workload in files,
-//! prints the times that it measured, and writes its answers to a file, which are checked like any other.
+//! Peers: the same designs in other languages, for a comparison with other runtimes. A peer gets its workload in files,
+//! prints its measured times, and writes its answers to a file, which are checked like any other.
 
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Whether all of these programs can be run by their names.
+/// Whether all of these programs are in `PATH`.
 pub(crate) fn are_installed(programs: &[&str]) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has = |name: &&str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
     programs.iter().all(has)
 }
 
-/// Runs a program in a folder; returns what it printed. Blocks.
+/// Runs a program in a folder; returns its output. Blocks.
 ///
 /// # Errors
-/// If it cannot be started, or failed: with what it said.
+/// If it cannot be started, or failed: with its error output.
 pub(crate) fn printed(command: &mut Command, folder: &Path) -> io::Result<String> {
     let output = command.current_dir(folder).stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -27,10 +27,10 @@ pub(crate) fn printed(command: &mut Command, folder: &Path) -> io::Result<String
     Ok(text)
 }
 
-/// The two numbers that a peer prints: time and processor time, in nanoseconds.
+/// Parses the two numbers that a peer prints: time and processor time, in nanoseconds.
 ///
 /// # Errors
-/// If it printed something else.
+/// If the output has another form.
 pub(crate) fn times(printed: &str) -> io::Result<(u64, u64)> {
     let numbers: Vec<u64> =
         printed.split_whitespace().filter_map(|word| word.parse().ok()).collect();

@@ -1,10 +1,10 @@
-//! Which trials are made, and in what order: a function of the settings and of what was measured so far. So a run that
-//! was interrupted continues with the trial that was next.
+//! Selection and order of trials: a function of the settings and of the measurements so far. So an interrupted run
+//! continues with the trial that was next.
 //!
-//! Trials are made in blocks. A block has one trial of each cell, and all with the same workload. Those that are compared,
-//! the designs with the same parameters, follow each other in random order; these groups are in random order too. So what
-//! disturbs the machine for a while disturbs all designs alike, and a ratio within a block hardly. The first blocks are
-//! the pilot. Then the number of trials of each group is decided once, from the pilot.
+//! Trials are made in blocks. A block has one trial of each cell, all with the same workload. Compared trials (the
+//! designs with the same parameters) are adjacent in random order; these groups are in random order too. So a temporary
+//! disturbance of the machine affects all designs alike, and hardly affects a ratio within a block. The first blocks
+//! are the pilot. Then the number of trials of each group is decided once, from the pilot.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,13 +16,13 @@ use crate::record::Record;
 use crate::settings::{Cell, Settings};
 use crate::values;
 
-/// The cells of a run, and how they are repeated.
+/// Cells of a run, and the rules of their repetition.
 pub(crate) struct Plan {
     cells: Vec<Cell>,
     settings: Settings,
 }
 
-/// A trial that is to be made.
+/// Trial to make.
 pub(crate) struct Planned<'a> {
     pub(crate) cell: &'a Cell,
     pub(crate) block: u64,
@@ -30,14 +30,16 @@ pub(crate) struct Planned<'a> {
 }
 
 impl Plan {
+    /// Creates the plan of a run.
+    ///
     /// # Errors
-    /// As [`Settings::cells`].
+    /// Those of [`Settings::cells`].
     pub(crate) fn new(settings: &Settings) -> Result<Self, String> {
         Ok(Self { cells: settings.cells()?, settings: settings.clone() })
     }
 
-    /// The trials that are still to be made, in order; those after the pilot only once the pilot is complete. `records`
-    /// are those that were made.
+    /// Remaining trials in order; those after the pilot only when the pilot is complete. `records` are the finished
+    /// trials.
     pub(crate) fn remaining(&self, records: &[Record]) -> Vec<Planned<'_>> {
         let made = self.made(records);
         let blocks = |from: u64, to: u64, trials: &[u64]| -> Vec<Planned<'_>> {
@@ -64,7 +66,7 @@ impl Plan {
         blocks(first, most, &trials)
     }
 
-    /// The cells of which a trial counts, each with its block.
+    /// Cells with a trial that counts, each with its block.
     fn made(&self, records: &[Record]) -> BTreeSet<(usize, u64)> {
         let places: BTreeMap<_, _> =
             self.cells.iter().enumerate().map(|(at, cell)| (cell.key(), at)).collect();
@@ -73,7 +75,7 @@ impl Plan {
         counted.filter_map(place).collect()
     }
 
-    /// Number of trials of each cell; the cells of a group have the same.
+    /// Number of trials of each cell, which is equal within a group.
     fn after_pilot(&self, records: &[Record]) -> Vec<u64> {
         let mut pilot: BTreeMap<_, BTreeMap<u64, f64>> = BTreeMap::new();
         let blocks = self.settings.scale.pilot_trials();
@@ -98,22 +100,22 @@ impl Plan {
         self.groups().flat_map(needed).collect()
     }
 
-    /// Number of trials, the pilot included, after which the mean of a sample like this has the wanted interval.
+    /// Number of trials, including the pilot, after which the mean of a sample like this has the wanted interval.
     fn needed(&self, sample: &[f64]) -> u64 {
         let scale = self.settings.scale;
-        // Undefined: the values differ by so much that no number that can be made is enough.
+        // Undefined: the values differ so much that no feasible number is enough.
         stats::trials_for(sample, scale.half_width())
             .map_or(scale.trials_max(), |needed| needed as u64)
             .clamp(scale.pilot_trials(), scale.trials_max())
     }
 
-    /// The cells that differ only in their design.
+    /// Groups of cells that differ only in their design.
     fn groups(&self) -> impl Iterator<Item = &[Cell]> {
         self.cells
             .chunk_by(|a, b| a.experiment.name == b.experiment.name && a.parameters == b.parameters)
     }
 
-    /// The order of the cells in a block, and the seed of its workloads.
+    /// Order of the cells in a block, and the seed of its workloads.
     fn block(&self, block: u64) -> (Vec<usize>, u64) {
         let mut random = StdRng::seed_from_u64(self.settings.seed ^ block.rotate_left(40));
         let mut first = 0;
@@ -128,7 +130,7 @@ impl Plan {
     }
 }
 
-/// The values of a design divided by those of the baseline in the same blocks.
+/// Values of a design divided by those of the baseline in the same blocks.
 fn ratios(new: &BTreeMap<u64, f64>, base: &BTreeMap<u64, f64>) -> Vec<f64> {
     new.iter().filter_map(|(block, value)| Some(value / base.get(block)?)).collect()
 }

@@ -1,4 +1,4 @@
-//! The raw data: a line of JSON for each trial, in the order in which they were made.
+//! Raw data: a line of JSON for each trial, in the order in which they were made.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -11,9 +11,9 @@ use crate::measured::Measured;
 use crate::parameters::Parameters;
 use crate::settings::{Settings, Skipped};
 
-/// The file with a line for each trial.
+/// File with a line for each trial.
 pub const TRIALS_FILE: &str = "trials.ndjson";
-/// The file with the settings of the run.
+/// File with the settings of the run.
 pub const RUN_FILE: &str = "run.json";
 /// Version of both files.
 const FORMAT: u32 = 1;
@@ -27,60 +27,60 @@ pub struct Record {
     pub design: String,
     /// All parameters.
     pub parameters: Parameters,
-    /// Which repetition it is, from 0; one of every cell belongs to the same block.
+    /// Number of the repetition, from 0; a block has one repetition of every cell.
     pub block: u64,
-    /// Its place in the order in which all trials were made.
+    /// Place of the trial in the order of all trials.
     pub order: u64,
-    /// Seed of the workload, which all designs of a block share.
+    /// Seed of the workload, shared by all designs of a block.
     pub seed: u64,
     /// Checksum that the plain model expects.
     pub expected: u64,
     /// Time of the calibration loop just before the trial, in nanoseconds.
     pub calibration_ns: u64,
-    /// What was measured.
+    /// Measurements.
     #[serde(flatten)]
     pub measured: Measured,
-    /// Where it was measured.
+    /// Machine and version.
     pub environment: Environment,
 }
 
 impl Record {
-    /// Experiment, design and parameters: trials that have the same are repetitions.
+    /// Experiment, design and parameters: trials with the same key are repetitions.
     #[must_use]
     pub fn key(&self) -> (&str, &str, &Parameters) {
         (&self.experiment, &self.design, &self.parameters)
     }
 
-    /// Whether the answers were wrong: the trial does not count.
+    /// Whether the answers were wrong, so that the trial does not count.
     #[must_use]
     pub fn is_void(&self) -> bool {
         self.measured.checksum != self.expected
     }
 }
 
-/// What is stored beside the trials.
+/// Description of a run, stored next to the trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Version of the files.
     pub format: u32,
-    /// What the run measures.
+    /// Settings of the run.
     pub settings: Settings,
     /// Times of the calibration loop before the first trial, in nanoseconds.
     pub calibrations_ns: Vec<u64>,
-    /// Designs that could not run when the run began.
+    /// Designs that could not run at the begin of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
 }
 
 impl Run {
-    /// Of the current version.
+    /// Describes a run in the current version of the files.
     #[must_use]
     pub fn new(settings: Settings, calibrations_ns: Vec<u64>, skipped: Vec<Skipped>) -> Self {
         Self { format: FORMAT, settings, calibrations_ns, skipped }
     }
 }
 
-/// Why raw data cannot be read or written.
+/// Error of reading or writing raw data.
 #[derive(Debug, thiserror::Error)]
 pub enum DataError {
     /// A file or directory cannot be read or written.
@@ -88,25 +88,25 @@ pub enum DataError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause.
         error: io::Error,
     },
-    /// A line is not what this version writes.
+    /// A line is malformed.
     #[error("{} line {line} is not a trial: {error}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// Cause.
         error: serde_json::Error,
     },
-    /// The file of the settings is not what this version writes.
+    /// The file of the settings is malformed.
     #[error("{} does not describe a run: {error}", path.display())]
     Run {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Cause.
         error: serde_json::Error,
     },
     /// The files are those of a later version.
@@ -117,10 +117,10 @@ pub enum DataError {
         /// Its format.
         format: u32,
     },
-    /// There is a run already.
+    /// The directory already has a run.
     #[error("{} has trials already: continue with --resume, or name another directory", .0.display())]
     Exists(PathBuf),
-    /// There is no run to resume.
+    /// The directory has no run to resume.
     #[error("{} has no trials to resume", .0.display())]
     NoRun(PathBuf),
     /// The run was begun with other settings.
@@ -128,25 +128,25 @@ pub enum DataError {
     OtherSettings {
         /// The directory.
         path: PathBuf,
-        /// Those settings, as JSON.
+        /// Settings of the stored run, as JSON.
         was: String,
     },
-    /// Another process writes there.
+    /// Another process writes to the directory.
     #[error("another run writes to {}", .0.display())]
     Locked(PathBuf),
 }
 
-/// A run and its trials, as they are in a directory.
+/// A run and its trials, read from a directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RawData {
-    /// The settings.
+    /// Settings.
     pub run: Run,
-    /// The trials, in the order in which they were made.
+    /// Trials in the order in which they were made.
     pub records: Vec<Record>,
 }
 
 impl RawData {
-    /// Reads a directory. A last line without an end is ignored: the process ended while it was written.
+    /// Reads a directory. An incomplete last line is ignored: the process ended while writing it.
     ///
     /// # Errors
     /// [`DataError`]
@@ -154,7 +154,7 @@ impl RawData {
         Self::read_lines(dir).map(|(data, _)| data)
     }
 
-    /// Reads a directory; also returns the length of all whole lines in bytes.
+    /// Reads a directory; also returns the total length of its complete lines in bytes.
     fn read_lines(dir: &Path) -> Result<(Self, u64), DataError> {
         let path = dir.join(RUN_FILE);
         let text = fs::read_to_string(&path).map_err(|error| io_error(&path, error))?;
@@ -170,7 +170,7 @@ impl RawData {
     }
 }
 
-/// The trials, and the length of their lines in bytes.
+/// Reads the trials; also returns the length of their lines in bytes.
 fn read_trials(path: &Path, file: File) -> Result<(Vec<Record>, u64), DataError> {
     let (mut records, mut bytes, mut file) = (Vec::new(), 0, BufReader::new(file));
     let mut line = Vec::new();
@@ -191,7 +191,7 @@ fn read_trials(path: &Path, file: File) -> Result<(Vec<Record>, u64), DataError>
     }
 }
 
-/// A directory that trials are written to. Only one process at a time has it.
+/// Directory to which trials are written, locked against other processes.
 pub struct Journal {
     file: File,
     path: PathBuf,
@@ -209,7 +209,7 @@ impl Journal {
         if file.metadata().map_err(|error| io_error(&path, error))?.len() > 0 {
             return Err(DataError::Exists(dir.to_owned()));
         }
-        // Made now, so that an error comes now.
+        // Opened now, so that an error appears before the first trial.
         open(&dir.join(RUN_FILE))?;
         Ok(Self { file, path })
     }
@@ -224,7 +224,7 @@ impl Journal {
         json.and_then(|json| fs::write(&path, json + "\n")).map_err(|error| io_error(&path, error))
     }
 
-    /// Continues the run in a directory: returns what was measured, without a line that was not finished.
+    /// Continues the run in a directory: returns its measurements, and removes an incomplete line.
     ///
     /// # Errors
     /// [`DataError`]; also if the settings differ.
@@ -243,7 +243,7 @@ impl Journal {
         Ok((Self { file, path }, data))
     }
 
-    /// Adds a trial. It survives the end of this process, also by a signal.
+    /// Appends a trial, which survives the end of this process, also by a signal.
     ///
     /// # Errors
     /// [`DataError::Io`]

@@ -1,4 +1,4 @@
-//! A run: makes the planned trials one after the other, and writes down each as soon as it is measured.
+//! Runner: makes the planned trials one after the other, and records each at once.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::trial::Request;
 /// Number of calibrations before the first trial.
 const CALIBRATIONS: usize = 10;
 
-/// Makes trials; in a run each in a process of its own.
+/// Maker of trials; in a run each trial has its own process.
 pub trait Launch {
     /// Makes a trial. If the future is dropped, the trial ends.
     fn trial(&mut self, request: &Request) -> impl Future<Output = Result<Measured, String>>;
@@ -24,35 +24,35 @@ pub trait Launch {
     /// Time of the calibration loop, in nanoseconds.
     fn calibrate(&mut self) -> u64;
 
-    /// Where trials are made.
+    /// Machine and version of the trials.
     fn environment(&mut self) -> Environment;
 }
 
-/// How far a run is.
+/// Progress of a run.
 pub struct Progress<'a> {
-    /// The trial that was made last.
+    /// Last finished trial.
     pub record: &'a Record,
     /// Number of trials that count.
     pub done: u64,
-    /// Number of trials of the run, as far as it is known: the pilot may ask for more.
+    /// Number of trials of the run, as far as known: the pilot may add more.
     pub total: u64,
-    /// Estimate of the time until these are made.
+    /// Estimated time until all are made.
     pub left: Duration,
 }
 
-/// How a run ended.
+/// Ending of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// All trials are made.
     Complete,
-    /// It was cancelled; what was measured is kept, and the run can be resumed.
+    /// The run was cancelled; its measurements are kept, and it can be resumed.
     Cancelled,
 }
 
-/// Why a run ended early. What was measured is kept.
+/// Error that ended a run early. Measurements are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The settings are not possible.
+    /// The settings are not valid.
     #[error("{0}")]
     Settings(String),
     /// Raw data cannot be read or written.
@@ -65,7 +65,7 @@ pub enum RunError {
         experiment: String,
         /// Name of the design.
         design: String,
-        /// What is wrong.
+        /// Cause.
         why: String,
     },
     /// A design gave wrong answers.
@@ -77,18 +77,18 @@ pub enum RunError {
         experiment: String,
         /// Name of the design.
         design: String,
-        /// The parameters, as text.
+        /// Parameters as text.
         parameters: String,
         /// Seed of the workload.
         seed: u64,
     },
 }
 
-/// Runs what the settings say and writes raw data to a directory. With `resume` the run that is there is continued.
-/// Calls `show` after every trial. Ends when `cancelled` becomes true or its sender is dropped.
+/// Runs the settings and writes raw data to a directory. With `resume` the directory's run is continued. Calls `show`
+/// after every trial. Ends when `cancelled` becomes true or its sender is dropped.
 ///
 /// # Errors
-/// [`RunError`]. Settings that are not possible, and a directory that cannot be written, are found before anything runs.
+/// [`RunError`]. Invalid settings and an unwritable directory are reported before the first trial.
 pub async fn run(
     settings: &Settings,
     (dir, resume): (&Path, bool),
@@ -178,7 +178,7 @@ fn wrong_answers(record: &Record) -> RunError {
     }
 }
 
-/// How long trials take, by experiment and design.
+/// Durations of trials, by experiment and design.
 #[derive(Default)]
 struct Pace {
     taken: HashMap<(&'static str, String), (Duration, u32)>,
@@ -194,7 +194,7 @@ impl Pace {
         }
     }
 
-    /// The time that trials will take, if each takes the mean of those of its design, or else of all.
+    /// Expected time of these trials, from the mean of each design, or of all.
     fn estimate(&self, trials: &[Planned<'_>]) -> Duration {
         let mean = |trial: &Planned<'_>| {
             let key = (trial.cell.experiment.name, trial.cell.design.clone());

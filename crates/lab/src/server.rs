@@ -1,4 +1,4 @@
-//! roost as a server, in a process of its own, and clients over HTTP: what the engine in process costs, and the boundary.
+//! roost as a server in its own process, and clients over HTTP: the cost of the engine plus that of the boundary.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -12,10 +12,10 @@ use tokio::runtime::Handle;
 
 /// Any free port of this machine.
 const LISTEN: &str = "127.0.0.1:0";
-/// Lines of a batch: as many as a body has room for, with a margin.
+/// Maximum number of lines per batch: as many as fit into a body, with a margin.
 const BATCH_LINES: usize = 200;
 
-/// A running server that syncs nothing, with as many worker threads as the runtime of the caller. It ends when dropped.
+/// Running server without syncs, with as many worker threads as the runtime of the caller. Ends on drop.
 pub(crate) struct Server {
     http: SocketAddr,
     redis: SocketAddr,
@@ -25,10 +25,10 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts one, and waits until it serves.
+    /// Starts a server, and waits until it serves.
     ///
     /// # Panics
-    /// If it cannot be started: the trial cannot be made then.
+    /// If it cannot be started, which makes the trial impossible.
     pub(crate) async fn start() -> Self {
         match Self::try_start().await {
             Ok(server) => server,
@@ -60,37 +60,37 @@ impl Server {
         Err(std::io::Error::other("it ended before it served"))
     }
 
-    /// A client over HTTP, which connects with its first request.
+    /// Client over HTTP, which connects with its first request.
     pub(crate) fn connect(&self) -> HttpClient {
         let requests = Requests::new(&self.http.to_string(), None);
         HttpClient { client: Client::new(self.http), requests, request: Vec::new() }
     }
 
-    /// Where Redis clients connect.
+    /// Address for Redis clients.
     pub(crate) fn redis(&self) -> SocketAddr {
         self.redis
     }
 }
 
-/// A client with a connection of its own. All its requests are valid.
+/// Client with its own connection. All its requests are valid.
 pub(crate) struct HttpClient {
     client: Client<SocketAddr>,
     requests: Requests,
     request: Vec<u8>,
 }
 
-/// A page of posts or stories.
+/// Page of posts or stories.
 #[derive(Deserialize)]
 struct Page<'a> {
     #[serde(borrow)]
     items: Vec<Item<'a>>,
-    /// Path of the page of older ones.
+    /// Path of the next page, with older items.
     next: Option<&'a str>,
 }
 
 #[derive(Deserialize)]
 struct Item<'a> {
-    /// A kind and a number, which is unique.
+    /// A kind and a unique number.
     text: &'a str,
 }
 
@@ -111,7 +111,7 @@ impl HttpClient {
         }
     }
 
-    /// Reads a page and all that follow it.
+    /// Reads a page and all pages after it.
     pub(crate) async fn pages(&mut self, path: String, numbers: &mut Vec<u64>) {
         let mut next = Some(path);
         while let Some(path) = next {
@@ -119,13 +119,13 @@ impl HttpClient {
         }
     }
 
-    /// Sends JSON that is accepted.
+    /// Sends JSON, which must be accepted.
     pub(crate) async fn post(&mut self, path: &str, json: &str) {
         self.requests.post(path, json.as_bytes(), &mut self.request);
         self.send(path).await;
     }
 
-    /// Sends operations, of one line of JSON each, in order.
+    /// Sends operations in order, each a line of JSON.
     ///
     /// # Panics
     /// If one is refused.
@@ -149,13 +149,13 @@ impl HttpClient {
     }
 }
 
-/// The number in `post 17: text` or `story 17`.
+/// Parses the number in `post 17: text` or `story 17`.
 fn number(text: &str) -> Option<u64> {
     let (_, rest) = text.split_once(' ')?;
     rest.split(':').next()?.parse().ok()
 }
 
-/// The operations that register users; the first is 0.
+/// Operations that register users, from 0.
 pub(crate) fn register(users: u32) -> impl Iterator<Item = String> {
     (0..users).map(|user| format!(r#"{{"op":"register","handle":"user{user}"}}"#))
 }

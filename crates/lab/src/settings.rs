@@ -1,5 +1,4 @@
-//! What a run measures, as asked for on the command line. It is stored beside the raw data, so that a run can be
-//! continued.
+//! Settings of a run, as on the command line. They are stored next to the raw data, so that a run can be continued.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +8,27 @@ use crate::experiment::{Combine, DesignInfo, EXPERIMENTS, Experiment, Parameter,
 use crate::parameters::Parameters;
 use crate::threads;
 
-/// Most trials of each design with the same parameters.
+/// Maximum number of trials of each design with the same parameters.
 pub const TRIALS_MAX: u64 = 1_000;
-/// Fewest trials: an interval needs two.
+/// Minimum number of trials: an interval needs two.
 pub const TRIALS_MIN: u64 = 2;
-/// Most repetitions of a comparison of designs with themselves.
+/// Maximum number of repetitions of a comparison of designs with themselves.
 pub const REPEATS_MAX: u64 = 1_000;
-/// After the name of a design: the same design once more.
+/// Suffix of a design's name for the same design in an A/A comparison.
 pub(crate) const AGAIN: &str = " again";
 
-/// How much is measured.
+/// Extent of the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Few values of each parameter and few trials: minutes.
     Quick,
-    /// The values of the reports, and as many trials as the pilot says.
+    /// All values of the reports, and as many trials as the pilot asks for.
     Full,
 }
 
 impl Scale {
-    /// Trials of each cell before the number of trials is decided.
+    /// Number of trials of each cell in the pilot.
     pub(crate) const fn pilot_trials(self) -> u64 {
         match self {
             Self::Quick => 4,
@@ -37,7 +36,7 @@ impl Scale {
         }
     }
 
-    /// Most trials of each cell that the pilot may ask for.
+    /// Maximum number of trials of each cell that the pilot may ask for.
     pub(crate) const fn trials_max(self) -> u64 {
         match self {
             Self::Quick => 5,
@@ -45,7 +44,7 @@ impl Scale {
         }
     }
 
-    /// Half the width of the interval of a ratio that is wanted, relative to the ratio.
+    /// Half the wanted width of a ratio's interval, relative to the ratio.
     pub(crate) const fn half_width(self) -> f64 {
         match self {
             Self::Quick => 0.05,
@@ -54,60 +53,60 @@ impl Scale {
     }
 }
 
-/// What a run measures.
+/// Settings of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Names of experiments, each once.
+    /// Names of experiments, without duplicates.
     pub experiments: Vec<String>,
-    /// How much is measured.
+    /// Extent of the measurements.
     pub scale: Scale,
-    /// Names of the designs that take part, instead of all.
+    /// Names of the designs to compare, instead of all.
     pub designs: Option<Vec<String>>,
     /// Numbers of threads, instead of those of the scale.
     pub threads: Option<Vec<u64>>,
     /// Values of parameters by name, instead of those of the scale.
     pub values: BTreeMap<String, Vec<u64>>,
-    /// Number of trials, instead of what the pilot says.
+    /// Number of trials, instead of the pilot's.
     pub trials: Option<u64>,
-    /// Compares each design with itself, in so many repetitions of the number of trials.
+    /// Number of repetitions in which each design is compared with itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u64>,
     /// Seed of the order and of all workloads.
     pub seed: u64,
 }
 
-/// One design with one set of parameters: its trials are repetitions.
+/// One design with one set of parameters; its trials are repetitions.
 #[derive(Clone)]
 pub struct Cell {
     /// The experiment.
     pub experiment: &'static Experiment,
-    /// Name of the design; with an ending if it is compared with itself.
+    /// Name of the design, with a suffix in an A/A comparison.
     pub design: String,
     /// All parameters.
     pub parameters: Parameters,
 }
 
-/// A design that was chosen and cannot run on this machine.
+/// Selected design that cannot run on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Name of the experiment.
     pub experiment: String,
     /// Name of the design.
     pub design: String,
-    /// Why it cannot run.
+    /// Reason why it cannot run.
     pub reason: String,
 }
 
 impl Cell {
-    /// As [`Record::key`](crate::record::Record::key).
+    /// Key of the cell: see [`Record::key`](crate::record::Record::key).
     pub(crate) fn key(&self) -> (&str, &str, &Parameters) {
         (self.experiment.name, &self.design, &self.parameters)
     }
 }
 
 impl Settings {
-    /// The experiments, by number.
+    /// Experiments, by number.
     ///
     /// # Errors
     /// If one is unknown, or none is named.
@@ -126,10 +125,10 @@ impl Settings {
         Ok(EXPERIMENTS.iter().copied().filter(named).collect())
     }
 
-    /// All cells, each design with each combination of the values.
+    /// All cells: each design with each combination of the values.
     ///
     /// # Errors
-    /// If an experiment, a parameter or a value is impossible, with what is possible.
+    /// If an experiment, a parameter or a value is not valid, with the valid ones.
     pub fn cells(&self) -> Result<Vec<Cell>, String> {
         let experiments = self.experiments()?;
         if let Some(trials) = self.trials
@@ -180,7 +179,7 @@ impl Settings {
         Ok(cells)
     }
 
-    /// The designs that are chosen and can run here.
+    /// Selected designs that can run here.
     fn designs_of(&self, experiment: &Experiment) -> Result<Vec<&'static DesignInfo>, String> {
         let chosen: Vec<_> = self.chosen(experiment).collect();
         if chosen.is_empty() {
@@ -206,10 +205,10 @@ impl Settings {
         })
     }
 
-    /// The designs that are chosen and cannot run here.
+    /// Selected designs that cannot run here.
     ///
     /// # Errors
-    /// As [`Settings::experiments`].
+    /// Those of [`Settings::experiments`].
     pub fn skipped(&self) -> Result<Vec<Skipped>, String> {
         let mut all = Vec::new();
         for experiment in self.experiments()? {
@@ -225,7 +224,7 @@ impl Settings {
         Ok(all)
     }
 
-    /// The command that repeats an experiment of the run: with the designs and the parameters that it has.
+    /// Command that repeats an experiment of the run, with its designs and parameters.
     pub(crate) fn command_of(&self, experiment: &Experiment) -> String {
         let mut settings = self.clone();
         settings.experiments = vec![experiment.name.to_owned()];
@@ -238,7 +237,7 @@ impl Settings {
         settings.command()
     }
 
-    /// The command that repeats the run.
+    /// Command that repeats the run.
     pub(crate) fn command(&self) -> String {
         let list = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let mut words = vec![format!("roost lab run {}", self.experiments.join(" "))];
@@ -264,7 +263,7 @@ impl Settings {
         }
     }
 
-    /// The combinations of values that are measured.
+    /// Combinations of values to measure.
     fn combinations(&self, experiment: &Experiment) -> Vec<Parameters> {
         let mut values: Vec<(&str, Vec<u64>)> = Vec::new();
         for parameter in experiment.parameters {
@@ -280,7 +279,7 @@ impl Settings {
         }
     }
 
-    /// The values of a parameter that are measured; the first is the main one.
+    /// Values of a parameter to measure; the first is the main one.
     pub(crate) fn values_of<'a>(&'a self, parameter: &'a Parameter) -> &'a [u64] {
         let usual = match self.scale {
             Scale::Quick => parameter.quick,
@@ -289,7 +288,8 @@ impl Settings {
         self.values.get(parameter.name).map_or(usual, Vec::as_slice)
     }
 
-    /// 1, 2, 4 and so on, and the most; in a quick run only the most, unless the experiment is about threads.
+    /// Numbers of threads: 1, 2, 4 and so on, and the maximum; in a quick run only the maximum, unless the experiment
+    /// is about threads.
     fn threads_of(&self, experiment: &Experiment) -> Vec<u64> {
         let most = match self.scale {
             Scale::Quick => threads::cores(),
@@ -317,7 +317,7 @@ fn all_combinations<'a>(values: impl Iterator<Item = (&'a str, Vec<u64>)>) -> Ve
     all
 }
 
-/// All with their first values, and then with each other value of each alone.
+/// First values of all, and then each other value of one at a time.
 fn one_at_a_time<'a>(values: impl Iterator<Item = (&'a str, Vec<u64>)>) -> Vec<Parameters> {
     let (mut first, mut others) = (Parameters::default(), Vec::new());
     for (name, values) in values {

@@ -1,7 +1,7 @@
-//! Experiment 8: the simulated launch, with a server and a load generator that are processes of their own.
+//! Experiment 8: the simulated launch, with a server and a load generator in their own processes.
 //!
-//! It is `roost simulate`: users with the follows and rates of 2014, whose requests are due at their times. The trial
-//! starts it and reads its summary.
+//! It is `roost simulate`: users with the follows and rates of 2014, whose requests have due times. The trial starts it
+//! and reads its summary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -88,7 +88,7 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// What the trial needs of the summary.
+/// Fields of the summary that the trial needs.
 #[derive(Deserialize)]
 struct Summary {
     run_s: f64,
@@ -128,7 +128,7 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let start = Instant::now();
     let output = command.output()?;
-    // It ends with an error also if a request failed: then there is a summary, which says so.
+    // It also ends with an error if a request failed: then there is a summary of the failures.
     let Ok(summary) = read(&json) else {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(io::Error::other(format!("the simulation failed: {said}")).into());

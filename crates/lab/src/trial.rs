@@ -1,5 +1,5 @@
-//! One trial, which has a process of its own: it reads what to do from its standard input and writes what it measured
-//! to its standard output, a line of JSON each.
+//! One trial in its own process, which reads a request from standard input and writes the measurements to standard
+//! output, a line of JSON each.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::measured::Measured;
 use crate::parameters::Parameters;
 use crate::settings::AGAIN;
 
-/// What a trial is to measure.
+/// Request for a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
@@ -20,19 +20,19 @@ pub struct Request {
     pub experiment: String,
     /// Name of the design.
     pub design: String,
-    /// Parameters, all of them.
+    /// All parameters.
     pub parameters: Parameters,
     /// Seed of the workload.
     pub seed: u64,
 }
 
-/// Why a trial was not made.
+/// Error of a trial.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    /// No line of JSON, or another one.
+    /// The input is not a valid line of JSON.
     #[error("the request of a trial cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
-    /// The streams of the process do not work.
+    /// Standard input or output failed.
     #[error("the trial cannot be made: {0}")]
     Io(#[from] io::Error),
     /// There is no such experiment.
@@ -41,13 +41,13 @@ pub enum TrialError {
     /// The experiment has no such design.
     #[error("the experiment has no design {0}")]
     UnknownDesign(String),
-    /// The parameters are not those of the experiment.
+    /// The parameters do not match the experiment.
     #[error("{0}")]
     BadParameters(String),
 }
 
-/// Makes the trial that a line of `input` requests, and writes a line to `output`. Blocks; no runtime may be running
-/// in this process.
+/// Makes the trial that a line of `input` requests, and writes a line to `output`. Blocks; no runtime may be running in
+/// this process.
 ///
 /// # Errors
 /// [`TrialError`]
@@ -71,7 +71,7 @@ pub fn run(request: &Request) -> Result<Measured, TrialError> {
     (experiment.run)(design, &request.parameters, request.seed)
 }
 
-/// Runs a future on a runtime with so many worker threads.
+/// Runs a future on a runtime with this many worker threads.
 pub(crate) fn block_on(
     threads: u32,
     future: impl Future<Output = Measured> + Send + 'static,
@@ -79,8 +79,8 @@ pub(crate) fn block_on(
     block_on_boxed(threads, boxed(future))
 }
 
-/// A future whose type is erased. Each type of future that a runtime runs costs about 2,000 lines of code for the compiler,
-/// and a trial has some for each design.
+/// A future whose type is erased. Each type of future that a runtime runs costs about 2,000 lines of code for the
+/// compiler, and a trial has some for each design.
 pub(crate) fn boxed<T>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> Pin<Box<dyn Future<Output = T> + Send>> {
@@ -93,6 +93,6 @@ fn block_on_boxed(
 ) -> Result<Measured, TrialError> {
     let runtime =
         Builder::new_multi_thread().worker_threads(threads as usize).enable_all().build()?;
-    // On a worker: this thread would be one more than was asked for.
+    // On a worker: this thread would be an additional one.
     Ok(runtime.block_on(async { tokio::spawn(future).await }).map_err(io::Error::other)?)
 }

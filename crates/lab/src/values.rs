@@ -1,19 +1,19 @@
-//! The values that are compared, computed from the raw data of a trial.
+//! Compared values, computed from the raw data of a trial.
 
 use crate::experiment::{Experiment, Quantity};
 use crate::measured::Measured;
 use crate::record::Record;
 
-/// How a trial began.
+/// Warm-up of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// So many of the marks are before the steady part, and do not count.
+    /// This number of marks precedes the steady part, and does not count.
     Marks(usize),
-    /// The trial was never steady, or too short to say: all of it counts.
+    /// The trial was never steady, or is too short: all of it counts.
     Unknown,
 }
 
-/// The part of the marks that is the warm-up, by the rule of [`stats::warm_up`] on the times between marks.
+/// Finds the warm-up by applying [`stats::warm_up`] to the times between marks.
 #[must_use]
 pub fn warm_up(measured: &Measured) -> WarmUp {
     let mut before = 0;
@@ -44,7 +44,7 @@ fn whole(measured: &Measured) -> f64 {
     measured.operations as f64 / (measured.wall_ns as f64 / 1e9)
 }
 
-/// The value of a quantity in a trial; `None` if it was not measured.
+/// Value of a quantity in a trial; `None` if it was not measured.
 #[must_use]
 pub fn value(measured: &Measured, quantity: &Quantity) -> Option<f64> {
     let value = match quantity.name {
@@ -57,7 +57,7 @@ pub fn value(measured: &Measured, quantity: &Quantity) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// The value that decides how many trials are made.
+/// Value that decides the number of trials.
 pub(crate) fn main(record: &Record) -> Option<f64> {
     let quantity = Experiment::named(&record.experiment)?.quantities.first()?;
     value(&record.measured, quantity)

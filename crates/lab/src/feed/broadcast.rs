@@ -1,4 +1,4 @@
-//! Experiments 4 and 9: one user's post, and the time until the last follower has it.
+//! Experiments 4 and 9: a user's post, and the time until the last follower has it.
 
 use std::time::Instant;
 
@@ -62,7 +62,7 @@ const BASE: Experiment = Experiment {
     run,
 };
 
-/// Experiment 9: the same with many more followers.
+/// Experiment 9: many more followers.
 pub(crate) static CELEBRITY: Experiment = Experiment {
     name: "celebrity",
     number: "9",
@@ -115,7 +115,7 @@ fn check(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Every follower has all posts.
+/// Checksum if every follower has all posts.
 fn expected(parameters: &Parameters, _seed: u64) -> u64 {
     let workload = workload(parameters);
     let posts: Vec<u64> = (0..u64::from(workload.posts)).collect();

@@ -1,4 +1,4 @@
-//! The central design: one actor that has all users, follows and timelines.
+//! The central design: one actor with all users, follows and timelines.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ async fn feed(mut mailbox: Mailbox<Message>, mut users: Vec<User>) {
     }
 }
 
-/// The actor, which exists once.
+/// The only actor.
 pub(super) struct Central(Address<Message>);
 
 impl Design for Central {
@@ -70,7 +70,7 @@ impl Design for Central {
     }
 }
 
-/// A client, who asks the actor.
+/// Client of the actor.
 pub(super) struct CentralClient(Address<Message>);
 
 impl Client for CentralClient {

@@ -1,15 +1,15 @@
-//! roost as a server over HTTP: the engine of the design `roost`, over a socket, in a process of its own.
+//! roost as a server over HTTP: the engine of the design `roost` in its own process, over a socket.
 //!
-//! A client has one connection. It reads the page as JSON and finds the numbers of posts in their texts.
+//! A client has one connection. It reads the page as JSON and parses the numbers of posts in their texts.
 
 use crate::feed::network::Network;
 use crate::feed::timeline::text;
 use crate::feed::{Client, Delivery, Design, PAGE};
 use crate::server::{HttpClient, Server, register};
 
-/// Most users that one operation follows.
+/// Maximum number of follows per operation.
 const FOLLOWS_AT_ONCE: usize = 500;
-/// Most posts on a page.
+/// Maximum number of posts per page.
 const PAGE_MAX: usize = 100;
 
 /// The server.
@@ -72,7 +72,7 @@ impl Client for HttpClient {
         all
     }
 
-    /// Nothing is on its way: what is measured is that a read of each timeline has the post.
+    /// Reads each timeline once to check that it has the post: roost delivers nothing later.
     async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
         let mut newest = Vec::new();
         for follower in followers {

@@ -1,5 +1,5 @@
-//! Experiments 1 to 4 and 9: users who follow each other, and timelines of their own posts and of those whom they
-//! follow, in three designs. Posts are delivered: every post is put into the timelines of all followers.
+//! Experiments 1 to 4 and 9: users who follow each other, and timelines of their own and followed users' posts, in
+//! three designs. Posts are delivered: every post is written to the timelines of all followers.
 
 mod broadcast;
 mod central;
@@ -24,29 +24,28 @@ use network::Network;
 /// Number of posts on a page.
 const PAGE: usize = 20;
 
-/// A design of the feed.
+/// Design of the feed.
 trait Design: Sized + Send + Sync + 'static {
     type Client: Client;
 
-    /// Starts a feed with the users and follows of a network, and without posts, on the runtime of the caller.
+    /// Starts a feed with the users and follows of a network, without posts, on the runtime of the caller.
     fn start(network: &Network) -> impl Future<Output = Self> + Send;
 
-    /// What a client uses. A client acts for any user.
+    /// Creates a client, which may act for any user.
     fn connect(&self) -> Self::Client;
 
-    /// The number of the post that a page names so.
+    /// Converts a post on a page to its number.
     fn number(&self, post: u64) -> u64 {
         post
     }
 }
 
-/// One client, who has one request under way.
+/// Client with at most one request in progress.
 trait Client: Send + 'static {
-    /// Publishes a post with a number that no other has; greater numbers are newer. When this returns, the post is
-    /// accepted.
+    /// Publishes a post with a unique number; greater numbers are newer. The post is accepted when this returns.
     fn post(&mut self, author: u32, number: u64) -> impl Future<Output = Delivery> + Send;
 
-    /// Publishes posts in order, before the measurement: together, where a client can.
+    /// Publishes posts in order before the measurement, in one request if the design can.
     fn post_all(&mut self, posts: &[(u32, u64)]) -> impl Future<Output = Vec<Delivery>> + Send {
         async move {
             let mut deliveries = Vec::new();
@@ -57,7 +56,7 @@ trait Client: Send + 'static {
         }
     }
 
-    /// Adds the newest posts in a user's timeline to a page, the newest first.
+    /// Adds the newest posts of a user's timeline to a page, newest first.
     fn timeline(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
 
     /// Reads the newest posts by a user, and adds the first and the last of them to a page.
@@ -66,7 +65,7 @@ trait Client: Send + 'static {
     /// All posts in a user's timeline, in any order.
     fn everything(&mut self, user: u32) -> impl Future<Output = Vec<u64>> + Send;
 
-    /// Waits until a post that is accepted is in the timelines of all followers.
+    /// Waits until an accepted post is in the timelines of all followers.
     fn delivered(
         &mut self,
         delivery: Delivery,
@@ -77,10 +76,10 @@ trait Client: Send + 'static {
     }
 }
 
-/// A post on its way into timelines.
+/// Post on its way into timelines.
 struct Delivery(mpsc::Receiver<()>);
 
-/// Held by everyone who still has to deliver a post.
+/// Token held by every actor that still has to deliver a post.
 #[derive(Clone)]
 struct Undelivered(#[expect(dead_code, reason = "held, and dropped")] mpsc::Sender<()>);
 
@@ -90,7 +89,7 @@ impl Delivery {
         (Undelivered(sender), Self(receiver))
     }
 
-    /// Waits until nobody has to deliver it any more.
+    /// Waits until the post is delivered everywhere.
     async fn end(mut self) {
         while self.0.recv().await.is_some() {}
     }

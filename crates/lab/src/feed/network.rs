@@ -1,4 +1,4 @@
-//! Who follows whom.
+//! Follows between users.
 
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
@@ -6,12 +6,12 @@ use rand::seq::index::sample;
 
 /// Users by number, from 0, with their followers.
 pub(super) struct Network {
-    /// The followers of each user, in order.
+    /// Followers of each user, in ascending order.
     followers: Vec<Vec<u32>>,
 }
 
 impl Network {
-    /// Everybody follows so many others, chosen at random. There are more users than follows.
+    /// Makes every user follow `follows` random others. There must be more users than follows.
     pub(super) fn random(users: u32, follows: u32, seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let mut followers = vec![Vec::new(); users as usize];
@@ -27,7 +27,7 @@ impl Network {
         Self { followers }
     }
 
-    /// User 0 is followed by the next so many users, and nobody else by anybody.
+    /// Makes the next `followers_of_first` users follow user 0, without other follows.
     pub(super) fn star(users: u32, followers_of_first: u32) -> Self {
         let mut followers = vec![Vec::new(); users as usize];
         if let Some(first) = followers.first_mut() {
@@ -40,12 +40,12 @@ impl Network {
         self.followers.len() as u32
     }
 
-    /// In ascending order.
+    /// Followers of a user in ascending order.
     pub(super) fn followers(&self, user: u32) -> &[u32] {
         self.followers.get(user as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// The users whose posts are in each user's timeline, in ascending order: those they follow, and themselves.
+    /// Users whose posts are in each user's timeline, in ascending order: followed users, and themselves.
     pub(super) fn sources(&self) -> Vec<Vec<u32>> {
         let mut sources: Vec<Vec<u32>> = (0..self.users()).map(|user| vec![user]).collect();
         for user in 0..self.users() {

@@ -1,8 +1,8 @@
-//! Trials of experiments 1 to 3, and of staleness: many clients who all make requests of one kind.
+//! Trials of experiments 1 to 3, and of staleness: many clients that all make requests of one kind.
 //!
-//! At first every user has published the same number of posts, one after the other. While timelines or profiles are
-//! read nothing changes, so each answer is known. Posts that are sent during the measurement come in any order; so
-//! afterwards all timelines are read, and must have all of them.
+//! At the beginning every user has published the same number of posts, one after the other. While timelines or profiles
+//! are read nothing changes, so each answer is known. Posts sent during the measurement arrive in any order; so all
+//! timelines are read afterwards, and must contain all of them.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::measured::{Latencies, Marks, Measured, Stopwatch, memory_bytes};
 use crate::parameters::Parameters;
 use crate::trial::{TrialError, block_on, boxed};
 
-/// What all clients of a trial do.
+/// Kind of the requests of a trial.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Read the timeline of a random user.
@@ -36,7 +36,7 @@ pub(super) enum Kind {
     SendAndRead,
 }
 
-/// The parameters of a trial.
+/// Parameters of a trial.
 #[derive(Clone, Copy)]
 struct Workload {
     kind: Kind,
@@ -44,7 +44,7 @@ struct Workload {
     follows: u32,
     posts: u32,
     clients: u32,
-    /// Requests of each client.
+    /// Number of requests of each client.
     requests: u32,
     seed: u64,
 }
@@ -62,7 +62,7 @@ fn workload(kind: Kind, parameters: &Parameters, seed: u64) -> Workload {
     }
 }
 
-/// Whether so many others can be followed.
+/// Checks that there are enough users to follow.
 pub(super) fn check(parameters: &Parameters) -> Result<(), String> {
     let Workload { users, follows, .. } = workload(Kind::Timeline, parameters, 0);
     match follows < users {
@@ -71,7 +71,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Makes a trial.
+/// Runs a trial.
 pub(super) fn run(
     kind: Kind,
     design: &str,
@@ -97,14 +97,14 @@ impl Workload {
         Network::random(self.users, self.follows, self.seed)
     }
 
-    /// The numbers of the posts at the start, in order.
+    /// Numbers of the initial posts with their authors, in order.
     fn first_posts(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
         let (users, posts) = (self.users, self.posts);
         (0..u64::from(posts) * u64::from(users))
             .map(move |number| ((number % u64::from(users)) as u32, number))
     }
 
-    /// The users for whom a client makes requests, in order, each with the number of a new post.
+    /// Users of a client's requests, in order, each with the number of a new post.
     fn requests_of(&self, client: u32) -> impl Iterator<Item = (u32, u64)> + use<> {
         let mut random = StdRng::seed_from_u64(self.seed ^ u64::from(client + 1).rotate_left(32));
         let (users, clients) = (self.users, self.clients);
@@ -115,7 +115,7 @@ impl Workload {
     }
 }
 
-/// The checksum of the answers of a plain model.
+/// Checksum of a plain model's answers.
 pub(super) fn expected(kind: Kind, parameters: &Parameters, seed: u64) -> u64 {
     let workload = workload(kind, parameters, seed);
     let (users, posts) = (u64::from(workload.users), u64::from(workload.posts));
@@ -165,13 +165,13 @@ fn all_of(mut posts: Vec<u64>) -> Answers {
     answers
 }
 
-/// What a client did: the pages it read, one after the other, and how.
+/// Results of a client: the pages it read, in order, and their times.
 struct Done {
     number: u32,
     pages: Vec<Vec<u64>>,
     marks: Marks,
     latencies: Latencies,
-    /// Reads that lacked the post that was accepted before.
+    /// Number of reads that lacked the previously accepted post.
     stale: u64,
 }
 
@@ -219,7 +219,7 @@ async fn trial<D: Design>(workload: Workload) -> Measured {
     measured
 }
 
-/// Publishes the first posts in order, waits until they are delivered, and reads every timeline once.
+/// Publishes the initial posts in order, waits until they are delivered, and reads every timeline once.
 async fn load<D: Design>(feed: &D, workload: &Workload) {
     let mut client = feed.connect();
     let posts: Vec<(u32, u64)> = workload.first_posts().collect();
@@ -233,7 +233,7 @@ async fn load<D: Design>(feed: &D, workload: &Workload) {
     }
 }
 
-/// Makes all requests of one client.
+/// Sends all requests of one client.
 async fn drive<D: Design>(
     number: u32,
     feed: Arc<D>,
@@ -255,7 +255,7 @@ async fn drive<D: Design>(
                 deliveries.push(client.post(user, new).await);
                 let followers = network.followers(user);
                 let reader = followers.get(new as usize % followers.len().max(1));
-                // The whole timeline: a page may lack the post because others sent newer ones.
+                // The whole timeline, because newer posts of others may push the post off a page.
                 let read = client.everything(reader.copied().unwrap_or(user)).await;
                 done.stale += u64::from(!read.into_iter().any(|post| feed.number(post) == new));
             }
@@ -270,7 +270,7 @@ async fn drive<D: Design>(
     done
 }
 
-/// The checksum of all timelines, as they are in the end.
+/// Checksum of all timelines after the trial.
 async fn everything<D: Design>(feed: &D, workload: &Workload) -> u64 {
     let (mut client, mut answers) = (feed.connect(), Vec::new());
     for user in 0..workload.users {

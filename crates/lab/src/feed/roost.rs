@@ -1,8 +1,8 @@
-//! roost's engine in process. A post is a change in the log; timelines that were read lately are kept in memory, and a
-//! read adds the posts made since. So a post is in every timeline as soon as it is accepted.
+//! roost's engine in process. A post is a change in the log; recently read timelines are cached, and a read adds the
+//! newer posts. So a post is in every timeline as soon as it is accepted.
 //!
-//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has threads
-//! of its own beside the workers of the runtime.
+//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has its own
+//! threads in addition to the workers of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::feed::{Client, Delivery, Design, PAGE};
 
 const NEWEST: Page = Page::newest(PAGE);
 
-/// The engine, and the number of each post by the id that the engine gave it.
+/// The engine, and the number of each post by the engine's id.
 pub(super) struct Roost {
     engine: Arc<Engine>,
     numbers: Arc<Mutex<HashMap<PostId, u64>>>,
@@ -55,7 +55,7 @@ fn new_post(author: u32, number: u64) -> Request {
     Command::post(author, text).into()
 }
 
-/// A client, with a buffer for the pages that are rendered for it.
+/// Client with a buffer for rendered pages.
 pub(super) struct RoostClient {
     engine: Arc<Engine>,
     numbers: Arc<Mutex<HashMap<PostId, u64>>>,
@@ -114,7 +114,7 @@ impl Client for RoostClient {
         }
     }
 
-    /// Nothing is on its way: what is measured is that a read of each timeline has the post.
+    /// Reads each timeline once to check that it has the post: roost delivers nothing later.
     async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
         let newest = Page { limit: 1, ..NEWEST };
         let node = self.engine.node();

@@ -1,8 +1,8 @@
-//! The sharded design: N users per actor, and one register that knows which actor has whom.
+//! The sharded design: N users per actor, and one register that maps users to actors.
 //!
-//! A client asks the register once for each user and then talks to that user's actor. A post goes from the actor of its
-//! author to each actor that has followers, in one message for all of these. The author's client is answered before the
-//! post is delivered: so a follower may read a timeline that lacks it.
+//! A client asks the register once for each user and then sends to that user's actor. A post goes from the actor of its
+//! author to each actor with followers, in one message for all of these. The author's client gets its answer before the
+//! post is delivered, so a follower may read a timeline that lacks it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ enum Message {
         undelivered: Undelivered,
         reply_to: ReplyTo<()>,
     },
-    /// From another actor: a post for some of the users of this one.
+    /// Post by a user of another actor, for some users of this one.
     Deliver {
         post: Arc<Post>,
         to: Arc<[u32]>,
@@ -34,14 +34,14 @@ enum Message {
         user: u32,
         reply_to: ReplyTo<Vec<Arc<Post>>>,
     },
-    /// At the start: the actors that have followers of a user, each with those it has.
+    /// Initial message: the actors with followers of a user, each with these followers.
     Follow {
         user: u32,
         followers: Vec<(Address<Message>, Arc<[u32]>)>,
     },
 }
 
-/// Asks the register where a user is.
+/// Request for the actor of a user.
 struct Redirect {
     user: u32,
     reply_to: ReplyTo<Address<Message>>,
@@ -99,7 +99,7 @@ async fn register(
     }
 }
 
-/// The register, which exists once. `N` is the number of users of an actor.
+/// The register, a single actor. `N` is the number of users per actor.
 pub(super) struct Sharded<const N: u32>(Address<Redirect>);
 
 impl<const N: u32> Design for Sharded<N> {
@@ -108,7 +108,7 @@ impl<const N: u32> Design for Sharded<N> {
     async fn start(network: &Network) -> Self {
         let shards: Vec<_> = (0..network.users().div_ceil(N)).map(|_| spawn(shard)).collect();
         for user in 0..network.users() {
-            // Sorted by number, so those of an actor are together.
+            // Sorted by number, so the followers of an actor are adjacent.
             let groups = network.followers(user).chunk_by(|a, b| a / N == b / N);
             let address = |group: &[u32]| {
                 let shard = group.first().and_then(|user| shards.get((user / N) as usize))?;
@@ -127,14 +127,14 @@ impl<const N: u32> Design for Sharded<N> {
     }
 }
 
-/// A client, who remembers where the register sent it.
+/// Client that remembers the actors named by the register.
 pub(super) struct ShardedClient {
     register: Address<Redirect>,
     known: HashMap<u32, Address<Message>>,
 }
 
 impl ShardedClient {
-    /// Asks the actor of a user.
+    /// Sends a message to the actor of a user, and waits for the reply.
     async fn ask<R>(&mut self, user: u32, message: impl FnOnce(ReplyTo<R>) -> Message) -> R {
         if let Some(actor) = self.known.get(&user) {
             return actor.ask(message).await;

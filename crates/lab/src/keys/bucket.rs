@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use crate::actor::{Address, Mailbox, ReplyTo, spawn};
 use crate::keys::Value;
 
-/// What a bucket is asked to do.
+/// Message to a bucket.
 pub(super) enum Message {
-    /// Reply with a value.
+    /// Replies with a value.
     Read { key: u32, reply_to: ReplyTo<Option<Value>> },
-    /// Store a value, and reply with true.
+    /// Stores a value, and replies with true.
     Write { key: u32, value: Value, reply_to: ReplyTo<bool> },
 }
 
 impl Message {
-    /// Replies that there is no such bucket.
+    /// Replies that the bucket does not exist.
     pub(super) fn refuse(self) {
         match self {
             Self::Read { reply_to, .. } => reply_to.send(None),

@@ -30,7 +30,7 @@ async fn store(mut mailbox: Mailbox<Message>) {
     }
 }
 
-/// The actor, which exists once.
+/// The only actor.
 pub(super) struct Central(Address<Message>);
 
 impl Design for Central {
@@ -45,7 +45,7 @@ impl Design for Central {
     }
 }
 
-/// A client, who asks the actor.
+/// Client of the actor.
 pub(super) struct CentralClient(Address<Message>);
 
 impl Client for CentralClient {

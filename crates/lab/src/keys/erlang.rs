@@ -1,7 +1,7 @@
-//! The same designs in Erlang, as a peer: how much of a time is the design's, and how much the runtime's?
+//! The same designs in Erlang, as a peer, which separates the cost of a design from that of the runtime.
 //!
 //! The program is `peers/erlang/keys.erl`. It is compiled for each trial, gets the same operations in a file, and
-//! writes what its clients read, which is checked like any other answer.
+//! writes the answers of its clients, which are checked like any other answer.
 
 use std::fs;
 use std::process::Command;
@@ -13,16 +13,16 @@ use crate::measured::Measured;
 use crate::peer::{are_installed, printed, times};
 use crate::trial::TrialError;
 
-/// The program.
+/// Source of the program.
 const PROGRAM: &str = include_str!("../../peers/erlang/keys.erl");
 
-/// Why the peer cannot run here.
+/// Reason why the peer cannot run here.
 pub(super) fn absent() -> Option<&'static str> {
     (!are_installed(&["erl", "erlc"]))
         .then_some("Erlang is not installed (apt-get install erlang-base)")
 }
 
-/// Makes a trial of a design, by its name in the program, with so many schedulers.
+/// Runs a trial of a design, by its name in the program, with `threads` schedulers.
 pub(super) fn run(design: &str, threads: u32, workload: &Workload) -> Result<Measured, TrialError> {
     let folder = tempfile::tempdir()?;
     let file = |name: &str| folder.path().join(name);
@@ -54,7 +54,7 @@ fn operations(workload: &Workload) -> Vec<u8> {
     by_client(workload, |client| workload.operations_of(client))
 }
 
-/// The operations of all clients, as the program reads them.
+/// Operations of all clients, in the program's format.
 fn by_client(workload: &Workload, operations: impl Fn(u32) -> Vec<Op>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for client in 0..workload.clients {
@@ -73,7 +73,7 @@ fn encode(op: &Op) -> Vec<u8> {
     [&[kind][..], &bucket.to_le_bytes(), &key.to_le_bytes(), value].concat()
 }
 
-/// The checksum of the answers that the program wrote; another one if they are cut short.
+/// Checksum of the program's answers; a wrong one if the file is cut short.
 fn checksum(mut bytes: &[u8]) -> u64 {
     let mut clients = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<8>() {

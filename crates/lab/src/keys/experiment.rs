@@ -1,4 +1,4 @@
-//! The experiment's description, and its trials.
+//! Description and trials of the experiment.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ const DESIGNS: [DesignInfo; 9] = [
     erlang("erlang-worker", "the design worker, in Erlang"),
 ];
 
-/// A design that needs Erlang.
+/// Describes a design that needs Erlang.
 const fn erlang(name: &'static str, about: &'static str) -> DesignInfo {
     DesignInfo { name, about, absent: erlang::absent }
 }
@@ -144,7 +144,7 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
     }
 }
 
-/// Fills the store, then lets all clients do their operations.
+/// Fills the store, then runs the operations of all clients.
 async fn trial<D: Design>(workload: Workload) -> Measured {
     let store = Arc::new(D::start(workload.clients).await);
     load(&*store, &workload).await;

@@ -1,5 +1,5 @@
-//! Locks instead of actors: dictionaries behind locks, each for a share of the buckets. No message, no task, no
-//! scheduler: what the processor itself allows.
+//! Locks instead of actors: dictionaries with a lock for each shard of buckets. Without messages, tasks and scheduler,
+//! it shows the limit of the processor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use parking_lot::RwLock;
 
 use crate::keys::{Client, Design, Value};
 
-/// Number of locks: so many that two threads seldom need the same one.
+/// Number of locks: enough that two threads seldom need the same one.
 const SHARDS: usize = 64;
 
-/// The buckets of a shard, by number.
+/// Buckets of a shard, by number.
 type Shard = RwLock<HashMap<u32, HashMap<u32, Value>>>;
 
-/// The dictionaries with their locks, which all clients share.
+/// Dictionaries with their locks, shared by all clients.
 #[derive(Clone)]
 pub(super) struct Locked(Arc<[Shard; SHARDS]>);
 

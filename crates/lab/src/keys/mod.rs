@@ -19,32 +19,32 @@ pub(crate) use experiment::EXPERIMENT;
 /// Length of a value in bytes.
 const VALUE_BYTES: usize = 32;
 
-/// A value, which is stored by copying it.
+/// Value, stored by copying.
 type Value = [u8; VALUE_BYTES];
 
-/// A design of the store.
+/// Design of the store.
 trait Design: Sized + Send + Sync + 'static {
     type Client: Client;
 
-    /// Starts an empty store for so many clients on the runtime of the caller.
+    /// Starts an empty store for this many clients on the runtime of the caller.
     fn start(clients: u32) -> impl Future<Output = Self> + Send;
 
-    /// What the client of this number uses; the numbers begin at 0.
+    /// Creates the client of this number, from 0.
     fn connect(&self, client: u32) -> Self::Client;
 }
 
-/// One client, who has one request under way.
+/// Client with at most one request in progress.
 trait Client: Send + 'static {
     /// Creates a bucket, unless it exists. Every client can use it afterwards.
     fn create(&mut self, bucket: u32) -> impl Future<Output = ()> + Send;
 
-    /// The value of a key; `None` if there is no such key or bucket.
+    /// Value of a key; `None` if the key or bucket does not exist.
     fn read(&mut self, bucket: u32, key: u32) -> impl Future<Output = Option<Value>> + Send;
 
-    /// Sets the value of a key; false if there is no such bucket.
+    /// Sets the value of a key; false if the bucket does not exist.
     fn write(&mut self, bucket: u32, key: u32, value: Value) -> impl Future<Output = bool> + Send;
 
-    /// Sets the values of keys, sorted by bucket, before the measurement: together, where a client can.
+    /// Sets the values of keys, sorted by bucket, before the measurement, in one request if the design can.
     fn write_all(&mut self, keys: Vec<(u32, u32, Value)>) -> impl Future<Output = ()> + Send {
         async move {
             for (bucket, key, value) in keys {

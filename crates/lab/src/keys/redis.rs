@@ -1,4 +1,4 @@
-//! roost as a server for Redis clients, in a process of its own: the engine of the design `roost`, over a socket.
+//! roost as a server for Redis clients: the engine of the design `roost` in its own process, over a socket.
 //!
 //! A client has one connection, which uses one bucket at a time: a request for another bucket is two commands, sent
 //! together.
@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use crate::keys::{Client, Design, Value};
 use crate::server::Server;
 
-/// Keys that are stored by one command before the measurement.
+/// Number of keys per command before the measurement.
 const LOADED_AT_ONCE: usize = 100;
 
 /// The server.
@@ -30,15 +30,15 @@ impl Design for Redis {
     }
 }
 
-/// A client, who connects with the first request.
+/// Client that connects with its first request.
 pub(super) struct RedisClient {
     address: SocketAddr,
     stream: Option<BufReader<TcpStream>>,
-    /// The bucket that the connection uses.
+    /// Current bucket of the connection.
     bucket: Option<u32>,
     /// Commands that are not sent yet.
     commands: Vec<u8>,
-    /// Number of these.
+    /// Number of these commands.
     replies: usize,
 }
 
@@ -53,7 +53,7 @@ impl RedisClient {
         self.replies += 1;
     }
 
-    /// Adds a command that uses the bucket, unless the connection does.
+    /// Adds a command that selects the bucket, unless it is the current one.
     fn select(&mut self, bucket: u32) {
         if self.bucket != Some(bucket) {
             self.add(&[b"BUCKET", b"USE", name(bucket).as_bytes()]);
@@ -64,7 +64,7 @@ impl RedisClient {
     /// Sends all commands, and returns the value in the last reply.
     ///
     /// # Panics
-    /// If the server cannot be reached, or refuses a command: the trial cannot be made then.
+    /// If the server cannot be reached, or refuses a command, which makes the trial impossible.
     async fn send(&mut self) -> Option<Value> {
         match self.try_send().await {
             Ok(value) => value,
@@ -92,7 +92,7 @@ impl RedisClient {
     }
 }
 
-/// Reads a reply; returns the value that it is, if it is one.
+/// Reads a reply; returns its value, if any.
 async fn reply(stream: &mut BufReader<TcpStream>) -> std::io::Result<Option<Value>> {
     let mut line = String::new();
     stream.read_line(&mut line).await?;

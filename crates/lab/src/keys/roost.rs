@@ -1,7 +1,7 @@
-//! roost's engine in process: reads look at its memory, writes go through the log like any other change.
+//! roost's engine in process: reads use its memory, writes go through the log like any other change.
 //!
-//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has threads
-//! of its own, the writer above all, beside the workers of the runtime.
+//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has its own
+//! threads, above all the writer, in addition to the workers of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use node::{Found, Node};
 use crate::engine::Engine;
 use crate::keys::{Client, Design, Value};
 
-/// Keys that are stored by one submission before the measurement.
+/// Number of keys per submission before the measurement.
 const LOADED_AT_ONCE: usize = 500;
 
 /// The engine with its data in a temporary directory.
@@ -30,7 +30,7 @@ impl Design for Roost {
     }
 }
 
-/// A client, who remembers the ids of buckets as a connection does.
+/// Client that caches the ids of buckets like a connection does.
 pub(super) struct RoostClient {
     engine: Arc<Engine>,
     buckets: HashMap<u32, BucketId>,
@@ -48,7 +48,7 @@ impl RoostClient {
         Some(id)
     }
 
-    /// Makes one change; returns what the engine answered.
+    /// Submits one change; returns the engine's answer.
     async fn change(&self, op: KeyOp<'_>) -> KeyAnswer {
         let ops = std::iter::once(op).collect();
         match self.engine.node().submit_keys_waiting(ops, Vec::new()).await {
@@ -105,7 +105,7 @@ fn name(bucket: u32) -> BucketName {
     }
 }
 
-/// May block.
+/// Reads a key from the engine. May block.
 fn read(node: &Node, bucket: BucketId, key: &[u8]) -> Option<KeyRow> {
     node.keys().row(bucket, key)
 }

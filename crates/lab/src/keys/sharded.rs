@@ -1,7 +1,7 @@
-//! The sharded design: an actor per bucket, behind one actor that forwards requests to them.
+//! The sharded design: an actor per bucket, and one actor that forwards requests to them.
 //!
-//! The forwarding actor does one look-up per request, or none if the request is for the same bucket as the last one.
-//! The bucket replies to the client directly.
+//! The forwarding actor does one look-up per request, or none if the request is for the same bucket as the previous
+//! one. The bucket replies to the client directly.
 
 use std::collections::HashMap;
 
@@ -50,7 +50,7 @@ impl Design for Sharded {
     }
 }
 
-/// A client, who sends everything to the forwarding actor.
+/// Client of the forwarding actor.
 pub(super) struct ShardedClient(Address<Message>);
 
 impl Client for ShardedClient {

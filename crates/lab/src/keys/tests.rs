@@ -1,4 +1,4 @@
-//! All designs answer what a plain map answers, whatever the order of the operations.
+//! All designs give the answers of a plain map, for any order of operations.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Clients take turns, so that each sees what the others did.
+/// Answers of clients that take turns, so that each sees the others' changes.
 async fn answers<D: Design>(steps: &[(usize, Step)]) -> Vec<Answer> {
     let design = D::start(3).await;
     let mut clients = [0, 1, 2].map(|client| design.connect(client));
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// A trial's checksum, with clients that run at the same time.
+/// Compares the checksum of a trial with concurrent clients.
 #[test]
 fn clients_that_run_at_the_same_time_get_the_answers_of_the_model() {
     let experiment = Experiment::named("keys").unwrap();
@@ -119,7 +119,7 @@ fn clients_that_run_at_the_same_time_get_the_answers_of_the_model() {
         ];
         values.iter().for_each(|(name, value)| parameters.set(name, *value));
         let expected = (experiment.expected)(&parameters, 3);
-        // The server is tested with the real program: here it would start the tests.
+        // The server is tested with the real program: here the program is the test binary.
         let here = |design: &&crate::DesignInfo| {
             (design.absent)().is_none() && design.name != "roost-redis"
         };

@@ -1,7 +1,7 @@
-//! The worker design: an actor per client, and the addresses of all buckets replicated to all of them.
+//! The worker design: an actor per client, with the addresses of all buckets replicated to all of them.
 //!
-//! No actor sees the requests of all clients. The price is paid when a bucket is created: the registrar, which exists
-//! once, sends its address to every worker, and the client waits until all of them have it.
+//! No actor gets the requests of all clients. The cost is at the creation of a bucket: the registrar, a single actor,
+//! sends its address to every worker, and the client waits until all of them have it.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ enum ToWorker {
         bucket: u32,
         message: bucket::Message,
     },
-    /// From the registrar: a new bucket.
+    /// Address of a new bucket, from the registrar.
     Replicate {
         bucket: u32,
         address: Address<bucket::Message>,
@@ -26,7 +26,7 @@ enum ToWorker {
 }
 
 enum ToRegistrar {
-    /// A worker that gets the addresses of all buckets from now on.
+    /// Adds a worker, which gets the addresses of all buckets from now on.
     Join(Address<ToWorker>),
     Create {
         bucket: u32,
@@ -97,7 +97,7 @@ impl Design for Worker {
     }
 }
 
-/// A client, who sends everything to a worker of their own.
+/// Client of its own worker.
 pub(super) struct WorkerClient(Address<ToWorker>);
 
 impl Client for WorkerClient {

@@ -1,8 +1,8 @@
-//! What the clients do, and what a plain map answers.
+//! Operations of the clients, and the answers of a plain map.
 //!
-//! Every client has keys of their own, about the same number in every bucket, and all clients use all buckets. So
-//! clients meet in the buckets, but what a client reads depends on what that client wrote and not on who came first:
-//! the answers of all designs must be equal.
+//! Every client has its own keys, about the same number in every bucket, and all clients use all buckets. So clients
+//! share the buckets, but a client's answers depend only on its own writes and not on timing: the answers of all
+//! designs must be equal.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,16 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::answers::Answers;
 use crate::keys::{VALUE_BYTES, Value};
 
-/// The parameters of a workload.
+/// Parameters of a workload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Workload {
     pub(super) clients: u32,
-    /// Operations of each client.
+    /// Number of operations of each client.
     pub(super) operations: u32,
     pub(super) buckets: u32,
-    /// Keys of each bucket.
+    /// Number of keys in each bucket.
     pub(super) keys: u32,
-    /// Operations that read, of 100; the others write.
+    /// Percentage of reads; the other operations write.
     pub(super) reads: u32,
     pub(super) seed: u64,
 }
@@ -34,7 +34,7 @@ pub(super) enum Op {
 }
 
 impl Workload {
-    /// The keys of a client, each with its first value.
+    /// Keys of a client, each with its first value.
     pub(super) fn keys_of(&self, client: u32) -> impl Iterator<Item = (u32, u32, Value)> + use<> {
         let workload = *self;
         (0..workload.key_count(client)).map(move |nth| {
@@ -43,7 +43,7 @@ impl Workload {
         })
     }
 
-    /// The operations of a client, in order.
+    /// Operations of a client, in order.
     pub(super) fn operations_of(&self, client: u32) -> Vec<Op> {
         let mut random = StdRng::seed_from_u64(self.seed ^ u64::from(client).rotate_left(32));
         let operation = |number| {
@@ -51,13 +51,13 @@ impl Workload {
             if random.random_range(0..100) < self.reads {
                 return Op::Read { bucket, key };
             }
-            // Not a first value: those have smaller numbers.
+            // Differs from all first values, whose numbers are smaller.
             Op::Write { bucket, key, value: value(client, self.seed | 1 << 63 | u64::from(number)) }
         };
         (0..self.operations).map(operation).collect()
     }
 
-    /// The checksum of the answers that a plain map gives.
+    /// Checksum of a plain map's answers.
     pub(super) fn expected(&self) -> u64 {
         Answers::checksum((0..self.clients).map(|client| {
             let keys = self.keys_of(client);
@@ -74,19 +74,19 @@ impl Workload {
         }))
     }
 
-    /// Number of keys that a client has. There are at least as many keys as clients.
+    /// Number of keys of a client. There are at least as many keys as clients.
     fn key_count(&self, client: u32) -> u32 {
         (self.buckets * self.keys - client).div_ceil(self.clients)
     }
 
-    /// The bucket and the key that is a client's nth.
+    /// Bucket and key of a client's nth key.
     fn key(&self, client: u32, nth: u32) -> (u32, u32) {
         let number = nth * self.clients + client;
         (number / self.keys, number % self.keys)
     }
 }
 
-/// Adds what a read found.
+/// Adds the result of a read.
 pub(super) fn add(answers: &mut Answers, found: Option<Value>) {
     answers.add(found.as_ref().map_or(&[], |value| value));
 }

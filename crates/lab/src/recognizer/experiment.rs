@@ -1,5 +1,5 @@
-//! The experiments' descriptions, and their trials: requests that come at their times whatever the answers do, and
-//! requests that follow each other.
+//! Descriptions and trials of the experiments: requests at due times independent of the answers (open loop), and
+//! requests each sent after an answer (closed loop).
 
 use std::future::ready;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use crate::recognizer::tasks::Tasks;
 use crate::recognizer::{Design, Nearest, references, select};
 use crate::trial::{TrialError, block_on, boxed};
 
-/// Bits of a drawing that differ from the sample it is made of.
+/// Number of bits of a drawing that differ from its sample.
 const NOISE_BITS: usize = 60;
-/// Requests under way for each thread, if they follow each other.
+/// Number of concurrent requests per thread in a closed loop.
 const CLIENTS_PER_THREAD: u32 = 4;
 
 /// Experiment 7, latency: an open loop.
@@ -89,7 +89,7 @@ const BASE: Experiment = Experiment {
     run: |design, parameters, seed| run(design, parameters, seed),
 };
 
-/// Experiment 7, throughput: requests that follow each other.
+/// Experiment 7, throughput: a closed loop.
 pub(crate) static THROUGHPUT: Experiment = Experiment {
     name: "recognizer-throughput",
     title: "Recognizer: how many recognitions per second?",
@@ -108,12 +108,12 @@ pub(crate) static THROUGHPUT: Experiment = Experiment {
     ..BASE
 };
 
-/// The reason, unless this processor has the instructions.
+/// Returns the reason if this processor lacks the instructions.
 fn without(instructions: InstructionSet, reason: &'static str) -> Option<&'static str> {
     (!instructions.is_available()).then_some(reason)
 }
 
-/// The drawings of the requests.
+/// Drawings of the requests.
 fn queries(count: u32, seed: u64) -> Vec<Bits> {
     let (mut random, references) = (StdRng::seed_from_u64(seed), references());
     let query = |_| {
@@ -128,7 +128,7 @@ fn queries(count: u32, seed: u64) -> Vec<Bits> {
     (0..count).map(query).collect()
 }
 
-/// The checksum of the answers of a plain model.
+/// Checksum of a plain model's answers.
 fn expected(requests: u32, seed: u64) -> u64 {
     let references = references();
     Answers::checksum(queries(requests, seed).into_iter().map(|query| {
@@ -166,24 +166,24 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
     }
 }
 
-/// The requests of a trial.
+/// Requests of a trial.
 pub(super) struct Load {
     pub(super) queries: Vec<Bits>,
-    /// Requests per second; `None` if each follows an answer.
+    /// Requests per second; `None` for a closed loop.
     pub(super) rate: Option<u32>,
     pub(super) clients: u32,
     seed: u64,
 }
 
-/// A request by its number, its answer, and the time that it took.
+/// A request by its number, its answer, and its time.
 pub(super) type Answered = (usize, Nearest, Duration);
 
 impl Load {
     async fn drive<D: Design>(self, design: impl Future<Output = D>) -> Measured {
         let design = Arc::new(design.await);
-        // The first request starts what is started late.
+        // A first request starts what designs start lazily.
         design.nearest(Bits::ZERO).await;
-        // The processor time of its process counts until the end of the measurement.
+        // The processor time of the design's process counts until the end of the measurement.
         let _kept = Arc::clone(&design);
         match self.rate {
             Some(_) => self.open_loop(design).await,
@@ -191,7 +191,7 @@ impl Load {
         }
     }
 
-    /// When each request is due, since the start: at random times with the mean rate. Without a rate, at once.
+    /// Due time of each request since the start: at random times with the mean rate; without a rate, at once.
     pub(super) fn due(&self) -> Vec<Duration> {
         let mut random = StdRng::seed_from_u64(!self.seed);
         let mut due = Duration::ZERO;
@@ -203,14 +203,14 @@ impl Load {
         self.queries.iter().map(pause).collect()
     }
 
-    /// Makes requests at their times.
+    /// Sends requests at their due times.
     async fn open_loop<D: Design>(self, design: Arc<D>) -> Measured {
         let (runtime, (done, wait)) = (tokio::runtime::Handle::current(), oneshot::channel());
         let (due, queries) = (self.due(), self.queries);
         let count = queries.len();
         let stopwatch = Stopwatch::start();
         let start = stopwatch.started();
-        // A thread of its own: it makes requests while all workers are busy.
+        // A separate thread: it sends requests while all workers are busy.
         std::thread::spawn(move || {
             let mut requests = JoinSet::new();
             for (number, (query, due)) in queries.into_iter().zip(due).enumerate() {
@@ -226,7 +226,7 @@ impl Load {
         finished(stopwatch.end(count as u64, Vec::new()), answered)
     }
 
-    /// Makes a request after each answer.
+    /// Sends a request after each answer.
     async fn closed_loop<D: Design>(self, design: Arc<D>) -> Measured {
         let stopwatch = Stopwatch::start();
         let (mut clients, step) = (JoinSet::new(), self.clients as usize);
@@ -250,7 +250,7 @@ impl Load {
     }
 }
 
-/// A value with the exponential distribution of mean 1.
+/// Random value of the exponential distribution with mean 1.
 fn exponential(random: &mut StdRng) -> f64 {
     -(1.0 - random.random::<f64>()).ln()
 }

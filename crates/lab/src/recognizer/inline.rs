@@ -1,4 +1,4 @@
-//! Distances computed by the task that was asked, with the instructions of one kind: no boundary at all.
+//! Distances computed by the requesting task, with one instruction set: no boundary.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use knn::{Bits, InstructionSet, Samples, Unavailable};
 
 use crate::recognizer::{Design, NEIGHBORS, Nearest};
 
-/// The samples, with the instructions to scan them.
+/// Samples with the instruction set to scan them.
 #[derive(Clone)]
 pub(super) struct Inline(Arc<Samples>);
 
 impl Inline {
-    /// With these instructions.
+    /// Uses this instruction set.
     ///
     /// # Errors
-    /// This processor does not have them.
+    /// If this processor does not have it.
     pub(super) fn with(instructions: InstructionSet) -> Result<Self, Unavailable> {
         let mut samples = knn::digits();
         samples.scan_with(instructions)?;
         Ok(Self(Arc::new(samples)))
     }
 
-    /// With the best instructions that this processor has.
+    /// Uses the best instruction set of this processor.
     pub(super) fn best() -> Self {
         Self(Arc::new(knn::digits()))
     }

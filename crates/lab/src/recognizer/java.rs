@@ -1,7 +1,7 @@
-//! The design `pool` in pure Java, as a peer: is native code needed?
+//! The design `pool` in pure Java, as a peer, which shows whether native code is needed.
 //!
 //! The program is `peers/java/Recognizer.java`. It is compiled for each trial and gets the samples and the requests in
-//! files. It begins when its compiler has made it as fast as it gets; the other designs need no such start.
+//! files. It warms up until its compiler has optimized it; the other designs need no warm-up.
 
 use std::fs;
 use std::io;
@@ -14,18 +14,18 @@ use crate::recognizer::experiment::{Answered, Load, finished};
 use crate::recognizer::{NEIGHBORS, Nearest, references};
 use crate::trial::TrialError;
 
-/// The program.
+/// Source of the program.
 const PROGRAM: &str = include_str!("../../peers/java/Recognizer.java");
 /// Bytes of one neighbor in an answer.
 const NEIGHBOR_BYTES: usize = 12;
 
-/// Why the peer cannot run here.
+/// Reason why the peer cannot run here.
 pub(super) fn absent() -> Option<&'static str> {
     (!are_installed(&["java", "javac"]))
         .then_some("Java is not installed (apt-get install default-jdk-headless)")
 }
 
-/// Makes a trial with so many threads.
+/// Runs a trial with this many threads.
 pub(super) fn run(threads: u32, load: &Load) -> Result<Measured, TrialError> {
     let folder = tempfile::tempdir()?;
     let file = |name: &str| folder.path().join(name);
@@ -54,7 +54,7 @@ pub(super) fn run(threads: u32, load: &Load) -> Result<Measured, TrialError> {
     Ok(finished(measured, answered))
 }
 
-/// The answers in the order of the requests, and when each was there.
+/// Parses the answers in the order of the requests, and the time of each.
 fn decode(bytes: &[u8]) -> io::Result<(Vec<Answered>, Vec<u64>)> {
     const BYTES: usize = 16 + NEIGHBORS.count() * NEIGHBOR_BYTES;
     let (requests, rest) = bytes.as_chunks::<BYTES>();

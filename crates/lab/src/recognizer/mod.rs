@@ -15,24 +15,24 @@ use knn::{Bits, K};
 
 pub(crate) use experiment::{LATENCY, THROUGHPUT};
 
-/// What the nearest samples are: the distance and the id of each, the nearest first.
+/// Distance and id of each of the nearest samples, nearest first.
 type Nearest = Vec<(u32, u64)>;
 
 /// Number of nearest samples.
 const NEIGHBORS: K = K::DEFAULT;
 
-/// A design of the recognizer.
+/// Design of the recognizer.
 trait Design: Send + Sync + 'static {
-    /// The nearest samples to a drawing.
+    /// Finds the samples nearest to a drawing.
     fn nearest(&self, query: Bits) -> impl Future<Output = Nearest> + Send;
 }
 
-/// The samples that drawings are compared with, each with its id.
+/// Reference samples, each with its id.
 fn references() -> Vec<(u64, Bits)> {
     knn::digits().iter().map(|(id, _, bits)| (id, bits)).collect()
 }
 
-/// The nearest of all distances.
+/// Selects the nearest of all distances.
 fn select(mut distances: Nearest) -> Nearest {
     distances.sort_unstable();
     distances.truncate(NEIGHBORS.count());

@@ -1,4 +1,4 @@
-//! A fixed pool: as many actors as threads, which share the requests by turns. A request is one message and one reply.
+//! A fixed pool: as many actors as threads, which get the requests in turn. A request is one message and one reply.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,14 +19,14 @@ async fn worker(mut mailbox: Mailbox<Recognize>, samples: Inline) {
     }
 }
 
-/// The actors, and whose turn it is.
+/// The actors, and the counter of turns.
 pub(super) struct Pool {
     workers: Vec<Address<Recognize>>,
     turn: AtomicUsize,
 }
 
 impl Pool {
-    /// On the runtime of the caller.
+    /// Starts the actors on the runtime of the caller.
     pub(super) fn start(workers: u32) -> Self {
         let samples = Inline::best();
         let worker = |_| spawn(|mailbox| worker(mailbox, samples.clone()));
@@ -36,7 +36,7 @@ impl Pool {
 
 impl Design for Pool {
     async fn nearest(&self, query: Bits) -> Nearest {
-        // Relaxed: which worker gets which request does not matter.
+        // Relaxed: it does not matter which worker gets which request.
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.workers.len();
         match self.workers.get(turn) {
             Some(worker) => worker.ask(|reply_to| Recognize { query, reply_to }).await,

@@ -1,7 +1,7 @@
 //! The port design: an external process that computes the answers, and pipes to and from it. An actor owns the process
 //! and handles one request at a time.
 //!
-//! A request is the 128 bytes of a drawing. An answer is 12 bytes for each of the nearest samples: the distance in 4
+//! A request is the 128 bytes of a drawing. An answer has 12 bytes for each of the nearest samples: the distance in 4
 //! bytes and the id in 8, little endian.
 
 use std::io::{self, Read, Write};
@@ -15,12 +15,12 @@ use crate::actor::{Address, Mailbox, ReplyTo, spawn};
 use crate::recognizer::inline::Inline;
 use crate::recognizer::{Design, NEIGHBORS, Nearest};
 
-/// The arguments of this program with which it is the external process.
+/// Arguments of this program for the external process.
 pub(crate) const ARGUMENTS: [&str; 2] = ["lab", "port"];
 /// Bytes of one neighbor in an answer.
 const NEIGHBOR_BYTES: usize = 12;
 
-/// Answers requests until the input ends: what the external process does. Blocks.
+/// Answers requests until the input ends, as the external process. Blocks.
 ///
 /// # Errors
 /// If the pipes break.
@@ -90,10 +90,10 @@ async fn port(mut mailbox: Mailbox<Recognize>, mut process: Process) {
 pub(super) struct Port(Address<Recognize>);
 
 impl Port {
-    /// On the runtime of the caller.
+    /// Starts the actor on the runtime of the caller.
     ///
     /// # Panics
-    /// If the process cannot be started: the trial cannot be made then.
+    /// If the process cannot be started, which makes the trial impossible.
     pub(super) fn start() -> Self {
         match Process::start() {
             Ok(process) => Self(spawn(|mailbox| port(mailbox, process))),

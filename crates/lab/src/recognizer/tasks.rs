@@ -1,4 +1,4 @@
-//! One task per distance: for each request a task for every sample, and one message from each.
+//! One task per distance: a request starts a task for every sample, and each sends one message.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 
 use crate::recognizer::{Design, Nearest, references, select};
 
-/// The samples, which all tasks share.
+/// Samples shared by all tasks.
 pub(super) struct Tasks(Arc<[(u64, Bits)]>);
 
 impl Tasks {

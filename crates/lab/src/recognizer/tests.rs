@@ -39,7 +39,7 @@ proptest! {
     }
 }
 
-/// The port is tested with the real program: here it would start the tests.
+/// The port is tested with the real program: here the program is the test binary.
 #[test]
 fn trials_of_all_designs_get_the_answers_of_the_model() {
     for name in ["recognizer", "recognizer-throughput"] {

@@ -1,4 +1,4 @@
-//! Designs compared with themselves (A/A): how often the method finds a difference that is not there.
+//! Designs compared with themselves (A/A): the rate at which the method finds a difference that does not exist.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,21 @@ use crate::report::text::{line, machine};
 use crate::settings::AGAIN;
 use crate::values;
 
-/// The trials of a repetition, by block: of the design, and of the same design again.
+/// Trials of a repetition, by block: of the design, and of the same design again.
 type Pairs = BTreeMap<u64, [Option<f64>; 2]>;
 
-/// What was found of a design.
+/// Results of a design.
 #[derive(Default)]
 struct Found {
     repeats: u64,
-    /// Repetitions with a verdict "faster" or "slower": of pairs, and of the same trials as independent samples.
+    /// Number of repetitions with a verdict "faster" or "slower": of pairs, and of the same trials as independent
+    /// samples.
     differ: [u64; 2],
-    /// How far the intervals of ratios reach to each side, as shares, by quantity; infinite if undefined.
+    /// Widths of the intervals of ratios to each side, as shares, by quantity; infinite if undefined.
     widths: BTreeMap<&'static str, [Vec<f64>; 2]>,
 }
 
-/// The report of a run that compares designs with themselves.
+/// Report of a run that compares designs with themselves.
 #[must_use]
 pub fn against_itself(data: &RawData) -> String {
     let mut out = String::new();
@@ -58,7 +59,7 @@ pub fn against_itself(data: &RawData) -> String {
 }
 
 impl Found {
-    /// Judges a repetition, all quantities and parameters in one table, as a report does.
+    /// Judges a repetition, all quantities and parameters in one table, like a report.
     fn add(&mut self, experiment: &Experiment, records: &[&Record]) {
         let mut tables: [Vec<Comparison>; 2] = Default::default();
         for quantity in experiment.quantities {
@@ -107,14 +108,14 @@ impl Found {
     }
 }
 
-/// The middle value; some may be infinite. 0 without any.
+/// Median; some values may be infinite. 0 without any.
 fn middle(widths: &[f64]) -> f64 {
     let mut sorted = widths.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The values of a quantity by parameters.
+/// Values of a quantity by parameters.
 fn pairs<'a>(records: &[&'a Record], quantity: &Quantity) -> BTreeMap<&'a Parameters, Pairs> {
     let mut pairs: BTreeMap<&Parameters, Pairs> = BTreeMap::new();
     for record in records {

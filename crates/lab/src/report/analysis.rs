@@ -13,90 +13,90 @@ use crate::record::{RawData, Record};
 use crate::settings::{Settings, Skipped};
 use crate::values::{self, WarmUp};
 
-/// A difference that matters: smaller ones count as none.
+/// Smallest difference that matters: smaller ones count as equal.
 pub const MARGIN: f64 = 0.05;
 
-/// Seed of everything that is resampled: the same raw data make the same report.
+/// Parameters of resampling, with a fixed seed: the same raw data gives the same report.
 const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 2_000, seed: 1 };
 
-/// What follows from the raw data of a run.
+/// Results of a run.
 pub struct Analysis {
-    /// The experiments that have trials, in their order.
+    /// Experiments with trials, in their order.
     pub experiments: Vec<ExperimentResult>,
     /// Number of trials that count.
     pub trials: usize,
-    /// Number of trials that do not count, because their answers were wrong.
+    /// Number of trials that do not count because their answers were wrong.
     pub void: usize,
-    /// Number of trials that were made while the machine was busy with something else.
+    /// Number of trials during which the machine was busy.
     pub marked: usize,
-    /// How quiet the machine was; `None` if there are too few trials to say.
+    /// Noise of the machine; `None` with too few trials.
     pub noise: Option<Noise>,
-    /// The machines and versions, without their load.
+    /// Machines and versions, without their load.
     pub environments: Vec<Environment>,
-    /// The command that repeats the run.
+    /// Command that repeats the run.
     pub command: String,
-    /// The designs that could not run on this machine.
+    /// Designs that could not run on this machine.
     pub skipped: Vec<Skipped>,
 }
 
-/// The results of an experiment.
+/// Results of an experiment.
 pub struct ExperimentResult {
     /// The experiment.
     pub experiment: &'static Experiment,
-    /// The command that repeats it.
+    /// Command that repeats it.
     pub command: String,
-    /// Parameters that have the same value in all trials.
+    /// Parameters with the same value in all trials.
     pub constant: Parameters,
-    /// The combination that answers the experiment's question, of the parameters that vary: each has its first value, and
-    /// there are as many threads as cores.
+    /// Main combination of the varying parameters, which answers the experiment's question: the first value of each,
+    /// and as many threads as cores.
     pub main: Parameters,
-    /// The trials by parameters, design and quantity.
+    /// Trials by parameters, design and quantity.
     pub cells: Vec<CellResult>,
-    /// The designs compared: each with the baseline, and what the original claims.
+    /// Comparisons of designs: each with the baseline, and the expectations from the original.
     pub judgements: Vec<Judgement>,
-    /// How throughput grows with threads.
+    /// Growth of throughput with threads.
     pub scaling: Vec<Scaling>,
-    /// Share of trials of which a warm-up was left out, and the largest share of a trial that was.
+    /// Share of trials with a warm-up that was left out, and the largest left-out share of a trial.
     pub warm_up: (f64, f64),
-    /// The designs that could not run on this machine.
+    /// Designs that could not run on this machine.
     pub skipped: Vec<Skipped>,
 }
 
-/// The trials of one design with one set of parameters, for one quantity.
+/// Trials of one design with one set of parameters, for one quantity.
 pub struct CellResult {
     /// The quantity.
     pub quantity: &'static Quantity,
     /// Name of the design.
     pub design: &'static str,
-    /// The parameters that vary within the experiment.
+    /// Parameters that vary within the experiment.
     pub parameters: Parameters,
-    /// The values, in the order of the trials.
+    /// Values in the order of the trials.
     pub values: Vec<f64>,
-    /// The block of each value.
+    /// Block of each value.
     pub blocks: Vec<u64>,
-    /// The median with its interval.
+    /// Median with its interval.
     pub median: Option<Interval>,
-    /// The mean with its interval.
+    /// Mean with its interval.
     pub mean: Option<Interval>,
 }
 
-/// Two designs compared.
+/// Comparison of two designs.
 pub struct Judgement {
     /// The quantity.
     pub quantity: &'static Quantity,
     /// The design.
     pub design: &'static str,
-    /// The design it is compared with.
+    /// Design with which it is compared.
     pub base: &'static str,
-    /// The parameters that vary within the experiment.
+    /// Parameters that vary within the experiment.
     pub parameters: Parameters,
     /// Value of the design divided by that of the other: the geometric mean over blocks.
     pub ratio: Interval,
-    /// The tests.
+    /// Statistical tests.
     pub comparison: Comparison,
-    /// The probability of the pairs, after Holm's correction over the comparisons of this quantity with these parameters.
+    /// p-value of the pairs, Holm-adjusted over the comparisons of this quantity with these parameters.
     pub p_adjusted: f64,
-    /// What follows: a faster design is the better one.
+    /// Verdict; "faster" means better.
     pub verdict: Verdict,
 }
 
@@ -104,7 +104,7 @@ pub struct Judgement {
 pub struct Scaling {
     /// Name of the design.
     pub design: &'static str,
-    /// The parameters that vary within the experiment, without threads.
+    /// Parameters that vary within the experiment, without threads.
     pub parameters: Parameters,
     /// Numbers of threads, each with the trials' throughput.
     pub points: Vec<stats::Measured>,
@@ -115,7 +115,7 @@ pub struct Scaling {
 }
 
 impl Analysis {
-    /// Of a run. Trials of experiments that this version does not have are left out.
+    /// Analyzes a run. Trials of experiments unknown to this version are left out.
     #[must_use]
     pub fn of(data: &RawData) -> Self {
         let counted: Vec<&Record> =
@@ -155,7 +155,7 @@ fn environments(records: &[&Record]) -> Vec<Environment> {
 }
 
 impl ExperimentResult {
-    /// `None` without trials.
+    /// Analyzes an experiment; `None` without trials.
     fn of(
         experiment: &'static Experiment,
         settings: &Settings,
@@ -183,7 +183,7 @@ impl ExperimentResult {
         })
     }
 
-    /// The comparisons with the baseline that answer the question: of the main quantity with the main parameters.
+    /// Comparisons with the baseline that answer the question: of the main quantity with the main parameters.
     pub fn answers(&self) -> impl Iterator<Item = &Judgement> {
         let quantity = self.experiment.quantities.first().map(|quantity| quantity.name);
         self.judgements.iter().filter(move |judged| {
@@ -193,19 +193,19 @@ impl ExperimentResult {
         })
     }
 
-    /// The combinations of parameters, in order.
+    /// Combinations of parameters, in order.
     #[must_use]
     pub fn combinations(&self) -> BTreeSet<&Parameters> {
         self.cells.iter().map(|cell| &cell.parameters).collect()
     }
 }
 
-/// Parameters without those that are constant.
+/// Parameters without the constant ones.
 fn without(parameters: &Parameters, constant: &Parameters) -> Parameters {
     constant.iter().fold(parameters.clone(), |all, (name, _)| all.without(name))
 }
 
-/// The first value of each parameter, and as many threads as cores, or the number of threads that is next to it.
+/// First value of each parameter, and as many threads as cores, or the nearest number of threads.
 fn main_parameters(
     experiment: &Experiment,
     settings: &Settings,
@@ -259,12 +259,12 @@ fn cells(
     by_cell.into_iter().filter_map(cell).filter(|cell| !cell.values.is_empty()).collect()
 }
 
-/// The values of a design, the name of the design they are compared with, and the comparison.
+/// Values of a design, the name of the other design, and the comparison.
 type Compared<'a> = (&'a CellResult, &'static str, Comparison);
 
-/// Compares each design with the baseline, and the pairs of the original's claims, for every quantity and combination
-/// of parameters. Each of these tables is corrected for itself: a correction over all would ask for more trials than
-/// anybody makes, and a reader looks for the answer in one of them, [`ExperimentResult::main`].
+/// Compares each design with the baseline, and the pairs of the original's expectations, for every quantity and
+/// combination of parameters. Each of these tables is corrected separately: a correction over all would require too
+/// many trials, and a reader looks for the answer in one of them, [`ExperimentResult::main`].
 fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judgement> {
     let others = experiment.designs.iter().map(|design| design.name);
     let pairs: BTreeSet<(&str, &str)> = others
@@ -292,7 +292,7 @@ fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judg
     tables.into_values().flat_map(|table| judged(&table)).collect()
 }
 
-/// The verdicts on the comparisons of one table.
+/// Verdicts on the comparisons of one table.
 fn judged(table: &[Compared<'_>]) -> Vec<Judgement> {
     let comparisons: Vec<Comparison> = table.iter().map(|(.., comparison)| *comparison).collect();
     let judged = stats::verdicts(&comparisons, MARGIN);
@@ -312,7 +312,7 @@ fn judged(table: &[Compared<'_>]) -> Vec<Judgement> {
 }
 
 impl CellResult {
-    /// The values of blocks in which both designs were measured, each with that of the other.
+    /// Values of blocks in which both designs were measured, paired with those of the other.
     fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
         let others: BTreeMap<_, _> = other.blocks.iter().zip(&other.values).collect();
         let own = self.blocks.iter().zip(&self.values);
@@ -320,7 +320,7 @@ impl CellResult {
     }
 }
 
-/// A value as a cost: of a quantity of which more is better, the inverse.
+/// Converts a value to a cost: the inverse if greater values are better.
 fn cost(quantity: &Quantity, value: f64) -> f64 {
     if quantity.more_is_better { 1.0 / value } else { value }
 }
@@ -339,7 +339,7 @@ pub(super) fn compared_in_blocks(quantity: &Quantity, pairs: &[(f64, f64)]) -> O
     stats::compare_pairs(&costs.collect::<Vec<_>>())
 }
 
-/// The ratio of the values, not of the costs.
+/// Ratio of the values, not of the costs.
 pub(super) fn ratio_of_values(quantity: &Quantity, comparison: &Comparison) -> Option<Interval> {
     if quantity.more_is_better { comparison.ratio.inverse() } else { Some(comparison.ratio) }
 }

@@ -1,4 +1,4 @@
-//! Two runs compared: on two machines, or of two versions.
+//! Comparison of two runs: on two machines, or of two versions.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::report::figures::{interval, probability};
 use crate::report::text::{columns, verdict};
 use crate::values;
 
-/// The values of a cell's main quantity.
+/// Values of a cell's main quantity.
 type Samples<'a> = BTreeMap<(&'a str, &'a str, &'a Parameters), Vec<f64>>;
 
-/// The cells that both runs have, with a verdict on the second run against the first, as a text table.
+/// Cells that both runs have, with a verdict on the second run against the first, as a text table.
 #[must_use]
 pub fn compare(first: &RawData, second: &RawData) -> String {
     let (old, new) = (samples(first), samples(second));

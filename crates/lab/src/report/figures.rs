@@ -1,9 +1,9 @@
-//! Numbers as people read them.
+//! Formatting of numbers.
 
 use charts::units;
 use stats::Interval;
 
-/// Three digits that matter, also of a small number.
+/// Formats a number with three significant digits.
 pub(crate) fn figure(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 || size >= 0.01 {
@@ -13,13 +13,13 @@ pub(crate) fn figure(value: f64) -> String {
     format!("{value:.*}", digits.min(9.0) as usize)
 }
 
-/// An estimate with its interval.
+/// Formats an estimate with its interval.
 pub(crate) fn interval(interval: &Interval) -> String {
     let Interval { estimate, low, high } = interval;
     format!("{} [{}, {}]", figure(*estimate), figure(*low), figure(*high))
 }
 
-/// A probability: small ones are rounded to a bound.
+/// Formats a probability: small ones are rounded to a bound.
 pub(crate) fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }

@@ -1,4 +1,4 @@
-//! The text of a report of raw data. Everything here is a pure function of it.
+//! Reports of raw data. Everything here is a pure function of the raw data.
 
 mod against_itself;
 mod analysis;

@@ -1,4 +1,4 @@
-//! A report as one page, without scripts and without requests.
+//! Report as one page, without scripts and without requests.
 
 use charts::html::escape;
 use charts::page::{Tone, document, facts, section, table};
@@ -14,7 +14,7 @@ use crate::report::text::{
     warm_up,
 };
 
-/// The report of a run.
+/// Report of a run.
 #[must_use]
 pub fn page(analysis: &Analysis) -> String {
     let mut body = summary(analysis);
@@ -33,14 +33,14 @@ fn list(items: &[String]) -> String {
     if items.is_empty() { items } else { format!("<ul>\n{items}</ul>\n") }
 }
 
-/// A table whose cells are text.
+/// Table whose cells are text.
 fn text_table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     let escaped: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| escape(cell)).collect()).collect();
     table(&escape(label), head, &escaped)
 }
 
-/// The machine, and which design is best in each experiment.
+/// Machine, and best design of each experiment.
 fn summary(analysis: &Analysis) -> String {
     let machines = analysis.environments.iter().map(|environment| {
         let gib = environment.memory_mib as f64 / 1_024.0;
@@ -73,7 +73,7 @@ fn summary(analysis: &Analysis) -> String {
     )
 }
 
-/// A row of the summary, as markup: a link to the experiment, and its answer.
+/// Row of the summary, as markup: a link to the experiment, and its answer.
 fn choice(result: &ExperimentResult) -> (String, String) {
     let name = escape(result.experiment.name);
     let title = result.experiment.title;
@@ -82,7 +82,7 @@ fn choice(result: &ExperimentResult) -> (String, String) {
     (format!("<a href=\"#{name}\">{name}</a>"), escape(&text))
 }
 
-/// The verdict on an experiment: a warning if most of it cannot be told.
+/// Verdict on an experiment: a warning if most comparisons are inconclusive.
 fn verdict_box(result: &ExperimentResult) -> String {
     let verdicts: Vec<Verdict> = result.answers().map(|judged| judged.verdict).collect();
     let open = verdicts.iter().filter(|verdict| **verdict == Verdict::CannotTell).count();
@@ -120,7 +120,7 @@ fn experiment(result: &ExperimentResult) -> String {
     format!("<div id=\"{}\">\n{}</div>\n", escape(experiment.name), section(&escape(&title), &html))
 }
 
-/// The label of a table, which no other experiment has.
+/// Label of a table, unique by its experiment.
 fn of(result: &ExperimentResult, title: &str) -> String {
     format!("{}: {title}", result.experiment.title)
 }
@@ -130,7 +130,7 @@ fn under(title: &str, html: &str) -> String {
     format!("<h3>{}</h3>\n{html}", escape(title))
 }
 
-/// The speed-up over threads as a table; nothing with one number of threads.
+/// Speed-up over threads as a table; empty with one number of threads.
 fn speedups(result: &ExperimentResult) -> String {
     let (threads, rows) = speedup_rows(result);
     if rows.is_empty() {
@@ -142,7 +142,7 @@ fn speedups(result: &ExperimentResult) -> String {
     under(title, &text_table(&of(result, title), &head, &rows))
 }
 
-/// A row for each combination of parameters, a column for each design.
+/// Table with a row for each combination of parameters, and a column for each design.
 fn values(result: &ExperimentResult, quantity: &Quantity) -> String {
     let designs = measured_designs(result);
     let head: Vec<&str> =

@@ -1,4 +1,4 @@
-//! The plots of an experiment: trials of the main quantity, speed-up over threads, and growth with a parameter.
+//! Plots of an experiment: trials of the main quantity, speed-up over threads, and growth with a parameter.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,15 @@ use crate::report::analysis::{CellResult, ExperimentResult, Scaling};
 use crate::report::figures::{figure, interval};
 use crate::report::text::named;
 
-/// How values are written in plots.
+/// Format of values in plots.
 const FIGURE: Format = Format { tick: charts::units::tick, text: figure };
-/// Fewest values of a parameter for a plot over it.
+/// Minimum number of values of a parameter for a plot over it.
 const GROWTH_MIN: usize = 3;
 
 /// Values with their place on the lower axis.
 type Points = Vec<(f64, Interval)>;
 
-/// The trials with these parameters, in the order of the designs.
+/// Trials with these parameters, in the order of the designs.
 pub(super) fn cells<'a>(
     result: &'a ExperimentResult,
     quantity: &Quantity,
@@ -56,7 +56,7 @@ pub(super) fn plots(result: &ExperimentResult) -> String {
     html + &charts::rows(&growths(result, quantity))
 }
 
-/// A plot for each combination of the other parameters that was measured with two numbers of threads or more.
+/// Plots for each combination of the other parameters that was measured with at least two numbers of threads.
 fn speedups(experiment: &Experiment, scaling: &[Scaling]) -> Vec<Figure> {
     let mut plots = Vec::new();
     for group in scaling.chunk_by(|a, b| a.parameters == b.parameters) {
@@ -93,7 +93,7 @@ fn single(scaling: &Scaling) -> Option<f64> {
     stats::mean(&first.trials)
 }
 
-/// The speed-up for each number of threads, two or more, with intervals.
+/// Speed-up for each number of threads (two or more), with intervals.
 fn speedup(scaling: &Scaling) -> Option<Points> {
     let base = scaling.points.iter().find(|point| point.x <= 1.0)?;
     if scaling.points.len() < 2 {
@@ -108,8 +108,8 @@ fn speedup(scaling: &Scaling) -> Option<Points> {
     scaling.points.iter().map(ratio).collect()
 }
 
-/// The speed-up for each number of threads as rows of text: the design, then a column for each number, with what was won
-/// since the number before.
+/// Speed-up for each number of threads as rows of text: the design, then a column for each number, with the gain since
+/// the previous number.
 pub(super) fn speedup_rows(result: &ExperimentResult) -> (Vec<String>, Vec<Vec<String>>) {
     let (mut threads, mut rows) = (Vec::new(), Vec::new());
     for scaling in &result.scaling {
@@ -129,7 +129,7 @@ pub(super) fn speedup_rows(result: &ExperimentResult) -> (Vec<String>, Vec<Vec<S
     (threads, rows)
 }
 
-/// How the main quantity grows with each parameter that has several values, while the others have their usual ones.
+/// Growth of the main quantity with each parameter that has several values, while the others have their main ones.
 fn growths(result: &ExperimentResult, quantity: &Quantity) -> Vec<Figure> {
     let combinations = result.combinations();
     let mut counts: BTreeMap<&str, BTreeMap<u64, usize>> = BTreeMap::new();
@@ -146,7 +146,7 @@ fn growths(result: &ExperimentResult, quantity: &Quantity) -> Vec<Figure> {
     varied.filter_map(|(name, _)| growth(result, quantity, name, &usual.without(name))).collect()
 }
 
-/// How the main quantity grows with a parameter, while the others have these values.
+/// Growth of the main quantity with a parameter, while the others have these values.
 fn growth(
     result: &ExperimentResult,
     quantity: &Quantity,

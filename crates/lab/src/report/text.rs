@@ -1,4 +1,4 @@
-//! A report as plain text, for a terminal.
+//! Report as plain text, for a terminal.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::report::analysis::{Analysis, ExperimentResult, Judgement, MARGIN};
 use crate::report::figures::{figure, interval, probability};
 use crate::settings::Skipped;
 
-/// The report of a run.
+/// Report of a run.
 #[must_use]
 pub fn text(analysis: &Analysis) -> String {
     let mut out = String::new();
@@ -42,12 +42,12 @@ pub(super) fn machine(analysis: &Analysis, out: &mut String) {
     out.push('\n');
 }
 
-/// What was skipped, and why.
+/// Skipped design with its reason.
 pub(super) fn skipped_design(skipped: &Skipped) -> String {
     format!("{} in {}: {}", skipped.design, skipped.experiment, skipped.reason)
 }
 
-/// How quiet the machine was, as a sentence.
+/// Noise of the machine, as a sentence.
 pub(super) fn noise(analysis: &Analysis) -> String {
     let Some(noise) = analysis.noise else {
         return "Too few trials to say how quiet the machine was.".to_owned();
@@ -95,13 +95,13 @@ fn section(result: &ExperimentResult, out: &mut String) {
     line(out, &format!("\nRepeat with: {}\n", result.command));
 }
 
-/// The designs that have trials.
+/// Designs with trials.
 pub(super) fn measured_designs(result: &ExperimentResult) -> Vec<&'static DesignInfo> {
     let designs = result.experiment.designs.iter();
     designs.filter(|design| result.cells.iter().any(|cell| cell.design == design.name)).collect()
 }
 
-/// The description of a design, and why it has no trials, if so.
+/// Description of a design, and why it has no trials, if so.
 pub(super) fn about(result: &ExperimentResult, design: &DesignInfo) -> String {
     if result.cells.iter().any(|cell| cell.design == design.name) {
         return design.about.to_owned();
@@ -112,7 +112,7 @@ pub(super) fn about(result: &ExperimentResult, design: &DesignInfo) -> String {
     }
 }
 
-/// A row for each combination of parameters, a column for each design.
+/// Appends a table with a row for each combination of parameters, and a column for each design.
 fn table(result: &ExperimentResult, quantity: &Quantity, out: &mut String) {
     let mut rows = vec![vec![String::new()]];
     let designs = measured_designs(result);
@@ -139,7 +139,7 @@ fn table(result: &ExperimentResult, quantity: &Quantity, out: &mut String) {
     out.push_str(&columns(&rows));
 }
 
-/// Cells in columns.
+/// Aligns cells in columns.
 pub(super) fn columns(rows: &[Vec<String>]) -> String {
     let mut widths: Vec<usize> = Vec::new();
     for row in rows {
@@ -156,13 +156,13 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Parameters by name; all that do not vary are left out before.
+/// Parameters by name, of which the caller has removed the constant ones.
 pub(super) fn named(parameters: &Parameters) -> String {
     let text = parameters.to_string();
     if text.is_empty() { "all".to_owned() } else { text }
 }
 
-/// A verdict as a sentence, with its numbers.
+/// Verdict as a sentence, with its numbers.
 pub(super) fn sentence(judgement: &Judgement) -> String {
     let Judgement { quantity, design, base, parameters, ratio, comparison, .. } = judgement;
     let subject = format!("{} of {design} against {base}, {}", quantity.title, named(parameters));
@@ -177,7 +177,7 @@ pub(super) fn sentence(judgement: &Judgement) -> String {
     )
 }
 
-/// A verdict in the words of a quantity.
+/// Verdict in the words of a quantity.
 pub(super) fn verdict(quantity: &Quantity, verdict: Verdict) -> String {
     let [better, worse] = quantity.words;
     match verdict {
@@ -190,7 +190,7 @@ pub(super) fn verdict(quantity: &Quantity, verdict: Verdict) -> String {
     }
 }
 
-/// The answer to the question of an experiment: the verdicts on its main quantity with its main parameters.
+/// Answer to the question of an experiment: the verdicts on its main quantity with its main parameters.
 pub(super) fn conclusion(result: &ExperimentResult) -> String {
     let Some(quantity) = result.experiment.quantities.first() else { return String::new() };
     let baseline = result.experiment.baseline;
@@ -225,7 +225,7 @@ fn capitalized(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// What was left out of trials as warm-up.
+/// Left-out warm-up of trials, as a sentence.
 pub(super) fn warm_up(result: &ExperimentResult) -> String {
     let (trials, most) = result.warm_up;
     format!(
@@ -236,7 +236,7 @@ pub(super) fn warm_up(result: &ExperimentResult) -> String {
     )
 }
 
-/// The fitted laws as sentences.
+/// Fitted laws as sentences.
 pub(super) fn laws(result: &ExperimentResult) -> Vec<String> {
     let mut all = Vec::new();
     for scaling in &result.scaling {
@@ -258,7 +258,7 @@ pub(super) fn laws(result: &ExperimentResult) -> Vec<String> {
     all
 }
 
-/// Whether what the original suggests holds here, for the main quantity.
+/// Whether each expectation from the original holds here, for the main quantity, as sentences.
 pub(super) fn claims(result: &ExperimentResult) -> Vec<String> {
     let Some(quantity) = result.experiment.quantities.first() else { return Vec::new() };
     let claim = |(better, worse): &(&'static str, &'static str)| {

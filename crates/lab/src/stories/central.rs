@@ -1,4 +1,4 @@
-//! The central design: one actor that has all users and stories, and gathers every home page.
+//! The central design: one actor with all users and stories, which gathers every home page.
 
 use std::time::Instant;
 
@@ -33,7 +33,7 @@ async fn stories(mut mailbox: Mailbox<Message>, friends: Friends) {
     }
 }
 
-/// The actor, which exists once.
+/// The only actor.
 pub(super) struct Central(Address<Message>);
 
 impl Design for Central {
@@ -49,7 +49,7 @@ impl Design for Central {
     }
 }
 
-/// A client, who asks the actor.
+/// Client of the actor.
 pub(super) struct CentralClient(Address<Message>);
 
 impl Client for CentralClient {

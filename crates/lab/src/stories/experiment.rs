@@ -1,8 +1,8 @@
-//! The experiment's description, and its trials.
+//! Description and trials of the experiment.
 //!
 //! Every story is posted again before it expires, so that the load is constant and every home page is known: it has all
-//! stories of all friends. While the old and the new one both live a page has both, which counts as once. If the machine
-//! stalls and a story expires first, the page must lack it: `posted` knows when.
+//! stories of all friends. While the old and the new one are both live a page has both, which counts as once. If the
+//! machine stalls and a story expires first, the page must lack it, which `posted` determines.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -106,7 +106,7 @@ pub(super) struct Workload {
     friends: Friends,
     stories: u32,
     life_s: u32,
-    /// Requests of each client.
+    /// Number of requests of each client.
     requests: u32,
     seed: u64,
 }
@@ -133,19 +133,19 @@ fn check(parameters: &Parameters) -> Result<(), String> {
 }
 
 impl Workload {
-    /// The numbers of a user's stories.
+    /// Numbers of a user's stories.
     fn stories_of(self, user: u32) -> impl Iterator<Item = u64> {
         let first = u64::from(user) * u64::from(self.stories);
         first..first + u64::from(self.stories)
     }
 
-    /// The stories of all friends of a user, each with its author.
+    /// Stories of all friends of a user, each with its author.
     fn page_of(self, user: u32) -> impl Iterator<Item = (u32, u64)> {
         let of = move |friend| self.stories_of(friend).map(move |story| (friend, story));
         self.friends.of(user).flat_map(of)
     }
 
-    /// The users whose home pages a client reads.
+    /// Users whose home pages a client reads.
     fn requests_of(self, client: u32) -> impl Iterator<Item = u32> {
         let mut random = StdRng::seed_from_u64(self.seed ^ u64::from(client + 1).rotate_left(32));
         (0..self.requests).map(move |_| random.random_range(0..self.friends.users))
@@ -163,7 +163,7 @@ fn expected(parameters: &Parameters, seed: u64) -> u64 {
     }))
 }
 
-/// Adds a home page.
+/// Adds a home page to the checksum.
 fn add(answers: &mut Answers, page: BTreeSet<u64>) {
     answers.add(&page.into_iter().flat_map(u64::to_le_bytes).collect::<Vec<_>>());
 }
@@ -223,14 +223,14 @@ pub(super) async fn trial<D: Design>(workload: Workload) -> Measured {
     measured
 }
 
-/// The task that posts stories again.
+/// Task that posts stories again.
 struct Renewal {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Posted>,
 }
 
 impl Renewal {
-    /// Ends it after the story that it is posting, whose number is known then; returns when what was posted.
+    /// Ends the task after its current story; returns the times of all posts.
     async fn end(self) -> Posted {
         drop(self.stop);
         match self.task.await {
@@ -240,7 +240,7 @@ impl Renewal {
     }
 }
 
-/// Posts every story, and starts a task that does so again and again, in half of their life each time.
+/// Posts every story, and starts a task that repeats this, each time within half of the stories' life.
 async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
     let mut client = design.connect();
     let mut posted = Posted::new(workload.friends.users, workload.life_s);

@@ -1,4 +1,4 @@
-//! roost as a server over HTTP: the engine of the design `roost`, over a socket, in a process of its own.
+//! roost as a server over HTTP: the engine of the design `roost` in its own process, over a socket.
 //!
 //! A client has one connection. A home page of more than 100 stories is several requests.
 

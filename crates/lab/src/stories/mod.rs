@@ -18,28 +18,28 @@ pub(crate) use experiment::EXPERIMENT;
 
 use friends::Friends;
 
-/// A design of stories.
+/// Design of stories.
 trait Design: Sized + Send + Sync + 'static {
     type Client: Client;
 
     /// Starts without stories, on the runtime of the caller.
     fn start(friends: &Friends) -> impl Future<Output = Self> + Send;
 
-    /// What a client uses. A client acts for any user.
+    /// Creates a client, which may act for any user.
     fn connect(&self) -> Self::Client;
 
-    /// The number of the story that a home page names so.
+    /// Converts a story on a home page to its number.
     fn number(&self, story: u64) -> u64 {
         story
     }
 }
 
-/// One client, who has one request under way.
+/// Client with at most one request in progress.
 trait Client: Send + 'static {
     /// Posts a story, which expires after a number of whole seconds.
     fn post(&mut self, author: u32, number: u64, life_s: u32) -> impl Future<Output = ()> + Send;
 
-    /// Posts several, in any order: together, where a client can.
+    /// Posts several stories, in any order, in one request if the design can.
     fn post_all(
         &mut self,
         author: u32,
@@ -57,7 +57,7 @@ trait Client: Send + 'static {
     fn home(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
 }
 
-/// The stories of one author, the oldest first. All live for the same time, so the oldest expires first.
+/// Stories of one author, oldest first. All have the same TTL, so the oldest expires first.
 #[derive(Default)]
 struct Stories(VecDeque<(u64, Instant)>);
 
@@ -66,7 +66,7 @@ impl Stories {
         self.0.push_back((number, now + Duration::from_secs(life_s.into())));
     }
 
-    /// Removes what has expired, and returns the others.
+    /// Removes expired stories, and returns the others.
     fn live(&mut self, now: Instant) -> impl Iterator<Item = u64> {
         while self.0.front().is_some_and(|(_, expires)| *expires <= now) {
             self.0.pop_front();

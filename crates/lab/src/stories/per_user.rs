@@ -1,5 +1,5 @@
 //! The design with an actor per user. For each home page the user's actor starts a task, which asks the actors of all
-//! friends at the same time: so the user's actor is free for other requests meanwhile.
+//! friends concurrently, so the user's actor is free for other requests meanwhile.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use crate::actor::{Address, Mailbox, ReplyTo, spawn};
 use crate::stories::{Client, Design, Friends, Stories};
 
 enum Message {
-    /// At the start: the actors of all friends.
+    /// Initial message: the actors of all friends.
     Befriend {
         friends: Vec<Address<Message>>,
     },
@@ -22,7 +22,7 @@ enum Message {
     Home {
         reply_to: ReplyTo<Vec<u64>>,
     },
-    /// From the task that gathers a friend's home page.
+    /// Request of the task that gathers a friend's home page.
     Live {
         send_to: mpsc::UnboundedSender<Vec<u64>>,
     },
@@ -60,7 +60,7 @@ async fn gather(friends: Arc<[Address<Message>]>, reply_to: ReplyTo<Vec<u64>>) {
     reply_to.send(page);
 }
 
-/// The actors of all users, by number.
+/// Actors of all users, by number.
 #[derive(Clone)]
 pub(super) struct PerUser(Arc<[Address<Message>]>);
 

@@ -1,28 +1,28 @@
-//! When stories were posted, and so which of them a home page must show. A machine that stalls can delay a posting until
-//! the story before it has expired: then the page was right without it. So a page is judged by the times that were
-//! measured, and not by the times that were planned.
+//! Times at which stories were posted, and thus the stories that a home page must show. A stalled machine can delay a
+//! post until the previous story has expired: then the page was right without it. So a page is judged by the measured
+//! times instead of the planned ones.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// How far the clock of a design may be from that of the trial: the engine counts whole milliseconds of the system's
-/// clock, which may be adjusted.
+/// Maximum difference between the clocks of a design and of the trial: the engine counts whole milliseconds of the
+/// system's clock, which may be adjusted.
 const CLOCKS_DIFFER: Duration = Duration::from_millis(20);
 
-/// The beginning and the end of something: it happened at some time between.
+/// Begin and end of an event, which happened at some time between.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) begin: Instant,
     pub(super) end: Instant,
 }
 
-/// When the stories of each author were posted, all of them each time, in order.
+/// Times at which each author posted all stories, in order.
 pub(super) struct Posted {
     spans: Vec<Vec<Span>>,
     life: Duration,
 }
 
-/// What a home page has to do with the stories of an author.
+/// Requirement for the stories of an author on a home page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Must {
     Show,
@@ -32,13 +32,13 @@ enum Must {
 }
 
 impl Posted {
-    /// Nothing is posted by so many authors; stories live for so many seconds.
+    /// Creates a record without posts, for `authors` authors and stories of `life_s` seconds.
     pub(super) fn new(authors: u32, life_s: u32) -> Self {
         let life = Duration::from_secs(life_s.into());
         Self { spans: vec![Vec::new(); authors as usize], life }
     }
 
-    /// The author posted all stories during this time.
+    /// Records that the author posted all stories during this time.
     pub(super) fn add(&mut self, author: u32, span: Span) {
         if let Some(spans) = self.spans.get_mut(author as usize) {
             spans.push(span);
@@ -62,8 +62,8 @@ impl Posted {
         }
     }
 
-    /// The stories about which a home page is right, and those that do not belong there: exactly `wanted`, the stories
-    /// of all friends with their authors, if the page is right.
+    /// Stories that the page handles rightly, and those that do not belong there: exactly `wanted`, the stories of all
+    /// friends with their authors, if the page is right.
     pub(super) fn right(
         &self,
         read: Span,
@@ -122,7 +122,7 @@ mod tests {
         check((900, 990), &[7, 8], true);
         check((1_100, 1_110), &[7, 8], false);
         check((1_100, 1_110), &[7], true);
-        // Nobody posted again in time: everything has expired.
+        // No post came in time: everything has expired.
         check((1_700, 1_710), &[], true);
         check((1_700, 1_710), &[7], false);
         check((1_605, 1_606), &[7], true);

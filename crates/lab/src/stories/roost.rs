@@ -1,7 +1,7 @@
-//! roost's engine in process: a story is a change in the log, and the newest stories of each author are in memory.
+//! roost's engine in process: a story is a change in the log, and the newest stories of each author are cached.
 //!
-//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has threads
-//! of its own beside the workers of the runtime.
+//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has its own
+//! threads in addition to the workers of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use parking_lot::Mutex;
 use crate::engine::{Engine, register, valid};
 use crate::stories::{Client, Design, Friends};
 
-/// More stories than a home page has.
+/// Page size that no home page exceeds.
 const PAGE_MAX: usize = 1 << 20;
 
-/// The engine, and the number of each story by the id that the engine gave it.
+/// The engine, and the number of each story by the engine's id.
 #[derive(Clone)]
 pub(super) struct Roost {
     engine: Arc<Engine>,
@@ -53,7 +53,7 @@ fn new_story(author: u32, number: u64, life_s: u32) -> Request {
     Command::PostStory { author, text, life }.into()
 }
 
-/// A client, with a buffer for the pages that are rendered for it.
+/// Client with a buffer for rendered pages.
 pub(super) struct RoostClient {
     roost: Roost,
     out: Vec<u8>,

@@ -1,4 +1,4 @@
-//! All designs show what a plain model shows, and experiments know the right answers.
+//! All designs give the answers of a plain model, and experiments know the right answers.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -97,7 +97,7 @@ fn friendship_is_mutual_and_with_different_others() {
     }
 }
 
-/// Also with stories that are posted again many times while home pages are read.
+/// Includes stories that are posted again many times while home pages are read.
 #[test]
 fn trials_of_all_designs_get_the_answers_of_the_model() {
     let experiment = Experiment::named("stories").unwrap();
@@ -112,7 +112,7 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
     parameters.set(THREADS, 2);
     small.iter().for_each(|(name, value)| parameters.set(name, *value));
     let expected = (experiment.expected)(&parameters, 9);
-    // The server is tested with the real program: here it would start the tests.
+    // The server is tested with the real program: here the program is the test binary.
     for design in experiment.designs.iter().filter(|design| design.name != "roost-http") {
         let request = trial::Request {
             experiment: "stories".to_owned(),
@@ -128,7 +128,7 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
     }
 }
 
-/// The central design, but one story of each page is lost, or one that does not belong there is added.
+/// The central design with a fault: a story of each page is lost, or a foreign one is added.
 struct Wrong<const LOSES: bool>(Central);
 
 impl<const LOSES: bool> Design for Wrong<LOSES> {

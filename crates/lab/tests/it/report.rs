@@ -1,4 +1,4 @@
-//! Reports of raw data whose verdicts are known.
+//! Reports of raw data with known verdicts.
 
 use lab::record::{RawData, Record, Run};
 use lab::report::{self, Analysis};
@@ -8,7 +8,7 @@ use stats::Verdict;
 /// Small differences between trials, the same for all designs.
 const NOISE: [f64; 8] = [0.0, 1.0, -1.0, 0.5, -0.5, 0.8, -0.8, 0.2];
 
-/// Ten operations, and the time that they take, in milliseconds.
+/// Record of ten operations, and their time in milliseconds.
 fn record(design: &str, threads: u64, block: usize, time_ms: f64) -> Record {
     let mut parameters = Parameters::default();
     for (name, value) in [
@@ -46,7 +46,7 @@ fn data(times: &[(&str, u64, f64)]) -> RawData {
     data_in_blocks(times, 0.0)
 }
 
-/// Blocks differ from each other: by so much for each unit of noise.
+/// Data whose blocks differ from each other, by `blocks_differ` per unit of noise.
 fn data_in_blocks(times: &[(&str, u64, f64)], blocks_differ: f64) -> RawData {
     let settings = Settings {
         experiments: vec!["keys".to_owned()],
@@ -60,7 +60,7 @@ fn data_in_blocks(times: &[(&str, u64, f64)], blocks_differ: f64) -> RawData {
     };
     let trials = |(design, threads, mean): &(&str, u64, f64)| {
         let (design, threads, mean) = ((*design).to_owned(), *threads, *mean);
-        // Each design has its own noise, and each block is slow in its own way.
+        // Each design has its own noise, and each block its own slowness.
         let of_design = design.len() + threads as usize;
         let trial = move |(block, noise): (usize, &f64)| {
             let slow = 1.0 + blocks_differ * NOISE[(3 * block) % NOISE.len()];
@@ -118,7 +118,7 @@ fn designs_are_judged_by_their_times_in_the_same_blocks() {
     }
 }
 
-/// Nobody makes so many trials that a correction over all parameters leaves a verdict.
+/// A correction over all parameters would need too many trials for a verdict.
 #[test]
 fn the_answer_does_not_depend_on_how_many_other_parameters_are_measured() {
     let few = [("central", 1, 10.0), ("worker", 1, 9.8)];

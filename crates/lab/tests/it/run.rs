@@ -1,4 +1,4 @@
-//! Runs with tiny parameters: which trials are made, what is kept of an interrupted run, and what ends one.
+//! Runs with tiny parameters: their trials, the data kept of an interrupted run, and their endings.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 #[derive(Default)]
 struct Threads {
     made: Vec<Request>,
-    /// Changes what was measured, by the request.
+    /// Changes the measurements, by the request.
     change: Option<fn(&Request, &mut Measured)>,
 }
 
@@ -55,7 +55,7 @@ fn tiny() -> Settings {
     }
 }
 
-/// Runs; cancels after so many trials, if given.
+/// Runs; cancels after this many trials, if given.
 fn run(
     settings: &Settings,
     place: (&Path, bool),
@@ -92,7 +92,7 @@ fn a_run_makes_every_trial_once_in_mixed_order() {
         assert!(trials.iter().all(|trial| trial.block == block as u64));
         assert!(trials.iter().all(|trial| trial.seed == trials[0].seed), "one workload a block");
         assert!(!trials.is_sorted_by_key(|trial| &trial.design), "{block}");
-        // Those that are compared follow each other.
+        // Compared trials are adjacent.
         for compared in trials.chunks(5) {
             assert!(compared.iter().all(|trial| trial.parameters == compared[0].parameters));
         }
@@ -115,7 +115,7 @@ fn an_interrupted_run_continues_with_the_trials_that_were_next() {
     for (resume, trials) in [(false, 7), (true, 1), (true, 15)] {
         let end = run(&tiny(), (dir.path(), resume), &mut threads, Some(trials)).unwrap();
         assert_eq!(end, End::Cancelled);
-        // As if the process had ended while it wrote.
+        // As if the process had ended while writing.
         let file = dir.path().join(TRIALS_FILE);
         fs::write(&file, fs::read_to_string(&file).unwrap() + r#"{"experiment":"ke"#).unwrap();
     }
@@ -139,7 +139,7 @@ fn a_wrong_answer_voids_the_trial_and_fails_the_run() {
     assert!(error.to_string().starts_with("wrong answers: worker in keys"), "{error}");
     let made = records(dir.path());
     assert!(made.last().unwrap().is_void());
-    // The void trial does not count: it is made again.
+    // The void trial does not count, and is repeated.
     run(&tiny(), (dir.path(), true), &mut Threads::default(), None).unwrap();
     assert_eq!(records(dir.path()).len(), 31);
 }
@@ -167,8 +167,8 @@ fn a_trial_that_fails_ends_the_run_and_says_which() {
     assert!(error.ends_with("in keys failed: signal 9"), "{error}");
 }
 
-/// Without a number of trials the pilot decides: more for all designs, if the ratio of one of them varies. That the
-/// machine is slower in some blocks does not matter.
+/// Without a number of trials the pilot decides: more for all designs, if the ratio of one of them varies. Blocks in
+/// which the machine is slower do not matter.
 #[test]
 fn the_pilot_decides_the_number_of_trials() {
     let change = |request: &Request, measured: &mut Measured| {
