@@ -1,5 +1,4 @@
-// Debian's Chromium and its windows. Each window records faults: an error on the console, or a request to
-// another host.
+// Debian's Chromium and its windows. Each window records faults: errors on the console, and requests to other hosts.
 
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
@@ -8,15 +7,15 @@ import { after } from "node:test";
 import { chromium } from "playwright-core";
 import { Server } from "./server.mjs";
 
-/** Paths where the browser is searched. */
+/** Paths to search for the browser. */
 const PLACES = [process.env.ROOST_CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 export const WIDE = { width: 1600, height: 1000 };
-/** A phone: its page is as wide as its widest part, so what is too wide makes everything small. */
+/** Settings of a phone. Its page is as wide as the widest element, so an element that is too wide shrinks everything. */
 export const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 3 };
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe finds wrong in a part of a page: rules, and the first node of each. */
+/** Returns the violations that axe finds in a part of a page: rules, each with its first node. */
 export async function faults(page, part) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate((selector) => globalThis.axe.run(document.querySelector(selector)), part);
@@ -29,7 +28,7 @@ export function launch() {
   return chromium.launch({ executablePath, args: ["--no-sandbox"] });
 }
 
-/** A browser and a server for all tests of a file, which end with them. */
+/** Starts a browser and a server for all tests of a file, and stops them at the end. */
 export async function setUp() {
   const [browser, server] = await Promise.all([launch(), Server.start()]);
   after(async () => {
@@ -39,7 +38,7 @@ export async function setUp() {
   return [browser, server];
 }
 
-/** A window with its own session, as the user `me` if it is given. */
+/** Opens a window with its own session, as the user `me` if given. */
 export async function open(browser, server, { me = null, at = "/", viewport = WIDE, colorScheme = "light", reducedMotion = "no-preference", deviceScaleFactor = 1, bypassCSP = false, isMobile = false, hasTouch = false, javaScriptEnabled = true } = {}) {
   const context = await browser.newContext({ viewport, colorScheme, reducedMotion, deviceScaleFactor, bypassCSP, isMobile, hasTouch, javaScriptEnabled, ignoreHTTPSErrors: true });
   const page = await openTab(context, server);
@@ -48,11 +47,11 @@ export async function open(browser, server, { me = null, at = "/", viewport = WI
   return page;
 }
 
-/** Another window of the same browser, without an address. */
+/** Opens another window of the same browser, without an address. */
 export async function openTab(context, server) {
   const page = await context.newPage();
   page.faults = [];
-  // A server that is down on purpose makes the browser itself complain; a test sets when this is allowed.
+  // A server that is down on purpose causes errors in the browser; a test sets when they are allowed.
   page.mayBeLost = false;
   page.on("console", (message) => {
     const lost = page.mayBeLost && /Failed to load resource|net::ERR/.test(message.text());
@@ -66,14 +65,14 @@ export async function openTab(context, server) {
   return page;
 }
 
-/** Closes a window; fails if anything went wrong in it. */
+/** Closes a window. Fails if it has recorded faults. */
 export async function close(page) {
   const { faults } = page;
   await page.context().close();
   assert.deepEqual(faults, [], "nothing went wrong in the window");
 }
 
-/** Resolves as soon as `asked` returns something true; fails after a time limit. */
+/** Resolves as soon as `asked` returns a truthy value. Fails after a time limit. */
 export async function until(asked, what) {
   const end = Date.now() + 20_000;
   for (;;) {
@@ -84,22 +83,22 @@ export async function until(asked, what) {
   }
 }
 
-/** A promise that is resolved from outside. */
+/** Creates a promise that is resolved from outside. */
 export function later() {
   let resolve;
   const promise = new Promise((done) => { resolve = done; });
   return Object.assign(promise, { resolve });
 }
 
-/** As after the window was hidden: its stream begins again. */
+/** Simulates the return of a hidden window, whose stream restarts. */
 export function fresh(page) {
   return page.evaluate(async () => (await import("/assets/js/live.js")).live.dispatchEvent(new Event("fresh")));
 }
 
-/** Whether a node has the focus. */
+/** Whether the node has the focus. */
 export const isFocused = (locator) => locator.evaluate((node) => node === document.activeElement);
 
-/** Draws strokes, each a list of points in parts of the paper's side. */
+/** Draws strokes, each a list of points as fractions of the paper's side. */
 export async function draw(page, ...strokes) {
   const box = await page.locator("canvas.paper").boundingBox();
   const to = ([x, y]) => page.mouse.move(box.x + x * box.width, box.y + y * box.height, { steps: 6 });
@@ -113,7 +112,7 @@ export async function draw(page, ...strokes) {
 
 export const SEVEN = [[0.28, 0.25], [0.72, 0.25], [0.45, 0.82]];
 export const ARROW = [[[0.2, 0.5], [0.8, 0.5]], [[0.6, 0.25], [0.8, 0.5], [0.6, 0.75]]];
-/** A hash with a frame: not similar to any digit. */
+/** A hash with a frame, which is not similar to any digit. */
 export const SCRIBBLE = [
   [[0.1, 0.1], [0.9, 0.1], [0.9, 0.9], [0.1, 0.9], [0.1, 0.1]],
   ...[0.3, 0.5, 0.7].flatMap((at) => [[[at, 0.1], [at, 0.9]], [[0.1, at], [0.9, at]]]),

@@ -53,7 +53,7 @@ const KEYS = [
   ["rate:203.0.113.7", "12", 600],
 ];
 
-/** Adds all of it to a server; returns the user whose pages are shown. */
+/** Adds everything to a server. Returns the user whose pages are shown. */
 export async function settle(server) {
   for (const user of USERS) await server.register(...user);
   for (const [other] of USERS.slice(0, 7)) {

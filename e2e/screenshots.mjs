@@ -1,6 +1,6 @@
-// Makes the screenshots that docs/pages.md shows, `node screenshots.mjs`, or all there are into a folder,
-// `node screenshots.mjs FOLDER [NAMES]`. The users and their posts are always the same; only the times
-// and the figures of the dashboard differ.
+// Creates the screenshots of docs/pages.md (`node screenshots.mjs`), or all screenshots in a folder (`node
+// screenshots.mjs FOLDER [NAMES]`). Users and posts are always the same; only times and the figures of the dashboard
+// differ.
 
 import { mkdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -12,14 +12,14 @@ const docs = new URL("../docs/", import.meta.url);
 const folder = process.argv[2] ?? fileURLToPath(new URL("pages", docs));
 const shown = process.argv[2] ? null : readFileSync(new URL("pages.md", docs), "utf8");
 const only = process.argv[3]?.split(",");
-/** Whether a screenshot is asked for, by the name of its page or of its file. */
+/** Whether to create a screenshot, by the name of its page or file. */
 const wanted = (name) => (!only || only.includes(name)) && (!shown || shown.includes(`pages/${name}-`));
 mkdirSync(folder, { recursive: true });
 const browser = await launch();
 const server = await Server.start();
 const me = await settle(server);
 
-/** Each: its name, where it is, what is done there first. */
+/** Screenshots: name, address, actions before it is taken, and options. */
 const SHOTS = [
   ["welcome", "/#/who", async (page) => page.locator(".glimpse .post").nth(3).waitFor(), { me: null }],
   ["home", "/#/home", async (page) => {

@@ -1,5 +1,5 @@
-// The real binary on a temporary directory, and a simple client of its API. Servers and directories are
-// removed with the process.
+// The real program on a temporary directory, and a simple client of its API. Servers and directories are removed at the
+// end of the process.
 
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const target = process.env.CARGO_TARGET_DIR ?? join(root, "target");
-/** The program under test. */
+/** Path of the program under test. */
 export const binary = process.env.ROOST_BINARY ?? join(target, "debug", "roost");
 
 const children = new Set();
@@ -20,7 +20,7 @@ process.on("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** A free port: a restarted server must have the same port as before. */
+/** Finds a free port: a restarted server must keep its port. */
 function freePort() {
   return new Promise((found) => {
     const probe = createServer().listen(0, "127.0.0.1", () => {
@@ -30,7 +30,7 @@ function freePort() {
   });
 }
 
-/** Runs the program; `line` is called with each line of its output. */
+/** Runs the program. Calls `line` with each line of its output. */
 export function run(args, line, env = {}) {
   const child = spawn(binary, args, { env: { PATH: process.env.PATH, ...env }, stdio: ["ignore", "pipe", "inherit"] });
   children.add(child);
@@ -45,7 +45,7 @@ export function run(args, line, env = {}) {
 }
 
 export class Server {
-  /** Starts one, in open mode unless a key is given; `secure` for https with a certificate that it makes itself. */
+  /** Starts a server, in open mode without a key. `secure` selects https with a self-signed certificate. */
   static async start({ key = null, durability = "never", secure = false, settings = [] } = {}) {
     const server = new Server();
     server.data = mkdtempSync(join(tmpdir(), "roost-e2e-"));
@@ -59,7 +59,7 @@ export class Server {
     return server;
   }
 
-  /** Starts the server, on the same address and data as before. */
+  /** Starts the server process on the same address and data as before. */
   up() {
     const args = ["serve", "--data", this.data, "--listen", `127.0.0.1:${this.port}`, "--durability", this.durability];
     if (!this.key) args.push("--open");
@@ -74,7 +74,7 @@ export class Server {
     });
   }
 
-  /** Kills it, like a crash. */
+  /** Kills the server process, like a crash. */
   kill() {
     return new Promise((gone) => {
       this.child.on("exit", gone);
@@ -88,7 +88,7 @@ export class Server {
     folders.delete(this.data);
   }
 
-  /** Runs a command of `roost account` on its data; returns what it prints. */
+  /** Runs a command of `roost account` on the server's data. Returns its output. */
   account(...args) {
     return new Promise((done, failed) => {
       const lines = [];
@@ -97,7 +97,7 @@ export class Server {
     });
   }
 
-  /** Sends a request; returns the JSON of the response. */
+  /** Sends a request. Returns the JSON of the response. */
   async ask(method, path, json, headers = {}) {
     const body = json === undefined || typeof json === "string" ? json : JSON.stringify(json);
     const type = body === undefined ? {} : { "Content-Type": "application/json" };
@@ -133,7 +133,7 @@ export class Server {
     return this.ask("POST", `/v1/users/@${user}/posts`, { text });
   }
 
-  /** Sets a key of a bucket, with a TTL in seconds if it is given. */
+  /** Sets a key of a bucket, with a TTL in seconds if given. */
   async keep(bucket, key, value, ttl) {
     const path = `/v1/buckets/${bucket}/keys/${encodeURIComponent(key)}${ttl ? `?ttl_s=${ttl}` : ""}`;
     const secret = this.key ? { Authorization: `Bearer ${this.key}` } : {};

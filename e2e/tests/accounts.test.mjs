@@ -1,4 +1,4 @@
-// People sign up, log in, let an app act for them, and end that: with and without scripts, on a desk and on a phone.
+// Users sign up, log in, authorize an app, and revoke it: with and without scripts, on a desktop and on a phone.
 
 import assert from "node:assert/strict";
 import { createHash, randomBytes } from "node:crypto";
@@ -22,7 +22,7 @@ after(async () => {
   await server.stop();
 });
 
-/** Sends a form; returns the status and the JSON of the response. */
+/** Sends a form. Returns the status and the JSON of the response. */
 async function send(path, fields) {
   const answer = await fetch(server.url + path, { method: "POST", body: new URLSearchParams(fields) });
   return [answer.status, await answer.json()];
@@ -34,7 +34,7 @@ async function me(token) {
   return [answer.status, await answer.json()];
 }
 
-/** An app whose users come back to a page of this server, and the address at which it asks for access. */
+/** Registers an app that redirects to a page of this server. Returns it, and the address that asks for access. */
 async function app(name) {
   const redirect = `${server.url}/back`;
   const [status, made] = await send("/api/v1/apps", { client_name: name, redirect_uris: redirect, scopes: "read write" });
@@ -49,7 +49,7 @@ async function app(name) {
   return { at: `/oauth/authorize?${asked}`, client, verifier };
 }
 
-/** What the address says to which the browser was sent. There is no such page, so the browser complains. */
+/** Returns the parameters of the address that the browser was redirected to. The page does not exist, so the browser reports an error. */
 async function sentBack(page, button) {
   page.mayBeLost = true;
   await page.getByRole("button", { name: button }).click();
@@ -64,7 +64,7 @@ for (const [name, view] of [["a desk", { viewport: WIDE }], ["a phone", PHONE]])
       const handle = `${name.slice(2)}_${scripts}`;
       const { at, client, verifier } = await app("Lark");
       const page = await open(browser, server, { at, ...view, javaScriptEnabled, bypassCSP: javaScriptEnabled });
-      /** A page fits the screen, and axe finds nothing. */
+      /** Checks that a page fits the screen, and that axe finds nothing. */
       const fits = async (heading) => {
         await page.getByRole("heading", { level: 1, name: heading }).waitFor();
         if (!javaScriptEnabled) return;
@@ -102,7 +102,7 @@ for (const [name, view] of [["a desk", { viewport: WIDE }], ["a phone", PHONE]])
 
       await page.goto(`${server.url}/settings`);
       await fits("Account settings");
-      // Only now: that the app's address is none may be reported late.
+      // Only now, because the browser may report the missing redirect page late.
       page.mayBeLost = false;
       await page.getByRole("button", { name: "Revoke Lark" }).click();
       await page.getByRole("heading", { level: 1, name: "Account settings" }).waitFor();

@@ -1,4 +1,4 @@
-// Buckets: keys are written, read, changed and deleted, and expire while they are shown.
+// Buckets: writing, reading, changing and deleting keys, and expiry while they are shown.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -21,7 +21,7 @@ test("a bucket is created, a key is written, changed and deleted", async () => {
   await sheet.getByRole("button", { name: "Save" }).click();
   await page.getByRole("button", { name: "a/b: c?" }).click();
   assert.equal(await sheet.getByLabel("Value").inputValue(), "first\nvalue");
-  // Another client writes first: its value is not lost.
+  // Another client writes first; its value must not be lost.
   await server.keep("notes", "a/b: c?", "theirs");
   await sheet.getByLabel("Value").fill("mine");
   page.mayBeLost = true;

@@ -1,4 +1,4 @@
-// Drawing: digits are recognized during drawing, shapes are added and recognized.
+// Drawing: digits are recognized during drawing; shapes are added and recognized.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -57,7 +57,7 @@ test("a reply reaches those who follow both, and whom it mentions", async () => 
   await author.locator(".feed .post", { hasText: "gladly" }).waitFor();
   await asked.locator(".feed .post", { hasText: "gladly" }).waitFor();
   await both.getByRole("button", { name: "1 new post" }).waitFor();
-  // A later post has arrived at the user who must not see the reply: so the reply is not just delayed.
+  // A later post has arrived at the user who must not see the reply, so the reply is not just delayed.
   await server.post("r_author", "to all");
   await one.getByRole("button", { name: "1 new post" }).click();
   await one.getByText("to all").waitFor();

@@ -5,7 +5,7 @@ import { after, before, test } from "node:test";
 import { close, launch, open, until } from "../browser.mjs";
 import { Server, run } from "../server.mjs";
 
-/** Maximum bytes of all pages and of home alone, without the font. */
+/** Maximum size of all pages, and of home alone, in bytes without the font. */
 const BYTES_MAX = 100_000;
 const FONT_BYTES_MAX = 60_000;
 
@@ -95,7 +95,7 @@ test("a first visit takes less than 100 kB and a font", async (context) => {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");
   await session.send("Network.setCacheDisabled", { cacheDisabled: true });
-  // Responses of the API are not part of the pages.
+  // Responses of the API do not count.
   let bytes = 0;
   let font = 0;
   const files = new Set();

@@ -1,4 +1,4 @@
-// What happens elsewhere while a window is open, was hidden or had no connection.
+// Events elsewhere while a window is open, hidden or offline.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,13 +14,13 @@ const numbered = (handle, from, to) => {
 };
 const remove = (post) => server.remove(post);
 const edit = (post, text) => server.edit(post, text);
-/** Closes the stream of a window until it is loaded again. */
+/** Closes the stream of a window until the window is reloaded. */
 async function disconnect(page) {
   page.mayBeLost = true;
   await page.route("**/events", (route) => route.abort());
   await page.evaluate(async () => (await import("/assets/js/session.js")).changes.dispatchEvent(new Event("change")));
 }
-/** Waits until the stream of a window is open: an event has arrived. */
+/** Waits until an event arrives, so that the stream of a window is open. */
 async function streaming(page, me) {
   await server.post(me.handle, "the stream is open");
   await page.locator(".post", { hasText: "the stream is open" }).first().waitFor();
@@ -136,7 +136,7 @@ test("the title of a page gets the focus at once, and takes none from the user",
   held.resolve();
   await page.locator("#aside .card").waitFor();
   assert.ok(await isFocused(field));
-  // The title of a profile is replaced when the profile is loaded.
+  // The title of a profile is replaced once the profile is loaded.
   await page.evaluate((handle) => { location.hash = `#/@${handle}`; }, other.handle);
   await page.getByRole("button", { name: "Follow @fo_other" }).waitFor();
   assert.ok(await isFocused(page.getByRole("heading", { level: 1, name: "fo_other" })));

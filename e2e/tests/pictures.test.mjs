@@ -1,4 +1,4 @@
-// Pictures of posts: what they show in words, sensitive ones, and a page that does not move when they arrive.
+// Pictures of posts: descriptions, sensitive pictures, and a page that does not move when they load.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -7,9 +7,9 @@ import { Server } from "../server.mjs";
 
 let browser;
 let server;
-/** The token of the user who posts pictures. */
+/** Token of the user who posts pictures. */
 let token;
-/** The user who looks at them. */
+/** User who views the pictures. */
 let eve;
 
 async function send(method, path, body, key = token) {
@@ -38,7 +38,7 @@ after(async () => {
   await server.stop();
 });
 
-/** A PNG that the browser draws. */
+/** Creates a PNG in the browser. */
 async function drawn(width, height, color) {
   const page = await browser.newPage();
   const url = await page.evaluate(([wide, high, style]) => {

@@ -1,4 +1,4 @@
-// What can be read: a page for wrong addresses, buttons that are disabled, and the reference of the API.
+// Readability: the page for wrong addresses, disabled buttons, and the API reference.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -6,7 +6,7 @@ import { PHONE, close, faults, open, setUp, until } from "../browser.mjs";
 
 const [browser, server] = await setUp();
 
-/** The contrast of two colors, as WCAG 2 defines it. */
+/** Contrast of two colors, as WCAG 2 defines it. */
 function contrast(...colors) {
   const luminances = colors.map((color) => {
     const [red, green, blue] = color.match(/[\d.]+/gu).slice(0, 3).map((value) => {
@@ -26,7 +26,7 @@ test("a wrong address shows a page, and programs get JSON", async () => {
     await page.getByRole("link", { name: "Go to Home" }).click();
     await page.getByRole("heading", { level: 1 }).first().waitFor();
     assert.equal(new URL(page.url()).pathname, "/");
-    // The browser itself reports the status of the first page.
+    // The browser reports the status of the first page as an error.
     page.faults = page.faults.filter((text) => !text.includes("404"));
     await close(page);
   }

@@ -1,4 +1,4 @@
-// The reports of a simulation and of the lab, and a page with every plot there is, opened as a file, without a server.
+// Reports of a simulation and of the lab, and a page with every kind of plot, opened as files without a server.
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -11,19 +11,19 @@ import { pathToFileURL } from "node:url";
 import { WIDE, close, launch, open, until } from "../browser.mjs";
 import { binary } from "../server.mjs";
 
-/** Pages that axe checks: it takes seconds, and the other pages only differ in the number of plots. */
+/** Pages to check with axe, which takes seconds; the other pages differ only in the number of plots. */
 const AUDITED = ["3 kinds", "real", "found", "every plot", "lab"];
-/** Synthetic searches for the capacity, by their outcome. */
+/** Synthetic searches for the capacity, by outcome. */
 const SEARCHES = ["found", "at-least", "nothing", "unsteady"];
 const PHONE = { width: 400, height: 800 };
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let browser;
 let folder;
-/** The pages: of a synthetic run for each number of kinds, of a real run, and of synthetic searches. */
+/** Pages of synthetic runs with each number of kinds, of a real run, and of synthetic searches. */
 const reports = new Map();
 
-/** Makes a program write a page. The page is also written if the machine is too busy for a valid run. */
+/** Makes a program write a page. It also writes one if the machine is too busy for a valid run. */
 function write(program, args, name) {
   const { stderr } = spawnSync(program, args, { encoding: "utf8" });
   const file = join(folder, `${name}.html`);
@@ -62,7 +62,7 @@ async function read(name, settings) {
   return page;
 }
 
-/** The faults of visible plots: none may be empty, or have parts outside its edge. */
+/** Finds faults of visible plots: empty ones, and parts outside of the plot. */
 const badPlots = (page, least = 4) => page.evaluate((least) => {
   const bad = [];
   const seen = [...document.querySelectorAll("svg[role=img]")].filter((svg) => svg.checkVisibility());
@@ -73,7 +73,7 @@ const badPlots = (page, least = 4) => page.evaluate((least) => {
     if (box.width < 200 || box.height < 100) bad.push(`${what} is ${box.width} by ${box.height}`);
     if (!svg.querySelector("desc").textContent) bad.push(`${what} has no description`);
     const lines = [...svg.querySelectorAll("path.line, path.outline")];
-    // A box of values that are nearly equal is flat, beside one of values that are far apart.
+    // A box of nearly equal values is flat next to one of widely spread values.
     const isDrawn = (line) => line.matches(".outline") ? line.getTotalLength() > 10 : line.getBBox().width > 50;
     if (!lines.some(isDrawn)) bad.push(`${what} has no line`);
     if (svg.querySelectorAll("rect.strip title, .mark title, .outline title").length === 0) bad.push(`${what} has no tooltip`);
@@ -161,7 +161,7 @@ test("a search has a mark of its own form for each verdict, and a band only arou
 
 test("in print every plot exists once, wide and light, and no table is cut", async () => {
   for (const report of ["1 kinds", "3 kinds", "found", "every plot", "lab"]) {
-    // As wide as A4 is between its margins.
+    // The width of A4 between its margins.
     const page = await read(report, { colorScheme: "dark", viewport: { width: 720, height: 1000 } });
     await page.emulateMedia({ media: "print" });
     assert.deepEqual(await badPlots(page, plots(report)), [], report);

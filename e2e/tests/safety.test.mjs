@@ -1,5 +1,4 @@
-// Safety: no text as markup, no request to another host, no access without the key, and no accessibility
-// fault.
+// Safety: no text as markup, no request to other hosts, no access without the key, and no accessibility violation.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -52,7 +51,7 @@ test("markup in texts stays text on every page", async () => {
   await close(page);
 });
 
-/** The faults that axe finds in a page, of any severity. */
+/** Returns the violations of any severity that axe finds in a page. */
 async function faults(page) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
@@ -126,7 +125,7 @@ test("with a key the pages request it once and store it in the tab", async () =>
   await page.getByLabel("Your handle").fill("keyed");
   await page.getByRole("button", { name: "Continue" }).click();
   await locked.post("keyed", "with the key");
-  // The stream sends the key too.
+  // The stream sends the key, too.
   await page.getByText("with the key").waitFor();
   await page.reload();
   await page.getByText("with the key").waitFor();

@@ -1,4 +1,4 @@
-// Threads, content warnings, visibility, reactions and notifications: what the pages show of them, and to whom.
+// Threads, content warnings, visibility, reactions and notifications, and who sees them on the pages.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -22,7 +22,7 @@ test("a thread shows the posts above and below, and replies as they are written"
   assert.deepEqual(await texts(page), ["root", "reply", "below"]);
   assert.equal(await page.title(), "Post by t_bob · roost");
 
-  // One by the reader, and one that arrives: it mentions the reader, as each reply does.
+  // One reply by the reader, and one that arrives and mentions the reader.
   const post = page.locator(`.post[data-id="${below.id}"]`);
   await post.getByRole("button", { name: "Reply" }).click();
   await post.getByLabel("Reply to @t_ada").fill("@t_ada by myself");
@@ -58,7 +58,7 @@ test("a boost shows the post with the name of who boosted it, and goes with it",
   assert.equal(await shown.getAttribute("aria-label"), "Post by b_ada, boosted by b_bob");
   const [wide, screen] = await home.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(wide <= screen, `${wide} of ${screen}`);
-  // The address of a boost is that of what it shows.
+  // The address of a boost redirects to the boosted post.
   const boost = await shown.getAttribute("data-id");
   assert.notEqual(boost, post.id);
   await home.goto(`${server.url}/#/post/${boost}`);
@@ -69,7 +69,7 @@ test("a boost shows the post with the name of who boosted it, and goes with it",
 
   const notices = await open(browser, server, { me: ada, at: "/#/notifications" });
   await notices.locator('.notice[data-kind="boost"]', { hasText: "boosted your post" }).waitFor();
-  // Who boosted it is notified of an edit.
+  // Boosters are notified of an edit.
   await server.edit(post, "worth a boost, still");
   const kinds = async () => (await server.ask("GET", "/v1/users/@b_bob/notifications")).items.map(({ kind }) => kind);
   await until(async () => (await kinds()).includes("edit"), "the notification of the edit");
@@ -96,7 +96,7 @@ test("a post with a content warning is hidden until it is asked for", async () =
   await post.getByRole("button", { name: "Show more" }).click();
   assert.equal(await text.textContent(), "they all live");
   assert.ok(await text.isVisible());
-  // An edit keeps what the reader has chosen.
+  // An edit keeps the reader's choices.
   const { items } = await server.ask("GET", "/v1/users/@w_me/posts");
   assert.equal(items[0].warning, "the end of the film");
   await server.edit(items[0], "nearly all");
@@ -163,7 +163,7 @@ test("posts are favourited, bookmarked and pinned, listed, and their author is n
   await shown.getByRole("button", { name: "Favourite, 1" }).waitFor();
   await shown.getByRole("button", { name: "Bookmark" }).click();
   await until(async () => (await server.ask("GET", "/v1/users/@n_bob/bookmarks")).items.length === 1, "the bookmark");
-  // Nobody sees how many bookmarked it.
+  // The number of bookmarks is private.
   const bookmark = shown.locator("button[data-kind=bookmarks][aria-pressed=true]");
   assert.deepEqual([await bookmark.getAttribute("aria-label"), await bookmark.innerText()], ["Bookmark", ""]);
   assert.equal(await shown.getByRole("button", { name: "Pin to profile" }).count(), 0);
@@ -171,7 +171,7 @@ test("posts are favourited, bookmarked and pinned, listed, and their author is n
   await page.getByRole("button", { name: "Unfollow @n_ada" }).waitFor();
   await page.goto(`${server.url}/#/@n_bob/bookmarks`);
   await page.locator(".feed .post", { hasText: "the kettle works" }).waitFor();
-  // The state of the buttons is that of the server.
+  // The buttons show the state of the server.
   const again = page.locator(`.post[data-id="${post.id}"]`);
   await again.locator('[aria-label="Favourite, 1"][aria-pressed=true]').click();
   await again.locator('[aria-label="Favourite"][aria-pressed=false]').waitFor();

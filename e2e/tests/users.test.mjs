@@ -1,5 +1,4 @@
-// The pages of somebody with an account: sign up, log in, and everything that a user does in a feed, with https and a
-// certificate that the server made itself.
+// Pages of a user with an account: sign-up, login, and all actions in a feed, with https and a self-signed certificate.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -9,12 +8,12 @@ import { after, before, test } from "node:test";
 import { PHONE, WIDE, close, later, launch, open, openTab, until } from "../browser.mjs";
 import { Server } from "../server.mjs";
 
-// The certificate of the server is no one's but its own.
+// The server's certificate is self-signed.
 process.env.NODE_TLS_REJECT_UNAUTHORIZED = "0";
 process.removeAllListeners("warning");
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const PASSWORD = "a long password";
-/** A picture of one red pixel. */
+/** Picture of one red pixel. */
 const PIXEL = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==", "base64");
 
 let browser;
@@ -33,14 +32,14 @@ after(async () => {
 
 const heading = (page, name) => page.getByRole("heading", { level: 1, name, exact: true });
 
-/** Fills in the log-in page. */
+/** Fills in the login page. */
 async function fill(page, handle, password) {
   await page.getByLabel("Handle or e-mail address").fill(handle);
   await page.getByLabel("Password").fill(password);
   await page.getByRole("button", { name: "Log in" }).click();
 }
 
-/** A window in which a user is logged in, at an address of the pages. */
+/** Opens a window in which a user is logged in, at an address of the pages. */
 async function enter(handle, { at = "", ...view } = {}) {
   const page = await open(browser, server, { at: `/${at}`, ...view });
   await page.getByRole("link", { name: "Log in" }).click();
@@ -57,10 +56,10 @@ async function write(page, text) {
   await post(page, text).first().waitFor();
 }
 
-/** Shows what arrived while the page was read. */
+/** Shows posts that arrived meanwhile. */
 const showNew = (page) => page.getByRole("button", { name: /new posts?$/ }).click();
 
-/** The faults that axe finds, and a page that is wider than its screen. */
+/** Checks that axe finds nothing and that the page is not wider than its screen. */
 async function fits(page, what) {
   await page.evaluate(axe);
   const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
@@ -163,7 +162,7 @@ test("a user who is blocked vanishes, and comes back when the block ends", async
   await cyd.getByRole("group", { name: "Block @dan?" }).getByRole("button", { name: "Block" }).click();
   await heading(cyd, "You block @dan").waitFor();
   await post(home, "a post of dan").waitFor({ state: "detached" });
-  // For the other one the user does not exist.
+  // For the other user, this user does not exist.
   await dan.goto(`${server.url}/#/@cyd`);
   dan.mayBeLost = true;
   await heading(dan, "There is no user @cyd").waitFor();
@@ -205,7 +204,7 @@ test("a picture is posted with a description, and others see both", async () => 
   await page.locator("input[type=file]").first().setInputFiles({ name: "red.png", mimeType: "image/png", buffer: PIXEL });
   const description = page.getByLabel("Description of the picture");
   await description.fill("A red pixel");
-  // Without a text.
+  // A post without text.
   await page.getByRole("button", { name: "Post", exact: true }).click();
   await page.locator(".post img[alt='A red pixel']").waitFor();
   assert.equal(await description.count(), 0);
@@ -279,7 +278,7 @@ test("a log-out on the page of the account ends the pages that Back leads to", a
   await page.getByRole("button", { name: "Log out" }).click();
   await heading(page, "Log in").waitFor();
   for (let times = 0; times < 3; times += 1) await page.goBack().catch(() => null);
-  // Back may still be under way, and then interrupts this.
+  // Back may still be loading, and then interrupts this navigation.
   const again = () => page.goto(`${server.url}/#/@bob`);
   await again().catch(again);
   await page.getByRole("link", { name: "Log in" }).waitFor();
@@ -327,7 +326,7 @@ test("a page of another site can do nothing with the session of the browser", as
   const evil = createServer((_, answer) => answer.setHeader("Content-Type", "text/html").end("<h1>Evil</h1>"));
   await new Promise((listens) => evil.listen(0, "127.0.0.1", listens));
   const other = await page.context().newPage();
-  // As close as another site can be: the same host and another port.
+  // The same host with another port: the closest that another site can be.
   await other.goto(`http://127.0.0.1:${evil.address().port}/`);
   const tried = await other.evaluate(async ([url, id, known]) => {
     const say = (asked) => asked.then((answer) => `${answer.type} ${answer.status}`, () => "failed");

@@ -1,4 +1,4 @@
-// State of an open window: positions, drafts, a list without gaps, a page that fits the phone's width.
+// State of an open window: positions, drafts, a list without gaps, and a page that fits the width of a phone.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -80,7 +80,7 @@ test("deleting a post that is already deleted removes it from the list", async (
   page.mayBeLost = true;
   await server.post("g_me", "kept");
   await page.getByText("kept").waitFor();
-  // A window without a stream, which is not notified.
+  // A window without a stream gets no events.
   await page.route("**/events", (route) => route.abort());
   await page.reload();
   await page.getByText("deleted elsewhere").waitFor();
@@ -130,7 +130,7 @@ test("back and reload restore the position, near and far from the start", async 
     await returned("back");
     await page.reload();
     await returned("reloaded");
-    // The link of the current page scrolls to its start.
+    // A click on the link of the current page scrolls to the top.
     await page.getByRole("link", { name: "Home", exact: true }).click();
     await until(() => page.evaluate(() => scrollY === 0), "the start");
   }
@@ -172,7 +172,7 @@ test("a draft whose response was lost is not posted twice", async () => {
   const me = await server.register("draft_lost");
   const page = await open(browser, server, { me });
   page.mayBeLost = true;
-  // The post is made, but its response and the page are lost.
+  // The post is created, but its response and the page are lost.
   const sent = later();
   await page.route("**/posts", async (route) => {
     await route.fetch();

@@ -1,4 +1,4 @@
-// What is written while the server is down, while users are suggested, and while lists change.
+// Writing while the server is down, while users are suggested, and while lists change.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -162,7 +162,7 @@ test("an own post is edited in its place, with its warning, and shown so in othe
   await shown.getByRole("button", { name: "Content warning" }).click();
   await shown.getByRole("textbox", { name: "Content warning" }).fill("pens");
   await save.click();
-  // Whoever saw the text before still sees it.
+  // A reader who has opened the text still sees it.
   await shown.getByRole("button", { name: "Show less" }).waitFor();
   assert.ok(await isFocused(edit));
   assert.equal(await shown.locator(".text a").textContent(), "@ed_me");

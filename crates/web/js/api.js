@@ -1,10 +1,10 @@
-// Client of the public API. Every response that is not a success is thrown as an ApiError, and so is an
-// unreachable server. Nothing here depends on pages.
+// Client of the public API. Unsuccessful responses and unreachable servers are thrown as ApiError. Independent of the
+// pages.
 
 import { pause } from "./dom.js";
 import { credentials, whoami } from "./session.js";
 
-/** An error: `status` is 0 if there was no response. */
+/** An error of a request: `status` is 0 if there was no response. */
 export class ApiError extends Error {
   constructor(status, code, message) {
     super(message);
@@ -18,23 +18,23 @@ export class ApiError extends Error {
   }
 }
 
-/** Dispatches `reached`, `lost`, `locked` (the server needs a log-in or a key) and `ended` (the session). */
+/** Dispatches `reached`, `lost`, `locked` (the server requires a login or a key) and `ended` (of the session). */
 export const server = new EventTarget();
 
-/** How far the server's clock is ahead of this one's, in milliseconds. */
+/** Difference of the server's clock to this one's, in milliseconds; positive if the server's is ahead. */
 let ahead = 0;
 
-/** The current time by the server's clock. */
+/** Current time of the server's clock, in milliseconds since 1970. */
 export const now = () => Date.now() + ahead;
 
 function setClock(header) {
   const there = Date.parse(header ?? "");
   const difference = there + 500 - Date.now();
-  // The header has whole seconds: differences below two seconds are ignored.
+  // The header has whole seconds, so differences below two seconds are ignored.
   ahead = Math.abs(difference) > 2000 ? difference : 0;
 }
 
-/** Sends a request with the session or the key and returns the response with any status. */
+/** Sends a request with the session or the key. Returns the response with any status. */
 export async function send(path, { method = "GET", headers = {}, body, signal } = {}) {
   const all = { ...headers, ...credentials() };
   let answer;
@@ -53,14 +53,14 @@ export async function send(path, { method = "GET", headers = {}, body, signal } 
   server.dispatchEvent(new Event("reached"));
   if (answer.status === 401) {
     const { error } = await answer.clone().json().catch(() => ({}));
-    // The API for apps has no codes of errors.
+    // Errors of the API for apps have no codes.
     const isEnded = error === "not_logged_in" || path.startsWith("/api/");
     server.dispatchEvent(new Event(isEnded ? "ended" : "locked"));
   }
   return answer;
 }
 
-/** Whether it is the answer of a server that still reads its data, and answers nothing else until it has. */
+/** Whether the response comes from a server that is still starting and refuses all requests. */
 async function isStarting(answer) {
   const { error } = await answer.clone().json().catch(() => ({}));
   return error === "starting";
@@ -91,15 +91,15 @@ export async function ask(method, path, { json, ...rest } = {}) {
 
 export const get = (path, signal) => ask("GET", path, { signal });
 
-/** An idempotency key: retries with the same key return the first result. */
+/** Creates an idempotency key: retries with the same key return the first result. */
 export function newKey() {
   const bytes = crypto.getRandomValues(new Uint8Array(12));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /**
- * Sends a request with an idempotency key until there is a final response, so that it takes effect once even
- * if a response is lost. `waiting` is called before each retry.
+ * Sends a request with an idempotency key until there is a final response, so that it takes effect once even if a
+ * response is lost. Calls `waiting` before each retry.
  */
 export async function insist(method, path, { headers, key = newKey(), waiting, signal, ...rest } = {}) {
   const keyed = { ...headers, "Idempotency-Key": key };
@@ -114,7 +114,7 @@ export async function insist(method, path, { headers, key = newKey(), waiting, s
   }
 }
 
-/** What the server says about itself and who is logged in in this browser. A server without accounts says nothing. */
+/** Loads the server's description and the user logged in in this browser. A server without accounts has no such route. */
 export async function greeting() {
   const answer = await send("/auth/session");
   if (answer.status === 404) return { open: true, user: null };
@@ -122,11 +122,11 @@ export async function greeting() {
   return answer.json();
 }
 
-/** The path of what the current user may see of `path`. */
+/** Adds the current user as viewer to a path, so that the response contains what the user may see. */
 export function visible(path) {
   const me = whoami();
   return me ? `${path}${path.includes("?") ? "&" : "?"}viewer=${me.id}` : path;
 }
 
-/** The path of a user. */
+/** Path of a user. */
 export const user = (id) => `/v1/users/${encodeURIComponent(id)}`;

@@ -1,4 +1,4 @@
-// Who may see a post, and its content warning.
+// Controls for the visibility and the content warning of a post.
 
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
@@ -8,13 +8,13 @@ const NAMES = { public: "Public", unlisted: "Unlisted", followers: "Followers", 
 /** Maximum length of a content warning, in characters. */
 const WARNING_MAX = 500;
 
-/** What a post shows of its visibility: nothing if it is public. */
+/** Label of a post's visibility, or null if the post is public. */
 export const seenBy = ({ visibility }) => (visibility === "public" ? null : h("span.private", null, icon("lock"), NAMES[visibility]));
 
 /**
- * Controls of a composer: `more` beside its button, `above` its text. `fields` are those of the request, `set` restores
- * them, `disable` keeps them as they are while they are sent. A reply begins with the visibility and the warning of its post.
- * An edit (`isEdit`) does not change the visibility.
+ * Creates controls for a composer: `more` is next to its button, `above` is above its text. `fields` returns the fields
+ * of the request, `set` restores them, `disable` makes them read-only while they are sent. A reply begins with the
+ * visibility and the warning of its parent. An edit (`isEdit`) cannot change the visibility.
  */
 export function audience(begin = {}, isEdit = false) {
   const choices = Object.entries(NAMES).map(([value, name]) => h("option", { value }, name));

@@ -1,14 +1,14 @@
-// Drawings of 32 x 32 pixels, as the recognizer keeps them: 256 hexadecimal digits, row by row, the
-// first pixel in the highest bit.
+// Drawings of 32 x 32 pixels in the recognizer's format: 256 hexadecimal digits, row by row, the first pixel in the
+// highest bit.
 
 import { h } from "./dom.js";
 
 export const SIDE = 32;
 
-/** Whether the pixel at `at` is ink. */
+/** Whether the pixel at index `at` is ink. */
 const ink = (bits, at) => (parseInt(bits[at >> 2], 16) >> (3 - (at & 3))) & 1;
 
-/** A small image of a drawing, in the color of text. Blank if `bits` is null. */
+/** Creates a small image of a drawing, in the color of text; blank if `bits` is null. */
 export function bitmap(bits, label) {
   const node = h("canvas.bitmap", { width: SIDE, height: SIDE, role: "img", "aria-label": label });
   if (!bits) return node;

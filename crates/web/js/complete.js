@@ -1,5 +1,5 @@
-// Completion of `@` in a text field: a list of users under it, with selection by the arrow keys. Focus stays
-// in the field, which stays a text box: the selected option is its active descendant.
+// Completion of `@` in a text field: a list of users below it, selected with the arrow keys. Focus stays in the field,
+// whose active descendant is the selected option.
 
 import { h, put } from "./dom.js";
 import { finder } from "./lookup.js";
@@ -9,7 +9,7 @@ import { say } from "./say.js";
 const OPTIONS_MAX = 6;
 let lists = 0;
 
-/** Completes handles in `field`. The list is added to `place`, which is positioned. */
+/** Completes handles in `field`. Adds the list to `place`, which must be positioned. */
 export function completing(field, place) {
   lists += 1;
   const list = h("ul.complete", { role: "listbox", id: `complete-${lists}`, "aria-label": "Users", hidden: true });
@@ -19,15 +19,15 @@ export function completing(field, place) {
   const find = finder("search", `&limit=${OPTIONS_MAX}`);
   let found = { start: "", users: [] };
   let shown = [];
-  // None while nothing that is shown begins as typed.
+  // Index of the selected option; null if no option begins with the typed text.
   let chosen = null;
   let isMoved = false;
-  // A response to what was typed before is not shown, and none once the list was closed.
+  // Number of the last change, to ignore responses to earlier text or after closing.
   let turn = 0;
 
   const started = () => /(?:^|[^A-Za-z0-9_])@([A-Za-z0-9_]{1,30})$/.exec(field.value.slice(0, field.selectionStart))?.[1].toLowerCase();
 
-  /** The users to choose from: the exact one, those of this window, those found. None if only the exact one begins so. */
+  /** Returns the options: the exact match, users of this window, then users found by the server. Empty if the exact match is the only option. */
   function options(start) {
     if (!start) return [];
     const all = [...matching(start, OPTIONS_MAX), ...(found.start === start ? found.users : [])];
@@ -88,7 +88,7 @@ export function completing(field, place) {
   });
   field.addEventListener("keydown", (event) => {
     if (list.hidden || event.isComposing) return undefined;
-    // Ctrl+Enter posts what is written, and takes nothing.
+    // Ctrl+Enter submits the text without selecting an option.
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) return close();
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step) {

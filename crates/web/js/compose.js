@@ -1,6 +1,6 @@
-// The composer: a field that grows, a character counter near the limit, completion of handles. A post is made
-// once even if the connection is lost: the request is retried until the server responds, also after its page was
-// left, and a composer of the same place shows it. Unsent text is kept as a draft.
+// Composer of posts: a growing field, a character counter near the limit, completion of handles. A post is created once
+// even if the connection is lost: the request is retried until the server responds, also after the user has left the
+// page, and a new composer in the same place shows it. Unsent text is kept as a draft.
 
 import { insist, newKey, user } from "./api.js";
 import { completing } from "./complete.js";
@@ -11,7 +11,7 @@ import { say, toast } from "./say.js";
 import { whoami } from "./session.js";
 import { CHARS_MAX, room } from "./text.js";
 
-/** The counter shows a number from this many remaining characters on. */
+/** Number of remaining characters from which the counter shows a number. */
 const NUMBER_FROM = 60;
 const ROUND = 2 * Math.PI * 9;
 
@@ -19,7 +19,7 @@ let composers = 0;
 /** Requests without a final response, by user and place. */
 const pending = new Map();
 
-/** Sends a text; `done` is the result, or null if it failed or was stopped. */
+/** Sends a text. The promise `done` resolves to the result, or to null after an error or a stop. */
 function send(me, place, { method, path, text, fields, extra, key, said }) {
   const stop = new AbortController();
   const one = { text, fields, key, late: false, shows: [], stop: () => stop.abort() };
@@ -40,9 +40,10 @@ function send(me, place, { method, path, text, fields, extra, key, said }) {
 }
 
 /**
- * A form for a text. `sent` is called with the result, `closed` on Escape if the form can be closed. `place` is the
- * name of its draft; `options` are controls of further fields (see `audience` and `withPictures`), `extra` adds fields to the request;
- * `said` is announced when it was sent. With `edits` the text and the fields at the beginning were sent before.
+ * Creates a form for a text. Calls `sent` with the result, and `closed` on Escape if the form can be closed. `place`
+ * names its draft; `options` are controls of further fields (see `audience` and `withPictures`); `extra` adds fields to
+ * the request; `said` is announced after sending. With `edits`, the initial text and fields are those of an existing
+ * post.
  */
 export function composer({
   label, hint = "", begin = "", verb = "Post", small = false, method = "POST", path = `${user(whoami().id)}/posts`,
@@ -71,7 +72,7 @@ export function composer({
         button)));
   completing(field, box);
 
-  /** Whether there is nothing to send or to keep. */
+  /** Whether the form has nothing to send or to keep. */
   const isBegin = () => !options.isFilled?.() && field.value.trim() === begin.trim() && (!edits || JSON.stringify(options.fields()) === original);
 
   function measure() {
@@ -123,13 +124,13 @@ export function composer({
     options.disable(is);
   }
 
-  /** A text that is not wanted any more is not sent. */
+  /** Closes the form and stops its request. */
   function close() {
     sending?.stop();
     closed();
   }
 
-  // An edited text is a new request, with a new key.
+  // Edited text is a new request, with a new key.
   form.addEventListener("input", () => {
     key = newKey();
     keepDraft(me.id, place, isBegin() ? null : { text: field.value, fields: options.fields(), key });

@@ -1,9 +1,9 @@
-// Builds nodes. Strings only become text nodes and attributes, so texts of users are never interpreted as
-// markup. With the Content-Security-Policy of the page the browser blocks everything else.
+// Creates DOM nodes. Strings become only text nodes and attributes, so texts of users are never interpreted as markup.
+// The Content-Security-Policy makes the browser block everything else.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** A node: `h("a.link", { href }, "text", child)`. Children that are null or false are left out. */
+/** Creates a node: `h("a.link", { href }, "text", child)`. Null and false children are skipped. */
 export function h(what, props, ...children) {
   const [tag, ...classes] = what.split(".");
   const node = document.createElement(tag || "div");
@@ -11,7 +11,7 @@ export function h(what, props, ...children) {
   return fill(node, props, children);
 }
 
-/** The same for SVG. */
+/** Creates an SVG node, as `h` does. */
 export function svg(tag, props, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
@@ -27,13 +27,13 @@ function fill(node, props, children) {
   return node;
 }
 
-/** Replaces the children of a node. */
+/** Replaces the children of a node. Null and false children are skipped. */
 export function put(node, ...children) {
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 
-/** Gives a list its children in this order; those at the right position are not moved and keep the focus. */
+/** Puts the children of a list in this order. Nodes already at their position are not moved and keep the focus. */
 export function arrange(list, nodes) {
   let at = list.firstElementChild;
   for (const node of nodes) {
@@ -42,7 +42,7 @@ export function arrange(list, nodes) {
   }
 }
 
-/** Removes a node of a list. A focus in it goes to its neighbor, or to the title of the page. */
+/** Removes a node of a list. Moves a focus inside it to a neighbor, or to the title of the page. */
 export function drop(node) {
   const near = node.nextElementSibling ?? node.previousElementSibling;
   const focused = node.contains(document.activeElement);
@@ -53,7 +53,7 @@ export function drop(node) {
   else focusTitle();
 }
 
-/** Focuses the title of the page; returns it, or null if there is none yet. */
+/** Focuses the title of the page. Returns it, or null if there is none yet. */
 export function focusTitle() {
   const title = document.querySelector("main h1");
   title?.setAttribute("tabindex", "-1");
@@ -72,7 +72,7 @@ export function pause(ms, signal) {
   });
 }
 
-/** A function that runs `task` one at a time: calls during a run cause one more run after it. */
+/** Returns a function that runs `task` one at a time: calls during a run cause one more run after it. */
 export function single(task) {
   let busy = false;
   let again = false;

@@ -1,5 +1,5 @@
-// Unsent texts, for each user and each place, stored in the tab. A draft has the idempotency key of its
-// request, so that a draft whose response was lost is not posted twice.
+// Drafts of unsent texts by user and place, stored in the tab. A draft keeps the idempotency key of its request, so
+// that it is not posted twice after a lost response.
 
 const DRAFTS_MAX = 20;
 const name = (user) => `roost.drafts.${user}`;
@@ -12,10 +12,10 @@ function all(user) {
   }
 }
 
-/** The draft of a user and a place: `{ text, fields, key }`, or null. */
+/** Draft of a user at a place: `{ text, fields, key }`, or null. */
 export const draft = (user, place) => all(user).get(place) ?? null;
 
-/** Stores a draft; deletes it if it is null or has an empty text. */
+/** Stores a draft, or deletes it if it is null or has an empty text. */
 export function keepDraft(user, place, kept = null) {
   const drafts = all(user);
   drafts.delete(place);
@@ -24,11 +24,11 @@ export function keepDraft(user, place, kept = null) {
   try {
     sessionStorage.setItem(name(user), JSON.stringify([...drafts]));
   } catch {
-    // If the storage of the tab is full, there is no draft.
+    // Drafts are optional: the storage of the tab is full.
   }
 }
 
-/** Deletes the draft of a request that succeeded, unless there is another one now. */
+/** Deletes the draft of a successful request, unless a newer draft replaced it. */
 export function sentDraft(user, place, key) {
   if (draft(user, place)?.key === key) keepDraft(user, place);
 }

@@ -1,6 +1,6 @@
-// A list of posts, newest first, that loads more in both directions. It holds a window of all posts:
-// distant posts are dropped and loaded again. **Invariant:** posts are in the order of their
-// ids, each once, without a gap: a response for an earlier window is dropped.
+// A list of posts, newest first, that loads more in both directions. It holds a window of all posts: distant posts are
+// dropped and loaded again. **Invariant:** posts are in the order of their ids, each once, without gaps; responses for
+// an earlier window are ignored.
 
 import { get, server, visible } from "./api.js";
 import { drop, h, put, single } from "./dom.js";
@@ -19,17 +19,17 @@ const WINDOW = 240;
 /** Whether a post is newer than another. Ids are numbers that may exceed JavaScript's safe integers. */
 export const newer = (one, other) => one.length - other.length || (one < other ? -1 : Number(one > other));
 
-/** A cursor that has the post of this id on its page. */
+/** Cursor of the page that begins with this post. */
 const upTo = (id) => `&before=${BigInt(id) + 1n}`;
 
 export class Feed {
   #shown;
 
   /**
-   * `path` is the path of the list; `empty` builds the content for an empty list; `holds` returns whether a
-   * post written here belongs to the list; `at` is the initial position; `own` means that the list is the current
-   * user's. `missing` gets posts that a comparison with the server finds; with it the list does not grow by itself.
-   * `refused` builds the content for an error, or returns null.
+   * `path` is the path of the list; `empty` creates the content for an empty list; `holds` returns whether a post
+   * written here belongs to the list; `at` is the initial position; `own` is whether the list is the current user's.
+   * `missing` gets posts that a comparison with the server finds, and keeps the list from growing automatically.
+   * `refused` creates the content for an error, or returns null.
    */
   constructor({ path, label, empty, signal, holds = () => true, at = null, own = true, missing = null, refused = () => null }) {
     this.path = path;
@@ -41,21 +41,21 @@ export class Feed {
     this.missing = missing;
     this.refused = refused;
     this.nodes = new Map();
-    /** The paths of the pages after and before the window. */
+    /** Paths of the pages after and before the window. */
     this.older = null;
     this.above = null;
-    /** The newest post that was not added because the window does not begin with the newest, or is loaded. */
+    /** Newest post that was not added, because the window does not begin with the newest post or is loading. */
     this.late = null;
     this.loading = false;
-    /** How often the window was trimmed. */
+    /** Number of times the window was trimmed. */
     this.trims = 0;
-    /** Whether the first page has been shown; `ready` waits for it. */
+    /** Whether the first page has been shown; the promise `ready` waits for it. */
     this.loaded = false;
     this.ready = new Promise((done) => { this.#shown = done; });
     this.busy = false;
-    /** Edges that came into view while posts were loaded. */
+    /** Edges that came into view during loading. */
     this.due = new Set();
-    /** Posts that were deleted while the window is compared. */
+    /** Posts deleted during a comparison, or null. */
     this.gone = null;
     /** Aborts requests for an earlier window. */
     this.turn = new AbortController();
@@ -90,17 +90,17 @@ export class Feed {
     return this.nodes.has(id);
   }
 
-  /** Whether newer posts were dropped from the window, or never were in it. */
+  /** Whether the window does not begin with the newest posts. */
   get cut() {
     return this.above !== null;
   }
 
-  /** Loads the list again from the newest posts; the first time, from the position where the page was left. */
+  /** Loads the list from the newest posts; the first time, at the position where the user left the page. */
   async load() {
     this.turn.abort();
     this.turn = new AbortController();
     const { signal } = this.turn;
-    // Requests for the earlier window are aborted.
+    // Cursors of the earlier window do not apply any more.
     this.older = null;
     this.above = null;
     this.loading = true;
@@ -131,7 +131,7 @@ export class Feed {
     }
   }
 
-  /** The path of a page. */
+  /** Path of the page at a cursor. */
   #page(cursor, limit = PAGE) {
     const path = `${this.path}?limit=${limit}${cursor}`;
     return this.mine ? path : visible(path);
@@ -141,7 +141,7 @@ export class Feed {
     return get(this.#page(cursor), signal);
   }
 
-  /** Inserts posts at their positions; posts that are in the list already stay, with their current text. */
+  /** Inserts posts at their positions, and updates posts that are already in the list. */
   add(posts) {
     for (const post of posts) {
       const shown = this.nodes.get(post.id);
@@ -157,7 +157,7 @@ export class Feed {
     this.#trim();
   }
 
-  /** Adds a post that was just written here, or that just arrived. */
+  /** Adds a post that was just written here or has just arrived. */
   own(post) {
     if (!this.holds(post)) return toast("Posted.");
     if (!this.cut && !this.loading) this.add([post]);
@@ -174,13 +174,13 @@ export class Feed {
     this.#end();
   }
 
-  /** Drops a post from the window only. */
+  /** Drops a post from the window, without moving the focus. */
   #discard(id) {
     this.nodes.get(id).remove();
     this.nodes.delete(id);
   }
 
-  /** Drops the posts at the end that is farther from the view, if there are too many. */
+  /** Drops surplus posts at the end farther from the view. */
   #trim() {
     const ids = this.ids();
     const most = ids.length - WINDOW;
@@ -196,7 +196,7 @@ export class Feed {
     }
   }
 
-  /** Compares the window with the server's list, after a time without live updates. */
+  /** Compares the window with the server's list after a time without live updates. */
   async #compare() {
     const ids = this.ids();
     if (ids.length === 0) return this.load();
@@ -214,14 +214,14 @@ export class Feed {
     ids.filter((id) => !found.has(id)).forEach((id) => this.remove(id));
     const posts = [...found.values()].filter((post) => !this.gone.has(post.id) && !this.gone.has(post.boost_of?.id));
     this.add(posts.filter((post) => this.nodes.has(post.id)));
-    // What is not between the posts of the window is loaded with other pages.
+    // Posts outside of the window are loaded with other pages.
     const unknown = posts.filter((post) => !this.nodes.has(post.id) && newer(post.id, last) > 0);
     if (trims === this.trims && unknown.length) (this.missing ?? ((some) => this.add(some)))(unknown);
     if (!this.older && (path || posts.some((post) => newer(post.id, last) < 0))) this.#ask({ older: this.#page(`&before=${last}`) });
     return undefined;
   }
 
-  /** Loads more as soon as the edge is in view. */
+  /** Sets paths of pages, and loads them when their edge is in view. */
   #ask(paths) {
     Object.assign(this, paths);
     this.#end();
@@ -229,7 +229,7 @@ export class Feed {
     this.#look(this.top);
   }
 
-  /** The first post that is older than `id`: nearly always the first or none at all. */
+  /** First post older than `id`: nearly always the first in the list, or none. */
   #after(id) {
     const last = this.list.lastElementChild;
     if (!last || newer(id, last.dataset.id) < 0) return null;
@@ -254,13 +254,13 @@ export class Feed {
     });
   }
 
-  /** Checks whether an edge is in view even if there is no intersection event. */
+  /** Makes the observer report the edge again if it is in view. */
   #look(edge) {
     this.watch.unobserve(edge);
     if (!this.signal.aborted) this.watch.observe(edge);
   }
 
-  /** Returns whether it loaded a page, which may be empty. */
+  /** Loads the page after the window. Returns whether it loaded one, possibly empty. */
   async #loadOlder() {
     if (!this.older) return false;
     const { signal } = this.turn;
@@ -278,7 +278,7 @@ export class Feed {
     }
   }
 
-  /** Returns whether it loaded a page, which may be empty. */
+  /** Loads the page before the window. Returns whether it loaded one, possibly empty. */
   async #loadNewer() {
     if (!this.above) return false;
     const { signal } = this.turn;
@@ -291,7 +291,7 @@ export class Feed {
     return true;
   }
 
-  /** Loads what arrived after the newest page was read. */
+  /** Loads posts that arrived after the newest page was read. */
   #catchUp() {
     const [first] = this.ids();
     if (!this.above && this.late && first && newer(this.late, first) > 0) this.above = this.#page(`&after=${first}`);
@@ -316,13 +316,13 @@ export class Feed {
   }
 }
 
-/** The placeholder during loading. */
+/** Creates the placeholder shown during loading. */
 export function skeleton(count = 4) {
   const one = () => h("div.bone", null, h("i"), h("div", null, h("b"), h("b"), h("b")));
   return h("div.bones", { role: "status", "aria-label": "Loading" }, ...Array.from({ length: count }, one));
 }
 
-/** The message when loading failed. */
+/** Creates the message for a failed load, with a button to try again. */
 export function fault(problem, again) {
   const lost = problem.status === 0;
   return h("div.blank", null, icon("cloud"),

@@ -1,11 +1,11 @@
-// What a post said before it was edited.
+// Edit history of a post.
 
 import { get, visible } from "./api.js";
 import { h } from "./dom.js";
 import { rich } from "./text.js";
 import { when } from "./time.js";
 
-/** Opens a sheet with the versions of a post, the newest first. */
+/** Opens a sheet with the versions of a post, newest first. */
 export async function versions(post) {
   const { items } = await get(visible(`/v1/posts/${post.id}/history`));
   const close = h("button.pill", { type: "button", onclick: () => dialog.close() }, "Close");

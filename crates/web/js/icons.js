@@ -1,5 +1,4 @@
-// Icons as strokes on a grid of 24 units. They are next to a text or have a label, and are hidden from
-// screen readers.
+// Icons as strokes on a grid of 24 units. They accompany a text or a label, and are hidden from screen readers.
 
 import { svg } from "./dom.js";
 
@@ -38,7 +37,7 @@ const PATHS = {
   check: "M5 12.5 10 17.5 19.5 7",
 };
 
-/** An icon by its name. */
+/** Creates an icon by its name. */
 export function icon(name) {
   return svg("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, svg("path", { d: PATHS[name] }));
 }

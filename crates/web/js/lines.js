@@ -1,9 +1,9 @@
-// Line ends of a text that was edited in a text area, which only has LF. Lines that were not edited keep
-// their line ends; new lines have the line end of the first line.
+// Line endings of a text edited in a text area, which supports only LF. Unedited lines keep their line endings; new
+// lines get the one of the first line.
 
 const END = /\r\n|\r|\n/g;
 
-/** The edited text (with LF) with the line ends of the original. */
+/** Returns the edited text (with LF) with the line endings of the original. */
 export function respell(original, edited) {
   const ends = original.match(END) ?? [];
   if (ends.every((end) => end === "\n")) return edited;

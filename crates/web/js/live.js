@@ -1,6 +1,6 @@
-// The event stream of this window, for the current user. Pages listen here for
-// `post`, `mention`, `edit`, `delete`, `story`, `story_expired`, and for `fresh`: some of what happened since the
-// last load was not reported, because the stream begins now or the server says so (`resync`).
+// Event stream of this window for the current user. Pages listen to `live` for `post`, `mention`, `edit`, `delete`,
+// `story`, `story_expired`, and for `fresh`, which means that events since the last load may be missing: the stream has
+// just begun, or the server has sent `resync`.
 
 import { ApiError, server, user } from "./api.js";
 import { changes, whoami } from "./session.js";
@@ -8,7 +8,7 @@ import { listen } from "./sse.js";
 
 export const live = new EventTarget();
 
-/** "opening", "open", "lost", or "off" when there is no current user. */
+/** State of the stream: "opening", "open", "lost", or "off" without a current user. */
 export let state = "off";
 
 let stop = null;
@@ -23,7 +23,7 @@ async function run() {
   stop?.abort();
   stop = null;
   const me = whoami();
-  // A hidden window closes its stream: browsers open at most six connections to a server, for all tabs.
+  // A hidden window closes its stream: browsers open at most six connections to a server for all tabs.
   if (!me || document.hidden) return enter("off");
   stop = new AbortController();
   const { signal } = stop;
@@ -47,7 +47,7 @@ async function run() {
   }
 }
 
-/** Opens the stream, and opens it again when the user changes. */
+/** Opens the stream, and reopens it when the user changes. */
 export function start() {
   changes.addEventListener("change", run);
   server.addEventListener("unlocked", run);

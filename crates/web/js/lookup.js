@@ -1,5 +1,4 @@
-// Finds users while a handle is typed: after a pause, one request at a time, and none for what was asked in the last
-// minute.
+// Search for users while a handle is typed: after a pause, one request at a time, with results cached for a minute.
 
 import { get, visible } from "./api.js";
 import { pause } from "./dom.js";
@@ -11,8 +10,8 @@ const KEPT_MAX = 200;
 const kept = new Map();
 
 /**
- * A function that finds users: by `handle`, or with `search` those whose handles begin with its argument, or almost. It
- * returns a list, and undefined if it was called again meanwhile or the server did not respond.
+ * Creates a search function: with the parameter `handle` for the exact handle, with `search` for similar prefixes. It
+ * returns a list of users, or undefined if it was called again meanwhile or the server did not respond.
  */
 export function finder(parameter, limit = "") {
   let asked = new AbortController();

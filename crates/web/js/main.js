@@ -1,4 +1,4 @@
-// The frame around all pages: navigation, the current user, the connection state.
+// Frame around all pages: navigation, current user, connection state.
 
 import { ApiError, greeting, server } from "./api.js";
 import { focusTitle, h, put } from "./dom.js";
@@ -17,7 +17,7 @@ const TOOLS = [page("draw", "Draw", { anonymous }), page("buckets", "Buckets", {
 const WHO = page("who", "Welcome", { anonymous });
 const LOCK = page("lock", "Log in", { anonymous });
 const OTHERS = [page("tools", "Tools", { anonymous }), WHO, LOCK, page("mentions", "Mentions")];
-/** The pages of users who are logged in, beside those of posts, profiles and hashtags. */
+/** Pages of logged-in users, in addition to posts, profiles and hashtags. */
 const FEED_OF_USERS = ["home", "notifications", "mentions"];
 const PAGES = [...FEED, ...TOOLS, ...OTHERS];
 const POST = page("post", "Post", { anonymous });
@@ -32,12 +32,12 @@ const tab = (name, title, href = `#/${name}`) => h("a", { href }, icon(name), h(
 const links = new Map([...FEED, ...TOOLS, OTHERS[0]].map(({ name, title }) => [name, tab(name, title)]));
 const own = tab("profile", "Profile", "#/who");
 let leave = new AbortController();
-/** Whether it is known for whom this window acts. */
+/** Whether the user of this window is known. */
 let isOpen = false;
-/** Until then, the next attempt to find out. */
+/** Timer of the next attempt to find the user of this window. */
 let trial = null;
 const TRIAL_MS = 2000;
-/** Mentions that arrived while the start of their page was not shown. */
+/** Number of mentions that arrived while the top of their page was out of view. */
 let unread = 0;
 
 function plain(part) {
@@ -48,7 +48,7 @@ function plain(part) {
   }
 }
 
-/** The page of an address, and its parameter. */
+/** Returns the page of the address, and its parameter. */
 function route() {
   const [first, second = ""] = location.hash.replace(/^#\/?/, "").split("/").map(plain);
   if (isVisitor()) return [LOCK, { about: first === "lock" ? second : location.hash.slice(2) }];
@@ -56,12 +56,12 @@ function route() {
   if (first === "post") return [POST, { id: second }];
   if (first === "tags") return [TAGS, { tag: second }];
   const found = first === "" ? PAGES[0] : PAGES.find(({ name }) => name === first) ?? MISSING;
-  // Users see only the feed: the other pages are for whoever works on a product.
+  // Logged-in users see only the feed; the other pages are for developers.
   if (isSession() && !FEED_OF_USERS.includes(found.name)) return [found === LOCK || found === WHO ? PAGES[0] : MISSING, {}];
   return [!found.anonymous && !whoami() ? WHO : found, { about: second }];
 }
 
-/** Shows the page of the address, at the position `at` if it is given; its title gets the focus if the user came from another page. */
+/** Shows the page of the address, at the position `at` if given. Focuses its title if the user came from another page. */
 async function show(at, arrived = false) {
   leave.abort();
   leave = new AbortController();
@@ -93,7 +93,7 @@ async function show(at, arrived = false) {
   }
 }
 
-/** Focuses the title of a page as soon as there is one, and again if it is replaced; never takes the focus from the user. */
+/** Focuses the title of a page as soon as it exists, and again if it is replaced. Never takes the focus from the user. */
 function begin(signal) {
   let title = null;
   const watch = new MutationObserver(() => {
@@ -107,7 +107,7 @@ function begin(signal) {
   signal.addEventListener("abort", () => watch.disconnect());
 }
 
-/** Whether a page shows mentions. */
+/** Whether the page shows mentions. */
 const isNoticed = (name) => name === "notifications" || name === "mentions";
 /** Whether new mentions are in view. */
 const isInView = (name) => isNoticed(name) && scrollY === 0;
@@ -117,7 +117,7 @@ function here(link, is) {
   else link.removeAttribute("aria-current");
 }
 
-/** Marks the current page, and shows the number of unread mentions. */
+/** Marks the current page in the navigation, and shows the number of unread mentions. */
 function mark(name, handle) {
   const tool = TOOLS.some((page) => page.name === name);
   for (const [page, link] of links) here(link, page === name || (page === "tools" && tool) || (page === "notifications" && isNoticed(name)));
@@ -126,7 +126,7 @@ function mark(name, handle) {
   const me = whoami();
   const link = document.getElementById("me");
   link.hidden = !me;
-  // Without a user the feed only has the welcome page.
+  // Without a user, the feed has only the welcome page.
   for (const { name } of FEED) links.get(name).parentElement.hidden = !me || (isSession() && !FEED_OF_USERS.includes(name));
   const isProduct = !isSession() && !isVisitor();
   links.get("tools").parentElement.hidden = !isProduct;
@@ -141,7 +141,7 @@ function mark(name, handle) {
   put(link, face(me), h("span", null, h("span.unseen", null, "Your profile: "), h("b", null, me.name || me.handle), h("i", null, `@${me.handle}`)));
 }
 
-/** Shows when the server is unreachable, and when it is reachable again. */
+/** Shows when the server becomes unreachable and reachable again. */
 function connection() {
   const bar = document.getElementById("state");
   const lost = () => {
@@ -189,7 +189,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-// The link of the current page scrolls to its start.
+// A click on the link of the current page scrolls to the top.
 document.querySelector(".rail").addEventListener("click", (event) => {
   const link = event.target.closest("a");
   if (link?.getAttribute("href") !== location.hash || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -201,11 +201,11 @@ put(document.getElementById("nav"), ...FEED.map(({ name }) => item(links.get(nam
 put(document.getElementById("tools"), ...TOOLS.map(({ name }) => item(links.get(name))), item(tab("api", "API", "/docs/")));
 connection();
 
-/** Finds out for whom this window acts, then shows the page of the address. */
+/** Loads the session of this window, then shows the page of the address. */
 async function open() {
   clearTimeout(trial);
   try {
-    // With a key nobody needs to be logged in.
+    // With a key, no login is needed.
     if (!key.read()) enter(await greeting());
   } catch (problem) {
     put(main, fault(problem, open));

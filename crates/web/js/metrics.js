@@ -1,6 +1,6 @@
-// Parses and compares readings of `/metrics`: rates are differences between two readings.
+// Parses and compares readings of `/metrics`. Rates are differences between two readings.
 
-/** A reading: the samples of each name, and when it was taken (in seconds). */
+/** Parses a reading: the samples of each name, taken at the time `at` in seconds. */
 export function parse(text, at) {
   const samples = new Map();
   for (const line of text.split("\n")) {
@@ -21,13 +21,13 @@ function labelled(text) {
 
 const all = () => true;
 
-/** The sum of all samples of a name whose labels match; null if there are none. */
+/** Sum of the samples of a name with matching labels; null if there are none. */
 export function sum(reading, name, fits = all) {
   const found = (reading.samples.get(name) ?? []).filter(({ labels }) => fits(labels));
   return found.length ? found.reduce((total, { value }) => total + value, 0) : null;
 }
 
-/** How fast a sum grew between two readings, per second. A restarted server counts from 0. */
+/** Growth of a sum between two readings, per second. A restarted server counts from 0. */
 export function rate(before, after, name, fits) {
   const now = sum(after, name, fits);
   if (now === null || !before) return null;

@@ -1,21 +1,21 @@
-// Paper to draw on, with a mouse, a finger, a pen or the arrow keys. It stores the strokes
-// relative to its side, and can draw them at any size.
+// Drawing area for mouse, touch, pen and arrow keys. Stores strokes relative to its side, and can draw them at any
+// size.
 
 import { h } from "./dom.js";
 
-/** Width of the pen, as a part of the paper's side. */
+/** Width of the pen, as a fraction of the paper's side. */
 const PEN = 0.062;
-/** A step of an arrow key. */
+/** Step of an arrow key, as a fraction of the paper's side. */
 const STEP = 0.04;
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 export class Paper {
   #strokes = [];
   #pointer = null;
-  /** The position of the keyboard's pen, and whether it is down. */
+  /** Position of the keyboard's pen, and whether it is down and visible. */
   #pen = { x: 0.5, y: 0.5, down: false, shown: false };
 
-  /** `changed` is called at every change, `rested` after each stroke; `signal` aborts when the paper is not shown any more. */
+  /** Calls `changed` at every change and `rested` after each stroke. `signal` aborts when the paper is removed. */
   constructor({ changed, rested, signal }) {
     this.changed = changed;
     this.rested = rested;
@@ -46,7 +46,7 @@ export class Paper {
     this.#done();
   }
 
-  /** The drawing as a picture, black on white, `side` pixels high and wide. */
+  /** Renders the drawing as a PNG, black on white, `side` pixels high and wide. */
   picture(side) {
     const canvas = h("canvas", { width: side, height: side });
     const brush = canvas.getContext("2d");
@@ -131,7 +131,7 @@ export class Paper {
     brush.stroke();
   }
 
-  /** Strokes as curves through the middles between their points. */
+  /** Draws strokes as curves through the midpoints of their points. */
   #trace(brush, side, color) {
     brush.strokeStyle = color;
     brush.lineWidth = PEN * side;

@@ -1,5 +1,5 @@
-// Display of users: a face, a name, a button to follow. Also the users this window has loaded, for the
-// completion of handles.
+// Display of users: face, name, follow button. Also the users that this window has loaded, for the completion of
+// handles.
 
 import { ask, get, user, visible } from "./api.js";
 import { h } from "./dom.js";
@@ -9,22 +9,22 @@ import { carry, say } from "./say.js";
 const SEEN_MAX = 2000;
 const seen = new Map();
 
-/** Stores a loaded user for completion. */
+/** Stores a loaded user for the completion of handles. */
 export function remember(person) {
   seen.delete(person.handle);
   seen.set(person.handle, { id: person.id, handle: person.handle, name: person.name ?? "" });
   if (seen.size > SEEN_MAX) seen.delete(seen.keys().next().value);
 }
 
-/** Whether the handle or name of a user begins with `start`, in lower case. */
+/** Whether the user's handle or name begins with `start`, which is in lower case. */
 export const begins = (person, start) => person.handle.startsWith(start) || person.name.toLowerCase().startsWith(start);
 
-/** Loaded users whose handle or name begins with `start`, in lower case, the last loaded first. */
+/** Loaded users whose handle or name begins with `start`, in lower case, most recently loaded first. */
 export function matching(start, most) {
   return [...seen.values()].reverse().filter((person) => begins(person, start)).slice(0, most);
 }
 
-/** Loads the followed users, once, so that their handles can be completed. */
+/** Loads the followed users, for the completion of their handles. */
 export async function loadFollowees(signal) {
   const me = whoami();
   if (!me) return;
@@ -32,7 +32,7 @@ export async function loadFollowees(signal) {
   page.items.forEach(remember);
 }
 
-/** A user's face: two letters on two colors, which the id decides. */
+/** Creates a user's face: two letters on two colors derived from the id. */
 export function face(person, size = "m") {
   const words = (person.name || person.handle).trim().split(/[\s_]+/).filter(Boolean);
   const letters = words.length > 1 ? words.slice(0, 2).map((word) => [...word][0]) : [...(words[0] ?? "?")].slice(0, 2);
@@ -40,29 +40,29 @@ export function face(person, size = "m") {
   return h(`span.face.${size}`, { "--hue": hue(person), "--hue-2": hue(person) + HUES[id % HUES.length], "--turn": `${(id * 5 % 8) * 45}deg`, "aria-hidden": "true" }, letters.join("").toUpperCase());
 }
 
-/** How far the second color of a face is from the first, in degrees. */
+/** Distances of the second color of a face from the first, in degrees. */
 const HUES = [-55, -35, 0, 35, 55];
 
-/** The first color of a face, in degrees: those of users registered one after the other differ well. */
+/** First color of a face, in degrees. Consecutive ids get clearly different colors. */
 export const hue = (person) => (Number(BigInt(person.id) % 360n) * 137) % 360;
 
 export const profile = (handle) => `#/@${handle}`;
 
-/** Name and handle, as a link. */
+/** Creates a link with name and handle. */
 export function named(person) {
   return h("a.named", { href: profile(person.handle) },
     h("span.name", null, person.name || person.handle), " ",
     h("span.handle", null, `@${person.handle}`));
 }
 
-/** Whether the current user follows or is friends with a user: the page of the list that begins there has it. */
+/** Whether the current user follows or is friends with a user. Reads one item of the list, at the user's id. */
 export async function tied(kind, other, signal) {
   const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
   const page = await get(visible(`${user(whoami().id)}/${kind}?limit=1${after}`), signal);
   return page.items[0]?.id === other;
 }
 
-/** How the current user and another are related, or null if the other does not exist for the user. */
+/** Loads the relation of the current user to another, or null if the other does not exist for the user. */
 export function relation(handle, signal) {
   return get(`${user(whoami().id)}/relations/@${handle}`, signal).catch((problem) => {
     if (![404, 422].includes(problem.status)) throw problem;
@@ -76,8 +76,8 @@ const TIES = {
 };
 
 /**
- * A button that follows or befriends a user, or the reverse if `on`, or takes a request to follow back if `asked`; `changed`
- * is called after each change.
+ * Creates a button that follows or befriends a user, ends that if `on`, or withdraws the follow request if `asked`.
+ * Calls `changed` after each change.
  */
 export function tieButton(kind, other, on, changed, asked = false) {
   const words = TIES[kind];
@@ -91,7 +91,7 @@ export function tieButton(kind, other, on, changed, asked = false) {
     const before = on;
     const ends = on || asked;
     await ask(ends ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${other.id}`);
-    // A locked user is asked first.
+    // A locked user gets a follow request instead.
     on = !ends && (kind !== "following" || await tied(kind, other.id));
     asked = !ends && !on;
     show();
@@ -103,14 +103,14 @@ export function tieButton(kind, other, on, changed, asked = false) {
   return button;
 }
 
-/** A line about a user, with its buttons. */
+/** Creates a list item for a user, with buttons. */
 export function line(person, ...actions) {
   remember(person);
   return h("li.person", null, face(person), h("div.who", null, named(person),
     person.bio ? h("p.bio", null, person.bio) : null), ...actions);
 }
 
-/** Suggested users: those with the most posts among the first hundred who want to be found, without the current user. */
+/** Loads suggested users: those with the most posts among the first hundred discoverable users, without the current user. */
 export async function lively(most, signal) {
   const { items } = await get(visible("/v1/users?limit=100"), signal);
   items.forEach(remember);

@@ -1,13 +1,13 @@
-// The pictures of a post.
+// Pictures of a post.
 
 import { h } from "./dom.js";
 
-/** The pictures, each with what it shows in words; null if the post has none. */
+/** Creates the pictures with their descriptions; null if the post has none. */
 export function pictures({ media }) {
   return media?.length ? h("div.pictures", null, ...media.map(picture)) : null;
 }
 
-/** A small picture that leads to the whole one. It is as high before it has arrived. */
+/** Creates a preview that links to the whole picture. Reserves its height before it is loaded. */
 function picture({ url, preview_url, width, height, description }) {
   const alt = description || "Picture without a description";
   return h("figure", null,

@@ -1,5 +1,4 @@
-// A plot of the last minutes: lines over time on a canvas, with two axes that fit. Small enough to need no
-// library.
+// Line plot of the last minutes on a canvas, with two scaled axes. Small enough to need no library.
 
 import { h } from "./dom.js";
 
@@ -7,24 +6,24 @@ const KEPT_S = 3600;
 const PAD_TOP = 8;
 const PAD_BOTTOM = 20;
 const LABEL_PX = 11;
-/** The first minute fills the plot; from then on it widens until it shows the whole window. */
+/** Minimum time shown, in seconds. The plot widens from it until it shows the whole window. */
 const WINDOW_S_MIN = 60;
-/** Distances between ticks of the time axis, in seconds. */
+/** Possible distances between ticks of the time axis, in seconds. */
 const STEPS_S = [15, 30, 60, 120, 300, 600, 900, 1800];
 const TICKS_MAX = 4;
-/** A line is broken where samples are further apart than this, in seconds. */
+/** Distance between samples, in seconds, from which a line is interrupted. */
 const GAP_S = 15;
 
 const ago = (seconds) => (seconds === 0 ? "now" : seconds < 60 ? `−${seconds} s` : `−${+(seconds / 60).toFixed(1)} min`);
 
 export class Plot {
-  /** `colors` has the variable of each line, the most important first; `log` is for values over many magnitudes. */
+  /** `colors` has the CSS variable of each line, most important first. `log` selects a logarithmic axis. */
   constructor({ colors, format, log = false }) {
     this.colors = colors;
     this.window_s = KEPT_S;
     this.format = format;
     this.log = log;
-    /** Points `[at, ...values]`, at in seconds, values null where there are none. */
+    /** Points `[at, ...values]`: time in seconds, values or null. */
     this.points = [];
     this.canvas = h("canvas.plot", { role: "img" });
     this.observer = new ResizeObserver(() => this.draw());
@@ -88,7 +87,7 @@ function rule(brush, color, left, right, y) {
   brush.stroke();
 }
 
-/** The time axis: ticks and their labels, from now backwards. */
+/** Draws the time axis: ticks and labels, from now backwards. */
 function times(brush, shown_s, x, height, color, floor) {
   const step = STEPS_S.find((step) => shown_s / step <= TICKS_MAX) ?? STEPS_S.at(-1);
   brush.strokeStyle = color;
@@ -103,7 +102,7 @@ function times(brush, shown_s, x, height, color, floor) {
   brush.textAlign = "left";
 }
 
-/** The ticks of the values' axis, and the share of its height for a value. */
+/** Returns the ticks of the value axis, and a function from a value to its share of the height. */
 function scale(values, log) {
   const high = Math.max(...values, 0);
   if (!log) {
@@ -117,7 +116,7 @@ function scale(values, log) {
   return { ticks, part: (value) => Math.max(0, (Math.log10(Math.max(value, 1e-9)) - low) / (top - low)) };
 }
 
-/** A line's points in pixels, in pieces where values follow each other. */
+/** Converts the points of a line to pixels, in runs of consecutive values. */
 function runs(points, line, x, y) {
   const found = [];
   let last = null;
@@ -134,7 +133,7 @@ function runs(points, line, x, y) {
   return found;
 }
 
-/** Draws the pieces of a line, with a tint down to `floor` if it is given. */
+/** Draws the runs of a line, filled down to `floor` if given. */
 function trace(brush, pieces, color, width, floor) {
   brush.strokeStyle = brush.fillStyle = color;
   brush.lineWidth = width;
@@ -153,7 +152,7 @@ function trace(brush, pieces, color, width, floor) {
   }
 }
 
-/** The next round number above whose half is round too. */
+/** Returns the next greater round number whose half is round, too. */
 function nice(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));

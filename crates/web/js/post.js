@@ -1,4 +1,4 @@
-// One post, and its actions.
+// Display of a post, and its actions.
 
 import { ask, user } from "./api.js";
 import { audience, seenBy } from "./audience.js";
@@ -17,28 +17,27 @@ import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
 import { withPictures } from "./uploads.js";
 
-/** Number of parts shown so far that can be hidden, for their names. */
+/** Number of hideable parts so far, for unique ids. */
 let parts = 0;
 
-/** What removes the article of a deleted post from its list, and the post as an article shows it. */
+/** Functions that remove the article of a deleted post, and the displayed content of articles. */
 const removals = new WeakMap();
 const contents = new WeakMap();
 
 live.addEventListener("edit", ({ detail }) => edited(detail));
 live.addEventListener("delete", ({ detail }) => deleted(detail.id));
 
-/** All articles of a post: its own, and those of its boosts. */
+/** Finds all articles of a post, including its boosts. */
 const articles = (id) => document.querySelectorAll(`.post:is([data-id="${CSS.escape(id)}"], [data-post="${CSS.escape(id)}"])`);
 
-/** Shows the new text of a post in all its articles. */
+/** Shows an edited post in all its articles. */
 export const edited = (post) => articles(post.id).forEach((node) => rewrite(node, post));
 
-/** Removes all articles of a deleted post, or of a deleted boost. */
+/** Removes all articles of a deleted post or boost. */
 export const deleted = (id) => articles(id).forEach((node) => removals.get(node)?.());
 
 /**
- * A post as an article. `gone` is called when the post was deleted, here or elsewhere; `replied` is called with the
- * reply.
+ * Creates the article of a post. Calls `gone` when the post was deleted, here or elsewhere, and `replied` with a reply.
  */
 export function article(post, { gone, replied } = {}) {
   if (post.boost_of) return boosted(post, { gone, replied });
@@ -59,7 +58,7 @@ export function article(post, { gone, replied } = {}) {
   return node;
 }
 
-/** A boost as the article of what it shows, with the name of whoever boosted it. */
+/** Creates the article of a boost: the boosted post with the name of the booster. */
 function boosted({ id, author, boost_of: post }, { gone, replied }) {
   remember(author);
   const node = article(post, { gone, replied });
@@ -69,10 +68,10 @@ function boosted({ id, author, boost_of: post }, { gone, replied }) {
   return node;
 }
 
-/** The page of a post and its thread. */
+/** Address of a post and its thread. */
 export const thread = (id) => `#/post/${id}`;
 
-/** Shows the text and the pictures of a post, unless the article has them already or has later ones. */
+/** Shows the content of a post, unless the article shows the same or a newer version. */
 export function rewrite(node, { boost_of, ...other }) {
   const post = boost_of ?? other;
   const content = { post, at: post.edited_at ?? "", text: JSON.stringify([post.text, post.warning, post.sensitive, post.edited_at, post.mentions, post.media]) };
@@ -89,13 +88,13 @@ export function rewrite(node, { boost_of, ...other }) {
   if (post.edited_at) put(node.querySelector(".edited"), history(post));
 }
 
-/** The button that shows what a post said before. */
+/** Creates the button that shows the edit history. */
 function history(post) {
   const button = h("button", { type: "button", title: "Show the edit history", onclick: () => carry(button, () => versions(post)) }, "edited");
   return button;
 }
 
-/** A warning, and the button that shows what it is about; parts that are null do not exist. */
+/** Creates a content warning with a button that shows or hides the parts `about`, of which null ones are skipped. */
 function warned(warning, about, shown) {
   const hidden = about.filter((part) => part !== null);
   hidden.forEach((part) => { part.id = `part-${parts += 1}`; });
@@ -142,7 +141,7 @@ function replyButton(post, node, replied) {
   return button;
 }
 
-/** Edits the text and the warning, in the place of the text. */
+/** Creates the button that opens a composer in place of the text. */
 function editButton(id, node) {
   const button = action("draw", "Edit post", () => {
     const [said, actions] = [".said", ".actions"].map((part) => node.querySelector(part));
@@ -177,7 +176,7 @@ function editButton(id, node) {
   return button;
 }
 
-/** Asks before it deletes: deletion cannot be undone. */
+/** Creates the button that deletes a post after a confirmation. */
 function deleteButton(post) {
   const button = action("delete", "Delete post", () => sure(button, "Delete this post?", "Delete", remove), { plain: true });
   async function remove() {

@@ -1,4 +1,4 @@
-// The buttons that boost, favourite, bookmark and pin a post. Their states are loaded for many posts at once.
+// Buttons to boost, favourite, bookmark and pin a post. Loads their states for many posts at once.
 
 import { ask, get, user } from "./api.js";
 import { h } from "./dom.js";
@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { carry, say } from "./say.js";
 import { whoami } from "./session.js";
 
-/** Maximum number of posts of a request. */
+/** Maximum number of posts per request. */
 const POSTS_MAX = 100;
 const KINDS = {
   boosts: { icon: "boost", label: "Boost", state: "boosted", count: "boost_count", on: "Boosted.", off: "Boost removed." },
@@ -15,13 +15,13 @@ const KINDS = {
   pins: { icon: "pin", label: "Pin to profile", state: "pinned", on: "Pinned to your profile.", off: "Unpinned." },
 };
 
-/** What shows a state on a button. */
+/** Functions that show a state on a button. */
 const shows = new WeakMap();
-/** Buttons whose state is not loaded yet, by the id of their post, and the promise of their states. */
+/** Buttons whose state is not loaded yet by the id of their post, and the promise of the next load. */
 let waiting = new Map();
 let loaded = null;
 
-/** The buttons of a post. */
+/** Creates the buttons of a post. */
 export function reactionButtons(post) {
   const can = {
     boosts: ["public", "unlisted"].includes(post.visibility),
@@ -54,7 +54,7 @@ function button(post, kind, words) {
     await it.loaded;
     await ask(on ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${post.id}`);
     const state = { [words.state]: !on, ...(words.count && { [words.count]: Math.max(0, count + (on ? -1 : 1)) }) };
-    // The same post may be shown more than once, as a boost.
+    // The post may be displayed more than once, as a boost.
     const others = document.querySelectorAll(`.post[data-post="${post.id}"] button[data-kind=${kind}]`);
     new Set([node, ...others]).forEach((other) => shows.get(other)?.(state));
     say(on ? words.on : words.off);
@@ -63,14 +63,14 @@ function button(post, kind, words) {
   return it;
 }
 
-/** Loads the states of the buttons that were made since the last call. */
+/** Loads the states of the buttons created since the last call. */
 async function load() {
   const buttons = waiting;
   waiting = new Map();
   const ids = [...buttons.keys()];
   for (let at = 0; at < ids.length; at += POSTS_MAX) {
     const path = `${user(whoami().id)}/reactions?posts=${ids.slice(at, at + POSTS_MAX).join(",")}`;
-    // Without it the buttons still work.
+    // The buttons work without the states.
     const { items } = await get(path).catch(() => ({ items: [] }));
     for (const state of items) buttons.get(state.id)?.forEach(({ show }) => show(state));
   }

@@ -1,5 +1,5 @@
-// Addresses after `#`: navigation, and the positions to which Back returns. A position is the first
-// post in view and where it was, or else how far the page was scrolled.
+// Addresses after `#`: navigation, and the positions that Back restores. A position is the first visible post and its
+// offset, or the scroll position of the page.
 
 const KEY = "roost.positions";
 const POSITIONS_MAX = 50;
@@ -8,16 +8,16 @@ history.scrollRestoration = "manual";
 const positions = new Map(JSON.parse(sessionStorage.getItem(KEY) ?? "[]"));
 let current = entry();
 
-/** The name of the history entry that is shown. */
+/** Returns the id of the current history entry. */
 function entry() {
   if (!history.state?.entry) history.replaceState({ entry: String(performance.timeOrigin + performance.now()) }, "");
   return history.state.entry;
 }
 
-/** Shows the page of the address again, from the start. */
+/** Shows the current page again, from the top. */
 export const reload = () => dispatchEvent(new Event("hashchange"));
 
-/** Goes to an address, also to the current one, which would otherwise have no effect. */
+/** Goes to an address, or reloads the page if it is the current one. */
 export function go(address) {
   if (location.hash !== address) location.hash = address;
   else {
@@ -26,7 +26,7 @@ export function go(address) {
   }
 }
 
-/** Stores the position of the current page before it is left. */
+/** Stores the position of the page before the user leaves it. */
 function note() {
   const post = Array.from(document.querySelectorAll(".feed .post")).find((node) => node.getBoundingClientRect().bottom > 0);
   const anchor = scrollY > 0 && post ? { id: post.dataset.id, top: post.getBoundingClientRect().top } : null;
@@ -35,19 +35,19 @@ function note() {
   if (positions.size > POSITIONS_MAX) positions.delete(positions.keys().next().value);
 }
 
-/** To be called while the page that is left is still shown; returns the position to begin at, if one is known. */
+/** Stores the position of the page being left, which is still displayed, and returns the position to restore, or null. */
 export function turn() {
   note();
   return arrive();
 }
 
-/** The position at which the entry that is shown was left, or null. */
+/** Returns the stored position of the current history entry, or null. */
 export function arrive() {
   current = entry();
   return positions.get(current) ?? null;
 }
 
-/** Scrolls to a position, or to the start. */
+/** Scrolls to a position, or to the top. */
 export function restore(at) {
   const post = at?.anchor && document.querySelector(`.feed .post[data-id="${CSS.escape(at.anchor.id)}"]`);
   if (post) scrollBy({ top: post.getBoundingClientRect().top - at.anchor.top, behavior: "instant" });

@@ -1,4 +1,4 @@
-// Messages outside the page: visible toasts, and one line for screen readers.
+// Messages outside of the page: visible toasts, and announcements for screen readers.
 
 import { h } from "./dom.js";
 
@@ -9,13 +9,13 @@ const CHATTER_MS = 12_000;
 let saidAt = 0;
 let due = null;
 
-/** Announces something immediately: the response to an action of the user. */
+/** Announces a text immediately, as the response to an action of the user. */
 export function say(text) {
   clearTimeout(due);
   document.getElementById("said").textContent = text;
 }
 
-/** Announces the result of `words`, but not too often; only the last one is used. */
+/** Announces the result of `words` after a minimum time. A later call replaces an earlier one. */
 export function murmur(words) {
   clearTimeout(due);
   due = setTimeout(() => {
@@ -24,7 +24,7 @@ export function murmur(words) {
   }, Math.max(0, saidAt + CHATTER_MS - Date.now()));
 }
 
-/** Shows a line for a few seconds. */
+/** Shows a message for a few seconds. */
 export function toast(text, kind = "plain") {
   const node = h("p.toast", { "data-kind": kind }, text);
   const toasts = document.getElementById("toasts");
@@ -33,7 +33,7 @@ export function toast(text, kind = "plain") {
   setTimeout(() => node.remove(), TOAST_MS);
 }
 
-/** Runs the action of a control: the control is busy meanwhile, and an error is shown. */
+/** Runs the action of a control, which is busy meanwhile. Shows an error as a toast. */
 export async function carry(control, doing) {
   if (control.getAttribute("aria-busy") === "true") return undefined;
   control.setAttribute("aria-busy", "true");

@@ -1,15 +1,15 @@
-// For whom this window acts. With a session that is who is logged in in this browser; the browser keeps the secret of it,
-// and scripts cannot read it. In open mode and with an application key it is any user: the user and the key are stored
-// until the tab is closed, and the last user is also the default of new tabs.
+// User of this window. With a session it is the user logged in in this browser; the browser keeps the session's secret,
+// which scripts cannot read. In open mode and with an application key it is any chosen user: user and key are stored
+// until the tab is closed, and the last user is the default of new tabs.
 
 const KEY = "roost.key";
 const ME = "roost.me";
-/** Where a log-in leads. */
+/** Storage key of the address to show after a login. */
 const NEXT = "roost.next";
-/** Changes when this browser logs out, which other windows of it notice. */
+/** Storage key that changes at a logout, which other windows of the browser observe. */
 const OUT = "roost.out";
 
-/** The application key, if the server needs one and it was entered. */
+/** Application key, if the server requires one and the user has entered it. */
 export const key = {
   read: () => sessionStorage.getItem(KEY),
   write: (text) => sessionStorage.setItem(KEY, text),
@@ -17,9 +17,9 @@ export const key = {
 };
 
 let me = parse(sessionStorage.getItem(ME) ?? localStorage.getItem(ME));
-/** The session of this browser, as the server describes it, or null. */
+/** Session of this browser as described by the server, or null. */
 let session = null;
-/** What the server says about itself. */
+/** Description of the server, or null before it is loaded. */
 let server = null;
 
 function parse(text) {
@@ -31,41 +31,41 @@ function parse(text) {
   }
 }
 
-/** Whether somebody is logged in, and this window acts for nobody else. */
+/** Whether this window has the session of a logged-in user. */
 export const isSession = () => session !== null;
 
-/** The current user of this window, or null. */
+/** Current user of this window, or null. */
 export function whoami() {
   return isVisitor() ? null : me;
 }
 
-/** The visibility of the user's posts unless another one is chosen. */
+/** Default visibility of the user's posts. */
 export const usualVisibility = () => session?.user.visibility ?? "public";
 
-/** The headers with which requests are authorized. */
+/** Headers that authorize requests. */
 export function credentials() {
   if (session) return { "Roost-Session": session.form_token };
   const secret = key.read();
   return secret ? { Authorization: `Bearer ${secret}` } : {};
 }
 
-/** Takes what the server says about itself and its session with this browser. */
+/** Stores the description of the server and of the session. */
 export function begin(described) {
   server = described;
   session = described.user ? described : null;
   if (session) become(session.user);
 }
 
-/** What the server says about itself, or null if it was not asked. */
+/** Description of the server, or null if it is not loaded. */
 export const described = () => server;
 
-/** Whether somebody must log in, or enter a key, before anything is shown. */
+/** Whether a login or a key is required before anything can be shown. */
 export const isVisitor = () => server !== null && !server.open && !session && !key.read();
 
 /** Dispatches an event when the current user changes. */
 export const changes = new EventTarget();
 
-/** Sets the current user, or none for null. */
+/** Sets the current user; null for none. */
 export function become(person) {
   me = person && { id: person.id, handle: person.handle, name: person.name };
   for (const storage of session ? [] : [sessionStorage, localStorage]) {
@@ -75,7 +75,7 @@ export function become(person) {
   changes.dispatchEvent(new Event("change"));
 }
 
-/** The address to return to after a log-in, which leads to another page. */
+/** Address to return to after a login, which leaves the page. */
 export const next = {
   keep: (address) => sessionStorage.setItem(NEXT, address),
   take: () => {
@@ -85,17 +85,17 @@ export const next = {
   },
 };
 
-/** Removes from the screen what only the user may see, and begins again as whoever is logged in now, if anybody. */
+/** Removes the user's data from the screen, and restarts with the current session, if any. */
 export function restart() {
   document.body.hidden = true;
   for (const part of ["main", "aside", "me", "toasts"]) document.getElementById(part).replaceChildren();
   location.reload();
 }
 
-/** Ends the session here and in other windows, and forgets what was stored for its user. */
+/** Ends the session in all windows, and deletes the data stored for its user. */
 export async function logOut() {
   const body = new URLSearchParams({ form_token: session.form_token });
-  // The response leads to the log-in page, which is not wanted here.
+  // The redirect to the login page is not followed.
   await fetch("/auth/log-out", { method: "POST", body, redirect: "manual", cache: "no-store" });
   sessionStorage.clear();
   localStorage.setItem(OUT, String(Date.now()));
@@ -104,6 +104,6 @@ export async function logOut() {
 }
 
 addEventListener("storage", ({ key: name }) => { if (session && name === OUT) restart(); });
-// Nothing of a session is in the page that the browser keeps for its button Back.
+// The page that the browser keeps for Back must not contain data of the session.
 addEventListener("pagehide", () => { if (session) document.body.hidden = true; });
 addEventListener("pageshow", ({ persisted }) => { if (session && persisted) restart(); });

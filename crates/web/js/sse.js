@@ -1,18 +1,17 @@
-// Server-Sent Events over fetch: EventSource cannot send the key. A stream that ends is resumed
-// after the last event that was read, with increasing delays.
+// Server-Sent Events with fetch, because EventSource cannot send the key. Resumes a stream after the last event read,
+// with increasing delays.
 
 import { ApiError, send, thrown } from "./api.js";
 import { pause } from "./dom.js";
 
 const WAIT_MS_MIN = 250;
 const WAIT_MS_MAX = 5000;
-/** The server sends something every 15 s. A stream that is silent for longer is dead. */
+/** Silence after which a stream counts as dead, in milliseconds. The server sends something every 15 s. */
 const SILENCE_MS_MAX = 40_000;
 
 /**
- * Reads `path` until `signal` aborts. `received` is called with each event: `{ event, data }`. `state` is called
- * with "open" (and whether the stream was resumed) and "closed".
- * If the server refuses the stream permanently, the error is thrown.
+ * Reads `path` until `signal` aborts. Calls `received` with each event `{ event, data }`, and `state` with "open" (and
+ * whether the stream was resumed) or "closed". Throws the error if the server refuses the stream permanently.
  */
 export async function listen(path, { received, state, signal }) {
   let last = null;
@@ -58,7 +57,7 @@ async function read(body, ended, take) {
   }
 }
 
-/** One event: its name, its data (null if there are none) and its id (null if it has none). */
+/** Parses one event: its name, data (or null) and id (or null). */
 export function parse(text) {
   const message = { event: "message", data: null, id: null };
   for (const line of text.split("\n")) {

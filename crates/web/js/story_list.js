@@ -1,20 +1,20 @@
-// The live stories that a user can see: those of friends and their own. **Invariant:** the list contains no
-// expired story, even if the event of its end was missed.
+// Live stories that a user can see: those of friends and their own. **Invariant:** the list contains no expired story,
+// even if its expiry event was missed.
 
 import { get, now, user } from "./api.js";
 
 const MOST = 100;
 
-/** When a story ends, and the remaining share of its lifetime, 1 to 0. */
+/** Expiry of a story in milliseconds since 1970, and the remaining share of its lifetime, from 1 to 0. */
 export const ends = (story) => Date.parse(story.expires_at);
 export const share = (story) => Math.max(0, Math.min(1, (ends(story) - now()) / (ends(story) - Date.parse(story.created_at))));
 
-/** Dispatches `change` when stories are posted, end or are seen, and `over` with the id of an ended one. */
+/** Dispatches `change` when stories are posted, end or are seen, and `over` with the id of an ended story. */
 export class StoryList extends EventTarget {
   #stories = new Map();
   #timer = null;
 
-  /** The stories that the user `id` can see. With `live`, it listens to the stream of this window. */
+  /** Loads the stories that the user `id` can see. With `live`, follows the stream of this window. */
   constructor(id, signal, live = null) {
     super();
     this.id = id;
@@ -73,7 +73,7 @@ export class StoryList extends EventTarget {
     return this.#stories.has(id);
   }
 
-  /** The stories of each author, oldest first; authors with unseen stories first, the user's own separately. */
+  /** Stories by author, oldest first. Authors with unseen stories come first; the user's own stories are separate. */
   authors() {
     const found = new Map();
     for (const story of [...this.#stories.values()].sort((one, other) => Date.parse(one.created_at) - Date.parse(other.created_at))) {
@@ -95,7 +95,7 @@ export class StoryList extends EventTarget {
       this.dispatchEvent(new CustomEvent("over", { detail: story.id }));
     }
     const next = Math.min(...[...this.#stories.values()].map(ends));
-    // Long timers overflow, so the timer is set again earlier.
+    // Long timers overflow, so the timer is set again after an hour.
     if (Number.isFinite(next)) this.#timer = setTimeout(() => this.#changed(), Math.min(next - now() + 1, 3_600_000));
     this.dispatchEvent(new Event("change"));
   }

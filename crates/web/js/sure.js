@@ -1,9 +1,9 @@
-// A question before something that cannot be undone.
+// Confirmation before an action that cannot be undone.
 
 import { h } from "./dom.js";
 import { carry } from "./say.js";
 
-/** Replaces the button by a question until it is answered; `verb` is the name of the answer that does it. */
+/** Replaces the button by a question until it is answered. `verb` is the label of the confirming answer. */
 export function sure(button, question, verb, doing) {
   const yes = h("button.action.bad", { type: "button", onclick: () => carry(yes, done) }, verb);
   const no = h("button.action", { type: "button", onclick: back }, "Cancel");

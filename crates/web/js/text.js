@@ -1,12 +1,12 @@
-// Texts of users: counted as the server counts them, and shown with their links, mentions and hashtags. The server
-// finds these by the same algorithm (`crates/feed/src/token.rs`), and both are tested with the same cases.
+// Texts of users: their length, and their display with links, mentions and hashtags. The server has the same algorithm
+// (`crates/feed/src/token.rs`), and both are tested with the same cases.
 
 import { h } from "./dom.js";
 
 /** Maximum length of a post or story, in characters and in bytes. */
 export const CHARS_MAX = 500;
 const BYTES_MAX = 8000;
-/** Characters that a URL counts as. */
+/** Number of characters that a URL counts as. */
 const URL_CHARS = 23;
 const TAG_BYTES_MAX = 200;
 const DOMAIN_BYTES_MAX = 259;
@@ -15,14 +15,14 @@ const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
 const encoder = new TextEncoder();
 const bytes = (text) => encoder.encode(text).length;
 
-/** Characters as users perceive them (grapheme clusters). */
+/** Number of user-perceived characters (grapheme clusters). */
 function perceived(text) {
   let count = 0;
   for (const _ of graphemes.segment(text)) count += 1;
   return count;
 }
 
-/** Length of a text in characters. Each URL has as many, and the domain after a name has none. */
+/** Length of a text in characters. A URL counts as a fixed number, and the domain of a mention does not count. */
 export function length(text) {
   let [count, counted] = [0, 0];
   for (const { kind, start, end, name } of tokens(text)) {
@@ -33,34 +33,34 @@ export function length(text) {
   return count + perceived(text.slice(counted));
 }
 
-/** How many characters are left; negative if the text is too long. */
+/** Number of characters left; negative if the text is too long. */
 export function room(text) {
   const rest = CHARS_MAX - length(text.trim());
   return bytes(text) > BYTES_MAX ? Math.min(rest, -1) : rest;
 }
 
-/** The beginning of a reply to a user. */
+/** Initial text of a reply to a user. */
 export const replyTo = (handle) => `@${handle} `;
 
 const WORD = /[\p{Alpha}\p{N}_]/u;
 /** Letters of scripts that are written without spaces between words. */
 const UNSPACED = /[\u0e00-\u0fff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u2e80-\u2fdf\u3005-\u3007\u3021-\u31ff\u3400-\ua4cf\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaadf\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\u{1b000}-\u{1b16f}\u{20000}-\u{3ffff}]/u;
 const ACCENT = /[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]/u;
-/** What ends a URL in any case. */
+/** Characters that always end a URL. */
 const GAP = /[\s\u0085\p{Cc}<>"`{}|\\^\uff02\u00ad\u061c\u180e\u200b\u200e\u200f\ufeff\u202a-\u202e\u2060-\u206f\ufff9-\ufffd]/u;
-/** What ends a URL outside of brackets. */
+/** Characters that end a URL outside of brackets. */
 const STOP = /[\u2025\u2026\u203c\u2047-\u2049\u3001\u3002\uff61\uff64\uff01\uff0c\uff0e\uff1a\uff1b\uff1f\ufe10-\ufe19\ufe50-\ufe57\u0589\u060c\u061b\u061f\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4\u17d5\u1802\u1803]/u;
-/** Opening brackets and quotation marks with the ones that close them. */
+/** Opening brackets and quotation marks, with their closing ones. */
 const PAIRS = new Map(
   "() [] \u00ab\u00bb \u2018\u2019 \u201a\u2018\u2019 \u201c\u201d \u201e\u201c\u201d \u2039\u203a \u2045\u2046 \u2329\u232a \u275b\u275c \u275d\u275e \u2768\u2769 \u27e6\u27e7 \u27e8\u27e9 \u27ea\u27eb \u2985\u2986 \u2e22\u2e23 \u2e28\u2e29 \u3008\u3009 \u300a\u300b \u300c\u300d \u300e\u300f \u3010\u3011 \u3014\u3015 \u3016\u3017 \u3018\u3019 \u301a\u301b \u301d\u301e\u301f \ufd3e\ufd3f \ufe59\ufe5a \uff08\uff09 \uff1c\uff1e \uff3b\uff3d \uff5b\uff5d \uff5f\uff60 \uff62\uff63"
     .split(" ").map(([open, ...close]) => [open, close]),
 );
 const BRACKETS = new Set([...PAIRS.keys(), ...[...PAIRS.values()].flat()]);
-/** What is not seen by itself. */
+/** Characters that are invisible on their own. */
 const INVISIBLE = /[\u00ad\u061c\u180e\u200b-\u200f\ufeff\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f]*/y;
-/** A hashtag with its sign; the rest of a longer one is not read. */
+/** A hashtag with its sign, cut after 200 characters. */
 const TAG = /[#\uff03]([\p{Alpha}\p{N}_][\p{Alpha}\p{N}\p{Gr_Ext}\p{Mc}\p{EMod}_\u00b7\u30fb\u200c\u200d]{0,200})/uy;
-/** What is a hashtag, beside its length, of what looks like one: it has a letter, or something within that joins others. */
+/** Test of a hashtag's characters: a letter, or a joining character inside. */
 const IS_TAG = /\p{Alpha}|.[_\u00b7\u30fb\u200c\u200d]./u;
 const HANDLE = /@([A-Za-z0-9_]{1,31})/y;
 const DOMAIN = /[A-Za-z0-9.:-]{1,260}/y;
@@ -73,9 +73,9 @@ function matched(regex, text, index) {
   return regex.exec(text);
 }
 
-/** Whether a name goes on in the text after it, and so is another name, an address, a host or a package. */
+/** Whether the text continues the name before `index`, which then is a longer name, an address, a host or a package. */
 function continues(text, index) {
-  // What one does not see may be copied with an address.
+  // Invisible characters may be copied along with a mention.
   const seen = index + matched(INVISIBLE, text, index)[0].length;
   const c = at(text, seen);
   const next = at(text, seen + c.length);
@@ -99,7 +99,7 @@ function mention(text, start, before) {
   return domain && !continues(text, whole) ? { kind: "address", start, end: whole, name, domain } : null;
 }
 
-/** The domain with which a text begins, with its port. */
+/** Domain and port at the start of a text. */
 function domainOf(text) {
   if (text.length > DOMAIN_BYTES_MAX) return "";
   const [domain] = /^[^:]*(:\d+)?/.exec(text);
@@ -116,7 +116,7 @@ function hashtag(text, start, before) {
   return is ? { kind: "tag", start, end: start + 1 + name.length, name: name.toLowerCase() } : null;
 }
 
-/** A URL without the punctuation of the sentence around it. `closed` finds the end of the pair of a bracket. */
+/** Finds a URL, without the punctuation of the sentence around it. `closed` returns the end of a bracket's pair. */
 function url(text, start, before, closed) {
   if (before && WORD.test(before) && !UNSPACED.test(before)) return null;
   const scheme = matched(SCHEME, text, start);
@@ -128,7 +128,7 @@ function url(text, start, before, closed) {
     if (GAP.test(c) || STOP.test(c)) break;
     if (BRACKETS.has(c)) {
       const close = closed(index);
-      // One without its pair belongs to the text around the URL.
+      // An unpaired bracket belongs to the surrounding text.
       if (!close) break;
       [index, end] = [close, close];
       continue;
@@ -139,7 +139,7 @@ function url(text, start, before, closed) {
   return end ? { kind: "url", start, end } : null;
 }
 
-/** Finds the ends of pairs of brackets. Those up to the next gap are paired once. */
+/** Returns a function that finds the end of a bracket's pair. Brackets up to the next gap are paired once. */
 function pairing(text) {
   let known = 0;
   let ends = new Map();
@@ -158,7 +158,7 @@ function pairing(text) {
   };
 }
 
-/** The URLs, mentions, addresses of users of other servers, and hashtags of a text, in order. */
+/** Finds the URLs, mentions, addresses of users of other servers, and hashtags of a text, in order. */
 export function tokens(text) {
   const found = [];
   const closed = pairing(text);
@@ -175,7 +175,7 @@ export function tokens(text) {
   return found;
 }
 
-/** A text as nodes. Handles of `mentions` become links to profiles, URLs and, if wanted, hashtags become links. */
+/** Renders a text as nodes. URLs, handles of `mentions` and, if `tags`, hashtags become links. */
 export function rich(text, mentions = [], tags = false) {
   const known = new Set(mentions.map((user) => user.handle.toLowerCase()));
   const nodes = [];
@@ -205,7 +205,7 @@ function link(address) {
   return h("a", { href: parsed.href, rel: "noopener noreferrer nofollow ugc", target: "_blank" }, address);
 }
 
-/** The page of a hashtag. */
+/** Address of the page of a hashtag. */
 export const tagged = (tag) => `#/tags/${encodeURIComponent(tag.toLowerCase())}`;
 
 const profile = (handle, shown) => h("a", { href: `#/@${handle.toLowerCase()}` }, shown);

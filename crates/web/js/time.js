@@ -1,4 +1,4 @@
-// Times in relative form. One timer updates all displayed times.
+// Relative times. One timer updates all displayed times.
 
 import { now } from "./api.js";
 import { h } from "./dom.js";
@@ -22,7 +22,7 @@ function ago(at) {
   return (date.getFullYear() === new Date(now()).getFullYear() ? day : dayAndYear).format(date);
 }
 
-/** How long ago something was, kept up to date while it is shown. */
+/** Creates a relative time that stays up to date. */
 export function when(text) {
   const at = Date.parse(text);
   return h("time", { datetime: text, title: whole.format(at), "data-at": at }, ago(at));
@@ -35,7 +35,7 @@ setInterval(() => {
   }
 }, 5 * SECOND);
 
-/** The remaining time: "12 s", "4 min", "3 h", "2 days". */
+/** Formats a remaining time: "12 s", "4 min", "3 h", "2 days". */
 export function left(ms) {
   if (ms < 100 * SECOND) return `${Math.max(0, Math.ceil(ms / SECOND))} s`;
   if (ms < HOUR) return `${Math.round(ms / MINUTE)} min`;

@@ -1,5 +1,5 @@
-// Rings around the faces of users with live stories. A ring shows the remaining lifetime of the stories: it
-// shrinks over time, and is removed with its face at the end.
+// Rings around the faces of users with live stories. A ring shows the remaining lifetime: it shrinks over time, and is
+// removed at the end.
 
 import { now } from "./api.js";
 import { calm, h, put, svg } from "./dom.js";
@@ -13,7 +13,7 @@ import { StoryList, ends, share } from "./story_list.js";
 const RADIUS = 30;
 const ROUND = 2 * Math.PI * RADIUS;
 
-/** The tray of this window: the user's own ring, then those of friends. */
+/** Creates the tray of this window: the user's own ring, then those of friends. */
 export function tray({ signal, storyList = new StoryList(whoami().id, signal, live), large = false }) {
   const list = rings(storyList, { signal, own: true, look: (author) => open(storyList, author) });
   return h(`section.tray${large ? ".large" : ""}`, { "aria-label": "Stories" }, list);
@@ -24,7 +24,7 @@ async function open(storyList, author) {
   view(storyList, author);
 }
 
-/** A list of rings that keeps itself up to date. `look` opens an author's stories; without it they are only shown. */
+/** Creates a list of rings that stays up to date. `look` opens an author's stories; without it the rings are not clickable. */
 export function rings(storyList, { signal, own = false, look = null }) {
   const list = h("ul.rings");
   const items = new Map();
@@ -126,7 +126,7 @@ function vanish(node) {
   ], { duration: 700, easing: "ease-in-out" }).finished.then(() => node.remove(), () => node.remove());
 }
 
-/** A bar or line that says how long a story lives; kept up to date until it is over. */
+/** Creates a bar with the remaining lifetime of a story, which stays up to date until `signal` aborts. */
 export function life(story, signal) {
   const bar = h("span.life", { "aria-hidden": "true" });
   const words = h("span.left");

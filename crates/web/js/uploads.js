@@ -1,4 +1,4 @@
-// Pictures of a post that is being written: uploaded as soon as they are chosen, each with a text that says what it shows.
+// Pictures of a post being written: uploaded as soon as they are chosen, each with a description.
 
 import { send } from "./api.js";
 import { h, put } from "./dom.js";
@@ -6,7 +6,7 @@ import { icon } from "./icons.js";
 import { carry, say, toast } from "./say.js";
 import { described, isSession } from "./session.js";
 
-/** Most pictures of a post. */
+/** Maximum number of pictures of a post. */
 const PICTURES_MAX = 4;
 const DESCRIPTION_MAX = 1500;
 const TYPES = "image/jpeg,image/png,image/webp,image/gif";
@@ -21,13 +21,13 @@ async function sendForm(method, path, fields) {
   return result;
 }
 
-/** Controls of a composer with pictures added to them, if this user can upload some. */
+/** Adds pictures to the controls of a composer, if this user can upload some. */
 export function withPictures(options) {
   if (!isSession() || !described().pictures) return options;
   const chosen = new Map();
-  /** Descriptions that are being saved. */
+  /** Descriptions being saved. */
   const saving = new Set();
-  /** Pictures that are being uploaded, of all choices. */
+  /** Number of uploads in progress. */
   let arriving = 0;
   const list = h("ul.chosen");
   const input = h("input", { type: "file", accept: TYPES, multiple: true, hidden: true, "aria-hidden": "true", tabindex: -1, onchange: add });
@@ -59,7 +59,7 @@ export function withPictures(options) {
 
   function show({ id, preview_url }) {
     const text = h("textarea", { rows: 2, maxlength: DESCRIPTION_MAX, placeholder: "What does the picture show?", "aria-label": "Description of the picture", dir: "auto", onchange: () => save(id, text.value) });
-    // The path alone: the page may be open under another name of the server.
+    // The path only: the page may be open under another name of the server.
     const small = h("img", { src: new URL(preview_url, location).pathname, alt: "" });
     const node = h("li", null, small, text, h("button.action", { type: "button", "aria-label": "Remove picture", title: "Remove picture", onclick: () => remove(id) }, icon("close")));
     chosen.set(id, node);

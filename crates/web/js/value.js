@@ -1,5 +1,5 @@
-// A sheet for one key: its value as text, or as hexadecimal if it is none, and when it expires. A
-// value is only replaced if it was not changed meanwhile. Parts that are not edited stay the same, to the byte.
+// Sheet for one key: its expiry, and its value as text, or as hexadecimal if it is not text. Saving fails if the value
+// was changed meanwhile. Unedited parts stay the same, to the byte.
 
 import { ask, now, send, thrown } from "./api.js";
 import { h } from "./dom.js";
@@ -9,10 +9,10 @@ import { left } from "./time.js";
 
 const KEEP = "keep";
 const LIVES = [["", "Never"], [10, "in 10 seconds"], [60, "in 1 minute"], [3600, "in 1 hour"], [86400, "in 1 day"]];
-/** Maximum number of bytes shown of a value that is not text. */
+/** Maximum number of bytes shown of a binary value. */
 const HEX_MAX = 4096;
 
-/** Opens the sheet for `entry` of the bucket at the path `bucket`, or for a new key. `done` is called after changes. */
+/** Opens the sheet for `entry` of the bucket at the path `bucket`, or for a new key. Calls `done` after changes. */
 export async function sheet({ bucket, entry, signal, done }) {
   const found = entry && await read(`${bucket}/keys/${entry.key}`, signal);
   const key = h("input", { id: "key-name", required: true, autocomplete: "off", spellcheck: "false", readonly: Boolean(entry), value: entry ? plain(entry.key) : "" });
@@ -70,7 +70,7 @@ async function read(path, signal) {
   return { bytes, text: text(bytes), ends, tag: answer.headers.get("etag") };
 }
 
-/** Bytes as text, or null if they are not UTF-8. */
+/** Decodes bytes as text; null if they are not UTF-8 or contain control characters. */
 function text(bytes) {
   try {
     const read = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

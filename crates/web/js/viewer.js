@@ -1,4 +1,4 @@
-// Stories of one author after the other, over the whole page. Viewing marks them as seen; a story that
+// Viewer for stories of one author after the other, over the whole page. Viewing marks them as seen; a story that
 // expires is removed while it is viewed.
 
 import { ask, get, user } from "./api.js";
@@ -11,7 +11,7 @@ import { rich } from "./text.js";
 import { when } from "./time.js";
 import { life } from "./tray.js";
 
-/** Opens at the first story of `author` that is not seen. */
+/** Opens the viewer at the first unseen story of `author`. */
 export function view(storyList, author) {
   const { own, others } = storyList.authors();
   const first = own?.author.id === author ? own : others.find((entry) => entry.author.id === author);
@@ -65,7 +65,7 @@ class Viewer {
     this.show();
   }
 
-  /** A story ended: if it is the one in view, it fades before the next one comes. */
+  /** Removes an ended story. If it is in view, it fades before the next one appears. */
   async over(id) {
     const place = this.queue.findIndex((story) => story.id === id);
     if (place < 0) return;
@@ -109,7 +109,7 @@ class Viewer {
     this.storyList.saw(story.id);
   }
 
-  /** The viewers of the user's own story, and a button to delete it. */
+  /** Shows the viewers of the user's own story, and a button to delete it. */
   async #own(story, below, signal) {
     const button = h("button.pill.quiet", { type: "button", onclick: () => carry(button, async () => {
       await ask("DELETE", `${user(whoami().id)}/stories/${story.id}`);

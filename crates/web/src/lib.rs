@@ -1,19 +1,18 @@
-//! The pages: one HTML document at `/` and its assets at `/assets/`, all embedded in this program; and a document for
-//! addresses that have no page.
+//! Web pages: one HTML document at `/`, its assets at `/assets/`, and a document for unknown addresses, all embedded in
+//! the program.
 //!
-//! A page contains no data. It loads its data from the public API, as any other client does, so the
-//! pages need no key.
+//! The pages contain no data. They load it from the public API like any other client, so they need no key of their own.
 //!
-//! The modules in `js` use no framework and no build step. `main.js` is the frame, which loads a module of `pages` by the
-//! address after `#`. `api.js`, `sse.js` and `live.js` connect to the server. `feed.js`, `story_list.js` and `paper.js`
-//! own what they display; `dom.js` makes every node. `session.js`, `route.js`, `drafts.js` and `compose.js` keep the
-//! user, positions, unsent text and requests without a response. When live updates may have been missed, lists are
-//! compared with the server's.
+//! The modules in `js` use no framework and no build step. `main.js` is the frame, which loads a module of `pages` for
+//! the address after `#`. `api.js`, `sse.js` and `live.js` connect to the server. `feed.js`, `story_list.js` and
+//! `paper.js` own their displayed content; `dom.js` creates every node. `session.js`, `route.js`, `drafts.js` and
+//! `compose.js` keep the user, scroll positions, unsent text and requests without a response. Lists are compared with
+//! the server's after a time in which live updates may have been missed.
 //!
-//! **Invariant:** with a session a window acts for its user only, and no script knows its secret. What was shown is
-//! removed from the screen before the browser keeps the page for *Back*.
-//! **Invariant:** a page loads nothing from other hosts, runs no inline script
-//! and never interprets text as markup: with the policy of the document browsers block all three.
+//! **Invariant:** a window with a session acts for its user only, and no script can read the session's secret. The
+//! displayed content is removed before the browser keeps the page for *Back*.
+//! **Invariant:** a page loads nothing from other hosts, runs no inline script and never interprets text as markup. The
+//! Content-Security-Policy makes browsers block all three.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -21,7 +20,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use edge::{FileSource, Lookup, StaticFile};
 
-/// The document that all pages share.
+/// Document of all pages.
 const SHELL: &str = "index.html";
 const HTML: &str = "text/html; charset=utf-8";
 /// The Content-Security-Policy of the document and its assets.
@@ -32,7 +31,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 struct Asset {
     name: &'static str,
     bytes: &'static [u8],
-    /// Prepared at the first request.
+    /// File as served, prepared at the first request.
     ready: OnceLock<Arc<StaticFile>>,
 }
 
@@ -107,17 +106,17 @@ assets! {
     "missing.html",
 }
 
-/// The source of the pages.
+/// Source of the pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pages {
     /// Embedded in the program.
     Embedded,
-    /// This folder, read again at every request: for development of the pages.
+    /// A folder that is read again at every request, for development of the pages.
     Folder(PathBuf),
 }
 
 impl FileSource for Pages {
-    /// The name of the document is empty.
+    /// Finds a file by its name; the empty name is the document of the pages.
     fn find(&self, name: &str) -> Lookup {
         let name = if name.is_empty() { SHELL } else { name };
         match self {

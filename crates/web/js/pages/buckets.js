@@ -1,5 +1,5 @@
-// Buckets: named maps of keys and values. Browse, read, write, delete. Keys and values are bytes;
-// text is shown as text, other bytes as hexadecimal.
+// Page of buckets: named maps of keys and values. Lists, shows, edits and deletes them. Keys and values are bytes,
+// shown as text or else as hexadecimal.
 
 import { ask, get, now } from "../api.js";
 import { h, put } from "../dom.js";
@@ -13,14 +13,14 @@ const PAGE = 50;
 const path = (bucket) => `/v1/buckets/${encodeURIComponent(bucket)}`;
 const link = (bucket) => `#/buckets/${encodeURIComponent(bucket)}`;
 
-/** A size as text, with its unit. */
+/** Formats a size with its unit. */
 function size(bytes) {
   if (bytes < 1000) return `${bytes} B`;
   const power = Math.min(3, Math.floor(Math.log10(bytes) / 3));
   return `${+(bytes / 1000 ** power).toPrecision(3)} ${["", "kB", "MB", "GB"][power]}`;
 }
 
-/** A key for display: as text if it is text. */
+/** Decodes a key for display, if it is text. */
 function shown(key) {
   try {
     return decodeURIComponent(key);
@@ -89,7 +89,7 @@ async function keys(bucket, inside, signal) {
     if (turn !== asked || signal.aborted) return;
     if (fresh) put(rows);
     rows.append(...page.items.map(row));
-    // The server lists keys in no particular order.
+    // The server lists keys in no order.
     rows.append(...[...rows.children].sort((a, b) => (a.dataset.key < b.dataset.key ? -1 : 1)));
     next = page.next;
     more.hidden = !next;
@@ -103,7 +103,7 @@ async function keys(bucket, inside, signal) {
       h("td", null, size(entry.size_bytes)), ends);
   }
 
-  /** Keys that expire count down, and are removed then. */
+  /** Updates the countdown of keys that expire, and removes expired ones. */
   function turn() {
     for (const cell of rows.querySelectorAll("[data-ends]")) {
       const rest = Number(cell.dataset.ends) - now();

@@ -1,5 +1,5 @@
-// Dashboard: metrics of the last hour, which the server stores, with live updates. Large numbers are
-// readable from a distance; each plot has both axes.
+// Dashboard: metrics of the last hour, which the server stores, with live updates. Large numbers are readable from a
+// distance; each plot has both axes.
 
 import { get, send, thrown } from "../api.js";
 import { h, put } from "../dom.js";
@@ -10,12 +10,12 @@ import { reload } from "../route.js";
 import { left } from "../time.js";
 
 const EVERY_MS = 2000;
-/** How much of the hour is shown, in seconds. */
+/** Choices of the time shown, with seconds. */
 const WINDOWS = [["5 min", 300], ["1 hour", 3600]];
 /** Number of readings over which the busiest routes are computed. */
 const ROUTES_TURNS = 5;
 const ROUTES_MAX = 6;
-/** Requests of the dashboard itself are excluded. */
+/** Whether a request is not by the dashboard itself. */
 const others = ({ route }) => !route?.startsWith("/metrics") && !route?.startsWith("/assets") && route !== "/";
 
 const ACCENT = "--accent";
@@ -39,7 +39,7 @@ function size(bytes) {
 }
 const cores = (value) => value.toFixed(value < 10 ? 2 : 1);
 
-/** Each: its title, its unit, how values are written, and its lines: name, color, column of the history. */
+/** Tiles: title, unit, format of values, and lines with name, color, and column of the history. */
 const TILES = [
   { title: "Requests", unit: "per second", format: count, lines: [["all", ACCENT, "requests_per_s"]] },
   { title: "Errors", unit: "per second", format: count, lines: [["5xx", BAD, "server_errors_per_s"], ["4xx", SECOND, "client_errors_per_s"]] },
@@ -101,7 +101,7 @@ export async function render({ main, signal }) {
       if (signal.aborted) return;
       if (problem.status !== 0 && problem.status !== 503) return put(main, fault(problem, reload));
     }
-    // The next reading is due after this one, and rarely if the window is hidden.
+    // The next reading is due after this one; less often while the window is hidden.
     if (!signal.aborted) timer = setTimeout(turn, document.hidden ? EVERY_MS * 5 : EVERY_MS);
   }
   signal.addEventListener("abort", () => clearTimeout(timer));
@@ -131,7 +131,7 @@ function tile({ title, unit = "", format, lines, log }) {
   return { node, plot, show, columns: lines.map(([, , column]) => column), push: (at, values) => plot.push(at, values) };
 }
 
-/** The routes with the most requests between two readings. */
+/** Shows the routes with the most requests between two readings. */
 function busiest(list, before, after) {
   const found = new Map();
   for (const { labels } of after.samples.get("roost_http_requests_total") ?? []) {

@@ -1,5 +1,5 @@
-// Draw: the drawing is sent to the recognizer while the user draws. The response has the votes and the
-// nearest samples, and more samples can be added.
+// Page of the recognizer: sends the drawing while the user draws, shows the votes and the nearest samples, and adds
+// samples.
 
 import { ask, get, insist, send, thrown } from "../api.js";
 import { bitmap } from "../bitmap.js";
@@ -8,13 +8,13 @@ import { Paper } from "../paper.js";
 import { carry, say } from "../say.js";
 
 const K = 15;
-/** Side of the picture that is sent, in pixels. */
+/** Side of the sent picture, in pixels. */
 const SENT = 160;
 const DIGITS = "digits";
 const OWN = "shapes";
 /**
- * Maximum number of different pixels, of 1,024, between the drawing and the nearest sample; above it the result
- * is uncertain. Digits have many samples, so nearly every digit has a near one; added shapes have few.
+ * Maximum number of different pixels, of 1,024, between the drawing and the nearest sample for a certain result. Digits
+ * have many samples, so nearly every digit has a near one; added shapes have few.
  */
 const NEAR_MAX = { digits: 140, others: 220 };
 /** Minimum share of the votes for a certain result. */
@@ -56,7 +56,7 @@ class Board {
     this.blank();
   }
 
-  /** The sets of samples; the user's own set is created with its first sample. */
+  /** Shows the sets of samples. The user's own set is created with its first sample. */
   overview(overview) {
     this.known = new Map(overview.sets.map((set) => [set.set, set]));
     const names = [...new Set([DIGITS, OWN, ...this.known.keys()])];
@@ -71,7 +71,7 @@ class Board {
       : "No samples yet: draw a shape, give it a label, and add it.";
   }
 
-  /** The number of neighbors that vote: few if there are few samples. */
+  /** Number of neighbors that vote: few if there are few samples. */
   k() {
     if (this.set === DIGITS) return K;
     const least = Math.min(...(this.known.get(this.set)?.labels ?? []).map(({ sample_count: samples }) => samples));
@@ -88,7 +88,7 @@ class Board {
     this.teach.disabled = true;
   }
 
-  /** Sends the drawing to the recognizer; during a request only the latest drawing is queued. */
+  /** Sends the drawing to the recognizer. During a request, only the latest drawing is queued. */
   async look() {
     if (this.asking) {
       this.again = true;
@@ -146,7 +146,7 @@ class Board {
       bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
   }
 
-  /** The pixels of a sample, loaded once. */
+  /** Loads the pixels of a sample, once. */
   async sample(id) {
     if (!this.samples.has(id)) this.samples.set(id, get(`/v1/samples/${id}`, this.signal).then(({ sample }) => sample, () => null));
     return this.samples.get(id);
@@ -169,7 +169,7 @@ class Board {
   async learn(field) {
     const label = field.value.trim();
     if (!label || !this.bits) return field.focus();
-    // The set of digits only has digits: other labels are added to another set.
+    // The set of digits has only digits: other labels go to another set.
     if (this.set === DIGITS && !/^[0-9]$/.test(label)) this.set = OWN;
     await insist("POST", "/v1/samples", { json: { label, sample: this.bits, set: this.set } });
     say(`Added a sample of ${label}.`);

@@ -1,5 +1,5 @@
-// Home: the live timeline of followed users. New posts are not shown until the user clicks a button in the
-// header, so that the page does not move during reading.
+// Home: the live timeline of followed users. New posts appear only when the user clicks a button in the header, so that
+// the page does not move during reading.
 
 import { get, user } from "../api.js";
 import { audience } from "../audience.js";
@@ -14,7 +14,7 @@ import { isSession, whoami } from "../session.js";
 import { tray } from "../tray.js";
 import { withPictures } from "../uploads.js";
 
-/** Maximum number of pending posts; if there are more, the newest page is loaded instead. */
+/** Maximum number of pending posts. With more, the newest page is loaded instead. */
 const WAITING_MAX = 60;
 
 export async function render({ main, aside, signal, at }) {
@@ -38,13 +38,13 @@ export async function render({ main, aside, signal, at }) {
   put(aside, card);
 }
 
-/** The button that shows pending new posts. */
+/** Creates the button that shows pending new posts. */
 function waiting(feed, signal) {
   const posts = new Map();
   const button = h("button.fresh", { type: "button", hidden: true, onclick: open });
   let more = false;
 
-  /** Whether a post or a boost of it was deleted. */
+  /** Returns a test for the post with this id and its boosts. */
   const isOf = (id) => (post) => post.id === id || post.boost_of?.id === id;
 
   function show() {
@@ -80,7 +80,7 @@ function waiting(feed, signal) {
     feed.list.querySelector("a.named")?.focus({ preventScroll: true });
   }
 
-  /** Loads posts between the last load and the start of the stream, and pending ones again: some may be deleted. */
+  /** Loads posts between the last load and the start of the stream, and pending ones again, because some may be deleted. */
   async function catchUp() {
     await feed.ready;
     const [top] = feed.ids();
@@ -104,7 +104,7 @@ function waiting(feed, signal) {
   }
 
   live.addEventListener("post", ({ detail }) => {
-    // A timeline that was empty may have older posts now as well.
+    // An empty timeline may now have older posts, too.
     if (feed.ids().length === 0) feed.load();
     else take(detail);
   }, { signal });
@@ -123,7 +123,7 @@ function waiting(feed, signal) {
   return { button, take: (some) => some.forEach(take) };
 }
 
-/** Users to follow, each with a button; `changed` is called when one is followed or unfollowed. */
+/** Loads users to follow, each with a button. Calls `changed` when one is followed or unfollowed. */
 async function candidates(most, signal, changed) {
   const people = await lively(30, signal);
   const found = [];
@@ -143,7 +143,7 @@ async function suggestions(signal) {
   return h("section.card", null, h("h2", null, "Who to follow"), h("ul.people", null, ...found.map(({ node }) => node)));
 }
 
-/** Users to follow, above a timeline that was empty. It stays until the user closes it, even if posts arrive. */
+/** Shows users to follow above an empty timeline, until the user closes the card, even if posts arrive. */
 async function welcome(start, feed, signal) {
   let quiet = false;
   const found = await candidates(8, signal, () => (quiet ? null : feed.load()));
@@ -155,7 +155,7 @@ async function welcome(start, feed, signal) {
     h("ul.people", null, ...found.map(({ node }) => node)),
     h("div.below", null, all, done)));
 
-  /** Follows the remaining users and shows their posts, once. */
+  /** Follows the remaining users, then loads their posts once. */
   async function follow() {
     quiet = true;
     for (const { button } of found) await button.press();

@@ -1,5 +1,5 @@
-// The page of a server on which nobody is logged in. Whoever works on a product enters its application key instead,
-// which is stored until the tab is closed.
+// Page for visitors of a server that requires a login. Developers can enter an application key instead, which is stored
+// until the tab is closed.
 
 import { send, server } from "../api.js";
 import { h, put } from "../dom.js";
@@ -16,7 +16,7 @@ export async function render({ main, about }) {
     h("h1", null, title),
     h("p", null, description),
     h("div.row", null, door("/auth/log-in", "Log in", ".main"), mayJoin ? door("/auth/sign-up", "Sign up", "") : null),
-    // Who may join is most probably no developer.
+    // A visitor who may sign up is probably not a developer.
     h("details", { open: !mayJoin }, h("summary", null, "Use an application key"), form(about))));
 }
 

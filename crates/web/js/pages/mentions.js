@@ -1,4 +1,4 @@
-// Mentions: posts that mention the user, live.
+// Page of posts that mention the user, live.
 
 import { user } from "../api.js";
 import { h, put } from "../dom.js";
@@ -11,7 +11,7 @@ import { head } from "./notifications.js";
 
 export async function render({ main, signal, at }) {
   const me = whoami();
-  // Own posts are listed here only if they mention their author.
+  // The user's own posts belong here only if they mention the user.
   const holds = (post) => post.mentions.some(({ id }) => id === me.id);
   const feed = new Feed({ path: `${user(me.id)}/mentions`, label: "Mentions", empty, signal, holds, at });
   live.addEventListener("mention", ({ detail }) => feed.own(detail), { signal });

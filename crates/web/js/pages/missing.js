@@ -1,4 +1,4 @@
-// Not found: the page for unknown addresses.
+// Page for unknown addresses.
 
 import { h, put } from "../dom.js";
 import { icon } from "../icons.js";

@@ -1,4 +1,4 @@
-// Notifications of the user.
+// Page of the user's notifications.
 
 import { ask, get, user } from "../api.js";
 import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
@@ -15,7 +15,7 @@ import { when } from "../time.js";
 const PAGE = 40;
 const TABS = { notifications: "All", mentions: "Mentions" };
 
-/** The header of this page and of that of mentions. */
+/** Creates the header of the pages of notifications and mentions. */
 export function head(current, ...more) {
   const tab = ([name, title]) => h("a", { href: `#/${name}`, "aria-current": name === current ? "page" : null }, title);
   return [h("header.head", null, h("h1", null, "Notifications"), ...more),
@@ -30,7 +30,7 @@ export async function render({ main, signal }) {
   const below = h("div", null, skeleton(4));
   const nodes = new Map();
   let next = null;
-  /** Whether there may be new notifications that are not shown. */
+  /** Whether new notifications may exist that are not shown. */
   let stale = false;
   put(main, ...head("notifications", clear), list, below);
 
@@ -51,14 +51,14 @@ export async function render({ main, signal }) {
     clear.hidden = nodes.size === 0;
     put(below, nodes.size || next ? more : empty());
   }
-  /** Loads the first page. Notifications that are shown stay as they are: a reply may be written there. */
+  /** Loads the first page. Notifications already shown keep their nodes: the user may be writing a reply there. */
   const load = single(async () => {
     stale = false;
     const page = await get(`${path}?limit=${PAGE}`, signal);
     const found = new Set(page.items.map(({ id }) => id));
     const last = page.items.at(-1)?.id;
     const shown = [...nodes.keys()];
-    // Older ones stay if this page reaches them.
+    // Older notifications stay if this page connects to them.
     const reaches = page.next && last && shown.some((id) => newer(id, last) >= 0);
     shown.filter((id) => !found.has(id) && !(reaches && newer(id, last) < 0)).forEach(discard);
     arrange(list, page.items.map(line));
@@ -68,7 +68,7 @@ export async function render({ main, signal }) {
   async function older() {
     const asked = next;
     const page = await get(next, signal);
-    // Otherwise the list was loaded again meanwhile.
+    // The list was loaded again meanwhile.
     if (asked !== next) return;
     list.append(...page.items.filter(({ id }) => !nodes.has(id)).map(line));
     next = page.next;
@@ -85,7 +85,7 @@ export async function render({ main, signal }) {
     await load();
     focusTitle();
   }
-  /** Shows what is new, or waits until the user is at the start of the page. */
+  /** Loads new notifications if the user is at the top of the page, or else when they return there. */
   function news() {
     stale = true;
     if (scrollY === 0) load().catch(() => { stale = true; });
@@ -96,7 +96,7 @@ export async function render({ main, signal }) {
   await first();
 }
 
-/** A mention, and a post of which the user wanted to know, is shown as the post, anything else as a line. */
+/** Creates the item of a notification: mentions and new posts as posts, others as one line. */
 function notice({ id, kind, user: actor, post, created_at }, gone) {
   if (kind === "mention" || kind === "post") return h("li", { "data-id": id }, article(post, { gone }));
   const words = { follow: " follows you", follow_request: " asks to follow you" };
@@ -110,7 +110,7 @@ function notice({ id, kind, user: actor, post, created_at }, gone) {
       kind === "follow_request" ? answers(actor) : null));
 }
 
-/** The buttons that accept and reject a request to follow. */
+/** Creates the buttons that accept and reject a follow request. */
 export function answers(actor) {
   const path = `${user(whoami().id)}/follow_requests/${actor.id}`;
   const answer = (method, verb, done, style) => {

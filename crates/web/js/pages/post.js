@@ -1,4 +1,4 @@
-// A post with its thread: the posts above it, and the replies below it, live.
+// Page of a post with its thread: ancestors above it, replies below it, live.
 
 import { get, visible } from "../api.js";
 import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
@@ -10,9 +10,9 @@ import { reload } from "../route.js";
 import { carry } from "../say.js";
 
 const PAGE = 100;
-/** Maximum number of posts to which replies are added as they arrive. */
+/** Number of posts from which arriving replies are no longer added. */
 const POSTS_MAX = 500;
-/** Replies are indented up to this level. */
+/** Deepest level that is indented. */
 const LEVELS_MAX = 4;
 
 export async function render({ main, signal, id, at }) {
@@ -34,7 +34,7 @@ export async function render({ main, signal, id, at }) {
   return undefined;
 }
 
-/** A post, and the first page of its thread. */
+/** Loads a post and the first page of its thread. */
 function load(id, signal) {
   const path = `/v1/posts/${id}`;
   return Promise.all([path, `${path}/context?limit=${PAGE}`].map((one) => get(visible(one), signal)));
@@ -42,7 +42,7 @@ function load(id, signal) {
 
 const head = () => h("header.head", null, h("h1", null, "Post"));
 
-/** The posts in thread order: a reply is below its post, after all earlier replies to it. */
+/** Posts in thread order: a reply is below its parent, after all earlier replies to it. */
 class Thread {
   constructor(post, { ancestors, descendants, next }, signal) {
     this.id = post.id;
@@ -58,13 +58,13 @@ class Thread {
     live.addEventListener("fresh", single(() => this.#compare(signal)), { signal });
   }
 
-  /** Scrolls to the post below those above it. */
+  /** Scrolls to the post of the page. */
   focus() {
     const { node } = this.posts.get(this.id);
     node.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
-  /** Shows exactly these posts. Those that are shown already keep their nodes. */
+  /** Shows exactly these posts. Posts already shown keep their nodes. */
   #show(posts, next) {
     const before = this.posts;
     this.posts = new Map();
@@ -88,20 +88,20 @@ class Thread {
     this.more.hidden = !next;
   }
 
-  /** The level of a post; posts above it are known. That of the post itself and of those above it is 0. */
+  /** Returns the level of a post whose ancestors are known: 0 for the post of the page and its ancestors. */
   #level(post) {
     if (post.id === this.id || !this.posts.has(this.id)) return 0;
     const above = this.posts.get(post.in_reply_to_id);
     return post.in_reply_to_id === this.id || !above ? 1 : above.level + 1;
   }
 
-  /** Adds a reply of another, unless there are very many: then a button loads the thread again. */
+  /** Adds a reply by another user. In a very long thread, shows a button to reload instead. */
   #arrived(reply) {
     if (this.posts.size < POSTS_MAX) this.#insert(reply);
     else if (this.posts.has(reply.in_reply_to_id) && !this.posts.has(reply.id)) this.again.hidden = false;
   }
 
-  /** Adds a reply that was just written; it is shown later if pages before it are not loaded. */
+  /** Adds a reply that was just written, unless pages before its place are not loaded yet. */
   #insert(reply) {
     const above = this.posts.get(reply.in_reply_to_id);
     const isToPost = reply.in_reply_to_id === this.id;
@@ -122,7 +122,7 @@ class Thread {
     drop(shown.node);
   }
 
-  /** The post itself does not exist any more. */
+  /** Replaces the page after the post was deleted. */
   #end() {
     const page = this.node.parentElement;
     const focused = page?.contains(document.activeElement);
@@ -130,7 +130,7 @@ class Thread {
     if (focused) focusTitle();
   }
 
-  /** Loads the thread again, as far as it is shown, after a time without live updates. */
+  /** Loads the displayed part of the thread again after a time without live updates. */
   async #compare(signal) {
     const before = new Set(this.posts.keys());
     const found = [];
@@ -149,7 +149,7 @@ class Thread {
       return;
     }
     if (signal.aborted) return;
-    // What changed meanwhile was reported.
+    // Replies that arrived during the load.
     const arrived = [...this.posts.values()].filter(({ post }) => !before.has(post.id));
     this.#show(found.filter(({ id }) => !before.has(id) || this.posts.has(id)), next);
     arrived.forEach(({ post }) => this.#insert(post));

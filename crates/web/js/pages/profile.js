@@ -1,4 +1,5 @@
-// The profile of a user: posts, follows, followers and friends, with buttons to follow and befriend, and a menu to mute and block.
+// Profile of a user: posts, follows, followers and friends, with buttons to follow and befriend, and a menu to mute and
+// block.
 
 import { ask, get, user, visible } from "../api.js";
 import { drop, h, put } from "../dom.js";
@@ -15,9 +16,9 @@ import { sure } from "../sure.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
 const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
-/** Lists that only the user sees. */
+/** Private lists of the user. */
 const OWN = { favourites: "Favourites", bookmarks: "Bookmarks", requests: "Requests", mutes: "Muted", blocks: "Blocked" };
-/** Those of users, with what can be done about each. */
+/** Private lists of users, with the buttons for each. */
 const ANSWERS = { requests: answers, mutes: ending("mutes", "Unmute"), blocks: ending("blocks", "Unblock") };
 const NOBODY = { mutes: "mutes nobody", blocks: "blocks nobody", requests: "has no requests to follow", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
@@ -57,7 +58,7 @@ export async function render({ main, signal, handle, list, at }) {
   await Promise.all([feed.load(), pinned(person, pins, signal).catch(() => null)]);
 }
 
-/** The pinned posts, above the others. */
+/** Shows the pinned posts above the others. */
 async function pinned(person, pins, signal) {
   const { items } = await get(visible(`${user(person.id)}/pins?limit=100`), signal);
   const shown = items.map((post) => {
@@ -68,7 +69,7 @@ async function pinned(person, pins, signal) {
   put(pins, ...shown);
 }
 
-/** The posts that the user favourited or bookmarked, the last one first. */
+/** Shows the posts that the user favourited or bookmarked, most recent first. */
 async function reacted(person, list, below, signal) {
   const posts = h("div.posts");
   const more = h("button.pill", { type: "button", hidden: true }, "Show more");
@@ -117,7 +118,7 @@ function ties(person, relation, buttons, changed) {
   put(buttons, tie("following", relation.following), isSession() ? null : tie("friends", relation.friends), limits(person, relation));
 }
 
-/** The menu with which a user is muted and blocked. */
+/** Creates the menu to mute and block a user. */
 function limits(person, { muting }) {
   const item = (words, doing) => {
     const button = h("button", { type: "button", onclick: () => carry(button, doing) }, words);
@@ -202,7 +203,7 @@ function silent(person) {
     mine ? h("a.pill.main", { href: "#/home" }, "Write a post") : h("a.pill", { href: "#/home" }, "Go to your timeline"));
 }
 
-/** The profile, or null if there is none for the current user. */
+/** Loads a profile, or null if it does not exist for the current user. */
 function found(handle, signal) {
   return get(visible(user(`@${handle}`)), signal).catch((problem) => {
     if (problem.status !== 404 && problem.status !== 422) throw problem;
@@ -210,7 +211,7 @@ function found(handle, signal) {
   });
 }
 
-/** The button that ends a block or a mute, in a list of them. */
+/** Returns a function that creates the button to end a block or mute in a list. */
 function ending(list, verb) {
   return (person) => {
     const button = h("button.pill", { type: "button", "aria-label": `${verb} @${person.handle}` }, verb);
@@ -223,7 +224,7 @@ function ending(list, verb) {
   };
 }
 
-/** What is shown of a user whom the current user blocks. */
+/** Creates the page of a user whom the current user blocks. */
 function blocked(handle) {
   const button = h("button.pill", { type: "button", onclick: () => carry(button, unblock) }, "Unblock");
   async function unblock() {

@@ -1,4 +1,4 @@
-// Stories: those of friends and the user's own, until they expire.
+// Page of stories: those of friends and the user's own, until they expire.
 
 import { user } from "../api.js";
 import { composer } from "../compose.js";
@@ -45,7 +45,7 @@ function storyComposer(storyList) {
   });
 }
 
-/** The stories as cards, unseen ones first. Expired ones are removed immediately. */
+/** Shows the stories as cards, unseen ones first. Removes expired ones immediately. */
 function update(storyList, cards, below, signal) {
   if (!storyList.loaded) return;
   if (storyList.problem) return put(below, fault(storyList.problem, () => storyList.load()));
@@ -95,7 +95,7 @@ function card(storyList, story, signal) {
 
 const opened = (story) => h("span.text", { dir: "auto" }, h("span.unseen", null, "Open: "), story.text);
 
-/** Without stories: post one, or add friends who do. */
+/** Creates the content without stories: an invitation to post one, and users to befriend. */
 function empty() {
   const list = h("ul.people.narrow");
   befriendable(5).then((found) => put(list, ...found)).catch(() => null);

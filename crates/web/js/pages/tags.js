@@ -1,4 +1,4 @@
-// The newest posts with a hashtag.
+// Page of the newest posts with a hashtag.
 
 import { h, put } from "../dom.js";
 import { Feed } from "../feed.js";

@@ -1,4 +1,4 @@
-// Tools: pages outside the feed. On a phone they share one tab.
+// Page with links to the tools outside of the feed. On a phone they share one tab.
 
 import { h, put } from "../dom.js";
 import { icon } from "../icons.js";

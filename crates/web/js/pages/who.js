@@ -1,4 +1,4 @@
-// Welcome: a live home timeline as a preview, and the choice of a user: a new or an existing one.
+// Welcome page: a live preview of a home timeline, and the choice of a new or existing user.
 
 import { ask, get, insist, user } from "../api.js";
 import { calm, h, put } from "../dom.js";
@@ -12,7 +12,7 @@ import { listen } from "../sse.js";
 import { StoryList } from "../story_list.js";
 import { rings } from "../tray.js";
 
-/** Number of posts in the preview of a home timeline. */
+/** Number of posts in the preview. */
 const SHOWN = 7;
 const HANDLE = /^[a-z0-9_]{1,30}$/;
 
@@ -30,7 +30,7 @@ export async function render({ main, signal }) {
     looked ? glimpse(looked, signal) : noUsers()));
 }
 
-/** One field for both: an existing handle continues as its user, a new one is registered. */
+/** Creates the form for a handle: an existing handle continues as its user, a new one is registered. */
 function door() {
   const field = h("input", { id: "handle", autocomplete: "off", autocapitalize: "none", spellcheck: "false", maxlength: 31, placeholder: "your_handle", "aria-describedby": "handle-help" });
   const help = h("p.help", { id: "handle-help", "aria-live": "polite" }, "1 to 30 letters, digits or underscores.");
@@ -77,7 +77,7 @@ function crowd(people) {
       h("button.chip", { type: "button", onclick: () => enterAs(person) }, face(person, "s"), h("span", null, person.name || person.handle))))));
 }
 
-/** A live preview of a user's home timeline. */
+/** Creates a live preview of a user's home timeline. */
 function glimpse(person, signal) {
   const list = h("div.posts");
   const top = h("div.tray");
@@ -98,7 +98,7 @@ function glimpse(person, signal) {
     }
     while (list.children.length > SHOWN) list.lastElementChild.remove();
   };
-  // The posts of a busy timeline are shown slowly enough to be read.
+  // Posts of a busy timeline are shown slowly enough to read.
   let queue = [];
   const turn = setInterval(() => { if (queue.length) add(queue.shift()); }, 900);
   signal.addEventListener("abort", () => clearInterval(turn));
