@@ -1,21 +1,20 @@
-//! Buckets: their names and their contents.
+//! Buckets: names and contents.
 
 use rows::Value;
 use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// A bucket: its place in the order of creation, from 0; never reused, so that an id never refers to
-/// another bucket later. The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always
-/// exist and are named after their numbers.
+/// Id of a bucket: its number in order of creation, from 0. Never reused, so that an id never refers to another bucket.
+/// The first [`NUMBERED_BUCKETS`](crate::limits::NUMBERED_BUCKETS) always exist, and their names are their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BucketId(pub u64);
 
-/// The number under which the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
+/// Number under which the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Space(pub u32);
 
-/// The name of a bucket: 1 to 64 of `a-z A-Z 0-9 _ -`.
+/// Name of a bucket: 1 to 64 of `a-z A-Z 0-9 _ -`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BucketName(Box<str>);
 
@@ -28,7 +27,7 @@ impl BucketName {
         (right_length && text.bytes().all(known)).then(|| Self(text.into()))
     }
 
-    /// The id of the numbered bucket with this name, if there is one.
+    /// Id of the numbered bucket with this name, if any.
     #[must_use]
     pub fn numbered(&self) -> Option<BucketId> {
         let number =
@@ -36,25 +35,25 @@ impl BucketName {
         (number.to_string() == *self.0).then_some(BucketId(number.into()))
     }
 
-    /// The checked text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The space of a bucket, and counts of its contents.
+/// Space of a bucket, and counts of its contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bucket {
-    /// The space that has its keys now.
+    /// Space with the current keys.
     pub space: Space,
-    /// Number of rows of keys; expired ones count until they are removed.
+    /// Number of rows of keys; expired keys count until they are removed.
     pub keys: u64,
-    /// Bytes of these keys and their values.
+    /// Size of these keys and their values, in bytes.
     pub bytes: u64,
     /// Number of these keys that expire.
     pub expiring: u64,
-    /// Sum of the times at which they expire, in milliseconds since 1970.
+    /// Sum of their expiry times, in milliseconds since 1970.
     pub expiries_ms: u128,
 }
 
@@ -65,21 +64,21 @@ impl Bucket {
         Self { space, keys: 0, bytes: 0, expiring: 0, expiries_ms: 0 }
     }
 
-    /// Counts a key that expires then, that was not counted with its row.
+    /// Counts the expiry of a key whose row was counted without it.
     pub fn count_expiry(&mut self, expires_ms: u64) {
         self.expiring += 1;
         self.expiries_ms += u128::from(expires_ms);
     }
 
-    /// Mean time in milliseconds until its keys expire that do; 0 if none does. Those that have expired and
-    /// are not removed yet lower it, not below 0.
+    /// Mean TTL of the expiring keys, in milliseconds; 0 without such keys. Expired keys that are not yet removed lower
+    /// it, but not below 0.
     #[must_use]
     pub fn mean_ttl_ms(&self, now_ms: u64) -> u64 {
         let mean = self.expiries_ms.checked_div(self.expiring.into()).unwrap_or(0);
         u64::try_from(mean).unwrap_or(u64::MAX).saturating_sub(now_ms)
     }
 
-    /// 44 bytes, little endian, in the order of the fields.
+    /// Encodes the fields in order: 44 bytes, little endian.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::from_slice(&self.space.0.to_le_bytes());
@@ -90,7 +89,7 @@ impl Bucket {
         bytes
     }
 
-    /// Reverses [`Bucket::encode`]; `None` if the bytes are not a bucket's.
+    /// Reverses [`Bucket::encode`]; `None` if the bytes are invalid.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (space, rest) = bytes.split_first_chunk()?;
@@ -131,7 +130,7 @@ mod tests {
         bucket.count_expiry(100);
         bucket.count_expiry(301);
         assert_eq!([50, 199, 200, 201].map(|now| bucket.mean_ttl_ms(now)), [150, 1, 0, 0]);
-        // The greatest expiry that a client can set, many times.
+        // The greatest expiry that a client can set, several times.
         (0..3).for_each(|_| bucket.count_expiry(u64::MAX));
         assert_eq!(bucket.mean_ttl_ms(0), u64::MAX / 5 * 3 + 80);
     }

@@ -1,4 +1,4 @@
-//! The highest cost of each operation on keys; see [`rows::Cost`].
+//! Maximum cost of each operation on keys; see [`rows::Cost`].
 
 use rows::{Cost, ROW_BYTES, WORK_PER_ROW};
 use serde_bytes::Bytes;
@@ -9,20 +9,20 @@ use crate::limits::{
 };
 use crate::op::{Expiry, KeyOp};
 
-/// Memory of the row of a key, without key and value.
+/// Memory of the row of a key without key and value, in bytes.
 const KEY_ROW_BYTES: usize = 128;
-/// Bytes of the longest result of adding to a decimal number: `f64::MAX` without an exponent, a sign, and
-/// places after the point.
+/// Maximum length of the result of adding decimal numbers, in bytes: `f64::MAX` without an exponent, a sign, and places
+/// after the point.
 const NUMBER_BYTES_MAX: usize = 400;
 
 /// Upper bounds of the lengths of values when an operation is applied.
 pub trait Lengths {
-    /// Bytes of the longest value that the key can have then; 0 if it can have none.
+    /// Maximum length of the key's value at that time, in bytes; 0 if the key cannot have a value.
     fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize;
 }
 
 impl KeyOp<'_> {
-    /// The highest cost if keys have values of these lengths.
+    /// Maximum cost if the values of keys have these lengths.
     #[must_use]
     pub fn cost(&self, lengths: &dyn Lengths) -> Cost {
         match self {
@@ -85,7 +85,7 @@ impl KeyOp<'_> {
         }
     }
 
-    /// The highest cost, if it depends only on the operation.
+    /// Maximum cost, if it depends only on the operation.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
         if !self.writes_possible_keys() {
@@ -100,15 +100,15 @@ impl KeyOp<'_> {
         }
     }
 
-    /// Whether keys may have values of unknown length afterwards: the cost of the operations that follow in
-    /// the same group must be computed with the longest possible value.
+    /// Whether keys may have values of unknown length afterwards. The cost of later operations in the same group must
+    /// then be computed with the maximum length of a value.
     #[must_use]
     pub fn exchanges_keys(&self) -> bool {
         matches!(self, Self::Swap { .. })
     }
 }
 
-/// For operations whose cost does not depend on lengths.
+/// Lengths for operations whose cost does not depend on lengths.
 struct Unknown;
 
 impl Lengths for Unknown {
@@ -117,10 +117,10 @@ impl Lengths for Unknown {
     }
 }
 
-/// Rows that emptying a bucket changes.
+/// Number of rows that emptying a bucket changes.
 const FLUSH_ROWS: usize = 6;
 
-/// Writing the row of a key, storing its new expiry and removing the old one.
+/// Cost of writing the row of a key, storing its new expiry and removing the old one.
 fn write(key: usize, value: usize, expires: bool) -> Cost {
     let held = key + value;
     let expiries = 1 + usize::from(expires);
@@ -133,7 +133,7 @@ fn write(key: usize, value: usize, expires: bool) -> Cost {
     }
 }
 
-/// Writing a row whose value is made from an old one of `old` bytes.
+/// Cost of writing a row whose value is derived from an old one of `old` bytes.
 fn rewrite(key: &Bytes, old: usize, new: usize) -> Cost {
     let new = new.min(VALUE_BYTES_MAX);
     let cost = write(key.len(), new, true);
@@ -141,7 +141,7 @@ fn rewrite(key: &Bytes, old: usize, new: usize) -> Cost {
     Cost { work: cost.work + old.min(new) + new, ..cost }
 }
 
-/// The same, and keeping the old row for the answer.
+/// Adds the cost of keeping the old row for the answer.
 fn answering(cost: Cost, key: &Bytes, old: usize) -> Cost {
     Cost { answer: KEY_ROW_BYTES + key.len() + old, ..cost }
 }
@@ -154,7 +154,7 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
     items.iter().map(cost).fold(Cost::default(), Cost::and)
 }
 
-/// Rows of the sweep, and one more that is read before it ends, with a key and a value of any length.
+/// Cost of a sweep: its rows, and one more that is read before it ends, with a key and a value of any length.
 fn sweep() -> Cost {
     // The rows that the sweep may remove, one more, and the 64 that its walks read.
     let rows = SWEEP_ROWS_MAX as usize + 65;

@@ -1,7 +1,7 @@
 //! Facts about buckets and their keys.
 //!
-//! **Invariant:** a bucket counts the rows of its space, and every row that expires has an entry in the
-//! table of expiries, under its time, space and key.
+//! **Invariant:** a bucket counts the rows of its space, and every expiring row has an entry in the table of expiries,
+//! under its time, space and key.
 
 use rows::{NameTable, PointTable, SetTable, Span, Stamp, Totals, decode};
 
@@ -11,10 +11,10 @@ use crate::limits::NUMBERED_BUCKETS;
 use crate::row::KeyRow;
 use crate::write;
 
-/// Owner and item of the number of rows in all spaces without a bucket.
+/// Owner and item under which the number of rows in spaces without a bucket is stored.
 const ORPHANED_KEYS: (u64, u64) = (1, 0);
 
-/// Typed reads. Any thread may use one.
+/// Typed reads. Can be used on any thread.
 pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
     rows: &'a R,
 }
@@ -27,10 +27,10 @@ impl<R: KeyRows + ?Sized> Clone for Facts<'_, R> {
 
 impl<R: KeyRows + ?Sized> Copy for Facts<'_, R> {}
 
-/// A key and when it expires.
+/// Expiry of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyExpiry {
-    /// Milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub(crate) expires_ms: u64,
     pub(crate) space: Space,
     pub(crate) key: Vec<u8>,
@@ -47,36 +47,36 @@ impl KeyExpiry {
 }
 
 impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
-    /// Facts as `rows` hold them.
+    /// Facts in `rows`.
     pub fn new(rows: &'a R) -> Self {
         Self { rows }
     }
 
-    /// Counts of all that is stored, and the last stamp.
+    /// Counts of all stored data, and the last stamp.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.rows.totals()
     }
 
-    /// The row of a key, which may have expired.
+    /// Row of a key, which may have expired.
     #[must_use]
     pub fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow> {
         self.rows.key(space, key)
     }
 
-    /// Whether looking up a key may have to read a disk.
+    /// Whether looking up a key may need a disk.
     #[must_use]
     pub fn has_cold_keys(&self) -> bool {
         self.rows.has_cold_keys()
     }
 
-    /// Brings the row of a key into memory; see [`KeyRows::load_key`].
+    /// Loads the row of a key into memory; see [`KeyRows::load_key`].
     #[must_use]
     pub fn load_key(&self, bucket: BucketId, key: &[u8]) -> bool {
         self.bucket(bucket).is_some_and(|bucket| self.rows.load_key(bucket.space, key))
     }
 
-    /// A hint that a key is looked up soon; see [`KeyRows::prefetch_key`].
+    /// Hints that a key will be looked up soon; see [`KeyRows::prefetch_key`].
     pub fn prefetch_key(&self, bucket: BucketId, key: &[u8]) {
         if let Some(bucket) = self.bucket(bucket) {
             self.rows.prefetch_key(bucket.space, key);
@@ -100,20 +100,20 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         self.rows.bucket(bucket)
     }
 
-    /// Number of buckets, the numbered ones included.
+    /// Number of buckets, including the numbered ones.
     #[must_use]
     pub fn bucket_count(&self) -> usize {
         self.rows.bucket_count()
     }
 
-    /// The bucket of this name.
+    /// Bucket with this name.
     #[must_use]
     pub fn bucket_named(&self, name: &BucketName) -> Option<BucketId> {
         let made = || self.rows.name(NameTable::Bucket, name.as_str().as_bytes());
         name.numbered().or_else(|| made().map(|row| decode(&row)))
     }
 
-    /// The first named bucket whose name is not below `from`.
+    /// First named bucket whose name is not less than `from`.
     #[must_use]
     pub fn first_bucket_from(&self, from: &[u8]) -> Option<(BucketName, BucketId)> {
         let key = self.rows.first_name(NameTable::Bucket, from)?;
@@ -122,7 +122,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         name.map(|name| (name, id))
     }
 
-    /// The bucket whose keys are in this space.
+    /// Bucket whose keys are in this space.
     #[must_use]
     pub(crate) fn bucket_of(&self, space: Space) -> Option<BucketId> {
         let row = self.rows.point(PointTable::BucketOfSpace, space.0.into());
@@ -131,21 +131,20 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         self.bucket(id).filter(|bucket| bucket.space == space).map(|_| id)
     }
 
-    /// Whether [`KeyOp::Sweep`](crate::KeyOp::Sweep) at this time, in milliseconds since 1970, would
-    /// find something to remove.
+    /// Whether [`KeyOp::Sweep`](crate::KeyOp::Sweep) at this time, in milliseconds since 1970, would remove rows.
     #[must_use]
     pub fn has_dead_keys(&self, now_ms: u64) -> bool {
         self.next_key_expiry_ms().is_some_and(|expires_ms| expires_ms <= now_ms)
             || self.first_orphaned_space().is_some()
     }
 
-    /// When the next key expires, in milliseconds since 1970; it may have expired already without being removed.
+    /// Next expiry of a key, in milliseconds since 1970. May be in the past, if the key is not yet removed.
     #[must_use]
     pub fn next_key_expiry_ms(&self) -> Option<u64> {
         self.first_key_expiries(1).first().map(|next| next.expires_ms)
     }
 
-    /// The keys that expire first.
+    /// Earliest expiries of keys.
     pub(crate) fn first_key_expiries(&self, limit: usize) -> Vec<KeyExpiry> {
         if self.totals().keys_expiring == 0 {
             return Vec::new();
@@ -154,15 +153,15 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         names.iter().filter_map(|name| KeyExpiry::read(name)).collect()
     }
 
-    /// The first space without a bucket that still has rows, and the cursor of the first row left.
+    /// First space without a bucket that still has rows, and the cursor of its first remaining row.
     pub(crate) fn first_orphaned_space(&self) -> Option<(Space, u64)> {
         let first = Span { limit: 1, ..Span::ALL };
         let rows = self.rows.members(SetTable::OrphanedSpaces, 0, first);
         rows.first().map(|(space, cursor)| (Space(*space as u32), *cursor))
     }
 
-    /// Number of rows of keys, also of spaces without a bucket. Too small while spaces are swept that lost their bucket
-    /// before these rows were counted.
+    /// Number of rows of keys, including those of spaces without a bucket. Too small while spaces are swept that lost
+    /// their bucket before such rows were counted.
     pub(crate) fn stored_keys(&self) -> u64 {
         self.rows.counted_keys().saturating_add(self.orphaned_keys())
     }
@@ -172,7 +171,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         self.rows.member(SetTable::OrphanedSpaces, owner, item).unwrap_or(0)
     }
 
-    /// The first space that was used before and is empty.
+    /// First empty space that was used before.
     pub(crate) fn first_free_space(&self) -> Option<Space> {
         let first = Span { limit: 1, ..Span::ALL };
         let rows = self.rows.members(SetTable::FreeSpaces, 0, first);
@@ -180,20 +179,20 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
     }
 }
 
-/// The writer's access to the rows: the reads of [`Facts`], and changes.
+/// Write access to the rows: the reads of [`Facts`], and changes.
 pub struct Txn<'a> {
     rows: &'a mut dyn KeyRowsMut,
     work: usize,
 }
 
 impl<'a> Txn<'a> {
-    /// Changes to `rows`.
+    /// Write access to `rows`.
     pub fn new(rows: &'a mut dyn KeyRowsMut) -> Self {
         Self { rows, work: 0 }
     }
 
-    /// Work done so far, in the unit of [`Cost::work`](rows::Cost::work): bytes of keys and values written,
-    /// and the walks of sweeps.
+    /// Work done so far, in the unit of [`Cost::work`](rows::Cost::work): bytes of written keys and values, and the
+    /// walks of sweeps.
     #[must_use]
     pub fn work(&self) -> usize {
         self.work
@@ -204,13 +203,13 @@ impl<'a> Txn<'a> {
         self.work += work;
     }
 
-    /// The facts as they are now, earlier changes of this transaction included.
+    /// Current facts, including earlier changes of this transaction.
     #[must_use]
     pub fn facts(&self) -> Facts<'_, dyn KeyRowsMut + 'a> {
         Facts::new(&*self.rows)
     }
 
-    /// Records that `count` stamps from `first` on are used.
+    /// Marks `count` stamps from `first` on as used.
     pub(crate) fn advance(&mut self, first: Stamp, count: usize) {
         rows::advance(self.rows, first, count);
     }
@@ -222,7 +221,7 @@ impl<'a> Txn<'a> {
         self.rows.put_totals(totals);
     }
 
-    /// Puts a row of `bucket` in place of `old`.
+    /// Replaces the row `old` of `bucket` by another.
     pub(crate) fn put_key(
         &mut self,
         id: BucketId,
@@ -250,14 +249,14 @@ impl<'a> Txn<'a> {
         self.remove_orphaned_key(row, stamp);
     }
 
-    /// Records that so many rows more than before are of no bucket, or fewer.
+    /// Adds `more` to the number of rows without a bucket.
     pub(crate) fn count_orphaned_keys(&mut self, more: i64) {
         let (owner, item) = ORPHANED_KEYS;
         let keys = self.facts().orphaned_keys().saturating_add_signed(more);
         self.rows.put_member(SetTable::OrphanedSpaces, owner, item, (keys > 0).then_some(keys));
     }
 
-    /// Removes a row that no bucket counts, except from their number.
+    /// Removes a row that no bucket counts, and subtracts it from their number.
     pub(crate) fn remove_orphaned_key(&mut self, row: &KeyRow, stamp: Stamp) {
         self.expect(row, row.expires_ms(), false);
         self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
@@ -284,7 +283,7 @@ impl<'a> Txn<'a> {
         });
     }
 
-    /// Sets or removes a bucket, and records which bucket has its space.
+    /// Sets or removes a bucket, and updates the owner of its space.
     pub(crate) fn put_bucket(&mut self, id: BucketId, bucket: Option<Bucket>) {
         if let Some(bucket) = bucket {
             write::bucket_of_space(self.rows, bucket.space, Some(id));
@@ -297,7 +296,7 @@ impl<'a> Txn<'a> {
         write::bucket_name(self.rows, name, id);
     }
 
-    /// Orphans the space of a bucket: its rows are removed step by step, and then the space is free.
+    /// Orphans the space of a bucket: its rows are then removed in steps, and the space becomes free.
     pub(crate) fn orphan_space(&mut self, bucket: Bucket) {
         write::bucket_of_space(self.rows, bucket.space, None);
         if bucket.keys > 0 {
@@ -308,20 +307,21 @@ impl<'a> Txn<'a> {
         }
     }
 
-    /// Stores the cursor of the first row left in an orphaned space; `None` if there are none.
+    /// Stores the cursor of the first remaining row of an orphaned space; `None` if there are none.
     pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
-        // The number of a set row is less than `u64::MAX`. A walk from the number before it reads one row again.
+        // The number in a set row is less than `u64::MAX`. A walk from the number before the cursor reads one row
+        // again.
         let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
         self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
     }
 
-    /// Records that an empty space is free, or is used again.
+    /// Marks an empty space as free or as used.
     pub(crate) fn put_free_space(&mut self, space: Space, free: bool) {
         self.rows.put_member(SetTable::FreeSpaces, 0, space.0.into(), free.then_some(0));
     }
 }
 
-/// The counts of a bucket with the row `new` in place of `old`; either may be none.
+/// Counts of a bucket after replacing the row `old` by `new`; either may be `None`.
 pub(crate) fn counted(bucket: Bucket, old: Option<&KeyRow>, new: Option<&KeyRow>) -> Bucket {
     let counts = |row: Option<&KeyRow>| {
         let expiry = row.and_then(KeyRow::expires_ms);

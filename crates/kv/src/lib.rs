@@ -1,19 +1,19 @@
-//! The rules of buckets: named maps of keys to values. [`KeyRow`] is a key in memory, [`KeyOp`] an
-//! operation on keys, [`KeyOps`] many operations as the log keeps them. [`apply()`] applies them to rows
-//! through [`KeyRows`] and [`rows::Rows`].
+//! Rules of buckets: named maps of keys to values. [`KeyRow`] is a key in memory, [`KeyOp`] an operation on keys,
+//! [`KeyOps`] a sequence of operations as the log stores it. [`apply()`] applies them to rows through [`KeyRows`] and
+//! [`rows::Rows`].
 //!
-//! Everything here is a plain sequential function of its arguments: the same operations with the same
-//! stamps always make the same rows.
+//! Everything here is a plain sequential function of its arguments: the same operations with the same stamps always
+//! make the same rows.
 //!
-//! A bucket's keys are in its **space**. Emptying a bucket gives it another, empty space, and swapping
-//! two exchanges their spaces: both take no longer for a million keys than for one. The rows of a
-//! space that no bucket has are removed step by step, and then the space is used again.
+//! The keys of a bucket are in its **space**. Emptying a bucket gives it another, empty space, and swapping two buckets
+//! exchanges their spaces: both take no longer for a million keys than for one. The rows of a space without a bucket
+//! are removed in steps; then the space is used again.
 //!
-//! Keys are walked in a secret order chosen by the store, not in alphabetical order. A walk continues from
-//! a number (the cursor), also if keys were added or removed meanwhile, and returns every key that exists
-//! during the whole walk exactly once. As the order is secret, no client can construct keys that collide.
+//! Keys are walked in a secret order chosen by the store, not in alphabetical order. A walk continues from a number
+//! (the cursor), even if keys were added or removed meanwhile, and returns every key that exists during the whole walk
+//! exactly once. As the order is secret, clients cannot construct colliding keys.
 //!
-//! **Invariant:** no clock, no randomness, no I/O and no lock, and nothing of users and posts.
+//! **Invariant:** no clock, no randomness, no I/O, no lock, and nothing of users and posts.
 //! **Invariant:** each operation has a unique stamp, which is the version of the keys that it changed.
 //! **Invariant:** no result of a change depends on the order of keys, nor on which rows are in memory.
 //!

@@ -1,19 +1,20 @@
-//! Every limit on buckets and keys, in one place.
+//! All limits of buckets and keys.
 
-/// Number of buckets that always exist, for clients that choose a bucket by number.
+/// Number of buckets that always exist, for clients that select a bucket by number.
 pub const NUMBERED_BUCKETS: u32 = 16;
-/// Most buckets at a time: all are held in memory, about 130 bytes each.
+/// Maximum number of buckets. All are in memory, about 130 bytes each.
 pub const BUCKETS_MAX: usize = 1 << 20;
-/// Most characters of the name of a bucket.
+/// Maximum length of a bucket's name, in characters.
 pub const BUCKET_NAME_CHARS_MAX: usize = 64;
-/// Longest key, in bytes: the store adds a prefix with its place, and names in the store have at most 65,535 bytes.
+/// Maximum length of a key, in bytes. The store adds a prefix with its place, and names in the store have at most
+/// 65,535 bytes.
 pub const KEY_BYTES_MAX: usize = (1 << 16) - 64;
-/// Longest value, in bytes.
+/// Maximum length of a value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
-/// Longest value that can be added to as a decimal number, in bytes: reading one takes time.
+/// Maximum length of a value that can be added to as a decimal number, in bytes. Parsing takes time.
 pub const FLOAT_BYTES_MAX: usize = 5 << 10;
-/// Bytes of keys and values after which one sweep ends: it reads the rows that it removes.
+/// Size of keys and values after which a sweep ends, in bytes. It reads the rows that it removes.
 pub const SWEEP_BYTES_MAX: usize = 4 << 20;
-/// Most rows that one sweep removes: the command is applied in much less than a millisecond, so that
-/// other commands do not wait long.
+/// Maximum number of rows that a sweep removes. The command is applied in much less than a millisecond, so that other
+/// commands do not wait long.
 pub const SWEEP_ROWS_MAX: u32 = 512;

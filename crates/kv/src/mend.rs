@@ -1,10 +1,10 @@
-//! Checks buckets and keys, and makes contradicting rows consistent: expiries, counts and the owners of spaces are
+//! Check of buckets and keys, which also repairs contradicting rows: expiries, counts and the owners of spaces are
 //! computed from the rows of keys and buckets. Keys whose bucket is lost get a new bucket.
 //!
-//! A check also changes rows; a caller that only wants the findings discards the changes. It works in steps, so
-//! that the changes can be written in between.
+//! A check changes rows; a caller that only wants the findings discards the changes. It runs in steps, so that the
+//! changes can be written in between.
 //!
-//! **Invariant:** rows that only operations have changed give no finding.
+//! **Invariant:** rows changed only by operations give no finding.
 //! **Invariant:** a second check finds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,25 +17,25 @@ use crate::key_rows::{KeyRowsMut, KeyScan, WalkLimit};
 use crate::limits::NUMBERED_BUCKETS;
 use crate::write::expiry_name;
 
-/// Rows of one step.
+/// Number of rows of one step.
 const STEP_ROWS: usize = 1_024;
 
-/// A check under way.
+/// Check in progress.
 #[derive(Debug, Default)]
 pub struct Mend {
     at: At,
-    /// The counted content of each space that has rows.
+    /// Counted content of each space with rows.
     spaces: BTreeMap<Space, Bucket>,
     expiring: u64,
     last_stamp: u64,
 }
 
-/// The place from which the next step continues.
+/// Place from which the next step continues.
 #[derive(Debug, Default)]
 enum At {
     #[default]
     Begin,
-    /// The spaces that are left, and the cursor in the first of them.
+    /// Remaining spaces, and the cursor in the first of them.
     Keys(Vec<Space>, u64),
     Expiries(Vec<u8>),
     Buckets,
@@ -45,7 +45,7 @@ enum At {
 }
 
 impl Mend {
-    /// Checks some more rows, and changes those that are wrong; false once all are done.
+    /// Checks a number of rows, and repairs wrong ones. Returns false once all are checked.
     pub fn step<R: KeyScan + KeyRowsMut>(
         &mut self,
         rows: &mut R,
@@ -123,7 +123,7 @@ impl Mend {
         }
     }
 
-    /// Gives every space that has rows to a bucket, and has every bucket count its rows.
+    /// Assigns a bucket to every space with rows, and makes every bucket count its rows.
     fn buckets<R: KeyScan + KeyRowsMut>(
         &mut self,
         rows: &mut R,
@@ -194,7 +194,7 @@ impl Mend {
         }
     }
 
-    /// Gives spaces with rows that no bucket has to the bucket that they were of, or to a new one.
+    /// Assigns spaces with rows and without a bucket to their former bucket, or to a new one.
     fn unclaimed_spaces<R: KeyScan + KeyRowsMut>(
         &self,
         rows: &mut R,
@@ -213,7 +213,7 @@ impl Mend {
                 rows.put_member(SetTable::OrphanedSpaces, 0, number, Some(0));
                 continue;
             }
-            // Of a bucket whose row is lost.
+            // The former bucket of the space, whose row is lost.
             let is_free = |id: &BucketId| homeless.contains(id) || rows.bucket(*id).is_none();
             let known = bucket_of(rows, *space).filter(is_free);
             let id = known.unwrap_or_else(|| new_bucket(rows));
@@ -254,7 +254,7 @@ impl Mend {
     }
 }
 
-/// Spaces that are listed as orphaned or free although a bucket has them.
+/// Reports spaces that are listed as orphaned or free although a bucket uses them.
 fn unused_spaces<R: KeyScan + KeyRowsMut>(
     rows: &mut R,
     taken: &BTreeSet<Space>,
@@ -278,8 +278,8 @@ fn unused_spaces<R: KeyScan + KeyRowsMut>(
     }
 }
 
-/// Whether a bucket is not where it says: the space is listed as nobody's, or the bucket is one that has no row and
-/// the space of its number is of another.
+/// Whether the space of a bucket is wrong: it is listed as unused, or the bucket has no row and the space with its
+/// number belongs to another bucket.
 fn is_elsewhere<R: KeyScan>(rows: &R, id: BucketId, bucket: Bucket) -> bool {
     let is_default = bucket == Bucket::empty(bucket.space) && is_first(id, bucket.space);
     is_listed(rows, SetTable::OrphanedSpaces, bucket.space)
@@ -287,7 +287,7 @@ fn is_elsewhere<R: KeyScan>(rows: &R, id: BucketId, bucket: Bucket) -> bool {
         || (is_default && bucket_of(rows, bucket.space).is_some_and(|other| other != id))
 }
 
-/// Whether it is the space that a numbered bucket has in the beginning.
+/// Whether a space is the initial space of a numbered bucket.
 fn is_first(id: BucketId, space: Space) -> bool {
     id.0 == u64::from(space.0) && id.0 < u64::from(NUMBERED_BUCKETS)
 }
@@ -296,12 +296,12 @@ fn is_listed<R: KeyScan>(rows: &R, table: SetTable, space: Space) -> bool {
     rows.member(table, 0, space.0.into()).is_some()
 }
 
-/// The bucket that a space is recorded to be of.
+/// Recorded bucket of a space.
 fn bucket_of<R: KeyScan>(rows: &R, space: Space) -> Option<BucketId> {
     rows.point(PointTable::BucketOfSpace, space.0.into()).and_then(|row| try_decode(&row))
 }
 
-/// Names of buckets: each of one that exists.
+/// Checks names of buckets: each must belong to an existing bucket.
 fn names<R: KeyScan + KeyRowsMut>(
     rows: &mut R,
     from: &[u8],

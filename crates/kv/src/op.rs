@@ -1,5 +1,5 @@
-//! Operations on keys. They borrow from the bytes they were read from, so that a value is
-//! copied only into its row; [`KeyOps`](crate::KeyOps) holds many of them.
+//! Operations on keys. They borrow from the bytes they were read from, so that a value is copied only into its row.
+//! [`KeyOps`](crate::KeyOps) is a sequence of them.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -8,13 +8,13 @@ use serde_bytes::Bytes;
 use crate::bucket::{BucketId, BucketName};
 use crate::limits::KEY_BYTES_MAX;
 
-/// One change. It is applied as a whole or, if refused, not at all. Each has a unique stamp.
+/// One change, applied as a whole or refused as a whole. Each has a unique stamp.
 ///
-/// Variants are stored as their position in the enum: new ones are added at the end.
+/// Variants are stored as their position in the enum: add new ones at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum KeyOp<'a> {
-    /// Sets a key. Answers [`Written`](crate::KeyAnswer::Written), or [`Nothing`](crate::KeyAnswer::Nothing) if `only` forbade it;
-    /// with `old`, the row before, or `Nothing` if there was none.
+    /// Sets a key. Answers [`Written`](crate::KeyAnswer::Written), or [`Nothing`](crate::KeyAnswer::Nothing) if `only`
+    /// forbade it. With `old`, answers with the previous row, or `Nothing` if there was none.
     Put {
         /// The bucket.
         bucket: BucketId,
@@ -25,23 +25,23 @@ pub enum KeyOp<'a> {
         value: &'a Bytes,
         /// The expiry of the key.
         expiry: Expiry,
-        /// The condition under which it is applied.
+        /// Condition for applying the operation.
         only: Only,
-        /// Whether to answer with the row before.
+        /// Whether to answer with the previous row.
         old: bool,
     },
-    /// Sets several keys, which then do not expire; a key named twice gets the later value. Answers
-    /// `Written`, or `Nothing` if `only_new` is set and one of them exists already.
+    /// Sets several keys without an expiry; a key named twice gets the later value. Answers `Written`, or `Nothing` if
+    /// `only_new` is set and one of the keys exists.
     PutAll {
         /// The bucket.
         bucket: BucketId,
         /// Keys and values.
         #[serde(borrow)]
         pairs: Vec<(&'a Bytes, &'a Bytes)>,
-        /// Whether it is applied only if none of the keys exists.
+        /// Whether to apply the operation only if none of the keys exists.
         only_new: bool,
     },
-    /// Removes keys. Answers with the number of keys that existed.
+    /// Removes keys. Answers with the number of existing ones.
     Remove {
         /// The bucket.
         bucket: BucketId,
@@ -49,19 +49,18 @@ pub enum KeyOp<'a> {
         #[serde(borrow)]
         keys: Vec<&'a Bytes>,
     },
-    /// Removes one key under a condition, which is `Always` or `IfVersion`. Answers with the removed row,
-    /// or `Nothing` if there was none or `only` forbade it.
+    /// Removes one key under a condition, which is `Always` or `IfVersion`. Answers with the removed row, or `Nothing`
+    /// if there was none or `only` forbade it.
     Take {
         /// The bucket.
         bucket: BucketId,
         /// The key.
         #[serde(borrow)]
         key: &'a Bytes,
-        /// The condition under which it is applied.
+        /// Condition for applying the operation.
         only: Only,
     },
-    /// Adds to a whole number in decimal digits; a key that does not exist counts as 0. Answers with
-    /// the sum.
+    /// Adds to an integer in decimal digits; a missing key counts as 0. Answers with the sum.
     Add {
         /// The bucket.
         bucket: BucketId,
@@ -71,7 +70,7 @@ pub enum KeyOp<'a> {
         /// The number to add.
         by: i64,
     },
-    /// Adds to a number; a key that does not exist counts as 0. Answers with the new row.
+    /// Adds to a number; a missing key counts as 0. Answers with the new row.
     AddFloat {
         /// The bucket.
         bucket: BucketId,
@@ -81,7 +80,7 @@ pub enum KeyOp<'a> {
         /// The number to add: see [`is_float`](crate::is_float).
         by: &'a Bytes,
     },
-    /// Appends to a value. Answers with its length.
+    /// Appends to a value. Answers with its new length.
     Append {
         /// The bucket.
         bucket: BucketId,
@@ -91,8 +90,8 @@ pub enum KeyOp<'a> {
         /// The bytes to append.
         bytes: &'a Bytes,
     },
-    /// Overwrites a part of a value, which is first extended with zeros if it is too short. Writing no
-    /// bytes changes nothing. Answers with the length of the value.
+    /// Overwrites a part of a value, which is first extended with zeros if it is too short. Writing no bytes changes
+    /// nothing. Answers with the length of the value.
     SetRange {
         /// The bucket.
         bucket: BucketId,
@@ -104,8 +103,7 @@ pub enum KeyOp<'a> {
         /// The bytes to write.
         bytes: &'a Bytes,
     },
-    /// Sets one bit, counted from the most significant one of the first byte. Answers with what it
-    /// was before, 0 or 1.
+    /// Sets one bit, counted from the most significant bit of the first byte. Answers with its previous value, 0 or 1.
     SetBit {
         /// The bucket.
         bucket: BucketId,
@@ -117,8 +115,8 @@ pub enum KeyOp<'a> {
         /// The new value of the bit.
         bit: bool,
     },
-    /// Changes when a key expires; a time in the past removes it. Answers 1 if it was changed and 0 if
-    /// not; with `read`, the row before, or `Nothing`.
+    /// Changes the expiry of a key; a time in the past removes the key. Answers 1 if it was changed, otherwise 0. With
+    /// `read`, answers with the previous row or `Nothing`.
     Expire {
         /// The bucket.
         bucket: BucketId,
@@ -127,13 +125,13 @@ pub enum KeyOp<'a> {
         key: &'a Bytes,
         /// The new expiry.
         expiry: Expiry,
-        /// The condition under which it is applied.
+        /// Condition for applying the operation.
         only: OnlyExpiry,
-        /// Whether to answer with the row.
+        /// Whether to answer with the previous row.
         read: bool,
     },
-    /// Renames a key; a key that has the new name already is replaced. Answers 1, or 0 if `only_new` is
-    /// set and a key with the new name exists.
+    /// Renames a key, replacing any key with the new name. Answers 1, or 0 if `only_new` is set and a key with the new
+    /// name exists.
     Rename {
         /// The bucket.
         bucket: BucketId,
@@ -142,13 +140,13 @@ pub enum KeyOp<'a> {
         from: &'a Bytes,
         /// The new name.
         to: &'a Bytes,
-        /// Whether it is applied only if no key has the new name.
+        /// Whether to apply the operation only if no key has the new name.
         only_new: bool,
     },
-    /// Copies a key with its expiry. Answers 1, or 0 if there is no such key, or if the other key exists
-    /// and `replace` is not set.
+    /// Copies a key with its expiry. Answers 1, or 0 if the key does not exist, or if the destination exists and
+    /// `replace` is not set.
     Copy {
-        /// The bucket of the key.
+        /// Bucket of the key.
         bucket: BucketId,
         /// The key.
         #[serde(borrow)]
@@ -157,12 +155,12 @@ pub enum KeyOp<'a> {
         to_bucket: BucketId,
         /// The name of the copy.
         to: &'a Bytes,
-        /// Whether it may replace an existing key.
+        /// Whether the copy may replace an existing key.
         replace: bool,
     },
-    /// Moves a key to another bucket. Answers 1, or 0 if there is no such key or that bucket has one.
+    /// Moves a key to another bucket. Answers 1, or 0 if the key does not exist, or exists in that bucket.
     Move {
-        /// The bucket of the key.
+        /// Bucket of the key.
         bucket: BucketId,
         /// The key.
         #[serde(borrow)]
@@ -182,34 +180,34 @@ pub enum KeyOp<'a> {
         /// The other bucket.
         b: BucketId,
     },
-    /// Begins a transaction: unless every watched key is unchanged, the next `then` operations are
-    /// not applied and answer [`Skipped`](crate::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
+    /// Begins a transaction. If a watched key has changed, the next `then` operations are not applied and answer
+    /// [`Skipped`](crate::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
     Begin {
-        /// The watched keys, with their versions.
+        /// Watched keys with their versions.
         #[serde(borrow)]
         watched: Vec<Watched<'a>>,
-        /// Number of operations that belong to it.
+        /// Number of operations in the transaction.
         then: u32,
     },
-    /// Creates a bucket. Answers with its number; with `Nothing` if there is one of this name.
+    /// Creates a bucket. Answers with its number, or `Nothing` if the name is in use.
     Create {
-        /// Unique among buckets.
+        /// Name, unique among buckets.
         name: BucketName,
     },
-    /// Removes a bucket with all its keys. Answers `Done`.
+    /// Removes a bucket and all its keys. Answers `Done`.
     Drop {
         /// The name of the bucket.
         name: BucketName,
     },
-    /// Removes a bounded number of rows of keys that expired or whose bucket was deleted or emptied. Sent by
-    /// the node, never by a client. Answers [`Swept`](crate::KeyAnswer::Swept).
+    /// Removes a bounded number of rows of keys that have expired or whose bucket was deleted or emptied. Sent by the
+    /// node, never by a client. Answers [`Swept`](crate::KeyAnswer::Swept).
     Sweep,
     /// Removes every key of the numbered buckets. Answers [`Done`](crate::KeyAnswer::Done).
     FlushNumbered,
 }
 
 impl<'a> KeyOp<'a> {
-    /// Whether it only removes something, or begins a transaction.
+    /// Whether the operation only removes data, or begins a transaction.
     #[must_use]
     pub fn removes(&self) -> bool {
         matches!(
@@ -224,8 +222,8 @@ impl<'a> KeyOp<'a> {
         )
     }
 
-    /// Whether all keys that it may write are valid. A key that is only looked up may be invalid: it
-    /// does not exist.
+    /// Whether all keys that the operation may write are valid. A key that is only looked up may be invalid: it does
+    /// not exist.
     #[must_use]
     pub fn writes_possible_keys(&self) -> bool {
         match self {
@@ -288,7 +286,7 @@ pub fn is_possible_key(key: &[u8]) -> bool {
     (1..=KEY_BYTES_MAX).contains(&key.len())
 }
 
-/// A key as it was when a client began to watch it.
+/// Key with the version at which a client began to watch it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched<'a> {
     /// The bucket.
@@ -296,51 +294,51 @@ pub struct Watched<'a> {
     /// The key.
     #[serde(borrow)]
     pub key: &'a Bytes,
-    /// Its version, or none if it did not exist.
+    /// Version of the key; `None` if it did not exist.
     pub version: Option<Stamp>,
 }
 
-/// When a key expires.
+/// Expiry of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expiry {
-    /// The expiry stays; a new key never expires.
+    /// Keep the expiry; a new key never expires.
     Keep,
-    /// Never.
+    /// Never expire.
     Never,
-    /// At this time, in milliseconds since 1970.
+    /// Expire at this time, in milliseconds since 1970.
     At(u64),
-    /// This number of milliseconds after the command.
+    /// Expire this number of milliseconds after the command.
     In(u64),
 }
 
-/// When a key may be changed.
+/// Condition for changing a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Only {
-    /// Always.
+    /// No condition.
     Always,
-    /// If it does not exist.
+    /// The key does not exist.
     IfAbsent,
-    /// If it exists.
+    /// The key exists.
     IfPresent,
-    /// If this is its version.
+    /// The key has this version.
     IfVersion(Stamp),
 }
 
-/// When an expiry may be changed.
+/// Condition for changing an expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OnlyExpiry {
-    /// Always.
+    /// No condition.
     Always,
-    /// If the key does not expire.
+    /// The key does not expire.
     IfNone,
-    /// If it expires.
+    /// The key expires.
     IfSome,
-    /// If the new expiry is later; no expiry counts as the latest.
+    /// The new expiry is later; no expiry counts as the latest.
     IfLater,
-    /// If the new expiry is earlier; no expiry counts as the latest.
+    /// The new expiry is earlier; no expiry counts as the latest.
     IfEarlier,
-    /// If it expires, and the new expiry is later.
+    /// The key expires, and the new expiry is later.
     IfSomeAndLater,
-    /// If it expires, and the new expiry is earlier.
+    /// The key expires, and the new expiry is earlier.
     IfSomeAndEarlier,
 }

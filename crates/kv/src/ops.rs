@@ -1,5 +1,5 @@
-//! Many operations on keys, in order, as the log stores them: a client's pipeline, a transaction, or operations
-//! of several clients at the same time.
+//! Sequences of operations on keys, as the log stores them: a client's pipeline, a transaction, or simultaneous
+//! operations of several clients.
 
 use rows::Cost;
 use serde::{Deserialize, Serialize};
@@ -7,28 +7,28 @@ use serde_bytes::ByteBuf;
 
 use crate::op::KeyOp;
 
-/// Operations one after the other, as the log keeps them.
+/// Sequence of operations, as the log stores it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct KeyOps {
     count: u32,
     bytes: ByteBuf,
-    /// The total cost, if it depends only on the operations. Not logged.
+    /// Total cost, if it depends only on the operations. Not logged.
     #[serde(skip)]
     cost: KnownCost,
 }
 
-/// See [`KeyOps::known_cost`].
+/// Value of [`KeyOps::known_cost`].
 #[derive(Clone, Copy, Debug)]
 struct KnownCost(Option<Cost>);
 
-/// The cost of operations that are read back is not known; the cost of none is zero.
+/// Unknown for operations that are deserialized; zero for no operations.
 impl Default for KnownCost {
     fn default() -> Self {
         Self(Some(Cost::default()))
     }
 }
 
-/// Compares the operations; their known cost is not compared.
+/// Compares the operations only, without their known cost.
 impl PartialEq for KeyOps {
     fn eq(&self, other: &Self) -> bool {
         (self.count, &self.bytes) == (other.count, &other.bytes)
@@ -37,17 +37,17 @@ impl PartialEq for KeyOps {
 
 impl Eq for KeyOps {}
 
-/// A place between two operations of a [`KeyOps`]; the default is before the first.
+/// Place between two operations of a [`KeyOps`]; by default before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpPlace {
-    /// Operations before it.
+    /// Number of operations before the place.
     pub ops: usize,
-    /// Bytes of these.
+    /// Size of the operations before the place, in bytes.
     bytes: usize,
 }
 
 impl KeyOps {
-    /// Adds one at the end.
+    /// Appends an operation.
     pub fn push(&mut self, op: &KeyOp<'_>) {
         let bytes = std::mem::take(&mut self.bytes).into_vec();
         self.bytes = match postcard::to_extend(op, bytes) {
@@ -59,15 +59,15 @@ impl KeyOps {
         self.cost = KnownCost(self.cost.0.and_then(|sum| Some(sum.and(cost?))));
     }
 
-    /// What they cost together, if it does not depend on existing values: nothing has to be looked up then,
-    /// and no operation belongs to a transaction.
+    /// Total cost, if it does not depend on existing values: then no key has to be looked up, and no operation belongs
+    /// to a transaction.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
-        // Operations that were read from the log have a count and no cost.
+        // Deserialized operations have a count and no cost.
         self.cost.0.filter(|cost| cost.rows > 0 || self.count == 0)
     }
 
-    /// Moves all of `other` to the end.
+    /// Moves all operations of `other` to the end.
     pub fn append(&mut self, other: &mut Self) {
         self.bytes.extend_from_slice(&other.bytes);
         self.count += other.count;
@@ -75,7 +75,7 @@ impl KeyOps {
         other.clear();
     }
 
-    /// Removes all of them and keeps the memory.
+    /// Removes all operations, and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.count = 0;
@@ -88,28 +88,28 @@ impl KeyOps {
         self.count as usize
     }
 
-    /// Whether there is none.
+    /// Whether there are no operations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Number of stamps that they need: one each.
+    /// Number of stamps that the operations need: one each.
     #[must_use]
     pub fn stamps(&self) -> usize {
         self.len().max(1)
     }
 
-    /// Bytes in memory and in the log.
+    /// Size in memory and in the log, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Checks operations that another program wrote: a newer one may have operations that this one does not know.
+    /// Checks operations of another program. A newer one may have operations that this one does not know.
     ///
     /// # Errors
-    /// If one cannot be read, or there are fewer or more than they say.
+    /// If an operation cannot be read, or their number is wrong.
     pub fn check(&self) -> Result<(), postcard::Error> {
         let mut rest = self.bytes.as_slice();
         for _ in 0..self.count {
@@ -121,11 +121,10 @@ impl KeyOps {
         }
     }
 
-    /// Reads them back.
+    /// Iterates over the operations.
     ///
     /// # Panics
-    /// While reading, if the bytes are not operations: they were written by [`KeyOps::push`], or
-    /// [checked](KeyOps::check).
+    /// If the bytes are not operations. Not for bytes written by [`KeyOps::push`] or [checked](KeyOps::check).
     pub fn iter(&self) -> impl Iterator<Item = KeyOp<'_>> {
         let mut place = OpPlace::default();
         std::iter::from_fn(move || {
@@ -135,16 +134,16 @@ impl KeyOps {
         })
     }
 
-    /// The place after the last operation.
+    /// Place after the last operation.
     #[must_use]
     pub fn end(&self) -> OpPlace {
         OpPlace { ops: self.len(), bytes: self.bytes.len() }
     }
 
-    /// The operation after `place`, and the place after it.
+    /// Operation after `place`, and the place after it.
     ///
     /// # Panics
-    /// As [`KeyOps::iter`]; also if `place` is one of other operations.
+    /// Like [`KeyOps::iter`]; also if `place` belongs to other operations.
     #[must_use]
     pub fn next(&self, place: OpPlace) -> Option<(KeyOp<'_>, OpPlace)> {
         if place.ops >= self.len() {
@@ -160,13 +159,13 @@ impl KeyOps {
         }
     }
 
-    /// Bytes of the operations between two places.
+    /// Size of the operations between two places, in bytes.
     #[must_use]
     pub fn bytes_between(&self, from: OpPlace, to: OpPlace) -> usize {
         to.bytes - from.bytes
     }
 
-    /// A copy of the operations between two places.
+    /// Copies the operations between two places.
     #[must_use]
     pub fn between(&self, from: OpPlace, to: OpPlace) -> Self {
         let bytes = self.bytes.get(from.bytes..to.bytes).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One key of a bucket with its value, in memory.
+//! Key of a bucket with its value, in memory.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,21 +9,21 @@ use triomphe::ThinArc;
 use crate::bucket::Space;
 use crate::limits::KEY_BYTES_MAX;
 
-/// A key with its value, when it expires, and when it was last changed; or the mark that it was
-/// removed. Clones share one piece of memory, so a reader may hold a long value without copying it.
+/// A key with its value, expiry and version, or the mark that it was removed. Clones share one piece of memory, so a
+/// reader may hold a long value without copying it.
 ///
-/// A million of them must not take more memory than in Redis, so everything is in a single allocation: 32
-/// bytes and the key and the value, and 8 more if it expires.
+/// A million rows must not take more memory than in Redis, so each is a single allocation: 32 bytes, the key, the
+/// value, and 8 bytes if it expires.
 #[derive(Clone)]
 pub struct KeyRow(ThinArc<Head, u8>);
 
 struct Head {
     version: Stamp,
     space: Space,
-    /// Bytes of the key, less 1.
+    /// Length of the key in bytes, minus 1.
     key_rest: u16,
     kind: Kind,
-    /// Whether it was read since it was last considered for eviction.
+    /// Whether the row was read since it was last considered for eviction.
     used: AtomicBool,
 }
 
@@ -34,23 +34,23 @@ enum Kind {
     Expires,
 }
 
-/// The parts of a row.
+/// Parts of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyParts<'a> {
-    /// The space of the bucket it belongs to.
+    /// Space of the key's bucket.
     pub space: Space,
     /// The key: 1 to [`KEY_BYTES_MAX`] bytes.
     pub key: &'a [u8],
     /// The value.
     pub value: &'a [u8],
-    /// When the key expires, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     pub expires_ms: Option<u64>,
-    /// When and by which command it was last changed.
+    /// Version: time and command of the last change.
     pub version: Stamp,
 }
 
 impl KeyRow {
-    /// A key that exists.
+    /// Creates the row of an existing key.
     ///
     /// # Panics
     /// If the key is empty or longer than [`KEY_BYTES_MAX`]: commands are checked before.
@@ -65,10 +65,10 @@ impl KeyRow {
         Self::with_kind(kind, &parts, &bytes)
     }
 
-    /// The mark that the key was removed.
+    /// Creates the mark that the key was removed.
     ///
     /// # Panics
-    /// As [`KeyRow::new`].
+    /// Like [`KeyRow::new`].
     #[must_use]
     pub fn removed(space: Space, key: &[u8], version: Stamp) -> Self {
         let parts = KeyParts { space, key, value: &[], expires_ms: None, version };
@@ -90,12 +90,12 @@ impl KeyRow {
         &self.0.header.header
     }
 
-    /// The key and what follows it.
+    /// The key, and the bytes after it.
     fn split(&self) -> (&[u8], &[u8]) {
         self.0.slice.split_at(usize::from(self.head().key_rest) + 1)
     }
 
-    /// The space of the bucket it belongs to.
+    /// Space of the key's bucket.
     #[must_use]
     pub fn space(&self) -> Space {
         self.head().space
@@ -107,7 +107,7 @@ impl KeyRow {
         self.split().0
     }
 
-    /// The value; nothing if it was removed.
+    /// The value; empty for a removed key.
     #[must_use]
     pub fn value(&self) -> &[u8] {
         let (_, rest) = self.split();
@@ -117,7 +117,7 @@ impl KeyRow {
         }
     }
 
-    /// When the key expires, in milliseconds since 1970.
+    /// Time of expiry, in milliseconds since 1970.
     #[must_use]
     pub fn expires_ms(&self) -> Option<u64> {
         let expires = self.head().kind == Kind::Expires;
@@ -126,13 +126,13 @@ impl KeyRow {
             .flatten()
     }
 
-    /// When and by which command it was last changed: different after every change of the key.
+    /// Version: time and command of the last change. Different after every change of the key.
     #[must_use]
     pub fn version(&self) -> Stamp {
         self.head().version
     }
 
-    /// Whether this only marks that the key was removed.
+    /// Whether the row only marks that the key was removed.
     #[must_use]
     pub fn is_removed(&self) -> bool {
         self.head().kind == Kind::Removed
@@ -145,7 +145,7 @@ impl KeyRow {
         !self.is_removed() && self.expires_ms().is_none_or(|expires| now_ms < expires)
     }
 
-    /// Everything in it. The mark of a removed key reads as an empty value.
+    /// All parts. A removed key has an empty value.
     #[must_use]
     pub fn parts(&self) -> KeyParts<'_> {
         KeyParts {
@@ -157,27 +157,27 @@ impl KeyRow {
         }
     }
 
-    /// Bytes of key and value.
+    /// Size of key and value, in bytes.
     #[must_use]
     pub fn data_bytes(&self) -> u64 {
         (self.key().len() + self.value().len()) as u64
     }
 
-    /// About how many bytes of memory it takes.
+    /// Approximate memory of the row, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         const FIXED: usize = size_of::<Head>() + 2 * size_of::<usize>();
         (FIXED + self.0.slice.len()).next_multiple_of(16)
     }
 
-    /// Its address in memory, for prefetches: nothing is read from there.
+    /// Address in memory, for prefetching. Nothing is read from it.
     #[must_use]
     pub fn address(&self) -> *const u8 {
         self.0.as_ptr().cast()
     }
 
-    /// Marks it as read. A plain load if it is marked already, so that threads that read the same key do
-    /// not compete for its cache line.
+    /// Marks the row as read. Only loads the flag if it is already set, so that threads that read the same key do not
+    /// compete for its cache line.
     pub fn touch(&self) {
         let used = &self.head().used;
         if !used.load(Ordering::Relaxed) {
@@ -185,7 +185,7 @@ impl KeyRow {
         }
     }
 
-    /// Whether it was read since the last call.
+    /// Whether the row was read since the last call.
     #[must_use]
     pub fn take_used(&self) -> bool {
         self.head().used.swap(false, Ordering::Relaxed)

@@ -1,10 +1,10 @@
-//! Writes buckets and expiries as rows of tables, without reading any row, for operations and for an import alike.
+//! Writes of buckets and expiries as rows of tables, without reading rows. Used by operations and imports.
 
 use rows::{NameTable, PointTable, PutRows, encode};
 
 use crate::bucket::{BucketId, BucketName, Space};
 
-/// That a key of `space` expires, in milliseconds since 1970; or, without `expires`, that it does not.
+/// Adds the expiry of a key of `space`, in milliseconds since 1970, or removes it if `expires` is false.
 pub fn key_expiry(
     rows: &mut (impl PutRows + ?Sized),
     expires_ms: u64,
@@ -15,13 +15,13 @@ pub fn key_expiry(
     rows.put_name(NameTable::KeyExpiry, &name, expires.then(rows::Value::new));
 }
 
-/// The bucket that has a space; `None` if no bucket has it.
+/// Sets the bucket of a space; `None` if it has none.
 pub fn bucket_of_space(rows: &mut (impl PutRows + ?Sized), space: Space, bucket: Option<BucketId>) {
     let row = bucket.map(|bucket| encode(&bucket));
     rows.put_point(PointTable::BucketOfSpace, space.0.into(), row);
 }
 
-/// The bucket that has a name; `None` if there is none any more.
+/// Sets the bucket with a name; `None` if the name is free.
 pub fn bucket_name(
     rows: &mut (impl PutRows + ?Sized),
     name: &BucketName,
@@ -31,7 +31,7 @@ pub fn bucket_name(
     rows.put_name(NameTable::Bucket, name.as_str().as_bytes(), row);
 }
 
-/// The name of the row of an expiry.
+/// Name of the row of an expiry.
 pub(crate) fn expiry_name(expires_ms: u64, space: Space, key: &[u8]) -> Vec<u8> {
     [&expires_ms.to_be_bytes()[..], &space.0.to_be_bytes(), key].concat()
 }

@@ -1,22 +1,21 @@
-//! Writes replies. Types that RESP2 does not have are written as Redis does.
+//! Writer of replies. Types that RESP2 lacks are written as Redis does.
 
 use std::fmt::Display;
 use std::io::Write as _;
 
-/// The version of the protocol that a client has chosen with `HELLO`.
+/// Version of the protocol that a client has chosen with `HELLO`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Supported by every client; the version of a new connection.
+    /// Version of a new connection, which every client supports.
     #[default]
     Resp2,
-    /// Adds nulls, doubles, booleans, big numbers, verbatim strings, maps, sets and pushes.
+    /// Version with nulls, doubles, booleans, big numbers, verbatim strings, maps, sets and pushes.
     Resp3,
 }
 
-/// Appends replies to a buffer of the caller.
+/// Writer that appends replies to a buffer of the caller.
 ///
-/// After a header ([`array`](Self::array), [`map`](Self::map), ...) the caller writes as many replies as
-/// it announced.
+/// After a header ([`array`](Self::array), [`map`](Self::map), ...) the caller writes the announced number of replies.
 #[derive(Debug)]
 pub struct Encoder<'o> {
     out: &'o mut Vec<u8>,
@@ -24,24 +23,24 @@ pub struct Encoder<'o> {
 }
 
 impl<'o> Encoder<'o> {
-    /// Writes to the end of `out`.
+    /// Creates a writer that appends to `out`.
     #[must_use]
     pub fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol }
     }
 
-    /// The buffer, for callers that reserve memory before they write a long reply.
+    /// Buffer of the replies, for callers that reserve memory before they write a long reply.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         self.out
     }
 
-    /// A short status such as `OK`. Line breaks in it become blanks.
+    /// Writes a short status such as `OK`. Line breaks in it become blanks.
     pub fn simple(&mut self, text: &str) {
         self.out.push(b'+');
         self.one_line(|out| out.extend_from_slice(text.as_bytes()));
     }
 
-    /// An error: a code in capitals, a blank, and a message. Line breaks become blanks.
+    /// Writes an error: a code in capitals, a blank, and a message. Line breaks become blanks.
     pub fn error(&mut self, error: impl Display) {
         self.out.push(b'-');
         self.one_line(|out| {
@@ -49,19 +48,19 @@ impl<'o> Encoder<'o> {
         });
     }
 
-    /// An integer.
+    /// Writes an integer.
     pub fn integer(&mut self, number: i64) {
         self.header(b':', number);
     }
 
-    /// A bulk string: any bytes.
+    /// Writes a bulk string of arbitrary bytes.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.length(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.end_line();
     }
 
-    /// Text to be shown as it is, with its format: `txt` or `mkd`. RESP2: a bulk string.
+    /// Writes text to display verbatim, with its format: `txt` or `mkd`. RESP2: a bulk string.
     pub fn verbatim(&mut self, format: [u8; 3], text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
@@ -75,17 +74,17 @@ impl<'o> Encoder<'o> {
         }
     }
 
-    /// Null in place of a value.
+    /// Writes null in place of a value.
     pub fn null(&mut self) {
         self.either(b"$-1\r\n", b"_\r\n");
     }
 
-    /// Null in place of an array.
+    /// Writes null in place of an array.
     pub fn null_array(&mut self) {
         self.either(b"*-1\r\n", b"_\r\n");
     }
 
-    /// A boolean. RESP2: 1 or 0.
+    /// Writes a Boolean. RESP2: 1 or 0.
     pub fn boolean(&mut self, truth: bool) {
         match truth {
             true => self.either(b":1\r\n", b"#t\r\n"),
@@ -93,8 +92,7 @@ impl<'o> Encoder<'o> {
         }
     }
 
-    /// The shortest digits that read back as the same number; `inf`, `-inf` or `nan`. RESP2: a bulk
-    /// string.
+    /// Writes the shortest digits that parse to the same number; `inf`, `-inf` or `nan`. RESP2: a bulk string.
     pub fn double(&mut self, number: f64) {
         let text = match number.abs() {
             0.0 | 1e-4..1e17 => format!("{number}"),
@@ -105,17 +103,17 @@ impl<'o> Encoder<'o> {
         self.number_text(b',', &text);
     }
 
-    /// An integer of any size, in digits with an optional `-` in front. RESP2: a bulk string.
+    /// Writes an integer of any size, given in digits with an optional `-` in front. RESP2: a bulk string.
     pub fn big_number(&mut self, digits: &str) {
         self.number_text(b'(', digits);
     }
 
-    /// `len` replies follow.
+    /// Writes the header of an array of `len` replies.
     pub fn array(&mut self, len: usize) {
         self.length(b'*', len);
     }
 
-    /// `pairs` of key and value follow. RESP2: an array of twice as many.
+    /// Writes the header of a map of `pairs` keys and values. RESP2: an array of twice as many replies.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.length(b'*', pairs * 2),
@@ -123,12 +121,12 @@ impl<'o> Encoder<'o> {
         }
     }
 
-    /// `len` different replies follow. RESP2: an array.
+    /// Writes the header of a set of `len` different replies. RESP2: an array.
     pub fn set(&mut self, len: usize) {
         self.aggregate(b'~', len);
     }
 
-    /// A message of `len` parts that answers no command follows. RESP2: an array.
+    /// Writes the header of a message of `len` parts that answers no command. RESP2: an array.
     pub fn push(&mut self, len: usize) {
         self.aggregate(b'>', len);
     }
@@ -157,7 +155,7 @@ impl<'o> Encoder<'o> {
         });
     }
 
-    /// Ends what `write` appends, after keeping it from ending earlier.
+    /// Ends the line that `write` appends, after replacing line breaks in it.
     fn one_line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
         write(self.out);

@@ -1,8 +1,8 @@
-//! The Redis protocol without I/O: requests are parsed, replies are written.
+//! Redis protocol without I/O: a parser of requests and a writer of replies.
 //!
-//! The caller owns the buffers and the socket. [`Parser`] finds commands in a buffer that grows while bytes arrive,
-//! [`Encoder`] appends replies to a `Vec<u8>`. Where Redis's behavior matters, it is that of Redis 7.0, whose error
-//! texts are kept because clients match on them.
+//! The caller owns the buffers and the socket. [`Parser`] finds commands in a buffer that grows while bytes arrive, and
+//! [`Encoder`] appends replies to a `Vec<u8>`. Where the behavior of Redis matters, it is that of Redis 7.0, whose
+//! error texts are kept because clients match on them.
 //!
 //! ```
 //! let mut parser = resp::Parser::new(resp::Limits::REDIS);
@@ -15,8 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Invariants:** nothing here does I/O, waits, starts a thread or reads the clock; no other crate of ours is used.
-//! Memory is proportional to the bytes that have arrived, never to a length that was announced.
+//! **Invariants:** nothing here does I/O, waits, starts a thread or reads the clock; no other crate of this repository
+//! is used. Memory is proportional to the bytes that have arrived, never to an announced length.
 
 mod encoder;
 mod number;

@@ -1,9 +1,9 @@
 //! Numbers in protocol lines: counts, lengths and integers.
 
-/// Reads a number below 1,000 that a CR ends with one more byte after it, and counts its digits.
+/// Parses a number below 1,000 that is followed by a CR and one more byte. Returns it with its number of digits.
 ///
-/// Nearly every header is of this kind. `None` only means that the line needs the full parser: it may be
-/// incomplete, negative, longer, or wrong.
+/// Almost every header is of this kind. `None` only means that the line needs the full parser: it may be incomplete,
+/// negative, longer, or wrong.
 #[inline(always)]
 pub(crate) fn plain(line: &[u8]) -> Option<(usize, usize)> {
     let value = |digit: &u8| usize::from(*digit - b'0');
@@ -19,7 +19,7 @@ pub(crate) fn plain(line: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// Reads a number in the one form that Redis accepts: no sign but `-`, no leading zero, no blank.
+/// Parses a number in the only form that Redis accepts: no sign except `-`, no leading zero, no blank.
 pub(crate) fn canonical(text: &[u8]) -> Option<i64> {
     let number = std::str::from_utf8(text).ok()?.parse().ok()?;
     (itoa::Buffer::new().format::<i64>(number).as_bytes() == text).then_some(number)
@@ -45,7 +45,7 @@ mod tests {
         check("9223372036854775807\r\n", None, Some(i64::MAX));
         check("9223372036854775808\r\n", None, None);
         check("-1\r\n", None, Some(-1));
-        check("12\r", None, Some(12)); // the LF is missing, and may still come
+        check("12\r", None, Some(12)); // the LF has not arrived yet
         for wrong in [
             "\r\n", "-0\r\n", "00\r\n", "01\r\n", "012\r\n", "+1\r\n", " 1\r\n", "1 \r\n", "1x\r\n",
         ] {

@@ -1,5 +1,5 @@
-//! Memory of a connection: it follows what has arrived, and usual commands take none. A binary of its own, for its
-//! allocator.
+//! Memory of a connection: proportional to the bytes that have arrived, and none for usual commands. A separate binary,
+//! because of its allocator.
 //!
 //! The allocator counts for each thread, so tests do not see each other.
 #![allow(unsafe_code, reason = "only a counting allocator can measure this")]
@@ -10,9 +10,9 @@ use std::cell::Cell;
 use resp::{Encoder, Limits, Parser, Protocol};
 
 thread_local! {
-    /// Bytes this thread has ever asked for.
+    /// Bytes that this thread has allocated so far.
     static TAKEN: Cell<usize> = const { Cell::new(0) };
-    /// Bytes it has given back.
+    /// Bytes that this thread has freed so far.
     static GIVEN: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that `work` asks for.
+/// Bytes that `work` allocates.
 fn taken(work: impl FnOnce()) -> usize {
     let before = TAKEN.get();
     work();

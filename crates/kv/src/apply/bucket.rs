@@ -1,4 +1,4 @@
-//! Operations on whole buckets. Their time does not depend on the number of keys in a bucket.
+//! Operations on whole buckets. Their time is independent of the number of keys.
 
 use super::{Answer, Keys};
 use crate::answer::{KeyAnswer, KeyRefusal};

@@ -1,7 +1,7 @@
-//! Changing keys of buckets.
+//! Application of operations to the keys of buckets.
 //!
-//! A key that has expired does not exist, although its row may still be stored: every operation checks
-//! the expiry against the time of its own stamp. Counts of a bucket include such rows until they are swept.
+//! An expired key does not exist, although its row may still be stored: every operation compares the expiry with the
+//! time of its own stamp. The counts of a bucket include such rows until they are swept.
 
 mod bucket;
 mod name;
@@ -21,18 +21,18 @@ use crate::op::{Expiry, KeyOp, Only, OnlyExpiry, Watched};
 use crate::ops::{KeyOps, OpPlace};
 use crate::row::{KeyParts, KeyRow};
 
-/// Most keys whose rows are prefetched together: more would evict each other from the cache.
+/// Maximum number of keys whose rows are prefetched together: more would evict each other from the cache.
 const PREFETCH_KEYS: usize = 16;
 
-/// Called between operations, with the index of the next one and the facts as they are then.
+/// Function called between operations, with the index of the next one and the current facts.
 pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn KeyRowsMut + '_>) + 'a;
 
-/// Applies operations in order, the first with stamp `first`, each further one with the next of the run.
-/// Appends the result of each to `answers`. Calls `between` before each one that is not skipped, with its
-/// index, and once after the last.
+/// Applies operations in order, the first with stamp `first`, each further one with the next stamp. Appends the result
+/// of each to `answers`. Calls `between` with the index of each operation that is not skipped before applying it, and
+/// once after the last.
 ///
 /// # Panics
-/// If the stamp is not greater than the last one: the log would be out of order.
+/// If `first` is not greater than the last stamp: the log would be out of order.
 pub fn apply(
     txn: &mut Txn<'_>,
     first: Stamp,
@@ -67,7 +67,7 @@ pub fn apply(
     between(ops.len(), txn.facts());
 }
 
-/// Prefetches the rows of the operations after `from`; returns the place after the last of these.
+/// Prefetches the rows of the operations after `from`. Returns the place after the last of them.
 fn prefetch(facts: Facts<'_, dyn KeyRowsMut + '_>, ops: &KeyOps, from: OpPlace) -> OpPlace {
     let (mut place, mut keys) = (from, 0);
     while keys < PREFETCH_KEYS
@@ -86,20 +86,20 @@ fn prefetch(facts: Facts<'_, dyn KeyRowsMut + '_>, ops: &KeyOps, from: OpPlace) 
 
 type Answer = Result<KeyAnswer, KeyRefusal>;
 
-/// The state of one operation while it is applied.
+/// State of one operation while it is applied.
 struct Keys<'a, 'b> {
     txn: &'a mut Txn<'b>,
     stamp: Stamp,
     now_ms: u64,
 }
 
-/// A key with its bucket and row, as an operation finds it.
+/// Key with its bucket and row, as an operation finds it.
 struct Found {
     id: BucketId,
     bucket: Bucket,
-    /// The stored row, which may have expired.
+    /// Stored row, which may have expired.
     row: Option<KeyRow>,
-    /// The row, if it is live.
+    /// The row, if it has not expired.
     live: Option<KeyRow>,
 }
 
@@ -156,7 +156,7 @@ impl Keys<'_, '_> {
         Ok(Found { id, bucket, row, live })
     }
 
-    /// When a key expires if it gets `expiry` now.
+    /// Time at which a key with `expiry` expires, if it is set now.
     fn expires_ms(&self, expiry: Expiry, found: &Found) -> Option<u64> {
         match expiry {
             Expiry::Keep => found.live.as_ref().and_then(KeyRow::expires_ms),
@@ -166,7 +166,7 @@ impl Keys<'_, '_> {
         }
     }
 
-    /// Sets the key that was found; removes it if it expires at once.
+    /// Sets the found key; removes it if it expires immediately.
     fn write(&mut self, found: &Found, key: &[u8], value: &[u8], expires_ms: Option<u64>) {
         if expires_ms.is_some_and(|expires| expires <= self.now_ms) {
             self.erase(found);
@@ -177,7 +177,7 @@ impl Keys<'_, '_> {
         self.txn.put_key(found.id, found.bucket, found.row.as_ref(), row);
     }
 
-    /// Removes the key that was found, if it has a row.
+    /// Removes the found key, if it has a row.
     fn erase(&mut self, found: &Found) {
         if let Some(row) = &found.row {
             self.txn.remove_key(found.id, found.bucket, row, self.stamp);
@@ -207,7 +207,7 @@ impl Found {
 }
 
 impl OnlyExpiry {
-    /// Whether an expiry may go from `before` to `after`, where none means never.
+    /// Whether an expiry may change from `before` to `after`; `None` means never.
     fn allows(self, before: Option<u64>, after: Option<u64>) -> bool {
         let at = |expires: Option<u64>| expires.unwrap_or(u64::MAX);
         let (later, earlier) = (at(after) > at(before), at(after) < at(before));

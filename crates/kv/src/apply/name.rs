@@ -1,4 +1,4 @@
-//! Renaming, copying and moving keys.
+//! Operations that rename, copy and move keys.
 
 use super::{Answer, Keys};
 use crate::answer::{KeyAnswer, KeyRefusal};
@@ -21,7 +21,7 @@ impl Keys<'_, '_> {
             return Ok(KeyAnswer::Number(0));
         }
         self.erase(&old);
-        // Look it up again: the counts of the bucket have just changed.
+        // Looked up again, because the counts of the bucket have just changed.
         let new = self.find(bucket, to)?;
         self.write(&new, to, live.value(), live.expires_ms());
         Ok(KeyAnswer::Number(1))

@@ -1,17 +1,17 @@
-//! Numbers in values: integers of 64 bits, and numbers as `strtod` of C reads them, of which decimals are added exactly
-//! where possible.
+//! Numbers in values: 64-bit integers, and numbers in the syntax of C's `strtod`. Decimals are added exactly where
+//! possible.
 
 use std::borrow::Cow;
 
 use crate::answer::KeyRefusal;
 use crate::limits::FLOAT_BYTES_MAX;
 
-/// Most digits after the decimal point.
+/// Maximum number of digits after the decimal point.
 const PLACES: u32 = 17;
 /// 1 in units of the last place.
 const ONE: i128 = 10_i128.pow(PLACES);
 
-/// A whole number as Redis writes it: no spaces, no plus, no zeros in front.
+/// Parses an integer as Redis writes it: without spaces, plus sign and leading zeros.
 pub(super) fn whole_number(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let plain = match digits {
@@ -25,14 +25,14 @@ pub(super) fn whole_number(text: &[u8]) -> Option<i64> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Whether a text is a number: decimal, hexadecimal as `0x1.8p3`, or infinite.
+/// Whether a text is a number: decimal, hexadecimal like `0x1.8p3`, or infinite.
 #[must_use]
 pub fn is_float(text: &[u8]) -> bool {
     number(text).is_ok()
 }
 
-/// The sum of two numbers in decimal digits, without an exponent and without trailing zeros: exact if both have
-/// at most 17 places and 20 digits in front of them, else in floating point.
+/// Adds two numbers. The sum is in decimal digits without an exponent and trailing zeros: exact if both have at most 17
+/// digits after the point and 20 before it, otherwise in floating point.
 pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
     let (a, b) = (number(a)?, number(b)?);
     if let (Some(a), Some(b)) = (fixed(&a), fixed(&b))
@@ -45,7 +45,7 @@ pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
     if sum.is_finite() { Ok(format!("{sum}")) } else { Err(KeyRefusal::NotFinite) }
 }
 
-/// A number in decimal digits. Infinity is accepted.
+/// Converts a number to decimal digits. Accepts infinity.
 fn number(text: &[u8]) -> Result<Cow<'_, str>, KeyRefusal> {
     if text.len() > FLOAT_BYTES_MAX {
         return Err(KeyRefusal::NotFloat);
@@ -58,7 +58,7 @@ fn number(text: &[u8]) -> Result<Cow<'_, str>, KeyRefusal> {
     if number.is_nan() { Err(KeyRefusal::NotFloat) } else { Ok(text.into()) }
 }
 
-/// A number as C writes it in hexadecimal: `0x`, digits with at most one point, and optionally a binary exponent.
+/// Parses a hexadecimal number of C: `0x`, digits with at most one point, and optionally a binary exponent.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (negative, text) = match text.strip_prefix(['+', '-']) {
         Some(rest) => (text.starts_with('-'), rest),
@@ -81,21 +81,21 @@ fn hexadecimal(text: &str) -> Option<f64> {
             number = number << 4 | u128::from(digit);
             exponent -= place;
         } else {
-            // Below the precision, but for whether it is zero.
+            // Digits below the precision only matter if they are not zero.
             number |= u128::from(digit != 0);
             exponent += 4 - place;
         }
     }
     let mut number = number as f64;
     let factor = if exponent < 0 { 0.5 } else { 2.0 };
-    // After so many steps any number is 0 or infinite.
+    // After so many steps every number is 0 or infinite.
     for _ in 0..exponent.unsigned_abs().min(2_500) {
         number *= factor;
     }
     Some(if negative { -number } else { number })
 }
 
-/// A decimal exponent of 2, cut where any number is 0 or infinite: texts are short.
+/// Parses a decimal exponent of 2, limited to where every number is 0 or infinite: texts are short.
 fn binary_exponent(text: &str) -> Option<i64> {
     const MOST: i64 = 1 << 20;
     let (negative, digits) = match text.strip_prefix(['+', '-']) {
@@ -107,7 +107,7 @@ fn binary_exponent(text: &str) -> Option<i64> {
     Some(if negative { -found } else { found })
 }
 
-/// A number in units of its 17th place, if it has no more places and is not too large.
+/// Number in units of its 17th place, if it has no more places and is not too large.
 fn fixed(text: &str) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),

@@ -1,4 +1,4 @@
-//! Values: setting, removing, and changing parts of them.
+//! Operations on values: set, remove, and change parts of them.
 
 use serde_bytes::Bytes;
 
@@ -157,7 +157,7 @@ impl Keys<'_, '_> {
             return Ok(if read { KeyAnswer::Nothing } else { KeyAnswer::Number(0) });
         };
         let expires_ms = self.expires_ms(expiry, &found);
-        // Removing an expiry that does not exist is no change.
+        // Removing a missing expiry changes nothing.
         let changes = expires_ms != live.expires_ms() || expires_ms.is_some();
         let allowed = changes && only.allows(live.expires_ms(), expires_ms);
         if allowed {
@@ -170,7 +170,7 @@ impl Keys<'_, '_> {
     }
 }
 
-/// The length of a value that goes `more` bytes beyond `start`.
+/// Length of a value that ends `more` bytes after `start`.
 fn checked_len(start: u64, more: usize) -> Result<i64, KeyRefusal> {
     let len = start.checked_add(more as u64).filter(|len| *len <= VALUE_BYTES_MAX as u64);
     len.map(|len| len as i64).ok_or(KeyRefusal::TooLong)

@@ -1,8 +1,8 @@
-//! Removing rows that no client can read any more, a bounded number per command: keys that expired, then
-//! keys of spaces that no bucket has.
+//! Sweep of rows that no client can read any more, a bounded number per command: expired keys, then keys of spaces
+//! without a bucket.
 //!
-//! **Invariant:** what a sweep removes, and where it ends, depends on the rows and on its stamp alone, and not on which
-//! rows are in memory: all nodes that apply it have the same rows.
+//! **Invariant:** the rows that a sweep removes, and its end, depend only on the rows and its stamp, not on which rows
+//! are in memory. So all nodes that apply it have the same rows.
 
 use rows::WORK_PER_ROW;
 
@@ -15,20 +15,20 @@ use crate::row::KeyRow;
 
 /// Cost of one step of a walk, in rows.
 const WALK_ROWS: usize = 64;
-/// Expiries that are read at a time.
+/// Number of expiries that are read at a time.
 const STRIDE: usize = 64;
-/// Rows of all spaces that a step of a walk may read where all of them are in memory.
+/// Number of rows of all spaces that a step of a walk may read if all of them are in memory.
 const STEP_ROWS: u64 = 16_384;
-/// A walk through a space takes between 2 to the power of these numbers of steps, if the limits of rows and bytes do
-/// not add more. A few even if few rows are stored: those that were removed may still be in memory. No more than a store
-/// divides its rows into.
+/// Minimum and maximum number of steps of a walk through a space, as powers of two, without the limits of rows and
+/// bytes. The minimum is for few stored rows, because removed ones may still be in memory; the maximum is the number of
+/// parts into which a store divides its rows.
 const STEPS_LOG: (u32, u32) = (5, 10);
 
-/// The work left for one sweep. The sweep ends after the row that uses it up.
+/// Remaining work of a sweep. The sweep ends after the row that uses it up.
 struct Budget {
     rows: usize,
     bytes: usize,
-    /// Rows removed so far.
+    /// Number of rows removed so far.
     removed: u32,
 }
 
@@ -37,7 +37,7 @@ impl Budget {
         self.rows == 0 || self.bytes == 0
     }
 
-    /// Counts a row, and the bytes that were read to remove it.
+    /// Counts a removed row, and the bytes read to remove it.
     fn spend(&mut self, bytes: usize) {
         self.removed += 1;
         self.rows = self.rows.saturating_sub(1);
@@ -53,7 +53,7 @@ impl Keys<'_, '_> {
         KeyAnswer::Swept { rows: budget.removed, more }
     }
 
-    /// Removes keys in the order in which they expired; returns whether more have.
+    /// Removes keys in the order of their expiry. Returns whether more have expired.
     fn sweep_expired(&mut self, budget: &mut Budget) -> bool {
         loop {
             let first = self.txn.facts().first_key_expiries(STRIDE);
@@ -77,7 +77,7 @@ impl Keys<'_, '_> {
         budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
         match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
             Some(row) => self.remove_expired(&row),
-            // An expiry without a row. This should not happen, but must not stop the sweep.
+            // An expiry without a row should not exist, but must not stop the sweep.
             None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
         }
     }
@@ -93,7 +93,7 @@ impl Keys<'_, '_> {
         }
     }
 
-    /// Removes rows of spaces that no bucket has; returns whether more are left.
+    /// Removes rows of spaces without a bucket. Returns whether rows are left.
     fn sweep_orphaned(&mut self, budget: &mut Budget) -> bool {
         while let Some((space, cursor)) = self.txn.facts().first_orphaned_space() {
             if budget.is_used_up() {
@@ -122,7 +122,7 @@ impl Keys<'_, '_> {
     }
 }
 
-/// The last cursor of the step that begins at `cursor`, if so many rows are stored in all spaces.
+/// Last cursor of the step that begins at `cursor`, if `stored` rows are stored in all spaces.
 fn step_end(cursor: u64, stored: u64) -> u64 {
     let (least, most) = STEPS_LOG;
     let steps = (least..most).find(|steps| stored >> steps <= STEP_ROWS).unwrap_or(most);

@@ -1,4 +1,4 @@
-//! Operations on keys of buckets: tables of cases, and random sequences against a plain map.
+//! Operations on keys: tables of cases, and random sequences compared with a plain map.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ const ONE: BucketId = BucketId(1);
 
 struct World {
     rows: MemoryRows,
-    /// The same commands, applied as a replay of the log does.
+    /// Rows of the same commands, applied like a replay of the log.
     replayed: MemoryRows,
     clock: StampClock,
     now_ms: u64,
@@ -53,7 +53,7 @@ impl World {
         assert!(matches!(answer, KeyAnswer::Written { .. }), "{answer:?}");
     }
 
-    /// The value of a live key, and in how many milliseconds it expires.
+    /// Value and TTL in milliseconds of a live key.
     fn look(&self, bucket: BucketId, key: &str) -> Option<(String, Option<u64>)> {
         let facts = Facts::new(&self.rows);
         let row = facts.key(facts.bucket(bucket)?.space, key.as_bytes())?;
@@ -86,7 +86,7 @@ fn bytes(text: &str) -> &Bytes {
     Bytes::new(text.as_bytes())
 }
 
-/// An answer as text, for tables.
+/// Formats an answer for tables.
 fn show(answer: &KeyAnswer) -> String {
     match answer {
         KeyAnswer::Written { created, .. } => format!("written {created}"),
@@ -97,8 +97,8 @@ fn show(answer: &KeyAnswer) -> String {
     }
 }
 
-/// Applies `op` where `a` is 7, `b` is "text" and expires in 500 ms, `gone` has expired; and checks the
-/// answer and what `key` is afterwards.
+/// Applies `op` to a bucket in which `a` is 7, `b` is "text" with a TTL of 500 ms, and `gone` has expired. Checks the
+/// answer, and `key` afterwards.
 fn check(op: &KeyOp<'_>, answer: &str, key: &str, after: Option<(&str, Option<u64>)>) {
     let mut world = World::new();
     world.put(ZERO, "gone", "late", Expiry::In(50));
@@ -432,7 +432,7 @@ fn a_sweep_is_limited_in_bytes_and_in_rows() {
     assert_eq!(world.run(KeyOp::Sweep), KeyAnswer::Swept { rows: 4, more: true });
 }
 
-/// Sweeps until nothing is left to sweep; returns the number of rows removed.
+/// Sweeps until nothing is left; returns the number of removed rows.
 fn sweep(world: &mut World) -> u32 {
     let mut swept = 0;
     loop {
@@ -453,7 +453,7 @@ fn the_sweep_removes_expired_keys_and_keys_of_orphaned_spaces() {
         world.put(ZERO, key, "value", expiry);
         world.put(ONE, key, "value", Expiry::In(5_000));
     }
-    // A key with a changed expiry, one whose expiry was removed, and exchanged buckets.
+    // A key with a changed expiry, one without its former expiry, and swapped buckets.
     world.put(ZERO, "key7", "value", Expiry::In(100_000));
     world.put(ZERO, "key17", "value", Expiry::Never);
     world.run(KeyOp::Swap { a: ZERO, b: ONE });
@@ -508,14 +508,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Value, and when it expires.
+/// Value and expiry of each key.
 type Plain = BTreeMap<u8, (String, Option<u64>)>;
 
 fn expiry(life: Option<u64>) -> Expiry {
     life.map_or(Expiry::Never, Expiry::In)
 }
 
-/// Applies a step to plain maps as the rules should, and returns the operation.
+/// Applies a step to plain maps by the rules; returns the operation.
 fn plainly(
     step: &Step,
     maps: &mut [Plain; 3],

@@ -1,5 +1,5 @@
-//! Checking buckets and keys: rows of operations give no finding; expiries and counts come back as they were; whatever
-//! else is lost, afterwards nothing contradicts itself and all keys are in a bucket.
+//! Check of buckets and keys. Rows of operations give no finding, and lost expiries and counts are restored. After
+//! other losses, nothing contradicts itself and all keys are in a bucket.
 
 use kv::{
     BucketId, BucketName, Bytes, Expiry, Facts, KeyOp, KeyOps, KeyRowsMut as _, KeyScan as _, Mend,
@@ -89,7 +89,7 @@ fn mend(rows: &mut MemoryRows) -> Vec<Finding> {
     findings
 }
 
-/// Keys that a bucket has.
+/// Number of keys in buckets.
 fn reachable(rows: &MemoryRows) -> usize {
     let facts = Facts::new(rows);
     let buckets = rows.buckets();

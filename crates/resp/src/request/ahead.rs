@@ -1,10 +1,9 @@
-//! Looks ahead at commands that are not parsed yet, so that callers can prefetch what they need. The
-//! result is a hint.
+//! Look-ahead at commands that are not yet parsed, so that callers can prefetch data. The result is a hint.
 
 use crate::number;
 
-/// The name and the argument of each command at the front of some input, up to the first one that has not
-/// exactly one argument, is incomplete, or is not an array of bulk strings with plain lengths.
+/// Iterator over the name and the argument of each command at the front of the input. It ends at the first command that
+/// does not have exactly one argument, is incomplete, or is not an array of bulk strings with plain lengths.
 ///
 /// Nothing is validated: only [`Parser`](crate::Parser) decides what the commands are.
 #[derive(Clone, Debug)]
@@ -13,13 +12,13 @@ pub struct Ahead<'b> {
 }
 
 impl<'b> Ahead<'b> {
-    /// Looks at `input` from its beginning, where a command begins.
+    /// Looks at `input`, which begins with a command.
     #[must_use]
     pub fn new(input: &'b [u8]) -> Self {
         Self { rest: input }
     }
 
-    /// The bytes after the returned commands.
+    /// Bytes after the returned commands.
     #[must_use]
     pub fn rest(&self) -> &'b [u8] {
         self.rest
@@ -37,7 +36,7 @@ impl<'b> Iterator for Ahead<'b> {
     }
 }
 
-/// The bulk string at the front of some input, and what follows it.
+/// Bulk string at the front of the input, and the rest.
 #[inline]
 fn word(input: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = input.strip_prefix(b"$")?;

@@ -1,9 +1,9 @@
-//! One command: a name and its arguments, as slices of the buffer they arrived in.
+//! Command: a name and arguments, as slices of the buffer in which they arrived.
 
 use std::fmt;
 use std::slice;
 
-/// Position of an argument, from the start of its command.
+/// Position of an argument, relative to the start of its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: u32,
@@ -11,8 +11,10 @@ pub(crate) struct Span {
 }
 
 impl Span {
+    /// Creates a span.
+    ///
     /// # Panics
-    /// If it lies after the 4 GiB that [`Limits`](crate::Limits) grant a command.
+    /// If it ends after the 4 GiB that [`Limits`](crate::Limits) allow for a command.
     #[inline]
     pub(crate) fn new(start: usize, len: usize) -> Self {
         let (Ok(start), Ok(len)) = (u32::try_from(start), u32::try_from(len)) else {
@@ -22,16 +24,16 @@ impl Span {
     }
 }
 
-/// A command as a client sent it. Its arguments are any bytes.
+/// Command as a client sent it. Arguments are arbitrary bytes.
 ///
-/// It is valid until the next call of the parser. **Invariant:** it has a name.
+/// Valid until the next call of the parser. **Invariant:** it has a name.
 #[derive(Clone, Copy)]
 pub struct Command<'a> {
     name: &'a [u8],
     arguments: Spans<'a>,
 }
 
-/// The arguments of a command in order, without its name.
+/// Arguments of a command in order, without its name.
 #[derive(Clone)]
 pub struct Arguments<'a> {
     bytes: &'a [u8],
@@ -45,7 +47,7 @@ struct Spans<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// A command of the pieces of `bytes` at `spans`; `None` if there are no spans.
+    /// Makes a command from the pieces of `bytes` at `spans`; `None` without spans.
     ///
     /// # Panics
     /// If a span does not lie within `bytes`.
@@ -54,36 +56,36 @@ impl<'a> Command<'a> {
         Some(Self { name: cut(bytes, *name), arguments: Spans { bytes, spans } })
     }
 
-    /// The first word, in the case in which it was sent.
+    /// First word, in the case in which it was sent.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.name
     }
 
-    /// The arguments after the name.
+    /// Arguments after the name.
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
         Arguments { bytes: self.arguments.bytes, spans: self.arguments.spans.iter() }
     }
 
-    /// The argument at `index`, counted from 0 after the name.
+    /// Argument at `index`, counted from 0 after the name.
     #[must_use]
     pub fn argument(&self, index: usize) -> Option<&'a [u8]> {
         let Spans { bytes, spans } = self.arguments;
         spans.get(index).map(|span| cut(bytes, *span))
     }
 
-    /// Whether this is a line of an HTTP request and no command.
+    /// Whether this is a line of an HTTP request instead of a command.
     ///
-    /// A web page can make a browser send such requests to any port. Redis closes the connection
-    /// without a reply, and before it reads what follows.
+    /// A web page can make a browser send such requests to any port. Redis closes the connection without a reply,
+    /// before it reads further bytes.
     #[must_use]
     pub fn is_http(&self) -> bool {
         self.name.eq_ignore_ascii_case(b"post") || self.name.eq_ignore_ascii_case(b"host:")
     }
 }
 
-/// Shows the name and the number of arguments. The arguments may contain a password.
+/// Shows the name and the number of arguments, since arguments may contain a password.
 impl fmt::Debug for Command<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} and {} arguments", self.name.escape_ascii(), self.arguments.spans.len())

@@ -1,35 +1,32 @@
-//! Why a request cannot be understood, in the words of Redis.
+//! Errors of requests, with the messages of Redis.
 
 use std::fmt;
 
-/// A request breaks the protocol. [`Display`](fmt::Display) is the text of the error reply, without
-/// the leading `-`.
+/// Violation of the protocol by a request. [`Display`](fmt::Display) is the text of the error reply, without the
+/// leading `-`.
 ///
-/// Where the next command would begin is unknown, so the connection ends after this reply.
+/// The start of the next command is unknown, so the connection ends after this reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// The number of arguments is no number, or above [`Limits::arguments_max`](crate::Limits).
+    /// The number of arguments is not a number, or above [`Limits::arguments_max`](crate::Limits).
     InvalidCount,
-    /// More than 10 arguments before authentication.
+    /// The command has more than 10 arguments before authentication.
     UnauthenticatedCount,
-    /// The line with the number of arguments does not end within
-    /// [`Limits::line_bytes_max`](crate::Limits).
+    /// The line with the number of arguments does not end within [`Limits::line_bytes_max`](crate::Limits).
     CountLineTooLong,
-    /// An argument begins with this byte and not with `$`.
+    /// An argument begins with this byte instead of `$`.
     ExpectedBulk(u8),
-    /// The length of an argument is no number, negative, or above
-    /// [`Limits::bulk_bytes_max`](crate::Limits).
+    /// The length of an argument is not a number, negative, or above [`Limits::bulk_bytes_max`](crate::Limits).
     InvalidBulkLength,
-    /// An argument of more than 16,384 bytes before authentication.
+    /// An argument has more than 16,384 bytes before authentication.
     UnauthenticatedBulkLength,
-    /// The line with the length of an argument does not end within
-    /// [`Limits::line_bytes_max`](crate::Limits).
+    /// The line with the length of an argument does not end within [`Limits::line_bytes_max`](crate::Limits).
     LengthLineTooLong,
-    /// The command is longer than [`Limits::command_bytes_max`](crate::Limits). Redis closes the
-    /// connection without a reply here, so the text is roost's.
+    /// The command is longer than [`Limits::command_bytes_max`](crate::Limits). Redis closes the connection without a
+    /// reply, so the message is roost's own.
     CommandTooLong,
-    /// An inline command does not end within [`Limits::line_bytes_max`](crate::Limits), or holds a
-    /// NUL byte, after which Redis sees no end.
+    /// An inline command does not end within [`Limits::line_bytes_max`](crate::Limits), or contains a NUL byte, after
+    /// which Redis finds no end.
     InlineTooLong,
     /// A quote in an inline command is not closed, or text follows it without a blank.
     UnbalancedQuotes,
@@ -55,7 +52,7 @@ impl fmt::Display for ProtocolError {
     }
 }
 
-/// As in Redis a line break shows as a blank. Other bytes that cannot be printed are escaped.
+/// Formats the error. As in Redis, a line break becomes a blank; other unprintable bytes are escaped.
 fn expected_bulk(byte: u8, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     match byte {
         b'\r' | b'\n' => out.write_str("expected '$', got ' '"),

@@ -1,15 +1,15 @@
-//! Inline commands: a line of words as typed by hand, split as Redis and redis-cli do.
+//! Inline commands: a line of words as typed by hand, split as in Redis and redis-cli.
 //!
-//! A word may hold parts in quotes. Double quotes know `\n \r \t \b \a`, `\xHH` and a backslash
-//! before any other character; single quotes know `\'` only. A closing quote ends the word.
+//! A word may have quoted parts. In double quotes, `\n \r \t \b \a`, `\xHH` and a backslash before any other character
+//! are escapes; in single quotes only `\'`. A closing quote ends the word.
 
 use super::command::Span;
 use super::error::ProtocolError;
 
-/// Splits `line` into words. Their bytes are appended to `words`, and where they are to `spans`.
+/// Splits `line` into words. Appends their bytes to `words` and their positions to `spans`.
 ///
 /// # Errors
-/// [`ProtocolError::UnbalancedQuotes`] if a quote stays open or a word goes on after one.
+/// [`ProtocolError::UnbalancedQuotes`] if a quote is not closed, or a word continues after a closing quote.
 pub(crate) fn split(
     line: &[u8],
     words: &mut Vec<u8>,
@@ -24,7 +24,7 @@ pub(crate) fn split(
     Ok(())
 }
 
-/// Takes one word from the beginning of `rest`, which is not blank; what follows it is returned.
+/// Takes one word from the beginning of `rest`, which is not blank. Returns the rest.
 fn word<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
     while let [first, after @ ..] = rest {
         match first {
@@ -38,7 +38,7 @@ fn word<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], Protoco
     Ok(rest)
 }
 
-/// After a closing quote there must be a blank or nothing.
+/// Checks that a closing quote is followed by a blank or the end.
 fn ended(rest: &[u8]) -> Result<&[u8], ProtocolError> {
     match rest.first() {
         Some(next) if !is_blank(*next) => Err(ProtocolError::UnbalancedQuotes),
@@ -101,7 +101,7 @@ fn skip_blanks(line: &[u8]) -> &[u8] {
     line.get(blanks..).unwrap_or_default()
 }
 
-/// Whether C calls it a space. Of these only ` \n\r\t` end a word that is not quoted.
+/// Whether C calls the byte a space. Only ` \n\r\t` end an unquoted word.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

@@ -1,4 +1,4 @@
-//! What clients send: commands as arrays of bulk strings, or as inline text.
+//! Requests of clients: commands as arrays of bulk strings or as inline text.
 
 pub(crate) mod ahead;
 pub(crate) mod command;

@@ -1,8 +1,7 @@
-//! Finds commands in a buffer that grows while bytes arrive.
+//! Parser of commands in a buffer that grows while bytes arrive.
 //!
-//! [`Parser`] owns how far the unfinished command has been read. A command that arrives in small
-//! pieces is read once, whatever the pieces are: a call without new bytes costs a few
-//! comparisons.
+//! [`Parser`] owns the progress in the unfinished command. A command that arrives in small pieces is read once: a call
+//! without new bytes costs a few comparisons.
 
 use super::command::{Command, Span};
 use super::error::ProtocolError;
@@ -10,17 +9,17 @@ use super::inline;
 use super::limits::{ARGUMENTS_UNAUTHENTICATED_MAX, BULK_BYTES_UNAUTHENTICATED_MAX, Limits};
 use crate::number;
 
-/// Positions for which memory is kept from one command to the next.
+/// Maximum number of positions whose memory is kept for the next command.
 const KEPT_SPANS_MAX: usize = 64;
-/// Bytes of words for which memory is kept from one command to the next.
+/// Maximum size of words whose memory is kept for the next command, in bytes.
 const KEPT_BYTES_MAX: usize = 512;
-/// Bytes of a line end.
+/// Length of a line end, in bytes.
 const LINE_END_BYTES: usize = 2;
 
-/// Reads the requests of one connection.
+/// Parser of the requests of one connection.
 ///
-/// **Invariant:** what it holds refers to the unfinished command at the beginning of the caller's
-/// buffer, so the caller keeps those bytes, at least until the parser moves past them.
+/// **Invariant:** its state refers to the unfinished command at the beginning of the caller's buffer. The caller keeps
+/// those bytes at least until the parser moves past them.
 #[derive(Debug)]
 pub struct Parser {
     limits: Limits,
@@ -28,24 +27,24 @@ pub struct Parser {
     unfinished: Unfinished,
     /// Positions of the arguments: in the buffer, or in `words` for an inline command.
     spans: Vec<Span>,
-    /// The words of an inline command, without quotes and escapes.
+    /// Words of an inline command, without quotes and escapes.
     words: Vec<u8>,
 }
 
-/// Progress of parsing the command at the start of the buffer. All zero: none.
+/// Progress in the command at the start of the buffer; all zero if there is none.
 #[derive(Debug, Default)]
 struct Unfinished {
-    /// Everything before has been read. Above 0 the number of arguments is known.
+    /// End of the bytes that have been read. The number of arguments is known if it is not 0.
     at: usize,
-    /// Arguments that have not been read.
+    /// Number of arguments that have not been read.
     missing: usize,
     /// Length of the argument that begins at `at`, once it is known.
     bulk_bytes: Option<usize>,
-    /// Before this no end of the current line has been found.
+    /// Position before which the current line does not end.
     searched: usize,
 }
 
-/// A count or a length that was sent: the byte in front, the digits, and where the next line begins.
+/// Parsed count or length: the byte in front, the digits, and the start of the next line.
 struct Header<'b> {
     marker: u8,
     digits: &'b [u8],
@@ -53,7 +52,7 @@ struct Header<'b> {
 }
 
 impl Parser {
-    /// A parser at the beginning of a stream, for an authenticated client.
+    /// Creates a parser at the beginning of a stream, for an authenticated client.
     ///
     /// # Panics
     /// If a command could be 4 GiB or longer, or a line be longer than a command.
@@ -69,30 +68,28 @@ impl Parser {
         }
     }
 
-    /// Says whether the client may send more than 10 arguments and more than 16,384 bytes in each.
+    /// Sets whether the client may send more than 10 arguments, and more than 16,384 bytes in each.
     ///
-    /// It holds for what is read from now on, so commands are to be executed one by one until the
-    /// client has authenticated.
+    /// Applies to bytes that are read from now on, so commands must be executed one by one until the client has
+    /// authenticated.
     pub fn set_authenticated(&mut self, authenticated: bool) {
         self.authenticated = authenticated;
     }
 
-    /// Bytes of memory that it has allocated.
+    /// Allocated memory, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.spans.capacity() * size_of::<Span>() + self.words.capacity()
     }
 
-    /// Takes the next command from the front of `rest` and moves `rest` after it.
+    /// Takes the next command from the front of `rest`, and moves `rest` after it.
     ///
-    /// `None` means that more bytes are needed: call again with what is left of `rest` followed by
-    /// at least one more byte. Empty commands (`*0`, `*-1`, a blank line) are passed over. As in
-    /// Redis, the bytes that should be the LF of a header or the line end of an argument are not
-    /// looked at.
+    /// `None` means that more bytes are needed: call again with the remaining `rest` followed by at least one more
+    /// byte. Empty commands (`*0`, `*-1`, a blank line) are skipped. As in Redis, the bytes in the place of a header's
+    /// LF and of an argument's line end are not checked.
     ///
     /// # Errors
-    /// The request at the front of `rest` breaks the protocol or a limit. Asking again gives the same
-    /// error.
+    /// If the request at the front of `rest` violates the protocol or a limit. Calling again gives the same error.
     pub fn next<'p, 'b: 'p>(
         &'p mut self,
         rest: &mut &'b [u8],
@@ -114,7 +111,7 @@ impl Parser {
         }
     }
 
-    /// Reads on in an array of bulk strings. Returns its length once it is complete.
+    /// Continues to read an array of bulk strings. Returns its length once it is complete.
     fn multibulk(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         if self.unfinished.at == 0 {
             let Some((count, after)) = self.count(input)? else { return Ok(None) };
@@ -145,7 +142,7 @@ impl Parser {
         Ok(Some(self.unfinished.at))
     }
 
-    /// The number of arguments, and where the first of them begins.
+    /// Number of arguments, and the position of the first one.
     fn count(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
         let (count, after) = match number::plain(input.get(1..).unwrap_or_default()) {
             Some((count, digits)) => (count, 1 + digits + LINE_END_BYTES),
@@ -153,7 +150,7 @@ impl Parser {
                 let header = self.header(input, 0, ProtocolError::CountLineTooLong)?;
                 let Some(Header { digits, after, .. }) = header else { return Ok(None) };
                 let count = number::canonical(digits).ok_or(ProtocolError::InvalidCount)?;
-                // A negative count is an empty command; one that is no usize is above every limit.
+                // A negative count is an empty command; one that is not a `usize` is above every limit.
                 (usize::try_from(count.max(0)).unwrap_or(usize::MAX), after)
             }
         };
@@ -166,7 +163,7 @@ impl Parser {
         Ok(Some((count, after)))
     }
 
-    /// The length of the argument whose header is next, and where its bytes begin.
+    /// Length of the argument with the next header, and the position of its bytes.
     fn length(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
         let from = self.unfinished.at;
         let (len, after) = match plain_length(input.get(from..).unwrap_or_default()) {
@@ -193,7 +190,7 @@ impl Parser {
         Ok(Some((len, after)))
     }
 
-    /// The header line that begins at `from`, if it is complete.
+    /// Header line that begins at `from`, if it is complete.
     #[cold]
     fn header<'b>(
         &mut self,
@@ -212,7 +209,7 @@ impl Parser {
         Ok(Some(Header { marker: *marker, digits, after: end + LINE_END_BYTES }))
     }
 
-    /// End of the line that starts at `from`. Bytes that have been searched are not searched again.
+    /// End of the line that starts at `from`. Searches each byte only once.
     fn line_end(
         &mut self,
         input: &[u8],
@@ -234,8 +231,8 @@ impl Parser {
     /// Splits an inline command into `words`. Returns its length once its line is complete.
     fn inline(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let too_long = ProtocolError::InlineTooLong;
-        // Like a C string a line ends at a NUL, but then no LF is ever found. A client that has lost
-        // its place in the protocol runs into the limit here instead of having data executed.
+        // Like a C string, a line ends at a NUL, but then no LF is ever found. A client that is out of sync with the
+        // protocol hits the limit here, so that its data is not executed.
         let end = self.line_end(input, 0, too_long, |byte| matches!(byte, b'\n' | 0))?;
         let Some(end) = end else { return Ok(None) };
         let Some((b'\n', line)) = input.get(..=end).and_then(<[u8]>::split_last) else {
@@ -243,12 +240,12 @@ impl Parser {
             return if over { Err(too_long) } else { Ok(None) };
         };
         self.forget();
-        // A CR before the LF is a blank like others.
+        // A CR before the LF counts as a blank.
         inline::split(line, &mut self.words, &mut self.spans)?;
         Ok(Some(end + 1))
     }
 
-    /// Drops the command that was returned last, and memory that only few commands need.
+    /// Drops the last returned command, and memory that only few commands need.
     fn forget(&mut self) {
         self.spans.clear();
         self.spans.shrink_to(KEPT_SPANS_MAX);
@@ -257,7 +254,7 @@ impl Parser {
     }
 }
 
-/// The length in `$N\r\n`, and the length of this header, if it is plain.
+/// Length in `$N\r\n`, and the length of this header, if it is plain.
 #[inline]
 fn plain_length(header: &[u8]) -> Option<(usize, usize)> {
     let (b'$', line) = header.split_first()? else { return None };

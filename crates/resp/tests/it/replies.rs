@@ -54,7 +54,7 @@ fn each_version_gets_its_own_bytes() {
     check(|out| out.double(f64::NAN), "$3\r\nnan\r\n", ",nan\r\n");
 }
 
-/// Every type of reply, except doubles.
+/// Replies of every type except doubles.
 #[derive(Clone, Debug)]
 enum Said {
     Simple(String),
@@ -163,7 +163,7 @@ impl Said {
     }
 }
 
-/// Decodes `stream` as it arrives in pieces of `size` bytes: each reply shown, and the end.
+/// Decodes `stream` in pieces of `size` bytes. Returns each reply as text, and the end.
 fn hear(
     stream: &[u8],
     size: usize,

@@ -1,4 +1,4 @@
-//! Requests: the same commands whatever the pieces they arrive in, and Redis's errors for what is wrong.
+//! Requests: the same commands for any pieces in which they arrive, and Redis's errors for invalid ones.
 
 use crate::support::{Read, TINY, feed, reference};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn every_split_of_a_stream_gives_the_same_commands() {
     assert_eq!(feed(&stream, &[1], Parser::new(Limits::REDIS)), whole, "byte by byte");
 }
 
-/// Parts of streams: right, wrong, and meaningless.
+/// Parts of streams: valid, invalid, and meaningless.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let bytes = |max| prop::collection::vec(any::<u8>(), 0..max);
     let inline = prop::sample::select(b" \t\x0b\r\"'\\\\xfnab01G*$".as_slice());
@@ -63,7 +63,7 @@ fn part() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A few parts, one byte of which may be another, cut off anywhere.
+/// A few parts with one byte possibly replaced, truncated anywhere.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let change = prop::option::of((any::<prop::sample::Index>(), any::<u8>()));
     let cut = prop::option::of(any::<prop::sample::Index>());

@@ -1,19 +1,18 @@
-//! A simple reference parser, and a function that gives the real parser its input in pieces.
+//! Simple reference parser, and a function that feeds the real parser in pieces.
 
 use resp::{Limits, Parser};
 
 pub(crate) const TINY: Limits =
     Limits { arguments_max: 12, bulk_bytes_max: 12, line_bytes_max: 24, command_bytes_max: 60 };
 
-/// What a stream holds: its commands, and the error or the number of unfinished bytes at its end.
+/// Content of a stream: its commands, and the error or the number of unfinished bytes at its end.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Read {
     pub(crate) commands: Vec<Vec<Vec<u8>>>,
     pub(crate) end: Result<usize, String>,
 }
 
-/// Feeds `stream` as a server would: in `pieces` of these sizes, over and over, each appended to what
-/// is left of those before.
+/// Feeds `stream` as a server would: repeatedly in `pieces` of these sizes, each appended to the rest of earlier ones.
 pub(crate) fn feed(stream: &[u8], pieces: &[usize], mut parser: Parser) -> Read {
     let mut commands = Vec::new();
     let mut buffer = Vec::new();
@@ -48,7 +47,7 @@ enum Stop {
     Wrong(String),
 }
 
-/// Reads the whole of `stream` at once, by the description of the protocol.
+/// Parses the whole of `stream` at once, by the description of the protocol.
 pub(crate) fn reference(stream: &[u8], limits: &Limits, authenticated: bool) -> Read {
     let mut commands = Vec::new();
     let mut rest = stream;
@@ -87,7 +86,7 @@ fn array<'b>(
         let (line, bytes) = header(rest, limits, "too big bulk count string")?;
         match line.first() {
             Some(b'$') => {}
-            // A line without any byte begins with its CR, which is shown as a blank.
+            // An empty line begins with its CR, which is shown as a blank.
             None | Some(b'\n') => return Err(wrong("expected '$', got ' '")),
             Some(byte @ 32..=126) => {
                 return Err(wrong(&format!("expected '$', got '{}'", *byte as char)));
@@ -113,7 +112,7 @@ fn array<'b>(
     Ok((words, rest))
 }
 
-/// A line up to its CR, and what comes after the byte after that.
+/// A line up to its CR, and the bytes after the byte after it.
 fn header<'b>(
     stream: &'b [u8],
     limits: &Limits,
@@ -150,7 +149,7 @@ enum State {
     Closed,
 }
 
-/// Splits a line, byte by byte.
+/// Splits a line byte by byte.
 fn words(line: &[u8]) -> Option<Words> {
     let mut words: Words = Vec::new();
     let mut state = State::Between;
@@ -201,7 +200,7 @@ fn words(line: &[u8]) -> Option<Words> {
     matches!(state, State::Between | State::Word | State::Closed).then_some(words)
 }
 
-/// Digits with an optional `-` and no zero in front, within 64 bits.
+/// Parses digits with an optional `-` and no leading zero, within 64 bits.
 fn number(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let well_formed = match digits {
