@@ -1,7 +1,7 @@
 // Completion of `@` in a text field: a list of users below it, selected with the arrow keys. Focus stays in the field,
 // whose active descendant is the selected option.
 
-import { h, put } from "./dom.js";
+import { h, setChildren } from "./dom.js";
 import { finder } from "./lookup.js";
 import { begins, face, matching } from "./people.js";
 import { say } from "./say.js";
@@ -43,7 +43,7 @@ export function completing(field, place) {
     const last = isMoved ? shown[chosen]?.id : null;
     shown = options(start);
     if (shown.length && shown.length !== before) say(shown.length === 1 ? "1 suggestion" : `${shown.length} suggestions`);
-    put(list, ...shown.map((person, place) => h("li", {
+    setChildren(list, ...shown.map((person, place) => h("li", {
       role: "option", id: `${list.id}-${place}`,
       onpointerdown: (event) => { event.preventDefault(); take(place); },
     }, face(person, "s"), h("span.name", null, person.name || person.handle), h("span.handle", null, `@${person.handle}`))));

@@ -28,7 +28,7 @@ function fill(node, props, children) {
 }
 
 /** Replaces the children of a node. Null and false children are skipped. */
-export function put(node, ...children) {
+export function setChildren(node, ...children) {
   node.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }

@@ -3,7 +3,7 @@
 // an earlier window are ignored.
 
 import { get, server, visible } from "./api.js";
-import { drop, h, put, single } from "./dom.js";
+import { drop, h, setChildren, single } from "./dom.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
 import { article, rewrite } from "./post.js";
@@ -104,7 +104,7 @@ export class Feed {
     this.older = null;
     this.above = null;
     this.loading = true;
-    if (this.nodes.size === 0) put(this.foot, skeleton());
+    if (this.nodes.size === 0) setChildren(this.foot, skeleton());
     const { at } = this;
     try {
       let page = await this.#get("", signal);
@@ -264,7 +264,7 @@ export class Feed {
   async #loadOlder() {
     if (!this.older) return false;
     const { signal } = this.turn;
-    put(this.foot, skeleton(1));
+    setChildren(this.foot, skeleton(1));
     try {
       const page = await get(this.older, signal);
       if (signal.aborted) return false;
@@ -299,17 +299,17 @@ export class Feed {
   }
 
   #end() {
-    if (this.older) put(this.foot, skeleton(1));
-    else if (this.nodes.size) put(this.foot, h("p.end", null, "No more posts."));
-    else put(this.foot, this.above ? skeleton(1) : this.empty());
+    if (this.older) setChildren(this.foot, skeleton(1));
+    else if (this.nodes.size) setChildren(this.foot, h("p.end", null, "No more posts."));
+    else setChildren(this.foot, this.above ? skeleton(1) : this.empty());
   }
 
   #failed(problem, signal, again) {
     if (signal.aborted) return;
     const refused = this.refused(problem);
-    if (refused) return put(this.foot, refused);
+    if (refused) return setChildren(this.foot, refused);
     say(problem.message);
-    put(this.foot, fault(problem, again));
+    setChildren(this.foot, fault(problem, again));
     // Any other successful request shows that the server is reachable again.
     if (problem.status === 0) server.addEventListener("reached", again, { once: true, signal });
     return undefined;

@@ -1,7 +1,7 @@
 // Frame around all pages: navigation, current user, connection state.
 
 import { ApiError, greeting, server } from "./api.js";
-import { focusTitle, h, put } from "./dom.js";
+import { focusTitle, h, setChildren } from "./dom.js";
 import { fault } from "./feed.js";
 import { icon } from "./icons.js";
 import { live, start } from "./live.js";
@@ -70,7 +70,7 @@ async function show(at, arrived = false) {
   document.title = `${shown.title} · roost`;
   document.body.dataset.page = shown.name;
   aside.hidden = true;
-  put(aside);
+  setChildren(aside);
   if (isNoticed(shown.name)) unread = 0;
   mark(shown.name, asked.handle);
   try {
@@ -78,7 +78,7 @@ async function show(at, arrived = false) {
       throw new ApiError(0, "unreachable", "The server cannot be reached.");
     });
     if (signal.aborted) return;
-    put(main);
+    setChildren(main);
     scrollTo(0, 0);
     if (arrived) begin(signal);
     await render({ main, aside, signal, at, ...asked });
@@ -86,7 +86,7 @@ async function show(at, arrived = false) {
     if (at && !at.anchor && !signal.aborted) restore(at);
   } catch (problem) {
     if (signal.aborted || problem.name === "AbortError") return;
-    put(main, fault(problem, () => show(at)));
+    setChildren(main, fault(problem, () => show(at)));
     if (arrived && !main.contains(document.activeElement)) main.focus();
     if (problem.status === 0) server.addEventListener("reached", () => show(at), { once: true, signal });
     if (!(problem instanceof ApiError)) throw problem;
@@ -122,7 +122,7 @@ function mark(name, handle) {
   const tool = TOOLS.some((page) => page.name === name);
   for (const [page, link] of links) here(link, page === name || (page === "tools" && tool) || (page === "notifications" && isNoticed(name)));
   badge.hidden = unread === 0;
-  put(badge, unread > 99 ? "99+" : String(unread), h("span.unseen", null, " new"));
+  setChildren(badge, unread > 99 ? "99+" : String(unread), h("span.unseen", null, " new"));
   const me = whoami();
   const link = document.getElementById("me");
   link.hidden = !me;
@@ -133,12 +133,12 @@ function mark(name, handle) {
   document.querySelector(".toolnav").hidden = !isProduct;
   document.querySelector(".feednav").hidden = isVisitor();
   own.href = me ? `#/@${me.handle}` : "#/who";
-  put(own.querySelector("span"), me ? "Profile" : "Join");
+  setChildren(own.querySelector("span"), me ? "Profile" : "Join");
   here(own, me ? handle === me.handle : name === "who");
   if (!me) return;
   link.href = own.href;
   here(link, handle === me.handle);
-  put(link, face(me), h("span", null, h("span.unseen", null, "Your profile: "), h("b", null, me.name || me.handle), h("i", null, `@${me.handle}`)));
+  setChildren(link, face(me), h("span", null, h("span.unseen", null, "Your profile: "), h("b", null, me.name || me.handle), h("i", null, `@${me.handle}`)));
 }
 
 /** Shows when the server becomes unreachable and reachable again. */
@@ -147,12 +147,12 @@ function connection() {
   const lost = () => {
     if (bar.dataset.state === "lost") return;
     bar.dataset.state = "lost";
-    put(bar, h("span", null, "The server cannot be reached. Trying again…"));
+    setChildren(bar, h("span", null, "The server cannot be reached. Trying again…"));
   };
   const reached = () => {
     if (bar.dataset.state !== "lost") return;
     delete bar.dataset.state;
-    put(bar);
+    setChildren(bar);
     say("The server is back.");
   };
   server.addEventListener("lost", lost);
@@ -197,8 +197,8 @@ document.querySelector(".rail").addEventListener("click", (event) => {
   go(location.hash);
 });
 const item = (link, kind = null) => h("li", { class: kind }, link);
-put(document.getElementById("nav"), ...FEED.map(({ name }) => item(links.get(name))), item(own), item(links.get("tools"), "phone"));
-put(document.getElementById("tools"), ...TOOLS.map(({ name }) => item(links.get(name))), item(tab("api", "API", "/docs/")));
+setChildren(document.getElementById("nav"), ...FEED.map(({ name }) => item(links.get(name))), item(own), item(links.get("tools"), "phone"));
+setChildren(document.getElementById("tools"), ...TOOLS.map(({ name }) => item(links.get(name))), item(tab("api", "API", "/docs/")));
 connection();
 
 /** Loads the session of this window, then shows the page of the address. */
@@ -208,7 +208,7 @@ async function open() {
     // With a key, no login is needed.
     if (!key.read()) enter(await greeting());
   } catch (problem) {
-    put(main, fault(problem, open));
+    setChildren(main, fault(problem, open));
     trial = setTimeout(open, TRIAL_MS);
     return;
   }

@@ -4,7 +4,7 @@
 import { ask, get, user, visible } from "./api.js";
 import { h } from "./dom.js";
 import { whoami } from "./session.js";
-import { carry, say } from "./say.js";
+import { say, withBusy } from "./say.js";
 
 const SEEN_MAX = 2000;
 const seen = new Map();
@@ -56,7 +56,7 @@ export function named(person) {
 }
 
 /** Whether the current user follows or is friends with a user. Reads one item of the list, at the user's id. */
-export async function tied(kind, other, signal) {
+export async function hasRelation(kind, other, signal) {
   const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
   const page = await get(visible(`${user(whoami().id)}/${kind}?limit=1${after}`), signal);
   return page.items[0]?.id === other;
@@ -70,20 +70,20 @@ export function relation(handle, signal) {
   });
 }
 
-const TIES = {
-  following: { tie: "Follow", untie: "Unfollow", asked: "Cancel request", done: "You follow", undone: "You do not follow", asking: "You asked to follow" },
-  friends: { tie: "Add friend", untie: "Remove friend", done: "You are friends with", undone: "You are not friends with" },
+const RELATIONS = {
+  following: { begin: "Follow", end: "Unfollow", asked: "Cancel request", done: "You follow", undone: "You do not follow", asking: "You asked to follow" },
+  friends: { begin: "Add friend", end: "Remove friend", done: "You are friends with", undone: "You are not friends with" },
 };
 
 /**
  * Creates a button that follows or befriends a user, ends that if `on`, or withdraws the follow request if `asked`.
  * Calls `changed` after each change.
  */
-export function tieButton(kind, other, on, changed, asked = false) {
-  const words = TIES[kind];
-  const button = h("button.pill", { type: "button", onclick: () => carry(button, toggle) });
+export function relationButton(kind, other, on, changed, asked = false) {
+  const words = RELATIONS[kind];
+  const button = h("button.pill", { type: "button", onclick: () => withBusy(button, toggle) });
   const show = () => {
-    button.textContent = on ? words.untie : asked ? words.asked : words.tie;
+    button.textContent = on ? words.end : asked ? words.asked : words.begin;
     button.setAttribute("aria-label", `${button.textContent} @${other.handle}`);
     button.classList.toggle("on", on || asked);
   };
@@ -92,26 +92,26 @@ export function tieButton(kind, other, on, changed, asked = false) {
     const ends = on || asked;
     await ask(ends ? "DELETE" : "PUT", `${user(whoami().id)}/${kind}/${other.id}`);
     // A locked user gets a follow request instead.
-    on = !ends && (kind !== "following" || await tied(kind, other.id));
+    on = !ends && (kind !== "following" || await hasRelation(kind, other.id));
     asked = !ends && !on;
     show();
     say(`${on ? words.done : asked ? words.asking : words.undone} @${other.handle}.`);
     if (on !== before) changed?.(on);
   }
-  button.press = () => (on || asked ? null : carry(button, toggle));
+  button.press = () => (on || asked ? null : withBusy(button, toggle));
   show();
   return button;
 }
 
 /** Creates a list item for a user, with buttons. */
-export function line(person, ...actions) {
+export function userItem(person, ...actions) {
   remember(person);
   return h("li.person", null, face(person), h("div.who", null, named(person),
     person.bio ? h("p.bio", null, person.bio) : null), ...actions);
 }
 
 /** Loads suggested users: those with the most posts among the first hundred discoverable users, without the current user. */
-export async function lively(most, signal) {
+export async function suggestedUsers(most, signal) {
   const { items } = await get(visible("/v1/users?limit=100"), signal);
   items.forEach(remember);
   const others = items.filter((person) => person.discoverable && person.id !== whoami()?.id);

@@ -3,16 +3,16 @@
 import { ask, user } from "./api.js";
 import { audience, seenBy } from "./audience.js";
 import { composer } from "./compose.js";
-import { h, put } from "./dom.js";
+import { confirmFirst } from "./confirm.js";
+import { h, setChildren } from "./dom.js";
 import { versions } from "./history.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
-import { face, remember, named, profile } from "./people.js";
+import { face, named, profile, remember } from "./people.js";
 import { pictures } from "./pictures.js";
 import { reactionButtons } from "./reactions.js";
-import { carry, say, toast } from "./say.js";
+import { say, toast, withBusy } from "./say.js";
 import { whoami } from "./session.js";
-import { sure } from "./sure.js";
 import { replyTo, rich } from "./text.js";
 import { when } from "./time.js";
 import { withPictures } from "./uploads.js";
@@ -84,13 +84,13 @@ export function rewrite(node, { boost_of, ...other }) {
   const said = post.warning ? [warned(post.warning, [text, below], shown), text, below]
     : post.sensitive && below ? [text, warned("Sensitive pictures", [below], shown), below]
       : [text, below];
-  put(node.querySelector(".said"), said);
-  if (post.edited_at) put(node.querySelector(".edited"), history(post));
+  setChildren(node.querySelector(".said"), said);
+  if (post.edited_at) setChildren(node.querySelector(".edited"), history(post));
 }
 
 /** Creates the button that shows the edit history. */
 function history(post) {
-  const button = h("button", { type: "button", title: "Show the edit history", onclick: () => carry(button, () => versions(post)) }, "edited");
+  const button = h("button", { type: "button", title: "Show the edit history", onclick: () => withBusy(button, () => versions(post)) }, "edited");
   return button;
 }
 
@@ -178,7 +178,7 @@ function editButton(id, node) {
 
 /** Creates the button that deletes a post after a confirmation. */
 function deleteButton(post) {
-  const button = action("delete", "Delete post", () => sure(button, "Delete this post?", "Delete", remove), { plain: true });
+  const button = action("delete", "Delete post", () => confirmFirst(button, "Delete this post?", "Delete", remove), { plain: true });
   async function remove() {
     try {
       await ask("DELETE", `${user(post.author.id)}/posts/${post.id}`);

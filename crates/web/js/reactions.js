@@ -3,7 +3,7 @@
 import { ask, get, user } from "./api.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
-import { carry, say } from "./say.js";
+import { say, withBusy } from "./say.js";
 import { whoami } from "./session.js";
 
 /** Maximum number of posts per request. */
@@ -37,7 +37,7 @@ export function reactionButtons(post) {
 
 function button(post, kind, words) {
   const number = h("span.number", { "aria-hidden": "true" });
-  const node = h("button.action", { type: "button", "data-kind": kind, "aria-pressed": "false", onclick: () => carry(node, toggle) }, icon(words.icon), number);
+  const node = h("button.action", { type: "button", "data-kind": kind, "aria-pressed": "false", onclick: () => withBusy(node, toggle) }, icon(words.icon), number);
   let [on, count] = [false, 0];
   function show(state) {
     on = state[words.state];

@@ -16,7 +16,7 @@ export function say(text) {
 }
 
 /** Announces the result of `words` after a minimum time. A later call replaces an earlier one. */
-export function murmur(words) {
+export function announceLater(words) {
   clearTimeout(due);
   due = setTimeout(() => {
     saidAt = Date.now();
@@ -34,11 +34,11 @@ export function toast(text, kind = "plain") {
 }
 
 /** Runs the action of a control, which is busy meanwhile. Shows an error as a toast. */
-export async function carry(control, doing) {
+export async function withBusy(control, action) {
   if (control.getAttribute("aria-busy") === "true") return undefined;
   control.setAttribute("aria-busy", "true");
   try {
-    return await doing();
+    return await action();
   } catch (problem) {
     if (problem.name !== "AbortError") toast(problem.message, "bad");
     return undefined;

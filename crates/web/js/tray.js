@@ -2,7 +2,7 @@
 // removed at the end.
 
 import { now } from "./api.js";
-import { calm, h, put, svg } from "./dom.js";
+import { calm, h, setChildren, svg } from "./dom.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
 import { face } from "./people.js";
@@ -138,6 +138,6 @@ export function life(story, signal) {
   const timer = setInterval(turn, 1000);
   signal.addEventListener("abort", () => clearInterval(timer));
   turn();
-  put(node, bar, words);
+  setChildren(node, bar, words);
   return node;
 }

@@ -1,9 +1,9 @@
 // Pictures of a post being written: uploaded as soon as they are chosen, each with a description.
 
 import { send } from "./api.js";
-import { h, put } from "./dom.js";
+import { h, setChildren } from "./dom.js";
 import { icon } from "./icons.js";
-import { carry, say, toast } from "./say.js";
+import { say, toast, withBusy } from "./say.js";
 import { described, isSession } from "./session.js";
 
 /** Maximum number of pictures of a post. */
@@ -42,7 +42,7 @@ export function withPictures(options) {
     const files = [...input.files].slice(0, PICTURES_MAX - chosen.size);
     if (files.length < input.files.length) toast(`A post has at most ${PICTURES_MAX} pictures.`, "bad");
     input.value = "";
-    await carry(button, async () => {
+    await withBusy(button, async () => {
       arriving += 1;
       changed();
       try {
@@ -91,7 +91,7 @@ export function withPictures(options) {
       options.set(fields);
       if (fields) return;
       chosen.clear();
-      put(list);
+      setChildren(list);
       button.disabled = false;
     },
     disable: (on) => {

@@ -4,7 +4,7 @@
 import { ask, now, send, thrown } from "./api.js";
 import { h } from "./dom.js";
 import { respell } from "./lines.js";
-import { carry, say } from "./say.js";
+import { say, withBusy } from "./say.js";
 import { left } from "./time.js";
 
 const KEEP = "keep";
@@ -21,9 +21,9 @@ export async function sheet({ bucket, entry, signal, done }) {
   const life = h("select", { id: "key-life" }, ...lives.map(([secs, words]) => h("option", { value: secs }, words)));
   const wrong = h("p.wrong", { role: "alert" });
   const save = h("button.pill.main", { type: "submit", disabled: found?.text === null }, "Save");
-  const remove = entry ? h("button.pill.quiet", { type: "button", onclick: () => carry(remove, erase) }, "Delete key") : null;
+  const remove = entry ? h("button.pill.quiet", { type: "button", onclick: () => withBusy(remove, erase) }, "Delete key") : null;
   const dialog = h("dialog.sheet", { "aria-labelledby": "key-title" },
-    h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, write); } },
+    h("form", { onsubmit: (event) => { event.preventDefault(); withBusy(save, write); } },
       h("h2", { id: "key-title" }, entry ? "Edit key" : "Add key"),
       h("label", { for: "key-name" }, "Key"), key,
       h("label", { for: "key-value" }, found?.text === null ? `Value, ${found.bytes.length} bytes that are not text` : "Value"), value,

@@ -2,10 +2,10 @@
 // expires is removed while it is viewed.
 
 import { ask, get, user } from "./api.js";
-import { calm, h, put } from "./dom.js";
+import { calm, h, setChildren } from "./dom.js";
 import { icon } from "./icons.js";
 import { face, hue, named } from "./people.js";
-import { carry, say } from "./say.js";
+import { say, withBusy } from "./say.js";
 import { whoami } from "./session.js";
 import { rich } from "./text.js";
 import { when } from "./time.js";
@@ -93,7 +93,7 @@ class Viewer {
     const same = this.queue.filter((one) => one.author.id === story.author.id);
     const ticks = h("div.ticks", { "aria-hidden": "true" }, ...same.map((one) => h("i", { class: one === story ? "now" : one.seen ? "past" : "" })));
     const below = h("footer");
-    put(this.stage, h("article.story", { "--hue": hue(story.author), "aria-label": `Story of ${story.author.name || story.author.handle}, ${same.indexOf(story) + 1} of ${same.length}` },
+    setChildren(this.stage, h("article.story", { "--hue": hue(story.author), "aria-label": `Story of ${story.author.name || story.author.handle}, ${same.indexOf(story) + 1} of ${same.length}` },
       ticks,
       h("header", null, face(story.author, "m"), h("div", null, named(story.author), when(story.created_at))),
       h("p.text", { dir: "auto", "data-long": story.text.length > 140 }, ...rich(story.text)),
@@ -111,7 +111,7 @@ class Viewer {
 
   /** Shows the viewers of the user's own story, and a button to delete it. */
   async #own(story, below, signal) {
-    const button = h("button.pill.quiet", { type: "button", onclick: () => carry(button, async () => {
+    const button = h("button.pill.quiet", { type: "button", onclick: () => withBusy(button, async () => {
       await ask("DELETE", `${user(whoami().id)}/stories/${story.id}`);
       this.storyList.drop(story.id);
     }) }, "Delete story");
@@ -119,6 +119,6 @@ class Viewer {
     if (!page || signal.aborted) return;
     const names = page.items.map((person) => person.name || person.handle);
     const some = `Seen by ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`;
-    put(below, h("span.seenby", null, icon("eye"), h("span", null, names.length ? some : "No views yet")), button);
+    setChildren(below, h("span.seenby", null, icon("eye"), h("span", null, names.length ? some : "No views yet")), button);
   }
 }

@@ -2,10 +2,10 @@
 // shown as text or else as hexadecimal.
 
 import { ask, get, now } from "../api.js";
-import { h, put } from "../dom.js";
+import { h, setChildren } from "../dom.js";
 import { fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
-import { carry, say, toast } from "../say.js";
+import { say, toast, withBusy } from "../say.js";
 import { left } from "../time.js";
 import { sheet } from "../value.js";
 
@@ -32,18 +32,18 @@ function shown(key) {
 export async function render({ main, signal, about }) {
   const list = h("ul.buckets");
   const inside = h("section.inside", { "aria-label": "Keys" });
-  put(main, h("header.head", null, h("h1", null, "Buckets")), skeleton(2));
+  setChildren(main, h("header.head", null, h("h1", null, "Buckets")), skeleton(2));
   const page = await get("/v1/buckets?limit=100", signal);
-  put(main, h("header.head", null, h("h1", null, "Buckets")),
+  setChildren(main, h("header.head", null, h("h1", null, "Buckets")),
     h("div.shelf", null, h("nav", { "aria-label": "Buckets" }, list, maker()), inside));
-  put(list, ...page.items.map((bucket) => h("li", null,
+  setChildren(list, ...page.items.map((bucket) => h("li", null,
     h("a", { href: link(bucket.name), "aria-current": bucket.name === about ? "page" : null },
       h("b", null, bucket.name), h("span", null, `${bucket.key_count.toLocaleString("en")} ${bucket.key_count === 1 ? "key" : "keys"}, ${size(bucket.size_bytes)}`)))));
   const open = page.items.find((bucket) => bucket.name === about) ?? null;
   if (open) return keys(open, inside, signal);
-  if (about) return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, `There is no bucket ${about}`), h("a.pill.main", { href: "#/buckets" }, "View all buckets")));
+  if (about) return setChildren(inside, h("div.blank", null, icon("buckets"), h("h2", null, `There is no bucket ${about}`), h("a.pill.main", { href: "#/buckets" }, "View all buckets")));
   if (page.items.length) return location.replace(link(page.items[0].name));
-  return put(inside, h("div.blank", null, icon("buckets"), h("h2", null, "No buckets yet"),
+  return setChildren(inside, h("div.blank", null, icon("buckets"), h("h2", null, "No buckets yet"),
     h("p", null, "A bucket is a named map: keys and values of any bytes, with optional expiry. Create one here, or with any Redis client."),
     h("button.pill.main", { type: "button", onclick: () => document.getElementById("new-bucket").focus() }, "Create a bucket")));
 }
@@ -54,7 +54,7 @@ function maker() {
   return h("form.maker", { onsubmit: (event) => {
     event.preventDefault();
     const name = field.value.trim();
-    if (name) carry(make, async () => {
+    if (name) withBusy(make, async () => {
       await ask("PUT", path(name));
       say(`Created the bucket ${name}.`);
       location.hash = link(name);
@@ -69,7 +69,7 @@ async function keys(bucket, inside, signal) {
   const none = h("p.end", { hidden: true });
   const add = h("button.pill.main", { type: "button", onclick: () => edit(null) }, icon("plus"), "Add key");
   const remove = h("button.pill.quiet", { type: "button", onclick: () => drop() }, "Delete bucket");
-  put(inside,
+  setChildren(inside,
     h("header", null, h("h2", null, bucket.name), remove),
     h("div.row", null, filter, add),
     h("table.keys", null, h("thead", null, h("tr", null, ...["Key", "Size", "Expires"].map((title) => h("th", { scope: "col" }, title)))), rows),
@@ -87,7 +87,7 @@ async function keys(bucket, inside, signal) {
       page = await get(page.next, signal);
     }
     if (turn !== asked || signal.aborted) return;
-    if (fresh) put(rows);
+    if (fresh) setChildren(rows);
     rows.append(...page.items.map(row));
     // The server lists keys in no order.
     rows.append(...[...rows.children].sort((a, b) => (a.dataset.key < b.dataset.key ? -1 : 1)));
@@ -118,7 +118,7 @@ async function keys(bucket, inside, signal) {
   }
 
   function drop() {
-    const sure = h("button.pill.bad", { type: "button", onclick: () => carry(sure, async () => {
+    const sure = h("button.pill.bad", { type: "button", onclick: () => withBusy(sure, async () => {
       await ask("DELETE", path(bucket.name));
       say(`Deleted the bucket ${bucket.name}.`);
       location.hash = "#/buckets";
@@ -129,10 +129,10 @@ async function keys(bucket, inside, signal) {
   }
 
   filter.addEventListener("input", () => load(true).then(turn).catch((problem) => toast(problem.message, "bad")));
-  more.addEventListener("click", () => carry(more, () => load(false).then(turn)));
+  more.addEventListener("click", () => withBusy(more, () => load(false).then(turn)));
   const timer = setInterval(turn, 250);
   signal.addEventListener("abort", () => clearInterval(timer));
   await load(true).then(turn).catch((problem) => {
-    if (!signal.aborted) put(inside, fault(problem, () => keys(bucket, inside, signal)));
+    if (!signal.aborted) setChildren(inside, fault(problem, () => keys(bucket, inside, signal)));
   });
 }

@@ -2,7 +2,7 @@
 // distance; each plot has both axes.
 
 import { get, send, thrown } from "../api.js";
-import { h, put } from "../dom.js";
+import { h, setChildren } from "../dom.js";
 import { fault } from "../feed.js";
 import { parse, rate, sum } from "../metrics.js";
 import { Plot } from "../plot.js";
@@ -60,11 +60,11 @@ export async function render({ main, signal }) {
   const routes = h("ol.routes");
   const choice = h("div.choices", { role: "group", "aria-label": "Time shown" });
   const choose = (seconds) => {
-    put(choice, ...WINDOWS.map(([words, one]) => h("button.chip", { type: "button", "aria-pressed": String(one === seconds), onclick: () => choose(one) }, words)));
+    setChildren(choice, ...WINDOWS.map(([words, one]) => h("button.chip", { type: "button", "aria-pressed": String(one === seconds), onclick: () => choose(one) }, words)));
     for (const { plot } of tiles) plot.show(seconds);
   };
   choose(WINDOWS[0][1]);
-  put(main,
+  setChildren(main,
     h("header.head.wide", null, h("h1", null, "Dashboard"), choice),
     facts,
     h("div.tiles", null, ...tiles.map(({ node }) => node)),
@@ -86,10 +86,10 @@ export async function render({ main, signal }) {
     if (!answer.ok) await thrown(answer);
     const now = parse(await answer.text(), performance.now() / 1000);
     const total = (name) => h("span", null, h("b", null, count(sum(now, `roost_${name}`) ?? 0)), ` ${name}`);
-    put(facts, ...["users", "posts", "follows"].map(total),
+    setChildren(facts, ...["users", "posts", "follows"].map(total),
       h("span", null, "up ", h("b", null, left(history.uptime_s * 1000))), h("span", null, "version ", h("b", null, history.version)));
     if (before) busiest(routes, before, now);
-    else put(routes, h("li.calm", null, "Measuring…"));
+    else setChildren(routes, h("li.calm", null, "Measuring…"));
     before = now;
   }
 
@@ -99,7 +99,7 @@ export async function render({ main, signal }) {
       await read();
     } catch (problem) {
       if (signal.aborted) return;
-      if (problem.status !== 0 && problem.status !== 503) return put(main, fault(problem, reload));
+      if (problem.status !== 0 && problem.status !== 503) return setChildren(main, fault(problem, reload));
     }
     // The next reading is due after this one; less often while the window is hidden.
     if (!signal.aborted) timer = setTimeout(turn, document.hidden ? EVERY_MS * 5 : EVERY_MS);
@@ -141,7 +141,7 @@ function busiest(list, before, after) {
     if (!found.has(name)) found.set(name, { ...labels, rate: rate(before, after, "roost_http_requests_total", same) ?? 0 });
   }
   const top = [...found.values()].filter(({ rate }) => rate > 0).sort((one, other) => other.rate - one.rate).slice(0, ROUTES_MAX);
-  if (top.length === 0) return put(list, h("li.calm", null, "No requests in the last seconds."));
-  return put(list, ...top.map(({ method, route, rate }) => h("li", null,
+  if (top.length === 0) return setChildren(list, h("li.calm", null, "No requests in the last seconds."));
+  return setChildren(list, ...top.map(({ method, route, rate }) => h("li", null,
     h("code", null, h("b", null, method), ` ${route}`), h("span.bar", { "--share": rate / top[0].rate }), h("span.number", null, `${count(rate)} per second`))));
 }

@@ -3,9 +3,9 @@
 
 import { ask, get, insist, send, thrown } from "../api.js";
 import { bitmap } from "../bitmap.js";
-import { h, put } from "../dom.js";
+import { h, setChildren } from "../dom.js";
 import { Paper } from "../paper.js";
-import { carry, say } from "../say.js";
+import { say, withBusy } from "../say.js";
 
 const K = 15;
 /** Side of the sent picture, in pixels. */
@@ -44,7 +44,7 @@ class Board {
     this.facts = h("p.facts");
     const clear = h("button.pill", { type: "button", onclick: () => this.paper.clear() }, "Clear");
     const undo = h("button.pill.quiet", { type: "button", onclick: () => this.paper.undo() }, "Undo");
-    put(main,
+    setChildren(main,
       h("header.head", null, h("h1", null, "Draw")),
       h("div.board", null,
         h("section.easel", { "aria-label": "Drawing" }, this.paper.node, h("div.tools", null, this.sets, undo, clear)),
@@ -60,7 +60,7 @@ class Board {
   overview(overview) {
     this.known = new Map(overview.sets.map((set) => [set.set, set]));
     const names = [...new Set([DIGITS, OWN, ...this.known.keys()])];
-    put(this.sets, ...names.map((name) => h("button.chip", {
+    setChildren(this.sets, ...names.map((name) => h("button.chip", {
       type: "button", role: "radio", "aria-checked": String(name === this.set),
       onclick: () => { this.set = name; this.overview(overview); this.look(); },
     }, name === DIGITS ? "Digits" : name === OWN ? "Shapes" : name)));
@@ -83,8 +83,8 @@ class Board {
     this.label.textContent = "";
     this.label.dataset.sure = "";
     this.share.textContent = this.set === DIGITS ? "Draw a digit, 0 to 9." : "Draw one of your shapes.";
-    put(this.votes);
-    put(this.near, ...Array.from({ length: K }, () => h("li.none")));
+    setChildren(this.votes);
+    setChildren(this.near, ...Array.from({ length: K }, () => h("li.none")));
     this.teach.disabled = true;
   }
 
@@ -135,14 +135,14 @@ class Board {
     this.label.textContent = sure ? found.label : "Not sure";
     this.label.dataset.sure = sure && found.confidence >= 0.8 ? "yes" : "";
     this.label.classList.toggle("word", this.label.textContent.length > 2);
-    put(this.share, ...(far
+    setChildren(this.share, ...(far
       ? ["Nothing like it: the nearest sample differs in ", h("b", null, `${nearest} of 1,024`), " pixels"]
       : [h("b", null, `${first.vote_count} of ${total}`), ` nearest ${total === 1 ? "sample is" : "samples are"} labeled ${found.label}`]));
-    put(this.votes, ...found.votes.map(({ label, vote_count: votes }, place) => h("li", { class: sure && place === 0 ? "first" : null },
+    setChildren(this.votes, ...found.votes.map(({ label, vote_count: votes }, place) => h("li", { class: sure && place === 0 ? "first" : null },
       h("span.of", null, label), h("span.bar", { "--share": votes / total }), h("span.number", null, String(votes)))));
     const pictures = await Promise.all(found.neighbors.map(({ id }) => this.sample(id)));
     if (this.paper.empty) return;
-    put(this.near, ...found.neighbors.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
+    setChildren(this.near, ...found.neighbors.map(({ label, distance }, place) => h("li", { class: label === found.label ? "same" : null },
       bitmap(pictures[place], `${label}, ${distance} of 1,024 pixels apart`), h("span", { "aria-hidden": "true" }, label), h("i", { "aria-hidden": "true" }, String(distance)))));
   }
 
@@ -162,7 +162,7 @@ class Board {
   teacher() {
     const field = h("input", { id: "teach", maxlength: 32, autocomplete: "off", placeholder: "7, star, cat…" });
     this.teach = h("button.pill.main", { type: "submit", disabled: true }, "Add sample");
-    return h("form.teach", { onsubmit: (event) => { event.preventDefault(); carry(this.teach, () => this.learn(field)); } },
+    return h("form.teach", { onsubmit: (event) => { event.preventDefault(); withBusy(this.teach, () => this.learn(field)); } },
       h("label", { for: "teach" }, "Wrong, or new? Add it with its label"), h("div.row", null, field, this.teach));
   }
 

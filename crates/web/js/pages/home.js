@@ -4,12 +4,12 @@
 import { get, user } from "../api.js";
 import { audience } from "../audience.js";
 import { composer } from "../compose.js";
-import { h, put, single } from "../dom.js";
+import { h, setChildren, single } from "../dom.js";
 import { Feed, newer } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
-import { line, lively, tieButton, tied } from "../people.js";
-import { carry, murmur } from "../say.js";
+import { hasRelation, relationButton, suggestedUsers, userItem } from "../people.js";
+import { announceLater, withBusy } from "../say.js";
 import { isSession, whoami } from "../session.js";
 import { tray } from "../tray.js";
 import { withPictures } from "../uploads.js";
@@ -24,7 +24,7 @@ export async function render({ main, aside, signal, at }) {
   // Loaded first: the posts are the main content.
   const loaded = feed.load();
   const start = h("div");
-  put(main,
+  setChildren(main,
     h("header.head", null, h("h1", null, "Home"), fresh.button),
     isSession() ? null : tray({ signal }),
     composer({ label: "Write a post", hint: "What is happening?", options: withPictures(audience()), sent: (post) => feed.own(post) }),
@@ -35,7 +35,7 @@ export async function render({ main, aside, signal, at }) {
   const card = await suggestions(signal).catch(() => null);
   if (!card || signal.aborted) return;
   aside.hidden = false;
-  put(aside, card);
+  setChildren(aside, card);
 }
 
 /** Creates the button that shows pending new posts. */
@@ -51,8 +51,8 @@ function waiting(feed, signal) {
     const count = more ? `${WAITING_MAX}+` : String(posts.size);
     const words = `${count} new ${posts.size === 1 ? "post" : "posts"}`;
     button.hidden = posts.size === 0;
-    put(button, icon("up"), h("span", null, words));
-    if (posts.size) murmur(() => (posts.size ? `${words}.` : ""));
+    setChildren(button, icon("up"), h("span", null, words));
+    if (posts.size) announceLater(() => (posts.size ? `${words}.` : ""));
   }
 
   function take(post) {
@@ -125,15 +125,15 @@ function waiting(feed, signal) {
 
 /** Loads users to follow, each with a button. Calls `changed` when one is followed or unfollowed. */
 async function candidates(most, signal, changed) {
-  const people = await lively(30, signal);
+  const people = await suggestedUsers(30, signal);
   const found = [];
   for (const person of people) {
     if (found.length === most) break;
-    if (!(await tied("following", person.id, signal))) found.push(person);
+    if (!(await hasRelation("following", person.id, signal))) found.push(person);
   }
   return found.map((person) => {
-    const button = tieButton("following", person, false, changed);
-    return { node: line(person, button), button };
+    const button = relationButton("following", person, false, changed);
+    return { node: userItem(person, button), button };
   });
 }
 
@@ -148,9 +148,9 @@ async function welcome(start, feed, signal) {
   let quiet = false;
   const found = await candidates(8, signal, () => (quiet ? null : feed.load()));
   if (found.length === 0 || signal.aborted) return;
-  const all = h("button.pill.main", { type: "button", onclick: () => carry(all, follow) }, "Follow all");
-  const done = h("button.pill", { type: "button", onclick: () => put(start) }, "Done");
-  put(start, h("section.card.start", { "aria-labelledby": "start" },
+  const all = h("button.pill.main", { type: "button", onclick: () => withBusy(all, follow) }, "Follow all");
+  const done = h("button.pill", { type: "button", onclick: () => setChildren(start) }, "Done");
+  setChildren(start, h("section.card.start", { "aria-labelledby": "start" },
     h("h2", { id: "start" }, "Follow users to fill your timeline"),
     h("ul.people", null, ...found.map(({ node }) => node)),
     h("div.below", null, all, done)));
@@ -159,7 +159,7 @@ async function welcome(start, feed, signal) {
   async function follow() {
     quiet = true;
     for (const { button } of found) await button.press();
-    put(start);
+    setChildren(start);
     await feed.load();
   }
 }

@@ -2,9 +2,8 @@
 // until the tab is closed.
 
 import { send, server } from "../api.js";
-import { h, put } from "../dom.js";
-import { icon } from "../icons.js";
-import { carry } from "../say.js";
+import { h, setChildren } from "../dom.js";
+import { withBusy } from "../say.js";
 import { go } from "../route.js";
 import { described, key, next } from "../session.js";
 
@@ -12,7 +11,7 @@ export async function render({ main, about }) {
   const { title = "roost", description = "" } = described()?.server ?? {};
   const mayJoin = described()?.sign_up ?? false;
   const door = (path, words, kind) => h(`a.pill${kind}`, { href: `${path}?pages=1`, onclick: () => next.keep(`#/${about}`) }, words);
-  put(main, h("div.gate", null,
+  setChildren(main, h("div.gate", null,
     h("h1", null, title),
     h("p", null, description),
     h("div.row", null, door("/auth/log-in", "Log in", ".main"), mayJoin ? door("/auth/sign-up", "Sign up", "") : null),
@@ -24,7 +23,7 @@ function form(about) {
   const field = h("input", { id: "key", type: "password", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "key-help key-wrong" });
   const wrong = h("p.wrong", { id: "key-wrong", role: "alert" });
   const open = h("button.pill.main", { type: "submit" }, "Continue");
-  return h("form", { onsubmit: (event) => { event.preventDefault(); carry(open, unlock); } },
+  return h("form", { onsubmit: (event) => { event.preventDefault(); withBusy(open, unlock); } },
     h("p.help", { id: "key-help" }, "The key of a product acts for all its users. The first start of the server wrote one to the file first-key in its data directory. It is kept until you close this tab."),
     h("label", { for: "key" }, "Application key"), h("div.row", null, field, open), wrong);
 

@@ -1,7 +1,7 @@
 // Page of posts that mention the user, live.
 
 import { user } from "../api.js";
-import { h, put } from "../dom.js";
+import { h, setChildren } from "../dom.js";
 import { Feed } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
@@ -15,7 +15,7 @@ export async function render({ main, signal, at }) {
   const holds = (post) => post.mentions.some(({ id }) => id === me.id);
   const feed = new Feed({ path: `${user(me.id)}/mentions`, label: "Mentions", empty, signal, holds, at });
   live.addEventListener("mention", ({ detail }) => feed.own(detail), { signal });
-  put(main, ...head("mentions"), feed.node);
+  setChildren(main, ...head("mentions"), feed.node);
   await feed.load();
 }
 

@@ -1,15 +1,15 @@
 // Page of the user's notifications.
 
 import { ask, get, user } from "../api.js";
-import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
+import { confirmFirst } from "../confirm.js";
+import { arrange, drop, focusTitle, h, setChildren, single } from "../dom.js";
 import { fault, newer, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { face, named, profile } from "../people.js";
 import { article, thread } from "../post.js";
-import { carry, say } from "../say.js";
+import { say, withBusy } from "../say.js";
 import { whoami } from "../session.js";
-import { sure } from "../sure.js";
 import { when } from "../time.js";
 
 const PAGE = 40;
@@ -25,16 +25,16 @@ export function head(current, ...more) {
 export async function render({ main, signal }) {
   const path = `${user(whoami().id)}/notifications`;
   const list = h("ul.notices");
-  const more = h("button.pill", { type: "button", hidden: true, onclick: () => carry(more, older) }, "Show more");
-  const clear = h("button.action", { type: "button", hidden: true, onclick: () => sure(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
+  const more = h("button.pill", { type: "button", hidden: true, onclick: () => withBusy(more, older) }, "Show more");
+  const clear = h("button.action", { type: "button", hidden: true, onclick: () => confirmFirst(clear, "Clear all notifications?", "Clear", cleared) }, "Clear all");
   const below = h("div", null, skeleton(4));
   const nodes = new Map();
   let next = null;
   /** Whether new notifications may exist that are not shown. */
   let stale = false;
-  put(main, ...head("notifications", clear), list, below);
+  setChildren(main, ...head("notifications", clear), list, below);
 
-  function line(one) {
+  function item(one) {
     if (!nodes.has(one.id)) nodes.set(one.id, notice(one, () => gone(one.id)));
     return nodes.get(one.id);
   }
@@ -49,7 +49,7 @@ export async function render({ main, signal }) {
   function end() {
     more.hidden = !next;
     clear.hidden = nodes.size === 0;
-    put(below, nodes.size || next ? more : empty());
+    setChildren(below, nodes.size || next ? more : empty());
   }
   /** Loads the first page. Notifications already shown keep their nodes: the user may be writing a reply there. */
   const load = single(async () => {
@@ -61,7 +61,7 @@ export async function render({ main, signal }) {
     // Older notifications stay if this page connects to them.
     const reaches = page.next && last && shown.some((id) => newer(id, last) >= 0);
     shown.filter((id) => !found.has(id) && !(reaches && newer(id, last) < 0)).forEach(discard);
-    arrange(list, page.items.map(line));
+    arrange(list, page.items.map(item));
     if (!reaches) next = page.next;
     end();
   });
@@ -70,13 +70,13 @@ export async function render({ main, signal }) {
     const page = await get(next, signal);
     // The list was loaded again meanwhile.
     if (asked !== next) return;
-    list.append(...page.items.filter(({ id }) => !nodes.has(id)).map(line));
+    list.append(...page.items.filter(({ id }) => !nodes.has(id)).map(item));
     next = page.next;
     end();
   }
   async function first() {
     await load().catch((problem) => {
-      if (!signal.aborted) put(below, fault(problem, first));
+      if (!signal.aborted) setChildren(below, fault(problem, first));
     });
   }
   async function cleared() {
@@ -115,10 +115,10 @@ export function answers(actor) {
   const path = `${user(whoami().id)}/follow_requests/${actor.id}`;
   const answer = (method, verb, done, style) => {
     const button = h(`button.pill.${style}`, { type: "button", "aria-label": `${verb} @${actor.handle}` }, verb);
-    button.addEventListener("click", () => carry(button, async () => {
+    button.addEventListener("click", () => withBusy(button, async () => {
       await ask(method, path);
       say(done);
-      put(row, h("span", null, done));
+      setChildren(row, h("span", null, done));
     }));
     return button;
   };

@@ -1,13 +1,13 @@
 // Page of a post with its thread: ancestors above it, replies below it, live.
 
 import { get, visible } from "../api.js";
-import { arrange, drop, focusTitle, h, put, single } from "../dom.js";
-import { fault, skeleton } from "../feed.js";
+import { arrange, drop, focusTitle, h, setChildren, single } from "../dom.js";
+import { skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { article, rewrite, thread } from "../post.js";
 import { reload } from "../route.js";
-import { carry } from "../say.js";
+import { withBusy } from "../say.js";
 
 const PAGE = 100;
 /** Number of posts from which arriving replies are no longer added. */
@@ -16,20 +16,20 @@ const POSTS_MAX = 500;
 const LEVELS_MAX = 4;
 
 export async function render({ main, signal, id, at }) {
-  if (!/^\d+$/.test(id)) return put(main, unknown());
-  put(main, head(), skeleton(3));
+  if (!/^\d+$/.test(id)) return setChildren(main, unknown());
+  setChildren(main, head(), skeleton(3));
   let post;
   let context;
   try {
     [post, context] = await load(id, signal);
   } catch (problem) {
     if (![400, 404, 422].includes(problem.status)) throw problem;
-    return put(main, unknown());
+    return setChildren(main, unknown());
   }
   if (post.boost_of) return location.replace(thread(post.boost_of.id));
   document.title = `Post by ${post.author.name || post.author.handle} · roost`;
   const shown = new Thread(post, context, signal);
-  put(main, head(), shown.node);
+  setChildren(main, head(), shown.node);
   if (!at && context.ancestors.length) shown.focus();
   return undefined;
 }
@@ -49,7 +49,7 @@ class Thread {
     /** Posts with their nodes and levels, by id. */
     this.posts = new Map();
     this.list = h("div.posts");
-    this.more = h("button.pill", { type: "button", onclick: () => carry(this.more, () => this.#load(signal)) }, "Show more replies");
+    this.more = h("button.pill", { type: "button", onclick: () => withBusy(this.more, () => this.#load(signal)) }, "Show more replies");
     this.again = h("button.pill", { type: "button", hidden: true, onclick: reload }, "Show new replies");
     this.node = h("section.feed.thread", { "aria-label": "Thread" }, this.list, this.more, this.again);
     this.#show([...ancestors, post, ...descendants], next);
@@ -126,7 +126,7 @@ class Thread {
   #end() {
     const page = this.node.parentElement;
     const focused = page?.contains(document.activeElement);
-    put(page ?? this.node, unknown());
+    setChildren(page ?? this.node, unknown());
     if (focused) focusTitle();
   }
 

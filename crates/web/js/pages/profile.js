@@ -2,17 +2,17 @@
 // block.
 
 import { ask, get, user, visible } from "../api.js";
-import { drop, h, put } from "../dom.js";
+import { confirmFirst } from "../confirm.js";
+import { drop, h, setChildren } from "../dom.js";
 import { Feed, fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
 import { article } from "../post.js";
-import { face, line, relation as related, remember, profile, tieButton } from "../people.js";
-import { carry, say } from "../say.js";
+import { face, profile, relation as related, relationButton, remember, userItem } from "../people.js";
+import { say, withBusy } from "../say.js";
 import { answers } from "./notifications.js";
 import { reload } from "../route.js";
 import { become, isSession, logOut, whoami } from "../session.js";
-import { sure } from "../sure.js";
 
 const LISTS = { followers: "Followers", following: "Following", friends: "Friends" };
 const COUNTS = { followers: "follower_count", following: "following_count", friends: "friend_count" };
@@ -23,24 +23,24 @@ const ANSWERS = { requests: answers, mutes: ending("mutes", "Unmute"), blocks: e
 const NOBODY = { mutes: "mutes nobody", blocks: "blocks nobody", requests: "has no requests to follow", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
 export async function render({ main, signal, handle, list, at }) {
-  put(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
+  setChildren(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
   const [person, relation] = await Promise.all([found(handle, signal), whoami() ? related(handle, signal) : null]);
-  if (!person && relation?.blocking) return put(main, blocked(handle));
-  if (!person) return put(main, unknown(handle));
+  if (!person && relation?.blocking) return setChildren(main, blocked(handle));
+  if (!person) return setChildren(main, unknown(handle));
   remember(person);
   document.title = `${person.name || person.handle} · roost`;
   const counts = h("nav.tabs", { "aria-label": "Profile" });
   const own = person.id === whoami()?.id ? Object.keys(OWN).filter((name) => name !== "requests" || person.locked || list === name) : [];
   const lists = Object.keys(LISTS).filter((name) => name !== "friends" || !isSession());
-  const tabs = () => put(counts, tab("Posts", "", person.post_count), ...lists.map((name) => tab(LISTS[name], name, person[COUNTS[name]])),
+  const tabs = () => setChildren(counts, tab("Posts", "", person.post_count), ...lists.map((name) => tab(LISTS[name], name, person[COUNTS[name]])),
     ...own.map((name) => tab(OWN[name], name)));
   const tab = (title, name, count) => h("a", { href: `${profile(person.handle)}${name && `/${name}`}`, "aria-current": name === list ? "page" : null },
     count === undefined ? null : h("b", null, String(count)), count === undefined ? title : ` ${title}`);
   tabs();
   const buttons = h("div.ties");
   const below = h("div");
-  put(main, card(person, buttons), counts, below);
-  ties(person, relation, buttons, (kind, change) => {
+  setChildren(main, card(person, buttons), counts, below);
+  relationButtons(person, relation, buttons, (kind, change) => {
     if (kind === "following") person.follower_count += change;
     else person.friend_count += change;
     tabs();
@@ -54,7 +54,7 @@ export async function render({ main, signal, handle, list, at }) {
     if (holds(detail) && feed.loaded) feed.own(detail);
   }, { signal });
   const pins = h("section.pins", { "aria-label": "Pinned posts" });
-  put(below, pins, feed.node);
+  setChildren(below, pins, feed.node);
   await Promise.all([feed.load(), pinned(person, pins, signal).catch(() => null)]);
 }
 
@@ -66,14 +66,14 @@ async function pinned(person, pins, signal) {
     node.prepend(h("p.pinned", null, icon("pin"), "Pinned"));
     return node;
   });
-  put(pins, ...shown);
+  setChildren(pins, ...shown);
 }
 
 /** Shows the posts that the user favourited or bookmarked, most recent first. */
 async function reacted(person, list, below, signal) {
   const posts = h("div.posts");
   const more = h("button.pill", { type: "button", hidden: true }, "Show more");
-  put(below, skeleton(3));
+  setChildren(below, skeleton(3));
   let next = `${user(person.id)}/${list}?limit=30`;
   async function load() {
     const page = await get(next, signal);
@@ -83,14 +83,14 @@ async function reacted(person, list, below, signal) {
       return node;
     }));
     more.hidden = !next;
-    if (posts.children.length || next) return put(below, h("section.feed", { "aria-label": OWN[list] }, posts), more);
+    if (posts.children.length || next) return setChildren(below, h("section.feed", { "aria-label": OWN[list] }, posts), more);
     const what = list === "favourites" ? "favourited" : "bookmarked";
-    return put(below, h("div.blank", null, icon(list.slice(0, -1)), h("h2", null, `You have not ${what} any posts`),
+    return setChildren(below, h("div.blank", null, icon(list.slice(0, -1)), h("h2", null, `You have not ${what} any posts`),
       h("a.pill", { href: "#/home" }, "Go to your timeline")));
   }
-  more.addEventListener("click", () => carry(more, load));
+  more.addEventListener("click", () => withBusy(more, load));
   await load().catch((problem) => {
-    if (!signal.aborted) put(below, fault(problem, () => reacted(person, list, below, signal)));
+    if (!signal.aborted) setChildren(below, fault(problem, () => reacted(person, list, below, signal)));
   });
 }
 
@@ -104,24 +104,24 @@ function card(person, buttons) {
     h("p.since", null, `Joined ${since}`));
 }
 
-function ties(person, relation, buttons, changed) {
+function relationButtons(person, relation, buttons, changed) {
   const me = whoami();
   if (!me) return;
   if (me.id === person.id) {
-    const out = h("button.pill.quiet", { type: "button", onclick: () => carry(out, logOut) }, "Log out");
-    put(buttons, h("button.pill", { type: "button", onclick: () => edit(person) }, "Edit profile"),
+    const out = h("button.pill.quiet", { type: "button", onclick: () => withBusy(out, logOut) }, "Log out");
+    setChildren(buttons, h("button.pill", { type: "button", onclick: () => edit(person) }, "Edit profile"),
       ...(isSession() ? [h("a.pill", { href: "/settings" }, "Account"), out] : [h("a.pill.quiet", { href: "#/who" }, "Switch user")]));
     return;
   }
   if (!relation) return;
-  const tie = (kind, on) => tieButton(kind, person, on, (is) => changed(kind, is ? 1 : -1), kind === "following" && relation.requested);
-  put(buttons, tie("following", relation.following), isSession() ? null : tie("friends", relation.friends), limits(person, relation));
+  const button = (kind, on) => relationButton(kind, person, on, (is) => changed(kind, is ? 1 : -1), kind === "following" && relation.requested);
+  setChildren(buttons, button("following", relation.following), isSession() ? null : button("friends", relation.friends), limits(person, relation));
 }
 
 /** Creates the menu to mute and block a user. */
 function limits(person, { muting }) {
   const item = (words, doing) => {
-    const button = h("button", { type: "button", onclick: () => carry(button, doing) }, words);
+    const button = h("button", { type: "button", onclick: () => withBusy(button, doing) }, words);
     return button;
   };
   const path = (list) => `${user(whoami().id)}/${list}/${person.id}`;
@@ -137,8 +137,8 @@ function limits(person, { muting }) {
     reload();
   }
   const question = h("div");
-  const blocking = h("button.bad", { type: "button", onclick: () => sure(blocking, `Block @${person.handle}?`, "Block", block) }, "Block");
-  put(question, blocking);
+  const blocking = h("button.bad", { type: "button", onclick: () => confirmFirst(blocking, `Block @${person.handle}?`, "Block", block) }, "Block");
+  setChildren(question, blocking);
   const menu = h("details.menu", { onkeydown: ({ key }) => { if (key === "Escape") close(); } },
     h("summary.pill", { "aria-label": "More", title: "More" }, icon("more")),
     h("div", null, item(muting ? "Unmute" : "Mute", mute), question));
@@ -153,23 +153,23 @@ function limits(person, { muting }) {
 async function people(person, list, below, signal) {
   const items = h("ul.people");
   const more = h("button.pill", { type: "button" }, "Show more");
-  put(below, skeleton(3));
+  setChildren(below, skeleton(3));
   const path = `${user(person.id)}/${list === "requests" ? "follow_requests" : list}?limit=50`;
   let next = list in ANSWERS ? path : visible(path);
   async function load() {
     const page = await get(next, signal);
     next = page.next;
-    if (!items.isConnected) put(below, h("section", { "aria-label": LISTS[list] ?? OWN[list] }, items), more);
-    items.append(...page.items.map((one) => line(one, ANSWERS[list]?.(one))));
+    if (!items.isConnected) setChildren(below, h("section", { "aria-label": LISTS[list] ?? OWN[list] }, items), more);
+    items.append(...page.items.map((one) => userItem(one, ANSWERS[list]?.(one))));
     more.hidden = !next;
     if (items.children.length === 0) {
-      put(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`),
+      setChildren(below, h("div.blank", null, icon("people"), h("h2", null, `@${person.handle} ${NOBODY[list]}`),
         h("a.pill", { href: profile(person.handle) }, "View posts")));
     }
   }
-  more.addEventListener("click", () => carry(more, load));
+  more.addEventListener("click", () => withBusy(more, load));
   await load().catch((problem) => {
-    if (!signal.aborted) put(below, fault(problem, () => people(person, list, below, signal)));
+    if (!signal.aborted) setChildren(below, fault(problem, () => people(person, list, below, signal)));
   });
 }
 
@@ -179,7 +179,7 @@ function edit(person) {
   const locked = h("input", { id: "locked", type: "checkbox", checked: person.locked });
   const save = h("button.pill.main", { type: "submit" }, "Save");
   const dialog = h("dialog.sheet", { "aria-labelledby": "edit-title" },
-    h("form", { onsubmit: (event) => { event.preventDefault(); carry(save, send); } },
+    h("form", { onsubmit: (event) => { event.preventDefault(); withBusy(save, send); } },
       h("h2", { id: "edit-title" }, "Edit profile"),
       h("label", { for: "name" }, "Name"), name,
       h("label", { for: "bio" }, "Bio"), bio,
@@ -215,7 +215,7 @@ function found(handle, signal) {
 function ending(list, verb) {
   return (person) => {
     const button = h("button.pill", { type: "button", "aria-label": `${verb} @${person.handle}` }, verb);
-    button.addEventListener("click", () => carry(button, async () => {
+    button.addEventListener("click", () => withBusy(button, async () => {
       await ask("DELETE", `${user(whoami().id)}/${list}/${person.id}`);
       say(list === "blocks" ? `@${person.handle} is not blocked.` : `@${person.handle} is not muted.`);
       drop(button.closest("li"));
@@ -226,7 +226,7 @@ function ending(list, verb) {
 
 /** Creates the page of a user whom the current user blocks. */
 function blocked(handle) {
-  const button = h("button.pill", { type: "button", onclick: () => carry(button, unblock) }, "Unblock");
+  const button = h("button.pill", { type: "button", onclick: () => withBusy(button, unblock) }, "Unblock");
   async function unblock() {
     await ask("DELETE", `${user(whoami().id)}/blocks/@${handle}`);
     say(`@${handle} is not blocked.`);

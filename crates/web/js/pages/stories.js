@@ -2,11 +2,11 @@
 
 import { user } from "../api.js";
 import { composer } from "../compose.js";
-import { arrange, h, put } from "../dom.js";
+import { arrange, h, setChildren } from "../dom.js";
 import { fault } from "../feed.js";
 import { icon } from "../icons.js";
 import { live } from "../live.js";
-import { face, line, lively, named, tieButton, tied } from "../people.js";
+import { face, hasRelation, named, relationButton, suggestedUsers, userItem } from "../people.js";
 import { whoami } from "../session.js";
 import { StoryList } from "../story_list.js";
 import { life, tray } from "../tray.js";
@@ -17,7 +17,7 @@ const LIFE_DEFAULT = 86400;
 export async function render({ main, aside, signal }) {
   const storyList = new StoryList(whoami().id, signal, live);
   const below = h("div");
-  put(main,
+  setChildren(main,
     h("header.head", null, h("h1", null, "Stories")),
     tray({ signal, storyList, large: true }), storyComposer(storyList), below);
   const cards = new Map();
@@ -26,7 +26,7 @@ export async function render({ main, aside, signal }) {
   const found = await befriendable(4).catch(() => []);
   if (found.length === 0 || signal.aborted) return;
   aside.hidden = false;
-  put(aside, h("section.card", null, h("h2", null, "Add friends"), h("ul.people", null, ...found)));
+  setChildren(aside, h("section.card", null, h("h2", null, "Add friends"), h("ul.people", null, ...found)));
 }
 
 function storyComposer(storyList) {
@@ -48,16 +48,16 @@ function storyComposer(storyList) {
 /** Shows the stories as cards, unseen ones first. Removes expired ones immediately. */
 function update(storyList, cards, below, signal) {
   if (!storyList.loaded) return;
-  if (storyList.problem) return put(below, fault(storyList.problem, () => storyList.load()));
+  if (storyList.problem) return setChildren(below, fault(storyList.problem, () => storyList.load()));
   const { own, others } = storyList.authors();
   const entries = [...(own ? [own] : []), ...others];
   if (entries.length === 0) {
     cards.clear();
-    if (!below.querySelector(".blank")) put(below, empty());
+    if (!below.querySelector(".blank")) setChildren(below, empty());
     return;
   }
   let list = below.querySelector(".cards");
-  if (!list) put(below, list = h("ul.cards", { "aria-label": "Live stories" }));
+  if (!list) setChildren(below, list = h("ul.cards", { "aria-label": "Live stories" }));
   const stories = entries.flatMap((entry) => [...entry.stories].reverse());
   stories.sort((one, other) => Number(Boolean(one.seen)) - Number(Boolean(other.seen)));
   for (const [id, one] of cards) {
@@ -87,7 +87,7 @@ function card(storyList, story, signal) {
   if (!mine && !story.seen) {
     storyList.addEventListener("change", () => {
       if (!story.seen) return;
-      put(node.querySelector(".peek"), opened(story));
+      setChildren(node.querySelector(".peek"), opened(story));
     }, { signal: end.signal });
   }
   return { node, end };
@@ -98,17 +98,17 @@ const opened = (story) => h("span.text", { dir: "auto" }, h("span.unseen", null,
 /** Creates the content without stories: an invitation to post one, and users to befriend. */
 function empty() {
   const list = h("ul.people.narrow");
-  befriendable(5).then((found) => put(list, ...found)).catch(() => null);
+  befriendable(5).then((found) => setChildren(list, ...found)).catch(() => null);
   return h("div.blank", null, icon("stories"), h("h2", null, "No stories right now"),
     h("p", null, "Friends see each other's stories until they expire. Post one, or add friends."), list);
 }
 
 async function befriendable(most) {
   const found = [];
-  for (const person of await lively(30)) {
+  for (const person of await suggestedUsers(30)) {
     if (found.length === most) break;
-    if (await tied("friends", person.id)) continue;
-    found.push(line(person, tieButton("friends", person, false, () => live.dispatchEvent(new Event("fresh")))));
+    if (await hasRelation("friends", person.id)) continue;
+    found.push(userItem(person, relationButton("friends", person, false, () => live.dispatchEvent(new Event("fresh")))));
   }
   return found;
 }

@@ -1,6 +1,6 @@
 // Page of the newest posts with a hashtag.
 
-import { h, put } from "../dom.js";
+import { h, setChildren } from "../dom.js";
 import { Feed } from "../feed.js";
 import { icon } from "../icons.js";
 
@@ -13,6 +13,6 @@ export async function render({ main, signal, tag, at }) {
     h("p", null, "A hashtag has letters, digits and underscores, and at least one letter."), home()) : null);
   const path = `/v1/tags/${encodeURIComponent(name.slice(1))}/posts`;
   const feed = new Feed({ own: false, path, label: `Posts with ${name}`, empty, refused, signal, holds: () => false, at });
-  put(main, h("header.head", null, h("h1", { dir: "auto" }, name)), feed.node);
+  setChildren(main, h("header.head", null, h("h1", { dir: "auto" }, name)), feed.node);
   await feed.load();
 }

@@ -1,6 +1,6 @@
 // Page with links to the tools outside of the feed. On a phone they share one tab.
 
-import { h, put } from "../dom.js";
+import { h, setChildren } from "../dom.js";
 import { icon } from "../icons.js";
 
 const TOOLS = [
@@ -11,7 +11,7 @@ const TOOLS = [
 ];
 
 export function render({ main }) {
-  put(main, h("header.head", null, h("h1", null, "Tools")),
+  setChildren(main, h("header.head", null, h("h1", null, "Tools")),
     h("ul.toolbox", null, ...TOOLS.map(([name, href, title, words]) => h("li", null,
       h("a", { href }, icon(name), h("span", null, h("b", null, title), h("span", null, words)), icon("right"))))));
 }

@@ -1,12 +1,12 @@
 // Welcome page: a live preview of a home timeline, and the choice of a new or existing user.
 
 import { ask, get, insist, user } from "../api.js";
-import { calm, h, put } from "../dom.js";
+import { calm, h, setChildren } from "../dom.js";
 import { finder } from "../lookup.js";
 import { article, deleted, edited } from "../post.js";
-import { face, lively } from "../people.js";
+import { face, suggestedUsers } from "../people.js";
 import { go as visit } from "../route.js";
-import { carry } from "../say.js";
+import { withBusy } from "../say.js";
 import { become, whoami } from "../session.js";
 import { listen } from "../sse.js";
 import { StoryList } from "../story_list.js";
@@ -17,9 +17,9 @@ const SHOWN = 7;
 const HANDLE = /^[a-z0-9_]{1,30}$/;
 
 export async function render({ main, signal }) {
-  const people = await lively(60, signal);
+  const people = await suggestedUsers(60, signal);
   const looked = [...people].sort((one, other) => other.following_count - one.following_count)[0];
-  put(main, h("div.welcome", null,
+  setChildren(main, h("div.welcome", null,
     h("div.pitch", null,
       h("h1", null, whoami() ? "Switch user" : "Social feeds that update live."),
       h("p.lead", null, whoami()
@@ -52,7 +52,7 @@ function door() {
     help.textContent = known ? `@${handle} exists: continue as ${known.name || handle}.` : `@${handle} is available.`;
   });
 
-  const form = h("form.door", { onsubmit: (event) => { event.preventDefault(); if (!enter.disabled) carry(enter, go); } },
+  const form = h("form.door", { onsubmit: (event) => { event.preventDefault(); if (!enter.disabled) withBusy(enter, go); } },
     h("label", { for: "handle" }, "Your handle"),
     h("div.row", null, h("div.at", null, h("span", { "aria-hidden": "true" }, "@"), field), enter), help);
 
@@ -103,7 +103,7 @@ function glimpse(person, signal) {
   const turn = setInterval(() => { if (queue.length) add(queue.shift()); }, 900);
   signal.addEventListener("abort", () => clearInterval(turn));
   ask("GET", `${user(person.id)}/timeline?limit=${SHOWN}`, { signal }).then((page) => {
-    put(list, ...page.items.map(shown));
+    setChildren(list, ...page.items.map(shown));
   }).catch(() => null);
   const storyList = new StoryList(person.id, signal);
   top.append(rings(storyList, { signal }));
