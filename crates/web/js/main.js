@@ -153,7 +153,7 @@ function connection() {
     if (bar.dataset.state !== "lost") return;
     delete bar.dataset.state;
     setChildren(bar);
-    say("The server is back.");
+    say("The server can be reached again.");
   };
   server.addEventListener("lost", lost);
   server.addEventListener("reached", reached);

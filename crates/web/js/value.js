@@ -17,7 +17,7 @@ export async function sheet({ bucket, entry, signal, done }) {
   const found = entry && await read(`${bucket}/keys/${entry.key}`, signal);
   const key = h("input", { id: "key-name", required: true, autocomplete: "off", spellcheck: "false", readonly: Boolean(entry), value: entry ? plain(entry.key) : "" });
   const value = h("textarea.mono", { id: "key-value", rows: 6, spellcheck: "false", readonly: found?.text === null }, found ? found.text ?? hex(found.bytes) : "");
-  const lives = found?.ends ? [[KEEP, `as before, in ${left(found.ends - now())}`], ...LIVES] : LIVES;
+  const lives = found?.ends ? [[KEEP, `unchanged, in ${left(found.ends - now())}`], ...LIVES] : LIVES;
   const life = h("select", { id: "key-life" }, ...lives.map(([secs, words]) => h("option", { value: secs }, words)));
   const wrong = h("p.wrong", { role: "alert" });
   const save = h("button.pill.main", { type: "submit", disabled: found?.text === null }, "Save");

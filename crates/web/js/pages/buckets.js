@@ -64,7 +64,7 @@ function maker() {
 
 async function keys(bucket, inside, signal) {
   const rows = h("tbody");
-  const filter = h("input", { type: "search", "aria-label": "Keys that begin with", placeholder: "Keys that begin with…", spellcheck: "false" });
+  const filter = h("input", { type: "search", "aria-label": "Filter keys by prefix", placeholder: "Filter by prefix…", spellcheck: "false" });
   const more = h("button.pill", { type: "button", hidden: true }, "Show more");
   const none = h("p.end", { hidden: true });
   const add = h("button.pill.main", { type: "button", onclick: () => edit(null) }, icon("plus"), "Add key");
@@ -94,7 +94,7 @@ async function keys(bucket, inside, signal) {
     next = page.next;
     more.hidden = !next;
     none.hidden = rows.children.length > 0;
-    none.textContent = filter.value ? "No key begins with this." : "This bucket is empty.";
+    none.textContent = filter.value ? "No key has this prefix." : "This bucket is empty.";
   }
 
   function row(entry) {

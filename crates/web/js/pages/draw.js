@@ -136,7 +136,7 @@ class Board {
     this.label.dataset.sure = sure && found.confidence >= 0.8 ? "yes" : "";
     this.label.classList.toggle("word", this.label.textContent.length > 2);
     setChildren(this.share, ...(far
-      ? ["Nothing like it: the nearest sample differs in ", h("b", null, `${nearest} of 1,024`), " pixels"]
+      ? ["No similar sample: the nearest sample differs in ", h("b", null, `${nearest} of 1,024`), " pixels"]
       : [h("b", null, `${first.vote_count} of ${total}`), ` nearest ${total === 1 ? "sample is" : "samples are"} labeled ${found.label}`]));
     setChildren(this.votes, ...found.votes.map(({ label, vote_count: votes }, place) => h("li", { class: sure && place === 0 ? "first" : null },
       h("span.of", null, label), h("span.bar", { "--share": votes / total }), h("span.number", null, String(votes)))));

@@ -24,14 +24,14 @@ function form(about) {
   const wrong = h("p.wrong", { id: "key-wrong", role: "alert" });
   const open = h("button.pill.main", { type: "submit" }, "Continue");
   return h("form", { onsubmit: (event) => { event.preventDefault(); withBusy(open, unlock); } },
-    h("p.help", { id: "key-help" }, "The key of a product acts for all its users. The first start of the server wrote one to the file first-key in its data directory. It is kept until you close this tab."),
+    h("p.help", { id: "key-help" }, "An application key acts for all users of a product. The server wrote one to the file first-key in its data directory at its first start. This tab keeps the key until you close it."),
     h("label", { for: "key" }, "Application key"), h("div.row", null, field, open), wrong);
 
   async function unlock() {
     key.write(field.value.trim());
     const answer = await send("/v1/users?limit=1");
     if (answer.status === 401) {
-      wrong.textContent = "This is not the key of this server.";
+      wrong.textContent = "This key is not valid on this server.";
       field.select();
       return;
     }

@@ -22,6 +22,6 @@ export async function render({ main, signal, at }) {
 function empty() {
   const { handle } = whoami();
   return h("div.blank", null, icon("mentions"), h("h2", null, "No mentions yet"),
-    h("p", null, `Posts that contain @${handle} appear here. Reply to a post, and its author will know your handle.`),
+    h("p", null, `Posts that contain @${handle} appear here. Reply to a post to show its author your handle.`),
     h("div.row", null, h("a.pill.main", { href: "#/home" }, "Go to your timeline"), h("a.pill", { href: profile(handle) }, "View your profile")));
 }

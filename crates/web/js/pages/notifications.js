@@ -100,7 +100,7 @@ export async function render({ main, signal }) {
 function notice({ id, kind, user: actor, post, created_at }, gone) {
   if (kind === "mention" || kind === "post") return h("li", { "data-id": id }, article(post, { gone }));
   const words = { follow: " follows you", follow_request: " asks to follow you" };
-  const did = { boost: " boosted your post", poll: " has a poll that ended", edit: " edited a post that you boosted" }[kind] ?? " favourited your post";
+  const did = { boost: " boosted your post", poll: " has a poll that has ended", edit: " edited a post that you boosted" }[kind] ?? " favourited your post";
   const said = words[kind] ?? h("a", { href: thread(post.id) }, did);
   return h("li.notice", { "data-id": id, "data-kind": kind },
     icon({ poll: "check", edit: "draw" }[kind] ?? (kind in words ? "profile" : kind)),

@@ -20,7 +20,7 @@ const COUNTS = { followers: "follower_count", following: "following_count", frie
 const OWN = { favourites: "Favourites", bookmarks: "Bookmarks", requests: "Requests", mutes: "Muted", blocks: "Blocked" };
 /** Private lists of users, with the buttons for each. */
 const ANSWERS = { requests: answers, mutes: ending("mutes", "Unmute"), blocks: ending("blocks", "Unblock") };
-const NOBODY = { mutes: "mutes nobody", blocks: "blocks nobody", requests: "has no requests to follow", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
+const NOBODY = { mutes: "mutes nobody", blocks: "blocks nobody", requests: "has no follow requests", followers: "has no followers yet", following: "follows nobody yet", friends: "has no friends yet" };
 
 export async function render({ main, signal, handle, list, at }) {
   setChildren(main, h("header.head", null, h("h1", null, `@${handle}`)), skeleton(2));
@@ -233,7 +233,7 @@ function blocked(handle) {
     reload();
   }
   return h("div.blank", null, icon("profile"), h("h1", null, `You block @${handle}`),
-    h("p", null, "You do not see each other, nor what you both write."), button);
+    h("p", null, "You cannot see each other, or each other's posts."), button);
 }
 
 function unknown(handle) {
