@@ -98,7 +98,7 @@ pub enum PostChange {
 pub enum Input {
     /// Followed users and hashtags. A single follow is [`Effect::Follow`].
     Follows,
-    /// Muted and blocked users, and followed users whose boosts are hidden. Mutes also expire without this effect.
+    /// Muted and blocked users, and followed users whose boosts are hidden. The expiry of a mute is a change, too.
     Hidden,
     /// Friends of the user.
     Friends,

@@ -5,7 +5,7 @@ use crate::ids::UserId;
 /// Authors of the posts in a reader's home timeline, except the reader.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HomeAuthors {
-    /// Followed users who are not muted, in ascending order of ids.
+    /// Followed users who are neither muted nor disabled, in ascending order of ids.
     pub users: Box<[UserId]>,
     /// Users whose boosts home hides, in ascending order of ids. Some may be muted.
     pub without_boosts: Box<[UserId]>,

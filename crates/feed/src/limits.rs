@@ -175,8 +175,8 @@ pub const MUTE_SECS_MAX: u64 = 315_360_000;
 pub const USER_POSTS_MAX: u32 = u32::MAX - 1;
 /// Most pinned posts of one user, as in Mastodon.
 pub const PINS_MAX: usize = 5;
-/// Age in milliseconds up to which a post is recent: a day. A boost does not show a recent post again to followers of
-/// its author, and boosts by several users show it once.
+/// Time that counts as recent for boosts, in milliseconds: a day. A boost does not show a recent post again to
+/// followers of its author, nor a post that another user at home has boosted recently.
 pub const BOOST_RECENT_MS: u64 = 86_400_000;
 /// Most earlier boosts that a boost records. A home shows a post twice only if this many users boost it, within a day,
 /// between two users whom the reader follows.

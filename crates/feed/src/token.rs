@@ -13,7 +13,7 @@ use crate::handle::{Handle, is_handle_byte};
 use crate::limits::{DOMAIN_BYTES_MAX, HANDLE_CHARS_MAX, POST_TAGS_MAX, URL_CHARS};
 use crate::tag::{self, Tag};
 
-/// Characters that begin a hashtag: `#` and the fullwidth `＃`.
+/// Characters that begin a hashtag: `#` and its fullwidth form.
 pub const TAG_SIGNS: [char; 2] = ['#', '\u{ff03}'];
 
 /// A URL, a mention or a hashtag in a text.
@@ -140,7 +140,7 @@ impl<'t> Iterator for Tokens<'t> {
 
     fn next(&mut self) -> Option<Token<'t>> {
         while let Some(rest) = self.text.get(self.at..) {
-            // The UTF-8 bytes of the fullwidth `＃` begin with 0xef.
+            // The fullwidth form of `#` begins with the byte 0xef.
             let begins = |byte| matches!(byte, b'@' | b'#' | b'h' | b'H' | 0xef);
             let Some(plain) = rest.bytes().position(begins) else {
                 self.step(rest.len());
@@ -386,7 +386,7 @@ fn is_invisible(c: char) -> bool {
     is_unseen(c) || matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-/// Whether the character is non-ASCII punctuation, which ends a URL outside of brackets.
+/// Whether the character is non-ASCII punctuation of sentences, which ends a URL outside of brackets.
 fn is_stop(c: char) -> bool {
     matches!(c,
         '\u{2025}' | '\u{2026}' | '\u{203c}' | '\u{2047}'..='\u{2049}'
