@@ -1,4 +1,4 @@
-//! Blocks as bytes. Pure, but for the digest of the bytes so far.
+//! Blocks as bytes. Pure, except for the digest of the bytes so far.
 
 use sha2::{Digest as _, Sha256};
 
@@ -38,13 +38,13 @@ pub(crate) fn head(kind: Kind, number: u32, content: &[u8]) -> [u8; HEAD_BYTES] 
     head
 }
 
-/// The first number of `bytes`, and what follows it.
+/// Splits the first number off `bytes`.
 pub(crate) fn take_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((u32::from_le_bytes(*number), rest))
 }
 
-/// The first number of `bytes`, and what follows it.
+/// Splits the first number off `bytes`.
 pub(crate) fn take_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((u64::from_le_bytes(*number), rest))

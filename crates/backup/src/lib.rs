@@ -1,10 +1,10 @@
-//! The format of a backup: one stream, which a pipe can carry, of the rows of a store at a checkpoint and
-//! the groups of the log after it. [`Writer`] writes one, [`Reader`] checks and reads one, [`verify`] only
-//! checks. It does not interpret rows and groups.
+//! The format of a backup: one stream, which a pipe can carry, of the rows of a store at a checkpoint and the groups of
+//! the log after it. [`Writer`] writes a backup, [`Reader`] checks and reads one, [`verify`] only checks. The crate
+//! does not interpret rows and groups.
 //!
 //! All numbers are little endian. The stream is a prefix and then **blocks**:
 //!
-//! | part | bytes | what |
+//! | part | bytes | content |
 //! |---|---|---|
 //! | prefix | 0..8 | `roostbak` |
 //! | | 8..12 | format version, `u32` |
@@ -27,11 +27,12 @@
 //! | `KEYS` | 0 or 1 | the file of application keys |
 //! | `DONE` | 1 | [`Summary`] in JSON, with the SHA-256 of everything before this block |
 //!
-//! Nothing follows the last block. What always holds:
+//! Nothing follows the last block.
+//!
 //! - **Invariant:** a stream that lacks a byte, has one more, or differs in one bit is refused.
-//! - **Invariant:** whatever the bytes are, reading takes no more memory than one block, and bytes that did
-//!   not arrive take none.
-//! - **Invariant:** it uses no other crate of ours.
+//! - **Invariant:** for any input, reading takes at most the memory of one block, and bytes that did not arrive take
+//!   none.
+//! - **Invariant:** it uses no other crate of this repository.
 //!
 //! Read `block`, `write`, then `read`.
 
@@ -59,12 +60,12 @@ const CONTENT_BYTES_MAX: usize = 66 << 20;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// Version of the program that made it.
+    /// Version of the program that made the backup.
     pub roost: String,
     /// The identity of the data directory, if it had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// When it was made, in milliseconds since 1970, by the clock of the node.
+    /// Time of the backup by the clock of the node, in milliseconds since 1970.
     pub made_ms: u64,
     /// The position of the log up to which the rows are applied.
     pub checkpoint: u64,
@@ -74,7 +75,7 @@ pub struct Header {
     pub last: u64,
 }
 
-/// Numbers of what a backup holds, at its end.
+/// Counts of a backup's contents, at its end.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
@@ -86,7 +87,7 @@ pub struct Summary {
     pub groups: u64,
     /// Files of pictures.
     pub files: u64,
-    /// Files that pictures need, and that were missing or damaged when the backup was made.
+    /// Files of pictures that were missing or damaged when the backup was made.
     pub lost_files: u64,
     /// Bytes before the last block.
     pub bytes: u64,
@@ -109,41 +110,41 @@ pub enum Keyspace {
 /// A group of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Group<'a> {
-    /// Its position.
+    /// Position in the log.
     pub position: u64,
-    /// The time that the log gave it, in milliseconds since 1970.
+    /// Time assigned by the log, in milliseconds since 1970.
     pub time_ms: u64,
-    /// 1 to [`PAYLOAD_BYTES_MAX`] bytes.
+    /// Payload: 1 to [`PAYLOAD_BYTES_MAX`] bytes.
     pub payload: &'a [u8],
 }
 
-/// An error of the receiver of the rows and groups.
+/// Error of the receiver of the rows and groups.
 pub type ReceiverError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a backup cannot be read.
+/// Error of reading a backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     /// Reading or writing the stream failed.
     #[error("the backup cannot be read or written")]
     Io(#[from] std::io::Error),
-    /// It does not begin as a backup does.
+    /// The stream does not begin like a backup.
     #[error("this is not a backup of roost")]
     NotABackup,
-    /// It has another format than this program.
+    /// The backup has another format version than this program.
     #[error("the backup has format version {found}, but this program reads version {known}")]
     Version {
-        /// Its version.
+        /// Version of the backup.
         found: u32,
-        /// The version that this program reads.
+        /// Version that this program reads.
         known: u32,
     },
-    /// It ends too early.
+    /// The stream ends too early.
     #[error("the backup is incomplete: it ends after {bytes} bytes")]
     Truncated {
-        /// Its length in bytes.
+        /// Length of the stream in bytes.
         bytes: u64,
     },
-    /// It differs from what was written.
+    /// The stream differs from what was written.
     #[error("the backup is damaged in the block at byte {offset}: {what}")]
     Damaged {
         /// Start of the block, in bytes.
@@ -156,7 +157,7 @@ pub enum BackupError {
     Receiver(#[source] ReceiverError),
 }
 
-/// Checks a backup to its end without keeping anything of it.
+/// Checks a whole backup without keeping its contents.
 ///
 /// # Errors
 /// See [`BackupError`].

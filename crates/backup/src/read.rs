@@ -1,6 +1,6 @@
-//! Reading a backup, and checking all of it.
+//! Reading and checking a whole backup.
 //!
-//! State: the next block, and numbers and digest of what was read.
+//! State: the next block, and counts and digest of the bytes read.
 
 use std::io::{ErrorKind, Read};
 
@@ -12,9 +12,9 @@ use crate::{
     ReceiverError, Summary,
 };
 
-/// Reads a backup in the order in which it was written. Whatever is not asked for is missing in the
-/// order, and [`Reader::finish`] refuses it: call all of [`Reader::rows`] for both keyspaces (ephemeral ones
-/// first), [`Reader::groups`], [`Reader::files`], [`Reader::keys`] and `finish`.
+/// Reads a backup in the order in which it was written. [`Reader::finish`] fails if a part was skipped: call
+/// [`Reader::rows`] for both keyspaces (ephemeral ones first), [`Reader::groups`], [`Reader::files`], [`Reader::keys`]
+/// and `finish`.
 pub struct Reader<R> {
     stream: R,
     header: Header,
@@ -24,13 +24,13 @@ pub struct Reader<R> {
     summary: Summary,
 }
 
-/// A block whose checksum was right.
+/// A block with a right checksum.
 #[derive(Default)]
 struct Block {
     kind: Kind,
     offset: u64,
     content: Vec<u8>,
-    /// Bytes and digest of everything before it.
+    /// Bytes and digest before this block.
     before: Tally,
 }
 
@@ -44,7 +44,7 @@ impl<R: Read> Reader<R> {
     /// Reads the beginning.
     ///
     /// # Errors
-    /// See [`BackupError`], as for every other function here.
+    /// See [`BackupError`], also for the other functions.
     pub fn open(mut stream: R) -> Result<Self, BackupError> {
         let mut tally = Tally::default();
         let mut prefix = Vec::new();
@@ -86,7 +86,7 @@ impl<R: Read> Reader<R> {
         &self.header
     }
 
-    /// Gives all rows of a keyspace to `each`, in ascending order of keys.
+    /// Passes all rows of a keyspace to `each`, in ascending order of keys.
     pub fn rows(
         &mut self,
         keyspace: Keyspace,
@@ -120,7 +120,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Gives all groups to `each`, in order.
+    /// Passes all groups to `each`, in order.
     pub fn groups(
         &mut self,
         mut each: impl FnMut(Group<'_>) -> Result<(), ReceiverError>,
@@ -146,7 +146,7 @@ impl<R: Read> Reader<R> {
         Ok(())
     }
 
-    /// Gives all files of pictures to `each`, with their SHA-256, in ascending order.
+    /// Passes all files of pictures to `each`, with their SHA-256, in ascending order.
     pub fn files(
         &mut self,
         mut each: impl FnMut(&[u8; 32], &[u8]) -> Result<(), ReceiverError>,
@@ -251,7 +251,7 @@ impl<R: Read> Reader<R> {
 /// Appends up to `bytes` bytes to `into`: fewer if the stream ends.
 fn read(stream: &mut impl Read, bytes: usize, into: &mut Vec<u8>) -> Result<(), BackupError> {
     match stream.take(bytes as u64).read_to_end(into) {
-        // What decodes a stream for us may notice that it was cut.
+        // A decoder between us and the source may report that the stream was cut.
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
         _ => Ok(()),
     }

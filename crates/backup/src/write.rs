@@ -1,6 +1,6 @@
 //! Writing a backup.
 //!
-//! State: the block under construction, and numbers and digest of what was written.
+//! State: the block under construction, and counts and digest of the bytes written.
 
 use std::io::{self, Write};
 
@@ -18,10 +18,10 @@ pub struct Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Begins one.
+    /// Begins a backup.
     ///
     /// # Errors
-    /// Those of `out`, as of every other function here.
+    /// Those of `out`, also for the other functions.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
         let mut writer = Self {
             out,
@@ -36,7 +36,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds a row, the next in the order of keys. Key and value together have less than 64 MiB.
+    /// Adds the next row in the order of keys. Key and value together must have less than 64 MiB.
     pub fn row(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.begin(match keyspace {
             Keyspace::Ephemeral => block::EPHEMERAL,
@@ -66,7 +66,7 @@ impl<W: Write> Writer<W> {
         self.end_if_full()
     }
 
-    /// Adds a file of a picture, whose SHA-256 is `hash`; the next in the order of hashes. It has less than 64 MiB.
+    /// Adds the next file of a picture in the order of hashes; `hash` is its SHA-256. It must have less than 64 MiB.
     pub fn file(&mut self, hash: &[u8; 32], file: &[u8]) -> io::Result<()> {
         self.begin(block::FILE)?;
         self.summary.files += 1;
@@ -75,7 +75,7 @@ impl<W: Write> Writer<W> {
         self.end_block()
     }
 
-    /// Notes a file that is missing or damaged.
+    /// Counts a file that is missing or damaged.
     pub fn lost_file(&mut self) {
         self.summary.lost_files += 1;
     }
@@ -86,7 +86,7 @@ impl<W: Write> Writer<W> {
         self.block(block::KEYS, file)
     }
 
-    /// Ends it: without this it is incomplete.
+    /// Ends the backup, which is incomplete otherwise.
     pub fn finish(mut self) -> io::Result<(W, Summary)> {
         self.end_block()?;
         let mut summary = std::mem::take(&mut self.summary);
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         Ok((self.out, summary))
     }
 
-    /// Continues in a block of this type with room for one more entry.
+    /// Continues in a block of this type with space for another entry.
     fn begin(&mut self, kind: Kind) -> io::Result<()> {
         if kind != self.kind {
             self.end_block()?;

@@ -1,4 +1,4 @@
-//! What is written is read again, and every difference from it is refused.
+//! A written backup is read unchanged, and any difference from it is refused.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -189,7 +189,7 @@ fn blocks_that_are_missing_or_in_another_order_are_found() {
     }
 }
 
-/// Checksums protect against accidents, not against whoever computes them again.
+/// Checksums protect against accidents, not against an attacker who computes them again.
 #[test]
 fn contents_that_no_writer_makes_are_refused() {
     let row = |key: &[u8]| (key.to_vec(), Vec::new());
@@ -245,7 +245,7 @@ fn a_file_has_the_name_of_its_bytes() {
     assert!(error.contains("the name of another one"), "{error}");
 }
 
-/// A length that was announced takes no memory: the bytes must arrive.
+/// An announced length takes no memory: the bytes must arrive.
 #[test]
 fn an_announced_length_is_not_reserved() {
     let (bytes, _) = write(&small());

@@ -1,7 +1,7 @@
-//! Memory budgets, which many requests share.
+//! Memory budgets shared by many requests.
 //!
-//! Every buffer that a client can fill reserves its bytes here before it grows. A reservation that does not
-//! fit is refused at once; no caller waits for memory.
+//! Every buffer that a client can fill reserves its bytes here before it grows. A reservation that does not fit is
+//! refused at once; no caller waits for memory.
 //!
 //! **Invariant:** the live reservations of a budget add up to at most its limit.
 
@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A limit in bytes, shared by all reservations made from it. Clones are the same budget.
+/// A limit in bytes, shared by all its reservations. Clones are the same budget.
 #[derive(Clone)]
 pub struct MemoryBudget(Arc<Inner>);
 
@@ -19,7 +19,7 @@ struct Inner {
 }
 
 impl MemoryBudget {
-    /// A budget of `limit` bytes.
+    /// Creates a budget of `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         Self(Arc::new(Inner { limit, used: AtomicUsize::new(0) }))
@@ -31,7 +31,7 @@ impl MemoryBudget {
         self.take(bytes).then(|| Reservation { budget: self.clone(), bytes })
     }
 
-    /// A reservation of nothing yet, to be grown later.
+    /// Creates a reservation of 0 bytes, to be resized later.
     #[must_use]
     pub fn empty(&self) -> Reservation {
         Reservation { budget: self.clone(), bytes: 0 }
@@ -57,7 +57,7 @@ impl MemoryBudget {
 
     fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.0.limit);
-        // Counts alone: a reservation publishes no memory to other threads.
+        // Relaxed: only the count matters, a reservation publishes no memory to other threads.
         bytes == 0 || self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 
@@ -74,7 +74,7 @@ impl fmt::Debug for MemoryBudget {
     }
 }
 
-/// Bytes of a [`MemoryBudget`], held until dropped.
+/// Bytes of a [`MemoryBudget`], released on drop.
 #[derive(Debug)]
 pub struct Reservation {
     budget: MemoryBudget,
@@ -82,14 +82,14 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Bytes held.
+    /// Reserved bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Makes it hold `bytes`. Returns false, and changes nothing, if the budget has fewer left;
-    /// holding fewer always succeeds.
+    /// Changes the reservation to `bytes`. Returns false, and changes nothing, if the budget has fewer left; reducing
+    /// always succeeds.
     #[must_use]
     pub fn resize(&mut self, bytes: usize) -> bool {
         if bytes > self.bytes {

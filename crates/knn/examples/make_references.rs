@@ -1,11 +1,11 @@
-//! Makes the built-in digits: `cargo run --profile dist -p knn --example make_references -- FOLDER`,
-//! where FOLDER has the MNIST training images and labels as IDX files. It writes `data/digits.bin` of this
-//! crate; the same files make the same bytes.
+//! Makes the built-in digits: `cargo run --profile dist -p knn --example make_references -- FOLDER`, where FOLDER has
+//! the MNIST training images and labels as IDX files. It writes `data/digits.bin` of this crate; the same files give
+//! the same bytes.
 //!
-//! The references are chosen among the first 50,000 images and judged on the other 10,000, which take no
-//! part in the choice. It begins with random images of every digit, as many as its share. In each round all
-//! 50,000 are recognized; references that voted wrongly where it was close are replaced by random ones of
-//! the same digit. The best set of all rounds is kept.
+//! The references are chosen among the first 50,000 images and validated on the other 10,000, which are not used in the
+//! choice. The first choice is random images of every digit, in proportion to its share. In each round all 50,000 are
+//! recognized; references that voted wrongly in close recognitions are replaced by random ones of the same digit. The
+//! best set of all rounds is kept.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 
 mod mnist;
@@ -18,17 +18,17 @@ use knn::{Bits, K, Samples};
 use mnist::Mnist;
 
 const REFERENCES: usize = 2_339;
-/// Number of images to choose from; those after them are for validation.
+/// Number of images to choose from; the rest is for validation.
 const POOL: usize = 50_000;
 const ROUNDS: usize = 60;
-/// References replaced in the first round. The number falls to none in the last.
+/// References replaced in the first round. The number falls to 0 in the last.
 const REPLACED: usize = REFERENCES / 10;
-/// Votes ahead from which a recognition is no longer close.
+/// Lead in votes from which a recognition is not close.
 const CLOSE: i32 = 6;
-/// One more than vote, because an image that is a reference finds itself.
+/// One more than voters, because an image that is a reference finds itself.
 const WITH_ITSELF: K = K::new(K::DEFAULT.count() + 1).unwrap();
 
-/// xorshift64: the same numbers every time.
+/// Random numbers of xorshift64, always the same sequence.
 struct Noise(u64);
 
 impl Noise {
@@ -40,7 +40,7 @@ impl Noise {
     }
 }
 
-/// The references, by their places among the images.
+/// References, by their index among the images.
 #[derive(Clone)]
 struct Choice {
     places: Vec<usize>,
@@ -48,12 +48,12 @@ struct Choice {
 }
 
 impl Choice {
-    /// Random images, of every digit as many as its share of the pool.
+    /// Chooses random images, of every digit in proportion to its share of the pool.
     fn stratified(digits: &[u8], noise: &mut Noise) -> Self {
         let mut choice = Self { places: Vec::new(), is_chosen: vec![false; POOL] };
         let mut seen = 0;
         for digit in 0..10 {
-            // Rounding the running sum gives every digit its share and all of them the whole.
+            // Rounding the running sum gives every digit its share and the right total.
             let before = seen * REFERENCES / POOL;
             seen += digits.iter().filter(|other| **other == digit).count();
             for _ in before..seen * REFERENCES / POOL {
@@ -65,7 +65,7 @@ impl Choice {
         choice
     }
 
-    /// A random image of the digit that is not chosen.
+    /// Chooses a random unused image of the digit.
     fn another(&self, digit: u8, digits: &[u8], noise: &mut Noise) -> usize {
         loop {
             let place = noise.below(POOL);
@@ -84,7 +84,7 @@ impl Choice {
         samples
     }
 
-    /// Replaces the `count` references of the lowest merit.
+    /// Replaces the `count` references with the lowest merit.
     fn replace(&mut self, count: usize, merits: &[i64], digits: &[u8], noise: &mut Noise) {
         self.places.sort_by_key(|place| (merits[*place], *place));
         for at in 0..count {
@@ -96,12 +96,12 @@ impl Choice {
     }
 }
 
-/// How well a choice recognizes the pool.
+/// Quality of a choice on the pool.
 struct Judgement {
     right: usize,
-    /// Sum of squares of how close it was.
+    /// Sum of squares of the closeness.
     loss: i64,
-    /// For each image: votes for what is right less votes for what is wrong, where it was close.
+    /// Merit of each image: right minus wrong votes in close recognitions.
     merits: Vec<i64>,
 }
 
@@ -130,7 +130,7 @@ fn judge(samples: &Samples, images: &Mnist) -> Judgement {
     judgement
 }
 
-/// The share of the images after the pool that is recognized, in percent.
+/// Percentage of recognized images after the pool.
 fn validate(samples: &Samples, images: &Mnist) -> f64 {
     let mut found = Vec::new();
     let (drawings, digits) = (&images.drawings[POOL..], &images.digits[POOL..]);
@@ -163,7 +163,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         choice.replace(count, &merits, digits, &mut noise);
     }
 
-    // In the order of the images, so that ties favour no digit.
+    // In the order of the images, so that ties favor no digit.
     best.places.sort_unstable();
     println!("chosen: {:.2} % on validation", validate(&best.samples(&images), &images));
     let mut bytes = Vec::new();

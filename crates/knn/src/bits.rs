@@ -1,8 +1,7 @@
-//! One vector of 1,024 bits, which as a drawing is 32 rows of 32 pixels.
+//! A vector of 1,024 bits, or a drawing of 32 rows of 32 pixels.
 //!
-//! Bit 0 is the first pixel of the first row. It is the most significant bit of the first byte and of
-//! the first word, so that a string of 0 and 1, the hexadecimal digits and the bytes of a vector
-//! all show it in the same order.
+//! Bit 0 is the first pixel of the first row. It is the most significant bit of the first byte and of the first word,
+//! so that a string of 0 and 1, the hexadecimal digits and the bytes of a vector all have the same order.
 
 use std::fmt;
 use std::str::FromStr;
@@ -28,10 +27,10 @@ const _: () = assert!(SIDE * SIDE == BITS);
 #[repr(C, align(64))]
 pub struct Bits([u64; WORDS]);
 
-/// Why a text is not a vector.
+/// Error of parsing a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BitsError {
-    /// Neither of the two lengths.
+    /// The text has neither of the two lengths.
     #[error(
         "{found} digits; a vector is {BITS} digits 0 and 1, or {HEX_DIGITS} hexadecimal digits"
     )]
@@ -39,7 +38,7 @@ pub enum BitsError {
         /// Characters that are not white space.
         found: usize,
     },
-    /// A character that is no digit in a text of the right length.
+    /// A character is not a digit, in a text of the right length.
     #[error("{found:?} is not a digit; {BITS} digits are 0 or 1, and {HEX_DIGITS} hexadecimal")]
     Digit {
         /// The first such character.
@@ -73,7 +72,7 @@ impl Bits {
         bits
     }
 
-    /// The bytes that [`Bits::from_bytes`] takes.
+    /// The bytes of the vector, reversing [`Bits::from_bytes`].
     #[must_use]
     pub fn to_bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
@@ -84,7 +83,7 @@ impl Bits {
         bytes
     }
 
-    /// Whether bit `index` is 1. There is no bit at or after [`BITS`].
+    /// Whether bit `index` is 1; false from [`BITS`] on.
     #[must_use]
     pub fn bit(&self, index: usize) -> bool {
         let word = self.0.get(index / WORD_BITS);
@@ -136,10 +135,10 @@ impl FromStr for Bits {
     }
 }
 
-/// The vector of just its hexadecimal digits, the form that costs a reader least.
+/// Parses exactly the hexadecimal digits, without white space: the fastest form.
 fn plain_hex(text: &str) -> Option<Bits> {
     let digits: &[u8; HEX_DIGITS] = text.as_bytes().try_into().ok()?;
-    // What is no digit shows when all are read: there is no branch to guess.
+    // Invalid digits are detected at the end: there is no branch to mispredict.
     let (words, _) = digits.as_chunks::<{ WORD_BITS / 4 }>();
     let mut seen = 0;
     let mut bits = Bits::ZERO;

@@ -1,8 +1,7 @@
-//! The built-in digits: 2,339 drawings of the digits 0 to 9 that the library carries.
+//! The built-in digits: 2,339 drawings of the digits 0 to 9 in the library.
 //!
-//! `data/digits.bin` is made by `examples/make_references.rs`; `data/NOTICE.md` says from what and under
-//! which license. It is a sequence of entries of 129 bytes: the digit, then the bytes of
-//! [`Bits::from_bytes`].
+//! `data/digits.bin` is made by `examples/make_references.rs`; `data/NOTICE.md` names its source and license. It is a
+//! sequence of entries of 129 bytes: the digit, then the bytes of [`Bits::from_bytes`].
 
 use crate::bits::{BYTES, Bits};
 use crate::samples::Samples;

@@ -1,4 +1,4 @@
-//! The names of labels, each once, and the number of samples of each.
+//! Names of labels without duplicates, and the number of samples of each.
 //!
 //! **Invariant:** a name exists as long as a sample has it. A new name reuses the place of a removed one.
 
@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 
 use crate::meter::{Counted, Meter};
 
-/// A label: a place in the table of names of the [`Samples`](crate::Samples) that gave it.
+/// A label: an index into the table of names of its [`Samples`](crate::Samples).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(u32);
 
-/// Bytes that a label of at most 32 bytes takes at most, beside [`LABEL_PLACE_BYTES`]: its name twice, and
-/// its entry in a tree whose nodes are half full.
+/// Maximum bytes of a label of at most 32 bytes, in addition to [`LABEL_PLACE_BYTES`]: its name twice, and its entry in
+/// a tree whose nodes are half full.
 pub const LABEL_BYTES: usize = 160;
-/// Bytes that a place for a label takes at most, whether a sample has the label or not any more.
+/// Maximum bytes of an entry of the table, used or free.
 pub const LABEL_PLACE_BYTES: usize = 56;
 
 /// The table of names.
@@ -21,7 +21,7 @@ pub const LABEL_PLACE_BYTES: usize = 56;
 pub(crate) struct Labels {
     names: Vec<Named>,
     by_name: BTreeMap<Box<str>, Label>,
-    /// Places in `names` of labels that no sample has.
+    /// Entries of `names` without samples.
     free: Vec<Label>,
     counted: Counted,
 }
@@ -38,18 +38,18 @@ impl Labels {
         Self { names, by_name: BTreeMap::new(), free, counted: Counted::new(meter) }
     }
 
-    /// The name of a label, if it has ever been given.
+    /// Name of a label, if it was ever assigned.
     pub(crate) fn name(&self, label: Label) -> Option<&str> {
         self.names.get(label.0 as usize).map(|named| &*named.name)
     }
 
-    /// The names in use with the number of their samples, in the order of the names.
+    /// Names in use with the number of their samples, in the order of the names.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
         let named = self.by_name.values().filter_map(|label| self.names.get(label.0 as usize));
         named.map(|named| (&*named.name, named.count))
     }
 
-    /// The label of this name. One sample more has it.
+    /// Returns the label of this name, and counts another sample with it.
     pub(crate) fn add(&mut self, name: &str) -> Label {
         let label = match self.by_name.get(name) {
             Some(label) => *label,
@@ -59,7 +59,7 @@ impl Labels {
         label
     }
 
-    /// One sample fewer has the label.
+    /// Counts one sample fewer with the label.
     pub(crate) fn release(&mut self, label: Label) {
         let named = self.named(label);
         named.count -= 1;

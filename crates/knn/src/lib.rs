@@ -2,10 +2,10 @@
 //!
 //! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labeled vectors and finds those
 //! nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns an image into a vector that can be
-//! compared with others, and [`digits()`] are 2,339 such drawings that the library carries. The caller owns the samples
-//! and shares them as it likes.
+//! compared with others, and [`digits()`] are 2,339 such drawings in the library. The caller owns the samples and
+//! shares them.
 //!
-//! **Invariant:** no I/O, no clock, no thread and no other crate of ours.
+//! **Invariant:** no I/O, no clock, no thread and no other crate of this repository.
 //! **Invariant:** a clone of [`Samples`] is a snapshot. It shares all parts until one of them is changed; a [`Meter`]
 //! counts the memory of all.
 //!

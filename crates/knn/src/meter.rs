@@ -3,21 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the bytes that all [`Samples`](crate::Samples) made with it hold, their clones included; what
-/// clones share counts once. Clones of a meter are the same meter.
+/// Counts the bytes of all [`Samples`](crate::Samples) created with it, including their clones; memory shared by clones
+/// counts once. Clones of a meter are the same meter.
 #[derive(Clone, Debug, Default)]
 pub struct Meter(Arc<AtomicUsize>);
 
 impl Meter {
-    /// Bytes held now.
+    /// Bytes counted now.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        // A count alone: it publishes no memory to other threads.
+        // Relaxed: only the count matters, it publishes no memory to other threads.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// The memory that one owner has counted. Dropping it subtracts it, and cloning counts it again.
+/// Counted memory of one owner. Dropping it subtracts it, and cloning counts it again.
 #[derive(Debug)]
 pub(crate) struct Counted {
     meter: Meter,
@@ -33,7 +33,7 @@ impl Counted {
         &self.meter
     }
 
-    /// Makes it count `bytes`.
+    /// Sets the counted bytes.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
             self.meter.0.fetch_add(bytes - self.bytes, Ordering::Relaxed);

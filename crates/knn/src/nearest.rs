@@ -1,16 +1,16 @@
-//! The K nearest so far, and how a scan keeps most distances away from them.
+//! The K nearest samples so far, and the bounds that exclude most distances.
 //!
-//! **Invariant:** a list of neighbors is sorted by distance, then by id, and has at most K of them.
+//! **Invariant:** a list of neighbors is sorted by distance, then by id, and has at most K entries.
 
 use crate::bits::BITS;
 use crate::labels::Label;
 
-/// Distances that are checked together: if none is near enough, none is checked alone.
+/// Number of distances checked together: if none is near enough, none is checked alone.
 pub(crate) const STRIDE: usize = 32;
 /// The distance of a sample that does not exist.
 pub(crate) const FAR: u16 = u16::MAX;
-/// Groups in which the first distances compete. More than [`K::MAX`], so that the K-th best winner
-/// bounds the K nearest.
+/// Number of groups in which the first distances compete. More than [`K::MAX`], so that the K-th best winner bounds the
+/// K nearest.
 const GROUPS: usize = 128;
 
 const _: () = assert!(GROUPS > K::MAX.0);
@@ -20,32 +20,32 @@ const _: () = assert!(GROUPS > K::MAX.0);
 pub struct K(usize);
 
 impl K {
-    /// The number that fits handwritten digits.
+    /// Default, which suits handwritten digits.
     pub const DEFAULT: Self = Self(15);
-    /// The greatest number.
+    /// Maximum.
     pub const MAX: Self = Self(100);
 
-    /// `count` neighbors; `None` unless it is 1 to 100.
+    /// Creates a number of neighbors; `None` unless it is 1 to 100.
     #[must_use]
     pub const fn new(count: usize) -> Option<Self> {
         if count >= 1 && count <= Self::MAX.0 { Some(Self(count)) } else { None }
     }
 
-    /// As a number.
+    /// Value as a number.
     #[must_use]
     pub const fn count(self) -> usize {
         self.0
     }
 }
 
-/// A sample that is near a query.
+/// Sample near a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbor {
-    /// The sample.
+    /// Id of the sample.
     pub id: u64,
-    /// Its label, of the samples it is among.
+    /// Label, to be looked up in the [`Samples`](crate::Samples) of the neighbor.
     pub label: Label,
-    /// Bits in which it differs from the query.
+    /// Number of bits that differ from the query.
     pub distance: u32,
 }
 
@@ -55,10 +55,10 @@ impl Neighbor {
     }
 }
 
-/// Puts into `found` those samples that are among the `k` nearest seen so far. `ids` and `labels` are of
-/// the samples whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has
-/// no room for `k`. `within` returns which distances of a stride do not exceed a bound, the first one in
-/// the lowest bit. Inlined with what it calls, so that it is built with the instructions of the caller.
+/// Inserts the samples that are among the `k` nearest so far into `found`. `ids` and `labels` belong to the samples
+/// whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has a capacity below `k`. `within`
+/// returns the distances of a stride that do not exceed a bound, the first one in the lowest bit. Inlined with its
+/// callees, so that it is built with the caller's instructions.
 #[inline(always)]
 pub(crate) fn select(
     distances: &[[u16; STRIDE]],
@@ -85,7 +85,7 @@ pub(crate) fn select(
     }
 }
 
-/// The distances that do not exceed `bound`, with the instructions that the compiler chooses.
+/// Distances that do not exceed `bound`, with instructions chosen by the compiler.
 #[inline(always)]
 pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
     // No early exit, so that the processor compares them all at once; rarely is there any.
@@ -95,7 +95,7 @@ pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
     distances.iter().rev().fold(0, |bits, distance| bits << 1 | u32::from(*distance <= bound))
 }
 
-/// The distance beyond which nothing can enter `found` any more; `None` while it is not full.
+/// Distance above which nothing can enter `found` any more; `None` while it is not full.
 #[inline(always)]
 fn reach(found: &[Neighbor], k: K) -> Option<u16> {
     let last = found.get(k.0 - 1)?;
@@ -110,16 +110,16 @@ fn insert(neighbor: Neighbor, k: K, found: &mut Vec<Neighbor>) {
         }
         found.pop();
     }
-    // Counted to the end rather than searched, so that there is no branch to guess.
+    // Counted to the end instead of searched, so that there is no branch to mispredict.
     let at = found.iter().filter(|other| other.rank() < neighbor.rank()).count();
     found.insert(at, neighbor);
 }
 
 /// A distance that at least `k` of `distances` do not exceed, close to the k-th smallest.
 ///
-/// Without it the first samples enter the list whatever their distance, and four times as many have to be
-/// put into order. The smallest of each of [`GROUPS`] groups is found by comparing whole rows; the
-/// k-th smallest of these has k distances at or below it. With too few distances, it is below [`FAR`] only.
+/// Without it the first samples would enter the list whatever their distance, and four times as many would have to be
+/// sorted. The smallest of each of [`GROUPS`] groups is found by comparing whole rows; the k-th smallest of these has k
+/// distances at or below it. With too few distances, the only guarantee is that it is below [`FAR`].
 #[inline(always)]
 fn first_bound(distances: &[[u16; STRIDE]], k: K) -> u16 {
     let mut winners = [[FAR; STRIDE]; GROUPS / STRIDE];

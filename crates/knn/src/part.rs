@@ -1,7 +1,7 @@
 //! A part of the samples: as many as a scan compares together.
 //!
-//! **Invariant:** the last block has the lanes of positions that exist; lanes after them may hold anything
-//! and are never returned. No id is outside `low..=high`.
+//! **Invariant:** the last block has valid lanes only at existing positions; later lanes are arbitrary and never
+//! returned. No id is outside `low..=high`.
 
 use std::mem::size_of;
 
@@ -10,10 +10,10 @@ use crate::labels::Label;
 use crate::meter::{Counted, Meter};
 use crate::scan::{Block, Chunk, LANES};
 
-/// A part may have room for this many more samples than an eighth of those it has.
+/// Spare capacity of a part, in addition to an eighth of its samples.
 const SPARE: usize = 128;
 
-/// Vectors, ids and labels, side by side.
+/// Vectors, ids and labels in parallel lists.
 #[derive(Debug)]
 pub(crate) struct Part {
     blocks: Vec<Block>,
@@ -24,7 +24,7 @@ pub(crate) struct Part {
     counted: Counted,
 }
 
-/// With room for the samples that a change may add.
+/// Clones have capacity for the samples that a change may add.
 impl Clone for Part {
     fn clone(&self) -> Self {
         let mut part = Self::new(self.counted.meter());
@@ -38,7 +38,7 @@ impl Clone for Part {
 }
 
 impl Part {
-    /// Without samples.
+    /// Creates a part without samples.
     pub(crate) fn new(meter: &Meter) -> Self {
         let (blocks, ids, labels) = (Vec::new(), Vec::new(), Vec::new());
         Self { blocks, ids, labels, low: u64::MAX, high: 0, counted: Counted::new(meter) }
@@ -52,7 +52,7 @@ impl Part {
         self.ids.is_empty()
     }
 
-    /// Whether the two together fill at most half a part.
+    /// Whether both together fill at most half a part.
     pub(crate) fn is_half_with(&self, other: &Self) -> bool {
         self.ids.len() + other.ids.len() <= Chunk::SAMPLES / 2
     }
@@ -84,7 +84,7 @@ impl Part {
         if may_be_here { self.ids.iter().position(|other| *other == id) } else { None }
     }
 
-    /// Removes the sample at a position that exists and returns its label. The last sample takes its place.
+    /// Removes the sample at an existing position and returns its label. The last sample takes its place.
     pub(crate) fn remove(&mut self, at: usize) -> Label {
         let last = self.ids.len() - 1;
         let moved = self.block(last / LANES).take(last % LANES);
@@ -96,7 +96,7 @@ impl Part {
         label
     }
 
-    /// The label and vector at a position that exists.
+    /// Label and vector at an existing position.
     pub(crate) fn sample(&self, at: usize) -> (Label, Bits) {
         let (Some(label), Some(block)) = (self.labels.get(at), self.blocks.get(at / LANES)) else {
             unreachable!("a position that was found")
@@ -114,7 +114,7 @@ impl Part {
         Chunk { blocks: &self.blocks, ids: &self.ids, labels: &self.labels }
     }
 
-    /// Makes room for `len` samples and a few more. Lists that double would have room for twice as many.
+    /// Reserves capacity for `len` samples and a few more. Lists that double would reserve twice as many.
     fn reserve(&mut self, len: usize) {
         let room = roomy(len);
         self.blocks.reserve_exact((room / LANES).saturating_sub(self.blocks.len()));
@@ -123,7 +123,7 @@ impl Part {
         self.count();
     }
 
-    /// Gives memory back if much of it is free.
+    /// Shrinks the lists if much capacity is unused.
     fn shrink(&mut self) {
         let len = self.ids.len();
         if self.ids.capacity() > len + len / 8 + SPARE {
@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-/// The capacity for `len` samples: whole blocks, at most those of a full part.
+/// Capacity for `len` samples: whole blocks, at most those of a full part.
 fn roomy(len: usize) -> usize {
     (len + len / 8).next_multiple_of(LANES).min(Chunk::SAMPLES.max(len.next_multiple_of(LANES)))
 }

@@ -1,11 +1,11 @@
 //! Labeled vectors, packed so that a scan reads them once, in order, eight at a time.
 //!
-//! [`Samples`] keeps them in [`Part`]s, which own vectors, ids and labels in parallel lists: the entries at
-//! one position belong together. Parts are shared by clones until one of them is changed, so a clone is a
-//! cheap snapshot, and a change while one exists copies one part.
+//! [`Samples`] keeps them in [`Part`]s, which own vectors, ids and labels in parallel lists: the entries at one
+//! position belong together. Parts are shared by clones until one of them is changed, so a clone is a cheap snapshot,
+//! and a change while one exists copies one part.
 //!
-//! **Invariant:** two adjacent parts together are more than half as long as the longest part, so there are few
-//! parts, whatever was removed.
+//! **Invariant:** two adjacent parts together are more than half as long as the longest part, so removals leave few
+//! parts.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::nearest::{K, Neighbor};
 use crate::part::Part;
 use crate::scan::{InstructionSet, Scan, Unavailable};
 
-/// Bytes that a sample takes at most: 140, and what its part has free.
+/// Maximum bytes per sample: 140, plus spare capacity of its part.
 pub const SAMPLE_BYTES: usize = 176;
-/// Bytes that [`Samples`] take at most beside that, and beside their labels.
+/// Maximum bytes of [`Samples`] in addition to samples and labels.
 pub const SET_BYTES: usize = 24 << 10;
 
 /// Labeled vectors. A clone shares the vectors, and copies the names of the labels.
@@ -38,20 +38,20 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// No samples yet. They will be scanned with the best instructions of this processor.
+    /// Creates an empty set, to be scanned with the best instructions of this processor.
     #[must_use]
     pub fn new() -> Self {
         Self::counted_by(&Meter::default())
     }
 
-    /// The same, and `meter` counts what they hold.
+    /// Creates an empty set whose memory `meter` counts.
     #[must_use]
     pub fn counted_by(meter: &Meter) -> Self {
         let (parts, labels) = (Vec::new(), Labels::new(meter));
         Self { parts, len: 0, labels, meter: meter.clone(), scan: Scan::best() }
     }
 
-    /// Scans with these instructions from now on. The answers are the same.
+    /// Uses these instructions from now on. They do not change the answers.
     ///
     /// # Errors
     /// This processor does not have them.
@@ -60,7 +60,7 @@ impl Samples {
         Ok(())
     }
 
-    /// The instructions in use.
+    /// Instructions in use.
     #[must_use]
     pub fn instructions(&self) -> InstructionSet {
         self.scan.instructions()
@@ -72,13 +72,13 @@ impl Samples {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no samples.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds a sample. Ids are the caller's, who gives each one once.
+    /// Adds a sample. Ids are chosen by the caller and must be unique.
     ///
     /// # Panics
     /// If there are 2^32 different labels.
@@ -92,8 +92,8 @@ impl Samples {
         Arc::make_mut(part).push(id, label, bits);
     }
 
-    /// Removes the sample with this id; `false` if there is none. Finding it is cheapest if ids were
-    /// given in rising order.
+    /// Removes the sample with this id; `false` if there is none. Finding it is cheapest if ids were added in ascending
+    /// order.
     pub fn remove(&mut self, id: u64) -> bool {
         let Some((at, position)) = self.position(id) else { return false };
         let label = self.part(at).remove(position);
@@ -109,22 +109,22 @@ impl Samples {
         true
     }
 
-    /// The label and vector of the sample with this id. As expensive as [`Samples::remove`].
+    /// Label and vector of the sample with this id. As expensive as [`Samples::remove`].
     #[must_use]
     pub fn sample(&self, id: u64) -> Option<(Label, Bits)> {
         let (at, position) = self.position(id)?;
         self.parts.get(at).map(|part| part.sample(position))
     }
 
-    /// Every sample: its id, label and vector, in no promised order.
+    /// All samples (id, label and vector) in unspecified order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, Label, Bits)> {
         self.parts.iter().flat_map(|part| part.iter())
     }
 
-    /// The name of a label.
+    /// Name of a label.
     ///
     /// # Panics
-    /// If other samples gave the label.
+    /// If the label belongs to other samples.
     #[must_use]
     pub fn name(&self, label: Label) -> &str {
         let Some(name) = self.labels.name(label) else {
@@ -133,14 +133,13 @@ impl Samples {
         name
     }
 
-    /// The names in use with the number of their samples, in the order of the names.
+    /// Names in use with the number of their samples, in the order of the names.
     pub fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
         self.labels.counts()
     }
 
-    /// Puts the `k` samples nearest to `query` into `out`, nearest first, those of the same distance
-    /// by id; fewer if there are fewer. Exact: every sample is compared. Clears `out` first; it is the only
-    /// memory used and grows to `k` once.
+    /// Writes the `k` samples nearest to `query` to `out`, nearest first, equal distances by id; fewer if there are
+    /// fewer. Exact: every sample is compared. Clears `out` first; it is the only memory used and grows to `k` once.
     pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbor>) {
         out.clear();
         for part in &self.parts {
@@ -148,7 +147,7 @@ impl Samples {
         }
     }
 
-    /// [`Samples::nearest`] for each of `queries`: `out` gets as many lists. Samples stay in the nearest
+    /// Runs [`Samples::nearest`] for each of `queries`; `out` gets one list per query. Samples stay in the processor's
     /// cache while all queries are compared with them.
     pub fn nearest_batch(&self, queries: &[Bits], k: K, out: &mut Vec<Vec<Neighbor>>) {
         out.resize_with(queries.len(), Vec::new);
@@ -160,7 +159,7 @@ impl Samples {
         }
     }
 
-    /// Puts two parts together if they would leave half of one free.
+    /// Merges two parts that together fill at most half of one.
     fn merge(&mut self, at: usize) {
         let (Some(part), Some(next)) = (self.parts.get(at), self.parts.get(at + 1)) else { return };
         if part.is_half_with(next) {
@@ -169,7 +168,7 @@ impl Samples {
         }
     }
 
-    /// The part that has the sample with this id, and where in it.
+    /// Indexes of the part with this sample, and of the sample in it.
     fn position(&self, id: u64) -> Option<(usize, usize)> {
         let mut parts = self.parts.iter().enumerate();
         parts.find_map(|(at, part)| Some((at, part.position(id)?)))

@@ -13,17 +13,17 @@ pub struct Tally {
     pub label: Label,
     /// Number of neighbors with this label.
     pub votes: u32,
-    /// The distance of the nearest of them.
+    /// The distance of the nearest of these neighbors.
     pub nearest: u32,
     /// The sum of their distances.
     pub sum: u32,
 }
 
 impl Samples {
-    /// Counts the labels of `neighbors`, which [`Samples::nearest`] gave. The winner is first.
+    /// Counts the labels of `neighbors` found by [`Samples::nearest`]. The winner is first.
     ///
-    /// More votes win. A tie goes to the label whose nearest neighbor is nearer, then to the smaller sum of
-    /// distances, then to the label that is smaller as a string of bytes.
+    /// More votes win. A tie goes to the label whose nearest neighbor is nearer, then to the smaller sum of distances,
+    /// then to the label that is smaller as a string of bytes.
     #[must_use]
     pub fn vote(&self, neighbors: &[Neighbor]) -> Vec<Tally> {
         let mut tallies: Vec<Tally> = Vec::new();

@@ -1,7 +1,7 @@
-//! Memory of samples: the allocator's own count against the meter's and against the promised bounds. A binary of its
-//! own, for its allocator.
+//! Memory of samples: the allocator's count against the meter's and against the documented bounds. A separate binary,
+//! because it replaces the allocator.
 //!
-//! The allocator counts for each thread, so tests do not see each other.
+//! The allocator counts per thread, so tests do not affect each other.
 #![allow(unsafe_code, reason = "only an allocator that counts can check this")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -11,13 +11,13 @@ use std::cell::Cell;
 use knn::{Bits, LABEL_BYTES, LABEL_PLACE_BYTES, Meter, SAMPLE_BYTES, SET_BYTES, Samples};
 
 thread_local! {
-    /// Bytes that this thread holds.
+    /// Bytes allocated by this thread.
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
 struct Counting;
 
-// SAFETY: everything is left to the system's allocator; a counter without destructor does not allocate.
+// SAFETY: the system's allocator does everything; a counter without destructor does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get() + layout.size() as isize);
@@ -39,7 +39,7 @@ struct Subject {
     samples: Samples,
     meter: Meter,
     before: isize,
-    /// Most labels there were at one time.
+    /// Maximum number of labels so far.
     labels_max: usize,
 }
 
@@ -51,13 +51,13 @@ impl Subject {
     }
 
     fn push(&mut self, id: u64, label: u64) {
-        // The longest labels there are.
+        // Longest possible labels.
         self.samples.push(id, &format!("{label:032}"), &Bits::ZERO);
         self.labels_max = self.labels_max.max(label as usize + 1);
     }
 
-    /// Checks that it holds no more than the meter counts, and that the meter counts no more than was
-    /// promised; earlier `snapshots` share nothing with it.
+    /// Checks that it allocates no more than the meter counts, and that the meter counts no more than documented;
+    /// earlier `snapshots` share nothing with it.
     #[track_caller]
     fn check(&self, snapshots: &[Samples]) {
         let held = usize::try_from(HELD.get() - self.before).unwrap();
@@ -83,7 +83,7 @@ fn samples_hold_no_more_than_is_promised_for_each() {
             subject.check(&[]);
         }
     }
-    // Each part loses most of its samples, but not enough to merge the rest into the next part.
+    // Each part loses most of its samples, but not enough to be merged with the next part.
     for id in (0..20_000).filter(|id| id % 4_096 >= 1_100) {
         assert!(subject.samples.remove(id));
         if id % 97 == 0 {

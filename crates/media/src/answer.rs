@@ -1,16 +1,16 @@
-//! The result of a conversion as bytes: a process that converts a picture writes them, and the one that started it reads
-//! them.
+//! The result of a conversion as bytes, which the process that converts a picture writes, and the process that started
+//! it reads.
 
 use crate::{Encoded, MediaError, Picture, STORED_BYTES_MAX};
 
-/// Most bytes of a result.
+/// Maximum bytes of a result.
 pub const ANSWER_BYTES_MAX: usize = 2 * STORED_BYTES_MAX + 1_024;
 
 const CONVERTED: u8 = 0;
 const TOO_LONG: u8 = 1;
 const DAMAGED: u8 = 2;
 
-/// The bytes of a result.
+/// Serializes a result.
 #[must_use]
 pub fn to_bytes(result: &Result<Picture, MediaError>) -> Vec<u8> {
     let picture = match result {
@@ -29,11 +29,11 @@ pub fn to_bytes(result: &Result<Picture, MediaError>) -> Vec<u8> {
     bytes
 }
 
-/// Reverses [`to_bytes`].
+/// Parses the bytes of [`to_bytes`].
 ///
 /// # Errors
-/// [`MediaError::Stored`] if the bytes say so, else [`MediaError::Damaged`]: also if they are incomplete, because the
-/// process ended before it had written them.
+/// [`MediaError::Stored`] if the bytes say so, otherwise [`MediaError::Damaged`]: also if they are incomplete, because
+/// the process ended before it had written them.
 pub fn from_bytes(bytes: &[u8]) -> Result<Picture, MediaError> {
     match bytes.split_first() {
         Some((&CONVERTED, rest)) => picture(rest).ok_or(MediaError::Damaged),
@@ -60,7 +60,7 @@ fn file(bytes: &mut &[u8]) -> Option<Encoded> {
     })
 }
 
-/// Appends bytes after their number.
+/// Appends the length of `bytes`, then `bytes`.
 fn put(to: &mut Vec<u8>, bytes: &[u8]) {
     let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
     to.extend_from_slice(&length.to_le_bytes());

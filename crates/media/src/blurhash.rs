@@ -1,16 +1,16 @@
-//! BlurHash: a short text from which apps draw a blurred picture; see its description at
+//! BlurHash: a short text from which apps draw a blurred picture. It is specified at
 //! <https://github.com/woltapp/blurhash/blob/master/Algorithm.md>.
 
 use std::f64::consts::PI;
 
 use image::RgbImage;
 
-/// Waves across and down.
+/// Number of waves across and down.
 const WAVES: u32 = 4;
 const DIGITS: &[u8; 83] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~";
 
-/// The hash of a picture, 36 characters. The work is proportional to the pixels: make it small first.
+/// Hash of a picture, 36 characters. The work is proportional to the pixels: scale the picture down first.
 pub(crate) fn blurhash(picture: &RgbImage) -> String {
     let mut factors = Vec::new();
     for down in 0..WAVES {
@@ -38,7 +38,7 @@ pub(crate) fn blurhash(picture: &RgbImage) -> String {
     hash
 }
 
-/// How much of a wave is in each color.
+/// Amplitude of a wave in each color.
 fn factor(picture: &RgbImage, across: u32, down: u32) -> [f64; 3] {
     let (width, height) = (f64::from(picture.width()), f64::from(picture.height()));
     let mut sum = [0.0; 3];

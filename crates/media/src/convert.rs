@@ -1,4 +1,4 @@
-//! Decodes a picture, scales it down, converts its colors to sRGB, turns it upright, and encodes it anew.
+//! Decodes a picture, scales it down, converts its colors to sRGB, turns it upright, and encodes it.
 
 use std::io::Cursor;
 
@@ -18,46 +18,46 @@ use crate::{
 
 /// Quality of stored JPEG files, of 100.
 const QUALITY: u8 = 85;
-/// An opaque picture is stored as PNG if it is not longer than this, in bytes: drawings and screenshots are, photographs
-/// are not.
+/// Maximum length of a PNG file for an opaque picture, in bytes; a longer one is stored as JPEG. Drawings and
+/// screenshots are shorter, photographs are not.
 const OPAQUE_PNG_BYTES_MAX: usize = 1 << 20;
-/// Longest side of the picture of which the BlurHash is made, in pixels.
+/// Longest side of the picture from which the BlurHash is made, in pixels.
 const BLURHASH_SIDE: u32 = 32;
-/// Memory that a decoder may take beside the pixels, in bytes.
+/// Memory of a decoder in addition to the pixels, in bytes.
 const DECODER_TABLES: u64 = 4 << 20;
 
-/// What a picture is for.
+/// Purpose of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// A post: the whole picture, and a preview.
+    /// Attachment of a post: the whole picture, and a preview.
     Attachment,
-    /// The picture of a user: the square in the middle, at most 400 pixels wide.
+    /// Picture of a user: the square in the middle, at most 400 pixels wide.
     Avatar,
-    /// The header of a profile: three times as wide as high, at most 1,500 pixels wide.
+    /// Header of a profile: three times as wide as high, at most 1,500 pixels wide.
     Header,
 }
 
-/// A file to be stored.
+/// File to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// The bytes: a JPEG or a PNG without metadata.
+    /// Bytes of a JPEG or a PNG without metadata.
     pub bytes: Vec<u8>,
     /// Whether it is a PNG.
     pub is_png: bool,
-    /// Pixels in a row.
+    /// Pixels per row.
     pub width: u32,
-    /// Rows.
+    /// Number of rows.
     pub height: u32,
 }
 
 /// A converted picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Picture {
-    /// The picture itself.
+    /// The picture.
     pub original: Encoded,
-    /// A small one, of attachments.
+    /// Preview, for attachments only.
     pub preview: Option<Encoded>,
-    /// The BlurHash.
+    /// BlurHash of the picture.
     pub blurhash: String,
 }
 
@@ -65,7 +65,7 @@ impl Shape {
     /// All shapes.
     pub const ALL: [Self; 3] = [Self::Attachment, Self::Avatar, Self::Header];
 
-    /// A word for it.
+    /// Name of the shape.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,10 +89,10 @@ impl Shape {
 /// [`CONVERSION_BYTES_MAX`](crate::CONVERSION_BYTES_MAX) of memory.
 ///
 /// # Errors
-/// The file is damaged, or the result too long.
+/// The file is damaged, or the result is too long.
 ///
 /// # Panics
-/// Decoders might panic on some damaged files; a caller catches that.
+/// Decoders might panic on some damaged files; the caller must catch that.
 pub fn convert(file: &[u8], head: &Head, shape: Shape) -> Result<Picture, MediaError> {
     let (picture, orientation) = decode(file, head)?;
     let has_color = picture.color().has_color();
@@ -140,7 +140,7 @@ fn pixels<D: ImageDecoder>(
     (limits.max_image_width, limits.max_image_height) = (Some(head.width), Some(head.height));
     limits.max_alloc = Some(DECODER_BYTES_MAX + DECODER_TABLES);
     decoder.set_limits(limits).map_err(damaged)?;
-    // It reads the size anew: one that differs from the one that was checked is not decoded.
+    // The decoder reads the size again: a picture that exceeds the checked size is not decoded.
     let (width, height) = decoder.dimensions();
     if width > head.width || height > head.height {
         return Err(MediaError::Damaged);
@@ -149,7 +149,7 @@ fn pixels<D: ImageDecoder>(
     Ok((DynamicImage::from_decoder(decoder).map_err(damaged)?, orientation))
 }
 
-/// The picture with at most so many pixels, of 8 bits in each color.
+/// Scales the picture to at most `pixels_max` pixels, with 8 bits per color.
 fn scaled(picture: DynamicImage, pixels_max: u64) -> DynamicImage {
     let (width, height) = (picture.width(), picture.height());
     let pixels = u64::from(width) * u64::from(height);
@@ -159,12 +159,12 @@ fn scaled(picture: DynamicImage, pixels_max: u64) -> DynamicImage {
     let scale = (pixels_max as f64 / pixels as f64).sqrt();
     let side = |side: u32| ((f64::from(side) * scale) as u32).max(1);
     let small = picture.thumbnail_exact(side(width), side(height));
-    // Before the copies that follow.
+    // Before the following copies.
     drop(picture);
     plain(small)
 }
 
-/// The middle of the picture with the proportions of `sides`, and at most as large.
+/// Crops the middle of the picture with the proportions of `sides`, and scales it to at most these sides.
 fn cropped(picture: &DynamicImage, (width_max, height_max): (u32, u32)) -> DynamicImage {
     let (width, height) = (picture.width(), picture.height());
     let part = |length: u32, of: u32, by: u32| {
@@ -181,7 +181,7 @@ fn cropped(picture: &DynamicImage, (width_max, height_max): (u32, u32)) -> Dynam
     }
 }
 
-/// In 8 bits, with transparency only if there is some.
+/// Converts to 8 bits per color, with transparency only if there is some.
 fn plain(picture: DynamicImage) -> DynamicImage {
     match picture.color() {
         ColorType::Rgb8 | ColorType::L8 => picture,
@@ -195,7 +195,7 @@ fn plain(picture: DynamicImage) -> DynamicImage {
     }
 }
 
-/// The largest sides of a picture that is turned afterwards.
+/// Largest sides of a picture that is rotated afterwards.
 fn turned((width, height): (u32, u32), orientation: Orientation) -> (u32, u32) {
     use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
     match orientation {
@@ -204,7 +204,7 @@ fn turned((width, height): (u32, u32), orientation: Orientation) -> (u32, u32) {
     }
 }
 
-/// Photographs become JPEG; drawings, and what is transparent, PNG.
+/// Encodes photographs as JPEG; drawings and transparent pictures as PNG.
 fn encode(picture: &DynamicImage, source: Format) -> Result<Encoded, MediaError> {
     let (width, height) = (picture.width(), picture.height());
     let failed = |_| MediaError::Damaged;

@@ -1,30 +1,30 @@
-//! What the bytes of a file say before it is decoded: format, size, and the memory that a decoder would take.
+//! Format, size, and decoder memory of a file, read from its bytes before decoding.
 
 use crate::jpeg::{self, Jpeg};
 use crate::metadata::without_metadata;
 use crate::{DECODER_BYTES_MAX, FILE_BYTES_MAX, MediaError, PIXELS_MAX, SIDE_MAX, webp};
 
-/// JPEG pictures are decoded in blocks of at most this many pixels in width and height.
+/// Maximum side of a JPEG decoder's block, in pixels.
 const BLOCK_SIDE: u64 = 32;
 
-/// A format of pictures.
+/// Format of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// JPEG.
     Jpeg,
-    /// PNG, of which an animation is its first picture.
+    /// PNG; only the first picture of an animation is used.
     Png,
-    /// GIF, of which an animation is its first picture.
+    /// GIF; only the first picture of an animation is used.
     Gif,
-    /// WebP, of which an animation is its first picture.
+    /// WebP; only the first picture of an animation is used.
     Webp,
 }
 
 impl Format {
-    /// The format of a file. Looks only at its length and its first bytes.
+    /// Detects the format of a file by its length and first bytes.
     ///
     /// # Errors
-    /// It is no picture, or has too many bytes.
+    /// It is not a picture, or has too many bytes.
     pub fn of(file: &[u8]) -> Result<Self, MediaError> {
         if file.len() > FILE_BYTES_MAX {
             return Err(MediaError::Bytes);
@@ -46,31 +46,32 @@ impl Format {
     }
 }
 
-/// The head of a picture that may be decoded.
+/// Head of a picture that may be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The format.
     pub format: Format,
-    /// Pixels in a row, before it is turned upright.
+    /// Pixels per row, before it is turned upright.
     pub width: u32,
-    /// Rows.
+    /// Number of rows.
     pub height: u32,
-    /// Most bytes that a decoder takes for it.
+    /// Maximum bytes that a decoder takes for it.
     pub decoder_bytes: u64,
-    /// Bytes of the file without its metadata that are the picture.
+    /// Bytes of the picture in the file without its metadata.
     pub(crate) picture_bytes: usize,
 }
 
-/// Reads the head of a file. Copies a JPEG and looks at each of its bytes, which takes some milliseconds of a large one.
+/// Reads the head of a file. Copies a JPEG and examines each of its bytes, which takes some milliseconds for a large
+/// one.
 ///
 /// # Errors
-/// It is no picture, or one that is too large.
+/// It is not a picture, or too large.
 pub fn head(file: &[u8]) -> Result<Head, MediaError> {
     let format = Format::of(file)?;
     let mut picture_bytes = file.len();
     let (width, height, pixel_bytes) = match format {
         Format::Jpeg => {
-            // The decoder does not see what is removed, and sees nothing else.
+            // The decoder gets exactly what is left after removing metadata.
             let plain = without_metadata(file).ok_or(MediaError::Damaged)?;
             let Jpeg { width, height, components, bytes, is_kept_whole } = jpeg::read(&plain)?;
             picture_bytes = bytes;
@@ -81,7 +82,7 @@ pub fn head(file: &[u8]) -> Result<Head, MediaError> {
         Format::Png => png(file).ok_or(MediaError::Damaged)?,
         Format::Gif => {
             let (width, height) = gif(file).ok_or(MediaError::Damaged)?;
-            // The frame as it is stored and as colors, and the canvas that it is drawn on.
+            // The stored frame, the frame as colors, and the canvas on which it is drawn.
             (width, height, 9)
         }
         Format::Webp => {
@@ -117,7 +118,7 @@ fn check(
     Ok(Head { format, width, height, decoder_bytes, picture_bytes: 0 })
 }
 
-/// Whether a file begins as MP4 and its relatives, Matroska, Ogg, FLAC or MP3 do. Only for the message.
+/// Whether a file begins like MP4 and its relatives, Matroska, Ogg, FLAC or MP3. Only for the message.
 fn is_sound_or_video(file: &[u8]) -> bool {
     let starts = [&b"\x1a\x45\xdf\xa3"[..], b"OggS", b"fLaC", b"ID3", b"\xff\xfb", b"\xff\xf1"];
     let is_picture = [&b"avif"[..], b"avis", b"heic", b"heix", b"mif1"];
@@ -126,14 +127,14 @@ fn is_sound_or_video(file: &[u8]) -> bool {
         || starts.iter().any(|start| file.starts_with(start))
 }
 
-/// Width, height and bytes of memory for a pixel.
+/// Width, height and bytes of memory per pixel.
 fn png(file: &[u8]) -> Option<(u32, u32, u64)> {
     let header = file.get(12..26)?;
     let header = header.strip_prefix(b"IHDR")?;
     let (width, header) = header.split_first_chunk()?;
     let (height, header) = header.split_first_chunk()?;
     let [depth, _] = *header else { return None };
-    // At most four channels, of one byte or two.
+    // At most four channels of one or two bytes.
     let pixel_bytes = if depth == 16 { 8 } else { 4 };
     Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height), pixel_bytes))
 }

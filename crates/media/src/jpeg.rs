@@ -1,28 +1,29 @@
-//! The markers of a JPEG file without its metadata: its size, how it is coded, and its number of scans.
+//! Markers of a JPEG file without its metadata: size, coding, and number of scans.
 
 use memchr::memmem;
 
 use crate::{MediaError, SCANS_MAX};
 
-/// What the markers of a JPEG say.
+/// Information in the markers of a JPEG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Jpeg {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) components: u8,
-    /// Bytes up to its end. Phones append other pictures, or videos.
+    /// Length up to the end of the picture, in bytes. Phones append other pictures, or videos.
     pub(crate) bytes: usize,
-    /// Whether its coefficients are kept until the last scan.
+    /// Whether a decoder keeps the coefficients until the last scan.
     pub(crate) is_kept_whole: bool,
 }
 
-/// Most scans that any decoder can find in a file: every place at which one could begin, also within a segment, because
-/// decoders differ in what they skip.
+/// Maximum number of scans that any decoder can find in a file: every place at which one could begin, also within a
+/// segment, because decoders differ in what they skip.
 fn scans(file: &[u8]) -> usize {
     memmem::find_iter(file, b"\xff\xda").count()
 }
 
-/// Refuses a JPEG with very many scans. Each is decoded over the whole picture, however few bytes it has.
+/// Refuses a JPEG with very many scans. Decoding each takes time proportional to the whole picture, however few bytes
+/// it has.
 ///
 /// # Errors
 /// [`MediaError::Scans`]
@@ -30,7 +31,7 @@ pub fn check_scans(file: &[u8]) -> Result<(), MediaError> {
     if scans(file) > SCANS_MAX { Err(MediaError::Scans) } else { Ok(()) }
 }
 
-/// Reads the markers of a whole file. Takes one step for each byte at most.
+/// Reads the markers of a whole file, in at most one step per byte.
 pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
     check_scans(file)?;
     let mut rest = file.get(2..).unwrap_or_default();
@@ -38,7 +39,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
     while let Some((marker, after)) = next_marker(rest) {
         rest = after;
         match marker {
-            // The end.
+            // End of the picture.
             0xd9 => break,
             // Other markers without a length.
             0x01 | 0xd0..=0xd8 => continue,
@@ -53,7 +54,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
                 let [_, h1, h0, w1, w0, components, ..] = *segment else {
                     return Err(MediaError::Damaged);
                 };
-                // A decoder could take the size of any of several.
+                // A decoder could use the size of any of several frames.
                 if found.is_some() {
                     return Err(MediaError::Damaged);
                 }
@@ -72,7 +73,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
                 let components = found.map_or(0, |jpeg| jpeg.components);
                 is_partial |= segment.first() != Some(&components);
             }
-            // What is no part of the picture was removed up to the first scan. Decoders join the rest in quadratic time.
+            // Metadata was removed up to the first scan. Decoders join the rest in quadratic time.
             0xe0..=0xef | 0xfe if scans > 0 => return Err(MediaError::Damaged),
             _ => {}
         }
@@ -83,7 +84,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
     Ok(Jpeg { bytes, is_kept_whole: found.is_kept_whole || scans > 1 || is_partial, ..found })
 }
 
-/// The next marker, and what follows it. A zero after 0xff is a byte of a scan.
+/// The next marker, and the bytes after it. A zero after 0xff is a byte of a scan.
 fn next_marker(mut rest: &[u8]) -> Option<(u8, &[u8])> {
     loop {
         let at = rest.iter().position(|byte| *byte == 0xff)?;

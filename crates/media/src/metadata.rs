@@ -1,12 +1,13 @@
 //! Removes everything from image files that is not part of the picture: color profiles (`profile` reads them before),
-//! texts, thumbnails, comments, animation. Decoders unpack and copy these, at a cost that is unrelated to the size of the image.
+//! texts, thumbnails, comments, animation. Decoders would unpack and copy these, at a cost unrelated to the size of the
+//! image.
 //!
 //! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
 
 use std::iter;
 
-/// Longest piece of metadata that is kept, in bytes, as in a segment of a JPEG file. Only the orientation
-/// is read, which takes a few dozen.
+/// Maximum length of kept metadata in bytes: that of a segment of a JPEG file. Only the orientation is read, which
+/// takes a few dozen.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG_START: &[u8] = b"\xff\xd8";
@@ -51,7 +52,7 @@ fn png(mut chunks: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Types and data of the chunks of a PNG file, up to a truncated one. `None` if it is no PNG file.
+/// Types and data of the chunks of a PNG file, up to a truncated one. `None` if it is not a PNG file.
 pub(crate) fn png_chunks(file: &[u8]) -> Option<impl Iterator<Item = (&[u8; 4], &[u8])>> {
     let mut chunks = file.strip_prefix(PNG_SIGNATURE)?;
     Some(iter::from_fn(move || {
@@ -70,8 +71,8 @@ fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
     Some((chunk, kind, rest))
 }
 
-/// Keeps the segments of the picture, and everything after the header of the first scan. Nothing else, because a decoder
-/// might skip less of what it does not know, and find there what this function did not.
+/// Keeps the segments of the picture, and everything after the header of the first scan. Bytes between segments are
+/// removed: a decoder might interpret what this function would skip.
 fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(JPEG_START.len() + segments.len());
     kept.extend_from_slice(JPEG_START);
@@ -102,8 +103,8 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Markers of a JPEG file and their segments, which begin with their length. After the header of the first scan there may
-/// be others than a decoder finds. `None` if it is no JPEG file.
+/// Markers of a JPEG file and their segments, which begin with their length. After the header of the first scan they
+/// may differ from those that a decoder finds. `None` if it is not a JPEG file.
 pub(crate) fn jpeg_segments(file: &[u8]) -> Option<impl Iterator<Item = (u8, &[u8])>> {
     let mut segments = file.strip_prefix(JPEG_START)?;
     Some(iter::from_fn(move || {
@@ -124,7 +125,7 @@ fn jpeg_segment(segments: &[u8]) -> Option<(u8, &[u8], &[u8])> {
         return Some((*marker, &[], rest));
     }
     let length = usize::from(u16::from_be_bytes(*rest.first_chunk()?));
-    // The length counts itself.
+    // The length includes itself.
     let (segment, rest) = rest.split_at_checked(length).filter(|_| length >= 2)?;
     Some((*marker, segment, rest))
 }

@@ -1,8 +1,9 @@
-//! Color profiles: finds the profile of a file, and converts pixels from its colors to sRGB, which stored pictures have.
+//! Color profiles: finds the profile of a file, and converts pixels from its colors to sRGB, the color space of stored
+//! pictures.
 //!
-//! **Invariant:** the matrix and the curves of a profile are read and nothing else: no tables of colors, no texts. So its
-//! memory and time are constant, but for one copy of the profile. A profile that has no matrix counts as sRGB, as does
-//! one that is damaged, or of another kind of colors than the picture.
+//! **Invariant:** only the matrix and the curves of a profile are read: no tables of colors, no texts. So memory and
+//! time are constant, except for one copy of the profile. A profile without a matrix counts as sRGB, and so does one
+//! that is damaged, or for another kind of colors than the picture's.
 
 use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,22 +18,22 @@ use moxcms::{
 use crate::head::Format;
 use crate::metadata::{jpeg_segments, png_chunks};
 
-/// Longest profile that is read, in bytes. Those of cameras, phones and screens have some hundreds to some thousands.
+/// Longest profile that is read, in bytes. Those of cameras, phones and screens have hundreds to thousands.
 const PROFILE_BYTES_MAX: usize = 1 << 20;
-/// Most parts of a profile in a JPEG: they are numbered by a byte.
+/// Maximum number of parts of a profile in a JPEG: they are numbered by a byte.
 const PARTS_MAX: usize = u8::MAX as usize;
-/// Bytes of a profile before its tags, without their number.
+/// Bytes of a profile before the number of tags.
 const HEADER_BYTES: usize = 128;
-/// Bytes of an entry of the list of tags.
+/// Bytes of an entry in the list of tags.
 const TAG_BYTES: usize = 12;
-/// Tags that are read: columns of the matrix and curves, of colors or of gray.
+/// Tags that are read: columns of the matrix and curves, for colors or gray.
 const TAGS: [&[u8]; 7] = [b"rXYZ", b"gXYZ", b"bXYZ", b"rTRC", b"gTRC", b"bTRC", b"kTRC"];
-/// Bytes of pixels that are converted at a time, a multiple of those of a pixel.
+/// Number of bytes of pixels converted at a time, a multiple of the bytes of a pixel.
 const PIECE_BYTES: usize = 12 << 10;
 
-/// Converts the pixels of a picture to sRGB if the file that they are from has a profile that can be used.
+/// Converts the pixels of a picture to sRGB if its file has a usable profile.
 pub(crate) fn to_srgb(picture: &mut DynamicImage, has_color: bool, file: &[u8], format: Format) {
-    // The profile is of strangers, and the libraries are large. What panics counts as no profile.
+    // The profile is untrusted, and the libraries are large. A panic counts as no profile.
     let _ = catch_unwind(AssertUnwindSafe(|| convert(picture, has_color, &profile(file, format)?)));
 }
 
@@ -91,7 +92,7 @@ fn profile(file: &[u8], format: Format) -> Option<ColorProfile> {
 /// Reads the matrix and the curves of a profile.
 fn parse(mut profile: Vec<u8>) -> Option<ColorProfile> {
     let (header, tags) = profile.split_at_mut_checked(HEADER_BYTES)?;
-    // No flags, intents and dates: the library refuses those that it does not know.
+    // No flags, intents and dates: the library refuses unknown ones.
     header.get_mut(24..36)?.copy_from_slice(&[0x07, 0xd0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
     header.get_mut(64..68)?.fill(0);
     let (count, tags) = tags.split_first_chunk_mut::<4>()?;
@@ -104,7 +105,7 @@ fn parse(mut profile: Vec<u8>) -> Option<ColorProfile> {
             }
         }
     }
-    // What tags name keeps its place.
+    // The data of the tags keeps its place.
     let kept = kept.iter().flatten();
     *count = u32::try_from(kept.clone().count()).ok()?.to_be_bytes();
     for (to, from) in tags.chunks_exact_mut(TAG_BYTES).zip(kept) {
@@ -145,17 +146,17 @@ fn png(file: &[u8]) -> Option<ColorProfile> {
         }
     }
     let packed = packed.filter(|packed| packed.len() <= PROFILE_BYTES_MAX)?;
-    // A name, and the method of compression, of which there is one.
+    // A name, and the method of compression, of which only one exists.
     let name = packed.iter().position(|byte| *byte == 0)?;
     let [0, packed @ ..] = packed.get(name + 1..)? else { return None };
     let mut profile = Vec::new();
     let mut unpacked = ZlibDecoder::new(packed).take(PROFILE_BYTES_MAX as u64 + 1);
-    // A truncated one may have all that is needed.
+    // A truncated profile may still have the required tags.
     let _ = unpacked.read_to_end(&mut profile);
     (profile.len() <= PROFILE_BYTES_MAX).then(|| parse(profile))?
 }
 
-/// The profile of a standard color space, if it is not one of a greater range of brightness.
+/// The profile of a standard color space, except for one with a greater range of brightness.
 fn standard(data: &[u8]) -> Option<ColorProfile> {
     let [primaries, curve, 0, 1] = *data else { return None };
     let transfer_characteristics = TransferCharacteristics::try_from(curve).ok()?;

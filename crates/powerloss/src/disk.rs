@@ -1,14 +1,14 @@
-//! The possible contents of a disk after a power loss: everything that was synced, and any part of the rest.
+//! Possible contents of a disk after a power loss: everything that was synced, and any part of the rest.
 //!
-//! State: for every file its durable bytes and the changes since its last sync; the same for the names in
-//! every directory. Syncing a file does not make its name durable, and syncing a directory no content.
-//! What a disk may do, as hostile as POSIX allows:
-//! - every sector of 512 bytes, or every page of 4 KiB, has the content that it had at any moment since the
-//!   last sync, whatever others have; so has the length, and bytes never written are zeros;
-//! - of the names that were made, changed or removed since the directory was synced, any part is as it was;
-//! - a rename within a directory is kept as a whole or not at all. (Every file system that keeps a journal does that, and
-//!   fjall and the log of roost rely on it.) Of one to another directory, the new name and the removal of the old one are
-//!   kept independently.
+//! State: for every file its durable bytes and the changes since its last sync; the same for the names in every
+//! directory. Syncing a file does not make its name durable, and syncing a directory no content. The disk behaves as
+//! badly as POSIX allows:
+//! - every sector of 512 bytes, or every page of 4 KiB, has the content of any moment since the last sync, independent
+//!   of others; so has the length, and bytes never written are zeros;
+//! - any part of the names that were made, changed or removed since the directory was synced is unchanged;
+//! - a rename within a directory is kept as a whole or not at all (every journaling file system does that, and fjall
+//!   and the log of roost rely on it). For a rename into another directory, the new name and the removal of the old one
+//!   are kept independently.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -22,14 +22,14 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::Record;
 use crate::loss::{Change, Choice, Loss, PAGE_BYTES};
 
-/// The syncs that the disk honors.
+/// Syncs that the disk honors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounting {
-    /// All.
+    /// All syncs.
     Honest,
-    /// None of files: such a disk must lose what was acknowledged, or the test that uses it tests nothing.
+    /// No syncs of files: such a disk must lose acknowledged changes, or the test that uses it tests nothing.
     ForgetsFiles,
-    /// None of directories.
+    /// No syncs of directories.
     ForgetsDirectories,
 }
 
@@ -38,7 +38,7 @@ pub struct Disk {
     root: PathBuf,
     nodes: Vec<Node>,
     by_inode: HashMap<u64, usize>,
-    /// Number of records applied: the time.
+    /// Number of records applied, used as the time.
     now: u64,
     accounting: Accounting,
 }
@@ -51,7 +51,7 @@ enum Node {
 #[derive(Default)]
 struct Dir {
     durable: BTreeMap<PathBuf, usize>,
-    /// The files as a process sees them.
+    /// Current files as a process sees them.
     current: BTreeMap<PathBuf, usize>,
     unsynced: Vec<(u64, NameChange)>,
 }
@@ -60,7 +60,7 @@ struct Dir {
 enum NameChange {
     Set(PathBuf, usize),
     Remove(PathBuf),
-    /// In the same directory.
+    /// Rename in the same directory.
     Rename(PathBuf, PathBuf, usize),
 }
 
@@ -95,7 +95,7 @@ impl Disk {
         Ok(id)
     }
 
-    /// Applies what a process did.
+    /// Applies a recorded change.
     pub fn apply(&mut self, record: Record<'_>) {
         self.now += 1;
         let now = self.now;
@@ -203,7 +203,7 @@ impl Disk {
         })
     }
 
-    /// Number of changes that were not synced.
+    /// Number of unsynced changes.
     #[must_use]
     pub fn unsynced(&self) -> usize {
         let count = |node: &Node| match node {
@@ -213,7 +213,7 @@ impl Disk {
         self.nodes.iter().map(count).sum()
     }
 
-    /// Replaces the directory by what a power loss leaves of it. The same seed leaves the same.
+    /// Replaces the directory by a possible state after a power loss. The same seed gives the same state.
     ///
     /// # Errors
     /// From the file system.
@@ -234,7 +234,7 @@ impl Disk {
     ) -> io::Result<()> {
         match self.nodes.get(id) {
             Some(Node::File { durable, unsynced }) => {
-                // A file with two names is one file.
+                // A file with two names is written once.
                 if let Some(first) = written.get(&id) {
                     return fs::hard_link(first, path);
                 }
@@ -273,7 +273,7 @@ impl NameChange {
     }
 }
 
-/// Writes a file, without the parts of it that are zeros.
+/// Writes a file, leaving holes for zeros.
 fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = fs::File::create(path)?;
     file.set_len(content.len() as u64)?;

@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "system calls")]
 
-/// Calls that are stopped. Those that `handle` does not know end the process.
+/// System calls that raise a signal. Those unknown to `handle` end the process.
 const STOPPED: [i64; 34] = [
     libc::SYS_open,
     libc::SYS_openat,
@@ -41,9 +41,9 @@ const STOPPED: [i64; 34] = [
 ];
 
 unsafe extern "C" {
-    /// A system call that the filter lets through, because it comes from here.
+    /// Makes a system call that the filter permits, because it is made here.
     pub(crate) fn powerloss_call(nr: i64, args: *const i64) -> i64;
-    /// The address after its instruction.
+    /// The address after the permitted instruction.
     static powerloss_call_end: u8;
 }
 
@@ -64,9 +64,9 @@ std::arch::global_asm!(
     "ret",
 );
 
-/// A system call of the layer.
+/// Makes a system call of the layer.
 pub(crate) unsafe fn system(nr: i64, args: [i64; 6]) -> i64 {
-    // SAFETY: as the caller says.
+    // SAFETY: guaranteed by the caller.
     unsafe { powerloss_call(nr, args.as_ptr()) }
 }
 
@@ -88,12 +88,12 @@ pub(crate) fn install_filter() -> Option<()> {
     let mut filter = vec![load(NR)];
     for (index, call) in STOPPED.into_iter().enumerate() {
         let left = (STOPPED.len() - index) as u8;
-        // To the check of `mmap`'s arguments, or that of the address after them.
+        // Jump to the check of `mmap`'s arguments, or to that of the address after them.
         let skip = if call == libc::SYS_mmap { left } else { left + 5 };
         filter.push(jump(libc::BPF_JEQ, call as u32, skip, 0));
     }
     filter.push(answer(libc::SECCOMP_RET_ALLOW));
-    // Only a mapping that is shared and can be written changes a file.
+    // Only a shared, writable mapping changes a file.
     filter.push(load(ARGUMENTS + 2 * 8));
     filter.push(jump(libc::BPF_JSET, libc::PROT_WRITE as u32, 1, 0));
     filter.push(answer(libc::SECCOMP_RET_ALLOW));

@@ -1,8 +1,7 @@
-//! The journal: what a process has done to files, in order, in memory that it shares with the test.
+//! The journal: a process's changes of files, in order, in memory that it shares with the test.
 //!
-//! State: the file, mapped by both. One lock, held by the process, orders all calls; it dies with the
-//! process. A record is complete before the head moves past it, so a reader needs no lock once the process
-//! has ended.
+//! State: the file, mapped by both. One lock, held by the process, orders all calls; it dies with the process. A record
+//! is complete before the head moves past it, so a reader needs no lock after the process has ended.
 
 #![expect(unsafe_code, reason = "memory shared between processes")]
 
@@ -14,9 +13,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Most bytes of a journal. The file has holes: it takes as much as was recorded.
+/// Maximum bytes of a journal. The file is sparse: it takes only the recorded bytes.
 const BYTES: usize = 2 << 30;
-/// The first bytes, where the counters are.
+/// Bytes of the counters at the beginning.
 const HEAD_BYTES: usize = 4096;
 
 /// The counters at the beginning of a journal.
@@ -26,9 +25,9 @@ pub(crate) struct Head {
     pub(crate) end: AtomicU64,
     /// Number of records so far.
     pub(crate) records: AtomicU64,
-    /// The process ends during the call that would be this record; 0 for never.
+    /// Record during which the process ends; 0 for never.
     pub(crate) die_at: AtomicU64,
-    /// Number plus 1 of a system call that the layer does not know.
+    /// Number plus 1 of a system call unknown to the layer.
     pub(crate) unknown: AtomicU64,
     pub(crate) lock: AtomicU32,
     /// Whether the layer was loaded.
@@ -55,25 +54,25 @@ pub(crate) const LINK: u64 = 6;
 pub(crate) const REMOVE: u64 = 7;
 pub(crate) const MAKE_DIR: u64 = 8;
 
-/// Something that a process did to a file or directory. Offsets and lengths are bytes; paths are absolute.
+/// A change of a file or directory by a process. Offsets and lengths are bytes; paths are absolute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "fields that their names explain")]
 pub enum Record<'a> {
-    /// Opened a file that may be new, and perhaps emptied it.
+    /// Opened a file that may be new, and may have been truncated.
     Create { inode: u64, path: &'a Path, emptied: bool },
-    /// Wrote so many bytes at an offset; zeros if there is no data.
+    /// Wrote `bytes` bytes at an offset; zeros if there is no data.
     Write { inode: u64, offset: u64, bytes: u64, data: Option<&'a [u8]> },
-    /// Gave a file another length.
+    /// Changed the length of a file.
     Resize { inode: u64, bytes: u64 },
     /// Synced a file or a directory.
     Sync { inode: u64 },
-    /// Gave a file or directory another name.
+    /// Renamed a file or directory.
     Rename { from: &'a Path, to: &'a Path },
     /// Gave a file a second name.
     Link { from: &'a Path, to: &'a Path },
     /// Removed a name of a file, or a directory.
     Remove { path: &'a Path },
-    /// Made a directory.
+    /// Created a directory.
     MakeDir { inode: u64, path: &'a Path },
 }
 
@@ -83,13 +82,13 @@ pub struct Journal {
     memory: *mut u8,
 }
 
-// SAFETY: the memory is shared with another process anyway; only atomics and finished records are read.
+// SAFETY: the memory is shared with another process in any case; only atomics and finished records are read.
 unsafe impl Send for Journal {}
 // SAFETY: as above.
 unsafe impl Sync for Journal {}
 
 impl Journal {
-    /// Makes an empty journal. The best place is a file system in memory.
+    /// Creates an empty journal. The best place is a file system in memory.
     ///
     /// # Errors
     /// From the file system.
@@ -101,7 +100,7 @@ impl Journal {
         Ok(Self { path: path.to_owned(), memory })
     }
 
-    /// Its path, for [`crate::JOURNAL`].
+    /// Path of the journal, for [`crate::JOURNAL`].
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -118,7 +117,7 @@ impl Journal {
         self.head().records.load(Ordering::Acquire)
     }
 
-    /// Has the process killed, as by SIGKILL, during the n-th call from now: 1 is the next one.
+    /// Makes the process die like from SIGKILL during the n-th call from now: 1 is the next one.
     pub fn die_after(&self, calls: u64) {
         self.head().die_at.store(self.records() + calls, Ordering::Release);
     }
@@ -129,14 +128,13 @@ impl Journal {
         self.head().loaded.load(Ordering::Acquire) != 0
     }
 
-    /// The number of the system call that the layer does not know and that ended the process, if any; a
-    /// number that no call has if the journal was full.
+    /// The number of the unknown system call that ended the process, if any; an invalid number if the journal was full.
     #[must_use]
     pub fn unknown_call(&self) -> Option<u64> {
         self.head().unknown.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// Gives all records to `each`, in order. To be called when the process has ended.
+    /// Passes all records to `each`, in order. To be called after the process has ended.
     pub fn read(&self, mut each: impl FnMut(Record<'_>)) {
         let end = self.head().end.load(Ordering::Acquire) as usize;
         // SAFETY: the process has written these bytes and has ended.

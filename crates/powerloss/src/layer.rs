@@ -1,8 +1,8 @@
-//! The layer inside the process under test: a seccomp filter that intercepts calls that change files, and the
-//! signal handler that makes and records them.
+//! The layer inside the process under test: a seccomp filter that intercepts calls that change files, and the signal
+//! handler that makes and records them.
 //!
-//! State: set once, before `main`; then the journal, under its lock. The handler allocates nothing and calls
-//! only what is safe in a signal handler.
+//! State: set once, before `main`; then the journal, under its lock. The handler allocates nothing and calls only
+//! functions that are safe in a signal handler.
 //!
 //! **Invariant:** a call that may change a file of the directory is recorded, or ends the process.
 
@@ -18,7 +18,7 @@ use crate::journal::{
 use crate::paths::{PATH_BYTES, path_below};
 
 static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-/// The directory whose files are recorded.
+/// Directory whose files are recorded.
 pub(crate) static DIRECTORY: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 static DEVICE: AtomicU64 = AtomicU64::new(0);
 
@@ -38,18 +38,20 @@ extern "C" fn init() {
     // SAFETY: strings of the environment, which live as long as the process.
     let start = unsafe { begin(journal, directory) };
     if start.is_none() {
-        // SAFETY: ends the process. A test must not go on without the layer.
+        // SAFETY: ends the process. A test must not continue without the layer.
         unsafe { libc::_exit(97) };
     }
 }
 
+/// Starts recording.
+///
 /// # Safety
 /// Both are strings that live as long as the process.
 unsafe fn begin(journal: *const c_char, directory: *mut c_char) -> Option<()> {
     // SAFETY: plain calls with valid strings and structures.
     unsafe {
         let fd = libc::open(journal, libc::O_RDWR | libc::O_CLOEXEC);
-        // Once: a process that uses this crate has the layer twice.
+        // Only once: a process that uses this crate has the layer twice.
         libc::unsetenv(c"POWERLOSS_JOURNAL".as_ptr());
         let memory = map(fd).ok()?;
         libc::close(fd);
@@ -72,7 +74,7 @@ unsafe fn begin(journal: *const c_char, directory: *mut c_char) -> Option<()> {
     Some(())
 }
 
-/// Does the call that was stopped and returns its result in its register.
+/// Makes the intercepted call and returns its result in its register.
 extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives the context of the call to the handler.
     unsafe {
@@ -91,14 +93,14 @@ extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     }
 }
 
-/// A call that was stopped.
+/// Intercepted call.
 #[derive(Clone, Copy)]
 struct Call {
     nr: i64,
     args: [i64; 6],
 }
 
-/// Does the call, and records it if it is about the directory; returns its result or negative error.
+/// Makes the call, and records it if it changes the directory; returns its result or negative error.
 unsafe fn handle(call: Call) -> i64 {
     let [first, second, third, fourth, fifth, _] = call.args;
     let here = i64::from(libc::AT_FDCWD);
@@ -143,7 +145,7 @@ unsafe fn plain(call: Call) -> i64 {
     unsafe { powerloss_call(call.nr, call.args.as_ptr()) }
 }
 
-/// Ends the process, because what it does cannot be recorded.
+/// Ends the process, because its call cannot be recorded.
 unsafe fn unknown(call: Call) -> i64 {
     // SAFETY: the journal is mapped.
     unsafe {
@@ -152,7 +154,7 @@ unsafe fn unknown(call: Call) -> i64 {
     }
 }
 
-/// Ends the process as a power loss does: no thread runs anything else of it.
+/// Ends the process like a power loss: no thread executes anything more.
 unsafe fn die() -> i64 {
     // SAFETY: no arguments in memory.
     unsafe {
@@ -169,7 +171,7 @@ unsafe fn head() -> &'static Head {
     unsafe { &*MEMORY.load(Ordering::Acquire).cast::<Head>() }
 }
 
-/// Orders the calls of all threads until it is dropped.
+/// Lock that orders the calls of all threads; released on drop.
 struct Turn;
 
 impl Turn {
@@ -191,7 +193,7 @@ impl Turn {
         die_at != 0 && head.records.load(Ordering::Relaxed) + 1 >= die_at
     }
 
-    /// Appends a record whose payload is made of these parts; then ends the process if it must.
+    /// Appends a record with the concatenated parts as payload; then ends the process if it must.
     unsafe fn record(&self, mut fixed: Fixed, parts: &[(*const u8, usize)]) {
         // SAFETY: the parts are readable, and `place` checks the space.
         unsafe {
@@ -274,13 +276,13 @@ unsafe fn opened(call: Call, dir: i64, path: i64, flags: i64) -> i64 {
     }
 }
 
-/// A write of `count` parts, at an offset or where the file is.
+/// Makes a write of `count` parts, at an offset or at the current position.
 unsafe fn written(call: Call, parts: *const libc::iovec, count: i64, at: Option<i64>) -> i64 {
     let [fd, ..] = call.args;
     // SAFETY: the parts are those of the process.
     unsafe {
         let Some((inode, _)) = ours(fd) else { return plain(call) };
-        // More parts than a record takes never occur on files.
+        // Writes to files never have more parts than a record takes.
         let mut copied = [(std::ptr::null(), 0); 64];
         let flags = system(libc::SYS_fcntl, [fd, i64::from(libc::F_GETFL), 0, 0, 0, 0]);
         let appends = flags & i64::from(libc::O_APPEND) != 0;
@@ -330,8 +332,8 @@ unsafe fn resized(call: Call, bytes: i64) -> i64 {
     }
 }
 
-/// A sync takes no time and is not done: the journal alone says what is durable. A process that ends during
-/// one has not synced anything.
+/// Records a sync without making it: only the journal decides what is durable. A process that ends during a sync has
+/// not synced anything.
 unsafe fn synced(call: Call) -> i64 {
     let [fd, ..] = call.args;
     // SAFETY: a call without memory.
@@ -346,7 +348,7 @@ unsafe fn synced(call: Call) -> i64 {
     }
 }
 
-/// A file or directory that is made or removed.
+/// Makes a call that creates or removes a file or directory.
 unsafe fn changed(call: Call, kind: u64, dir: i64, path: i64) -> i64 {
     let mut buffer = [0; PATH_BYTES];
     // SAFETY: the path is one of the process.
@@ -371,7 +373,7 @@ unsafe fn changed(call: Call, kind: u64, dir: i64, path: i64) -> i64 {
     }
 }
 
-/// A rename or link.
+/// Makes a rename or link.
 unsafe fn named(call: Call, kind: u64, from: (i64, i64), to: (i64, i64)) -> i64 {
     let (mut old, mut new) = ([0; PATH_BYTES], [0; PATH_BYTES]);
     // SAFETY: the paths are those of the process.
@@ -381,7 +383,7 @@ unsafe fn named(call: Call, kind: u64, from: (i64, i64), to: (i64, i64)) -> i64 
         let (olds, news) = match (olds, news) {
             (Some(olds), Some(news)) => (olds, news),
             (None, None) => return plain(call),
-            // Into the directory or out of it.
+            // Moves into the directory or out of it.
             _ => return unknown(call),
         };
         let turn = Turn::take();

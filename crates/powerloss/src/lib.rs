@@ -1,10 +1,10 @@
 //! Power losses for a whole process, without root and without a kernel module.
 //!
-//! `libpowerloss.so` is loaded into the process under test with `LD_PRELOAD`. A seccomp filter turns every
-//! system call that can change a file into a signal; its handler makes the call and records it in a
-//! [`Journal`], a file in shared memory that survives the process. So calls that bypass the C library are
-//! recorded as well, and an unknown call ends the process instead of being missed. Afterwards a [`Disk`]
-//! computes a possible content of the disk: everything that was synced, and any part of the rest.
+//! `libpowerloss.so` is loaded into the process under test with `LD_PRELOAD`. A seccomp filter turns every system call
+//! that can change a file into a signal; its handler makes the call and records it in a [`Journal`], a file in shared
+//! memory that survives the process. So calls that bypass the C library are recorded as well, and an unknown call ends
+//! the process instead of being missed. Afterwards a [`Disk`] computes a possible content of the disk: everything that
+//! was synced, and any part of the rest.
 //!
 //! It works on Linux on x86-64. Only tests use it.
 //!

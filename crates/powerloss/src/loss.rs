@@ -1,4 +1,4 @@
-//! Which changes since the last sync survive: all, none, those before some time, or a random part.
+//! Choice of the changes since the last sync that survive: all, none, those before some time, or a random part.
 //!
 //! State: the random numbers, so that a seed gives the same result.
 
@@ -13,19 +13,19 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 /// The part of all unsynced changes that survives a power loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// Nothing.
+    /// No unsynced change.
     Nothing,
-    /// All of it, as after `kill -9`.
+    /// All changes, as after `kill -9`.
     Everything,
-    /// Everything before a moment, and nothing after it.
+    /// All changes before a moment, and none after it.
     Before,
-    /// Any part of it, in any order: this part of a thousand on average.
+    /// Any changes, in any order: on average this many of a thousand.
     Parts(u32),
 }
 
 #[derive(Clone)]
 pub(crate) enum Change {
-    /// At an offset; without bytes, so many zeros.
+    /// Bytes at an offset; without data, zeros.
     Write {
         offset: u64,
         bytes: u64,
@@ -35,7 +35,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// The bytes it changes, from and to; a new length changes none.
+    /// Range of changed bytes; a new length changes none.
     fn range(&self) -> (u64, u64) {
         match self {
             Self::Write { offset, bytes, .. } => (*offset, offset + bytes),
@@ -50,7 +50,7 @@ impl Change {
         }
     }
 
-    /// Writes what it has between `from` and `to`.
+    /// Writes the bytes of the change between `from` and `to`.
     fn apply_part(&self, content: &mut Vec<u8>, from: u64, to: u64) {
         let Self::Write { offset, data, .. } = self else { return };
         let (low, high) = self.range();
@@ -75,7 +75,7 @@ impl Change {
 /// The random choice of surviving changes.
 pub(crate) struct Choice {
     pub(crate) loss: Loss,
-    /// For [`Loss::Before`].
+    /// Moment of [`Loss::Before`].
     pub(crate) moment: u64,
     pub(crate) rng: StdRng,
 }
@@ -103,7 +103,7 @@ impl Choice {
         content
     }
 
-    /// Each part of the file, and its length, at a moment of its own.
+    /// Content in which each part of the file, and its length, is from its own moment.
     fn any_parts(&mut self, durable: &[u8], unsynced: &[(u64, Change)]) -> Vec<u8> {
         let part = if self.rng.random() { SECTOR_BYTES } else { PAGE_BYTES };
         let mut parts = BTreeSet::new();
@@ -131,7 +131,7 @@ impl Choice {
         content
     }
 
-    /// How many of so many changes had happened at a moment, of which a share are after all of them.
+    /// Random number of the `changes` that had happened at a moment; for a share of the moments it is all of them.
     fn moment_of(&mut self, changes: usize) -> usize {
         if self.keeps(0) {
             changes
@@ -141,7 +141,7 @@ impl Choice {
     }
 }
 
-/// Applies a shorter length to the bytes after it.
+/// Clears the bytes after a shorter length.
 fn cut(content: &mut [u8], from: u64, to: u64) {
     let to = to.min(content.len() as u64);
     if let Some(gone) = content.get_mut(from as usize..to.max(from) as usize) {

@@ -1,4 +1,4 @@
-//! Absolute paths of the files in system calls, computed without an allocation.
+//! Absolute paths of the files in system calls, computed without allocation.
 
 #![expect(unsafe_code, reason = "memory of the process")]
 
@@ -11,8 +11,7 @@ use crate::layer::DIRECTORY;
 /// Longest path in bytes.
 pub(crate) const PATH_BYTES: usize = 4096;
 
-/// Writes the whole path into `buffer`, with a zero after it, and returns its length, if it is below the
-/// directory.
+/// Writes the absolute path into `buffer`, zero-terminated, and returns its length, if it is below the directory.
 pub(crate) unsafe fn path_below(
     dir: i64,
     path: i64,

@@ -1,4 +1,4 @@
-//! What the disk keeps and forgets, as tables; and that the layer records a process that knows nothing of it.
+//! Tables of what the disk keeps and loses; and that the layer records an unmodified process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, Record, SUPPORTED};
 
-/// A directory with the file `old`, 1,024 bytes of `o`, and a disk of it.
+/// Creates a directory with the file `old`, 1,024 bytes of `o`, and a disk of it.
 fn disk(accounting: Accounting) -> (tempfile::TempDir, Disk, PathBuf, u64) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap().join("data");
@@ -111,10 +111,10 @@ fn a_disk_that_ignores_syncs_loses_what_was_synced() {
     assert_eq!(fs::read(root.join("old")).unwrap(), [b'o'; 1024]);
 }
 
-/// What a child process does, and which part: see [`child`].
+/// Environment variable with the script of a child process: see [`child`].
 const SCRIPT: &str = "POWERLOSS_TEST_SCRIPT";
 
-/// Changes files as the test that starts it says. It runs in a process of its own.
+/// Changes files according to the script of the test that starts it, in a separate process.
 #[test]
 #[ignore = "started by other tests"]
 fn child() {
@@ -137,7 +137,7 @@ fn child() {
             fs::create_dir_all(root.join("dir/below")).unwrap();
             fs::write(root.join("dir/below/file"), "").unwrap();
             fs::rename(root.join("old"), root.join("b")).unwrap();
-            // Through descriptors of directories.
+            // Calls relative to descriptors of directories.
             fs::remove_dir_all(root.join("dir/below")).unwrap();
         }
         "two" => {
@@ -165,7 +165,7 @@ fn run(root: &Path, script: &str, die_after: Option<u64>) -> (Disk, Journal, Exi
     (disk, journal, status)
 }
 
-/// The library, beside this test.
+/// The library, next to this test's binary.
 fn layer() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().join("libpowerloss.so")
 }
@@ -179,7 +179,7 @@ fn the_layer_records_a_process_that_knows_nothing_of_it() {
     let (disk, journal, status) = run(&root, "many", None);
     assert!(status.success(), "{status} {:?}", journal.unknown_call());
     for name in ["a", "b", "old", "dir/below/file"] {
-        // So that it is seen what the disk brings back.
+        // Removed, so that the test sees what the disk brings back.
         fs::remove_file(root.join(name)).ok();
     }
     disk.lose_power(Loss::Everything, 0).unwrap();

@@ -33,7 +33,7 @@ impl Mnist {
     }
 }
 
-/// The first `N` numbers of a file, and what follows.
+/// Parses the first `N` numbers of a file; returns also the rest.
 fn header<const N: usize>(file: &[u8]) -> Result<([usize; N], &[u8]), &'static str> {
     let (numbers, rest) = file.split_at_checked(4 * N).ok_or("a file is too short")?;
     let mut header = [0; N];

@@ -1,4 +1,4 @@
-//! Which pixels are ink, and how much of it: paper and ink are distinguished by their brightness.
+//! Separation of ink and paper by brightness, and the amount of ink in each pixel.
 
 use std::array;
 
@@ -7,12 +7,12 @@ use super::{DrawingError, Grey};
 /// An image as amounts of ink.
 pub(super) struct Ink<'a> {
     image: Grey<'a>,
-    /// The amount of ink, from 0 to 1, in a pixel of each brightness.
+    /// Amount of ink, from 0 to 1, by a pixel's brightness.
     amounts: [f64; 256],
 }
 
 impl<'a> Ink<'a> {
-    /// Parts the pixels into two classes by brightness. The paper is what most of the edge is.
+    /// Divides the pixels into two classes by brightness. The class of most edge pixels is the paper.
     pub(super) fn find(image: &Grey<'a>) -> Result<Self, DrawingError> {
         let split = Split::of(image.pixels).ok_or(DrawingError::Blank)?;
         let bright = edge(image).filter(|pixel| *pixel > split.last_dark).count();
@@ -23,7 +23,7 @@ impl<'a> Ink<'a> {
         Ok(Self { image: *image, amounts: array::from_fn(amount) })
     }
 
-    /// The pixels with ink in them: column, row and amount from 0 to 1.
+    /// Pixels with ink: column, row and amount from 0 to 1.
     pub(super) fn pixels(&self) -> impl Iterator<Item = (f64, f64, f64)> {
         let rows = self.image.pixels.chunks(self.image.width).enumerate();
         rows.flat_map(|(y, row)| row.iter().enumerate().map(move |(x, pixel)| (x, y, *pixel)))
@@ -31,7 +31,7 @@ impl<'a> Ink<'a> {
             .filter(|(_, _, amount)| *amount > 0.0)
     }
 
-    /// The amount at a point between the centers of four pixels; none outside of the image.
+    /// Amount of ink at a point between the centers of four pixels; 0 outside of the image.
     pub(super) fn between(&self, x: f64, y: f64) -> f64 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, low_share) = (x - left, y - top);
@@ -69,14 +69,14 @@ fn edge<'a>(image: &Grey<'a>) -> impl Iterator<Item = u8> + use<'a> {
 /// Two classes of brightness.
 struct Split {
     last_dark: u8,
-    /// Means of the classes.
+    /// Mean brightness of the classes.
     dark: f64,
     bright: f64,
 }
 
 impl Split {
-    /// The split with the greatest variance between its classes (N. Otsu, "A threshold selection
-    /// method from gray-level histograms", 1979); `None` if all pixels are the same.
+    /// The split with the greatest variance between its classes (N. Otsu, "A threshold selection method from gray-level
+    /// histograms", 1979); `None` if all pixels are the same.
     fn of(pixels: &[u8]) -> Option<Self> {
         let mut histogram = [0_u32; 256];
         for pixel in pixels {

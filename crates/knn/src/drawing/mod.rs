@@ -1,12 +1,12 @@
-//! Drawings made comparable: a gray image of any size becomes 32 x 32 bits.
+//! Normalization of drawings: a gray image of any size becomes 32 x 32 bits.
 //!
-//! Two drawings of a digit differ in size, place, slant, pen and paper, which say nothing about which
-//! digit it is. In order: paper and ink are distinguished, the slant is removed, what is drawn is scaled
-//! into a box and put with its center of mass in the middle, and the darkest quarter of the cells becomes
-//! the drawing. The parameters were chosen on training images (`docs/decisions/0040-drawings.md`).
+//! Two drawings of a digit differ in size, place, slant, pen and paper, which are irrelevant to the digit. In order:
+//! paper and ink are distinguished, the slant is removed, the ink is scaled into a box and placed with its center of
+//! mass in the middle, and the darkest quarter of the cells becomes the drawing. The parameters were chosen on training
+//! images (`docs/decisions/0040-drawings.md`).
 //!
-//! **Invariant:** the same image gives the same bits on every machine: there are only sums, products,
-//! quotients and square roots, which IEEE 754 fixes.
+//! **Invariant:** the same image gives the same bits on every machine: there are only sums, products, quotients and
+//! square roots, which IEEE 754 fixes.
 
 mod ink;
 mod shape;
@@ -17,16 +17,16 @@ use crate::bits::{BITS, Bits, SIDE};
 use ink::Ink;
 use shape::Placement;
 
-/// Cells that become ink: a quarter. So pens of every width draw strokes of about four cells.
+/// Number of cells that become ink: a quarter. So pens of every width draw strokes of about four cells.
 const INKED: usize = BITS / 4;
-/// Most smoothings, each of about 10,000 sums. One inked cell becomes (n + 1)^2 of them by n smoothings if
-/// it is in a corner, and more elsewhere.
+/// Maximum number of smoothings, each of about 10,000 sums. By n smoothings one inked cell becomes (n + 1)^2 of them in
+/// a corner, and more elsewhere.
 const SMOOTHINGS_MAX: usize = 15;
 const _: () = assert!((SMOOTHINGS_MAX + 1) * (SMOOTHINGS_MAX + 1) >= INKED);
-/// Pixels between two points of a cell, at most. Ink of a pixel reaches one pixel far, so points that are
-/// less than two pixels apart in both directions miss none.
+/// Maximum distance of two points of a cell, in pixels. Ink of a pixel reaches one pixel far, so points that are less
+/// than two pixels apart in both directions miss none.
 const POINT_PIXELS_MAX: f64 = 1.5;
-/// Points of a cell, in each direction, of images that do not need more.
+/// Number of points of a cell in each direction, if an image does not need more.
 const POINTS: f64 = 32.0;
 
 /// A gray image: one byte for each pixel.
@@ -37,10 +37,10 @@ pub struct Grey<'a> {
     pixels: &'a [u8],
 }
 
-/// Why an image is no drawing.
+/// Error of an image that is not a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DrawingError {
-    /// The bytes are not `width * height`, or there are none.
+    /// The number of bytes is not `width * height`, or is 0.
     #[error("{found} bytes are not an image of {width} x {height} pixels")]
     Size {
         /// Pixels in a row.
@@ -50,16 +50,16 @@ pub enum DrawingError {
         /// Bytes given.
         found: usize,
     },
-    /// Every pixel is the same.
+    /// All pixels are the same.
     #[error("the drawing is empty: all pixels are the same")]
     Blank,
 }
 
 impl<'a> Grey<'a> {
-    /// An image of `height` rows of `width` pixels, a byte each, 0 for black.
+    /// Wraps an image of `height` rows of `width` pixels, a byte each, 0 for black.
     ///
     /// # Errors
-    /// The sizes do not fit together, or there is no pixel.
+    /// The sizes do not match, or there is no pixel.
     pub fn new(width: usize, height: usize, pixels: &'a [u8]) -> Result<Self, DrawingError> {
         let found = pixels.len();
         if found == 0 || width.checked_mul(height) != Some(found) {
@@ -68,17 +68,17 @@ impl<'a> Grey<'a> {
         Ok(Self { width, height, pixels })
     }
 
-    /// The drawing in this image, dark on light or light on dark. About a quarter of the bits are 1.
+    /// Normalizes the drawing, dark on light or light on dark. About a quarter of the bits are 1.
     ///
     /// # Errors
-    /// Nothing is drawn.
+    /// The image is blank.
     pub fn normalize(&self) -> Result<Bits, DrawingError> {
         let ink = Ink::find(self)?;
         Ok(Cells::draw(&ink, &Placement::of(&ink)).thickened().0.darkest())
     }
 }
 
-/// Positions of the points of a cell, as shares of the cell, if it has this many pixels in one direction.
+/// Positions of a cell's points, as shares of the cell, for a cell of this many pixels in one direction.
 fn offsets(pixels: f64) -> Vec<f64> {
     let few = pixels.ceil().clamp(1.0, POINTS);
     let points = few.max((pixels / POINT_PIXELS_MAX).ceil()) as usize;
@@ -90,7 +90,7 @@ struct Cells([f32; BITS]);
 
 impl Cells {
     fn draw(ink: &Ink<'_>, placement: &Placement) -> Self {
-        // Cells much larger than pixels take the mean of several points.
+        // A cell much larger than a pixel takes the mean of several points.
         let (across, down) = placement.pixels_a_cell();
         let (across, down) = (offsets(across), offsets(down));
         let points = (across.len() * down.len()) as f64;
@@ -107,10 +107,10 @@ impl Cells {
         }))
     }
 
-    /// Every cell as the mean of its neighborhood, weighted 1 2 1 in both directions.
+    /// Averages every cell with its neighborhood, weighted 1 2 1 in both directions.
     fn smooth(&self) -> Self {
         let at = |column: usize, row: usize| {
-            // One step left of the first column or above the first row wraps to a large number.
+            // An index left of the first column or above the first row wraps to a large number.
             let there = column < SIDE && row < SIDE;
             if there { self.0.get(row * SIDE + column).copied().unwrap_or_default() } else { 0.0 }
         };
@@ -124,8 +124,8 @@ impl Cells {
         }))
     }
 
-    /// Smoothed once, and then as often as there are too few cells with ink to choose from, which lets
-    /// thin strokes grow. Returns how often beside it.
+    /// Smooths once, and repeats while there are too few cells with ink to choose from, which lets thin strokes grow.
+    /// Returns also the number of smoothings.
     fn thickened(&self) -> (Self, usize) {
         let mut cells = self.smooth();
         for smoothings in 1..SMOOTHINGS_MAX {
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// White, but for black pixels at these places.
+    /// A white image with black pixels at these indexes.
     fn sparse(width: usize, height: usize, at: &[usize]) -> Vec<u8> {
         let mut pixels = vec![255; width * height];
         for at in at {
@@ -164,7 +164,7 @@ mod tests {
         pixels
     }
 
-    /// The smoothings that an image needs, and its cells with ink afterwards.
+    /// The number of smoothings that an image needs, and its number of inked cells afterwards.
     fn work((width, height): (usize, usize), pixels: &[u8]) -> Option<(usize, usize)> {
         let ink = Ink::find(&Grey::new(width, height, pixels).unwrap()).ok()?;
         let (cells, smoothings) = Cells::draw(&ink, &Placement::of(&ink)).thickened();

@@ -1,25 +1,25 @@
-//! Where the ink lies, and from where each cell takes its ink.
+//! Position and slant of the ink, and the mapping of cells to pixels.
 
 use super::ink::Ink;
 use crate::bits::SIDE;
 
-/// Cells that the longer side of what is drawn takes. The rest is margin, which lets the center of mass be
-/// in the middle.
+/// Length of the drawing's longer side, in cells. The rest is margin, which allows the center of mass to be in the
+/// middle.
 const BOX: f64 = 26.0;
-/// The amount of ink from which a pixel is part of what is drawn.
+/// Amount of ink from which a pixel is part of the drawing.
 const DRAWN: f64 = 0.5;
-/// Most slant that is removed: 45 degrees. The slant of a flat line is undefined.
+/// Maximum slant that is removed: 45 degrees. The slant of a flat line is undefined.
 const SLANT_MAX: f64 = 1.0;
 
-/// From cells to pixels. Cells are measured from the upper left corner of the first, pixels from the
-/// center of the first.
+/// Mapping of cells to pixels. Cells are measured from the upper left corner of the first, pixels from the center of
+/// the first.
 pub(super) struct Placement {
-    /// The center of mass, in pixels and in cells.
+    /// Center of mass, in pixels (`center`) and in cells (`middle`).
     center: (f64, f64),
     middle: (f64, f64),
-    /// Pixels to a cell, across and down.
+    /// Pixels per cell, across and down.
     step: (f64, f64),
-    /// Pixels to the right for each pixel down.
+    /// Pixels to the right per pixel down.
     slant: f64,
 }
 
@@ -30,9 +30,9 @@ impl Placement {
         let slant = slant(ink, center);
         let [left, right, top, bottom] = extent(ink, center, slant);
         let (width, height) = (right - left, bottom - top);
-        // Narrow and flat drawings become wider and higher: the proportion counts less than the form. A
-        // fourth root keeps the difference between a 1 and a 0 (C.-L. Liu et al., "Handwritten digit
-        // recognition: investigation of normalization and feature extraction techniques", 2004).
+        // Narrow and flat drawings become wider and higher: the proportion matters less than the form. A fourth root
+        // keeps the difference between a 1 and a 0 (C.-L. Liu et al., "Handwritten digit recognition: investigation of
+        // normalization and feature extraction techniques", 2004).
         let longer = width.max(height);
         let fill = |side: f64| BOX * (side / longer).sqrt().sqrt();
         let step = (width / fill(width), height / fill(height));
@@ -40,14 +40,14 @@ impl Placement {
         Self { center, middle, step, slant }
     }
 
-    /// The point in pixels that a point in cells shows.
+    /// Converts a point in cells to pixels.
     pub(super) fn source(&self, column: f64, row: f64) -> (f64, f64) {
         let down = (row - self.middle.1) * self.step.1;
         let right = (column - self.middle.0) * self.step.0 + self.slant * down;
         (self.center.0 + right, self.center.1 + down)
     }
 
-    /// Pixels of a cell across and down.
+    /// Pixels per cell, across and down.
     pub(super) fn pixels_a_cell(&self) -> (f64, f64) {
         self.step
     }
@@ -61,7 +61,7 @@ fn center_of_mass(ink: &Ink<'_>) -> (f64, f64) {
     (right / mass, down / mass)
 }
 
-/// Distance that ink moves to the right for each pixel down, by second moments.
+/// Pixels that ink moves to the right per pixel down, by second moments.
 fn slant(ink: &Ink<'_>, center: (f64, f64)) -> f64 {
     let add = |(mixed, vertical), (x, y, amount)| {
         let (right, down) = (x - center.0, y - center.1);
@@ -71,7 +71,7 @@ fn slant(ink: &Ink<'_>, center: (f64, f64)) -> f64 {
     if vertical > 0.0 { (mixed / vertical).clamp(-SLANT_MAX, SLANT_MAX) } else { 0.0 }
 }
 
-/// The edges of what is drawn after the slant is removed: left, right, top, bottom.
+/// Edges of the drawing after removing the slant: left, right, top, bottom.
 fn extent(ink: &Ink<'_>, center: (f64, f64), slant: f64) -> [f64; 4] {
     let drawn = ink.pixels().filter(|(_, _, amount)| *amount > DRAWN);
     let none = [f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY];
@@ -81,7 +81,7 @@ fn extent(ink: &Ink<'_>, center: (f64, f64), slant: f64) -> [f64; 4] {
     })
 }
 
-/// The cell of the center of mass: the middle, or as near to it as keeps both ends inside.
+/// Cell of the center of mass: the middle, or as near to it as keeps both ends inside.
 fn middle(low: f64, center: f64, high: f64, step: f64) -> f64 {
     let end = SIDE as f64;
     let (before, after) = ((center - low) / step, (high - center) / step);

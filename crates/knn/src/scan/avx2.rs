@@ -1,7 +1,7 @@
-//! The scan with 256-bit vectors: two halves of four vectors to a block.
+//! The scan with 256-bit vectors: two halves of four vectors per block.
 //!
-//! No instruction counts ones, but one looks 32 nibbles up in a table of 16 bytes. Counts stay in
-//! bytes until one sum at the end.
+//! No instruction counts ones, but one looks up 32 nibbles in a table of 16 bytes. Counts stay in bytes until one sum
+//! at the end.
 #![expect(unsafe_code, reason = "vector loads and stores take pointers")]
 
 use std::arch::x86_64::{
@@ -41,10 +41,10 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
     }
 }
 
-/// The rows of a block, each as two vectors of four words.
+/// Rows of a block, each as two vectors of four words.
 fn rows(block: &Block) -> &[[__m256i; 2]; WORDS] {
-    // SAFETY: a block is `repr(C)` of 16 rows of 64 bytes and aligned to 64, which is as large as two
-    // vectors and more than they ask for, and any bits make a vector.
+    // SAFETY: a block is `repr(C)` of 16 rows of 64 bytes and aligned to 64; this is the size of two vectors and more
+    // than their alignment, and any bits make a vector.
     unsafe { &*std::ptr::from_ref(block).cast() }
 }
 
@@ -57,7 +57,7 @@ fn ones(words: &[__m256i; WORDS]) -> __m256i {
         (_mm256_xor_si256(half, c), carry)
     };
     let [last, ones, twos, fours, eights] = carry_save(words, full_add);
-    // At most 8 * (1 + 1 + 2 + 4 + 8) in a byte.
+    // At most 8 * (1 + 1 + 2 + 4 + 8) per byte.
     let mut bytes = _mm256_add_epi8(look_up::<1>(last), look_up::<1>(ones));
     bytes = _mm256_add_epi8(bytes, look_up::<2>(twos));
     bytes = _mm256_add_epi8(bytes, look_up::<4>(fours));

@@ -11,8 +11,8 @@ use super::{Block, Chunk, Distances};
 use crate::bits::{Bits, WORDS};
 use crate::nearest::{K, Neighbor, STRIDE};
 
-/// Blocks that are fetched before they are needed. Across pages the processor does not do so by itself:
-/// a million samples, more than the caches hold, take a fifth less time.
+/// Number of blocks to prefetch. The processor does not prefetch across pages on its own: a million samples, more than
+/// the caches hold, take a fifth less time.
 const AHEAD: usize = 8;
 const ROW_BYTES: usize = size_of::<__m512i>();
 
@@ -22,7 +22,7 @@ pub(super) fn search(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neig
     chunk.search(k, found, measure, |distances, bound| within(distances, bound));
 }
 
-/// The distances that do not exceed `bound`.
+/// Distances that do not exceed `bound`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
@@ -40,12 +40,12 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
         *spread = _mm512_set1_epi64(word.cast_signed());
     }
     for (block, out) in blocks.iter().zip(out) {
-        // Adding words up bit by bit before counting, as with AVX2, saves no work where counting is one
-        // instruction: measured slower.
+        // Adding words up bit by bit before counting, as with AVX2, saves no work if counting is one instruction:
+        // measured slower.
         let mut sums = _mm512_setzero_si512();
         let ahead = std::ptr::from_ref(block).wrapping_add(AHEAD).cast::<i8>();
         for (at, (row, word)) in rows(block).iter().zip(&words).enumerate() {
-            // A prefetch reads nothing, so it may point after the last block.
+            // A prefetch reads nothing, so it may point past the last block.
             _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(at * ROW_BYTES));
             sums = _mm512_add_epi64(sums, _mm512_popcnt_epi64(_mm512_xor_si512(*row, *word)));
         }
@@ -55,9 +55,8 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
     }
 }
 
-/// The rows of a block as vectors.
+/// Rows of a block as vectors.
 fn rows(block: &Block) -> &[__m512i; WORDS] {
-    // SAFETY: a block is `repr(C)` of 16 rows of 64 bytes, aligned to 64 as a vector is, and any bits
-    // make a vector.
+    // SAFETY: a block is `repr(C)` of 16 rows of 64 bytes, aligned to 64 like a vector, and any bits make a vector.
     unsafe { &*std::ptr::from_ref(block).cast() }
 }

@@ -1,11 +1,11 @@
-//! The search of many vectors for those near to a query, with the best instructions the processor has.
+//! The search of many vectors for those near a query, with the best instructions of the processor.
 //!
-//! Eight vectors lie together in a [`Block`], word by word: the first words of all eight, then the
-//! second words. An instruction then works on as many vectors as it has lanes, and at the end each lane
-//! holds a whole distance. Nothing is added across lanes.
+//! Eight vectors are stored together in a [`Block`], word by word: the first words of all eight, then the second words.
+//! An instruction then works on as many vectors as it has lanes, and at the end each lane holds a whole distance.
+//! Nothing is added across lanes.
 //!
-//! The processor's features are detected once, when a [`Scan`] is made. **Invariant:** a [`Scan`] holds
-//! only instructions that this processor has.
+//! The processor's features are detected once, when a [`Scan`] is created. **Invariant:** a [`Scan`] has only
+//! instructions of this processor.
 //! **Invariant:** the search is exact: all kernels return the same result. Only this folder uses `unsafe`.
 
 use std::fmt;
@@ -19,7 +19,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 
-/// Vectors in a block.
+/// Number of vectors in a block.
 pub(crate) const LANES: usize = 8;
 
 /// Eight vectors: a row for each of their words, a column for each vector.
@@ -46,10 +46,10 @@ impl Block {
     }
 }
 
-/// The instructions that a scan uses.
+/// Instructions used by a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionSet {
-    /// Instructions that every processor of the build target has.
+    /// Instructions of every processor of the build target.
     Plain,
     /// x86-64 with `POPCNT`, which counts the ones of a 64-bit word.
     Popcnt,
@@ -60,7 +60,7 @@ pub enum InstructionSet {
 }
 
 impl InstructionSet {
-    /// All of them, the slowest first.
+    /// All instruction sets, slowest first.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Popcnt, Self::Avx2, Self::Avx512];
 
     /// Whether this processor has them.
@@ -95,12 +95,12 @@ impl fmt::Display for InstructionSet {
     }
 }
 
-/// This processor does not have the instructions.
+/// Error: this processor does not have the instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this processor has no {0} instructions")]
 pub struct Unavailable(pub InstructionSet);
 
-/// A way to scan that works on this processor.
+/// Scan with instructions of this processor.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan(InstructionSet);
 
@@ -122,14 +122,14 @@ impl Scan {
         self.0
     }
 
-    /// Puts into `found` those samples of the chunk that are among the `k` nearest seen so far.
+    /// Inserts the samples of the chunk that are among the `k` nearest so far into `found`.
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "calls functions that need instructions")]
     pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
         match self.0 {
             InstructionSet::Plain => plain(query, chunk, k, found),
-            // SAFETY: a `Scan` is only made with what `is_available` found in this processor, and it
-            // asks for exactly the features these functions are built with.
+            // SAFETY: a `Scan` is only created with what `is_available` found in this processor, which checks exactly
+            // the features these functions are built with.
             InstructionSet::Popcnt => unsafe { popcnt(query, chunk, k, found) },
             // SAFETY: as above.
             InstructionSet::Avx2 => unsafe { avx2::search(query, chunk, k, found) },
@@ -138,7 +138,7 @@ impl Scan {
         }
     }
 
-    /// Puts into `found` those samples of the chunk that are among the `k` nearest seen so far.
+    /// Inserts the samples of the chunk that are among the `k` nearest so far into `found`.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
         plain(query, chunk, k, found);
@@ -156,13 +156,12 @@ pub(crate) struct Chunk<'a> {
 type Distances = [[u16; LANES]; Chunk::BLOCKS];
 
 impl Chunk<'_> {
-    /// Blocks in a whole chunk: 512 KiB, which a second-level cache holds while a batch is compared
-    /// with them.
+    /// Blocks in a whole chunk: 512 KiB, which fit into a second-level cache while a batch is compared with them.
     pub(crate) const BLOCKS: usize = 512;
     pub(crate) const SAMPLES: usize = Self::BLOCKS * LANES;
 
-    /// What every `search` does. Inlined with all it calls, so that it is built with the instructions
-    /// of the function around it.
+    /// Common part of every `search`. Inlined with its callees, so that it is built with the instructions of the
+    /// function around it.
     #[inline(always)]
     fn search(
         &self,
@@ -174,7 +173,7 @@ impl Chunk<'_> {
         let mut distances = [[FAR; LANES]; Self::BLOCKS];
         measure(self.blocks, &mut distances);
         let distances = distances.as_flattened_mut();
-        // The lanes after the last sample have distances too, which mean nothing.
+        // Distances of lanes after the last sample are meaningless.
         if let Some(after) = distances.get_mut(self.ids.len()..self.blocks.len() * LANES) {
             after.fill(FAR);
         }
@@ -198,8 +197,8 @@ fn popcnt(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
     one_by_one(query, chunk, k, found, |words| words.iter().map(|word| word.count_ones()).sum());
 }
 
-/// Measures vector by vector with `ones`, which counts those of 16 words. Inlined, so that it is built
-/// with the instructions of the caller.
+/// Measures vector by vector with `ones`, which counts those of 16 words. Inlined, so that it is built with the
+/// caller's instructions.
 #[inline(always)]
 fn one_by_one(
     query: &Bits,
@@ -220,19 +219,19 @@ fn one_by_one(
     chunk.search(k, found, measure, within);
 }
 
-/// Adds three bits in every place: the sums and the carries.
+/// Adds three bits at every position: the sums and the carries.
 #[inline(always)]
 fn full_add(a: u64, b: u64, c: u64) -> (u64, u64) {
     let half = a ^ b;
     (half ^ c, a & b | half & c)
 }
 
-/// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each
-/// whose ones count 2, 4 and 8.
+/// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each whose ones count
+/// 2, 4 and 8.
 ///
-/// `full_add` adds three bits in every place and gives the sums and the carries. It costs less than the
-/// count of ones it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire,
-/// "Faster population counts using AVX2 instructions", 2018).
+/// `full_add` adds three bits at every position and returns the sums and the carries. It costs less than the count of
+/// ones it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire, "Faster population
+/// counts using AVX2 instructions", 2018).
 #[inline(always)]
 fn carry_save<V: Copy>(x: &[V; WORDS], full_add: impl Fn(V, V, V) -> (V, V)) -> [V; 5] {
     let (ones, a) = full_add(x[0], x[1], x[2]);

@@ -1,9 +1,9 @@
-//! Drawings of any size, pen, paper and place are read as the digit they show.
+//! Drawings of any size, pen, paper and place are recognized.
 
 use knn::{BITS, Bits, DrawingError, Grey, K};
 use proptest::prelude::*;
 
-/// Lines through these points, in a square from 0 to 10, each one on its own.
+/// Separate polylines through these points, in a square from 0 to 10.
 type Strokes = &'static [&'static [(f64, f64)]];
 
 const ZERO: Strokes = &[&[
@@ -39,15 +39,15 @@ impl Image {
     }
 }
 
-/// How a drawing is made.
+/// Style of a drawing.
 #[derive(Clone, Copy, Debug)]
 struct Hand {
-    /// Pixels of the drawing's height, of the pen's width, and to the left of and above the drawing.
+    /// Height of the drawing, width of the pen, and distance from the left and top, in pixels.
     height: usize,
     pen: f64,
     left: usize,
     above: usize,
-    /// Pixels to the left for each pixel down.
+    /// Pixels to the left per pixel down.
     slant: f64,
     paper: u8,
     ink: u8,
@@ -78,7 +78,7 @@ impl Hand {
     }
 }
 
-/// From a point to the line between two others.
+/// Distance of a point from the line between two others.
 fn distance(at: (f64, f64), from: (f64, f64), to: (f64, f64)) -> f64 {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let along = ((at.0 - from.0) * dx + (at.1 - from.1) * dy) / (dx * dx + dy * dy);

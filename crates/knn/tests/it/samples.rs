@@ -16,7 +16,7 @@ fn k_is_1_to_100() {
     }
 }
 
-/// What `vote` returns for samples given as (label, distance from the query).
+/// Checks the result of `vote` for samples given as (label, distance from the query).
 #[track_caller]
 fn check_vote(samples: &[(&str, usize)], expected: &[(&str, u32)]) {
     let mut set = Samples::new();
@@ -34,14 +34,14 @@ fn check_vote(samples: &[(&str, usize)], expected: &[(&str, u32)]) {
 fn the_vote_goes_to_the_majority_and_ties_to_the_nearer() {
     check_vote(&[], &[]);
     check_vote(&[("a", 9)], &[("a", 1)]);
-    // More votes win over nearness.
+    // More votes have priority over nearness.
     check_vote(&[("a", 1), ("b", 8), ("b", 9)], &[("b", 2), ("a", 1)]);
     // A tie: the nearest member.
     check_vote(&[("a", 2), ("b", 1)], &[("b", 1), ("a", 1)]);
     check_vote(&[("a", 2), ("a", 3), ("b", 1), ("b", 99)], &[("b", 2), ("a", 2)]);
     // Then the smaller sum.
     check_vote(&[("a", 1), ("a", 5), ("b", 1), ("b", 4)], &[("b", 2), ("a", 2)]);
-    // Then the smaller label, whichever came first.
+    // Then the smaller label, independent of the order.
     check_vote(&[("b", 1), ("a", 1)], &[("a", 1), ("b", 1)]);
     check_vote(&[("9", 1), ("10", 1)], &[("10", 1), ("9", 1)]);
     // Only the K nearest vote.
@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a set holds, as (id, label, ones).
+/// Contents of a set, as (id, label, ones).
 fn held(set: &Samples) -> BTreeSet<(u64, String, u32)> {
     set.iter().map(|(id, label, bits)| (id, set.name(label).to_owned(), bits.ones())).collect()
 }
@@ -76,7 +76,7 @@ fn a_clone_stays_as_it_was_while_thousands_come_and_go() {
     };
     push(&mut set, 0..20_000);
     let (clone, before) = (set.clone(), held(&set));
-    // All but every 97th, the last first within each ten, so that parts shrink and merge.
+    // All except every 97th, the last first within each ten, so that parts shrink and merge.
     for id in (0..20_000u64).map(|n| n / 10 * 10 + 9 - n % 10).filter(|id| id % 97 > 0) {
         assert!(set.remove(id), "{id}");
         assert!(!set.remove(id), "{id}");
@@ -107,7 +107,7 @@ fn a_label_that_no_sample_has_makes_room_for_another() {
         assert!(set.remove(id));
     }
     assert_eq!(set.counts().collect::<Vec<_>>(), [("stays", 1)]);
-    // `Debug` shows the table of names: it has not grown.
+    // `Debug` shows the table of names, which has not grown.
     assert!(format!("{set:?}").len() < 5_000);
 }
 

@@ -1,5 +1,5 @@
-//! The search against the plainest model: every distance bit by bit, sorted, the first K taken.
-//! Whatever the instructions, the answers are the same.
+//! The search against a plain model: every distance bit by bit, sorted, the first K taken. All instruction sets give
+//! the same answers.
 
 use knn::{BITS, Bits, InstructionSet, K, Samples};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn model(samples: &[(u64, Bits)], query: &Bits, k: K) -> Found {
     all
 }
 
-/// The sets of instructions that this processor has; prints which it lacks.
+/// Instruction sets of this processor; prints the missing ones.
 fn instructions() -> Vec<InstructionSet> {
     let (available, missing): (Vec<_>, Vec<_>) =
         InstructionSet::ALL.into_iter().partition(|set| set.is_available());
@@ -98,7 +98,7 @@ fn no_samples_have_no_neighbors() {
     check(&[(4, ramp(9))], &[], K::DEFAULT);
 }
 
-/// Vectors that tie often: a few centers with few bits flipped, and the extremes.
+/// Vectors with frequent ties: a few centers with few bits flipped, and the extremes.
 fn vector() -> impl Strategy<Value = Bits> {
     let centers = [ramp(0), ramp(BITS), ramp(300), Bits::from_fn(|at| at % 3 == 0)];
     prop_oneof![

@@ -1,4 +1,4 @@
-//! Colors of pictures with a color profile, and profiles that are made to harm.
+//! Colors of pictures with a color profile, and malicious profiles.
 
 use std::io::Write as _;
 
@@ -35,7 +35,7 @@ fn gamma(exponent: u8) -> Vec<u8> {
     [b"curv\0\0\0\0\0\0\0\x01", &[exponent, 0][..]].concat()
 }
 
-/// A profile of a screen with these tags.
+/// A screen profile with these tags.
 fn icc(color_space: &[u8; 4], tags: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     let mut header = vec![0; 128];
     header[8..12].copy_from_slice(&[4, 0x20, 0, 0]);
@@ -61,7 +61,7 @@ fn icc(color_space: &[u8; 4], tags: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     profile
 }
 
-/// A profile with a matrix and one curve, and a text as all have.
+/// A profile with a matrix and one curve, and the usual text.
 fn matrix(columns: [[f64; 3]; 3], curve: &[u8]) -> Vec<u8> {
     let column = |column: [f64; 3]| [&b"XYZ \0\0\0\0"[..], &column.map(fixed).concat()].concat();
     icc(
@@ -137,7 +137,7 @@ fn check(file: &[u8], expect: [u8; 3], about: u8, name: &str) {
     }
 }
 
-/// A chunk of a PNG without a right checksum, which nobody checks in those that are removed.
+/// A PNG with an added chunk without a right checksum, which is not verified in removed chunks.
 fn with_chunk(png: &[u8], name: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u32).to_be_bytes();
     [&png[..33], &length, name, data, b"sum.", &png[33..]].concat()
@@ -199,7 +199,7 @@ fn gray_transparency_and_turned_pictures_keep_what_they_are() {
     let picture = DynamicImage::from(GrayImage::from_pixel(24, 16, Luma([55])));
     for to in [To::Jpeg, To::Png] {
         check(&file(&picture, &gray, to), [128; 3], 3, "gray");
-        // A profile of other colors than those of the picture says nothing.
+        // A profile for other colors than the picture's is ignored.
         check(&file(&picture, &p3(), to), [55; 3], 3, "gray with a profile of colors");
         check(&file(&flat([234, 51, 35]), &gray, to), [234, 51, 35], 4, "colors with one of gray");
     }
@@ -253,7 +253,7 @@ fn profiles_that_are_long_or_list_much_are_not_read() {
     for data in [&b""[..], b"name", b"name\0", b"name\0\x01xx", b"name\0\0xx", b"\0\0"] {
         check(&with_chunk(&plain, b"iCCP", data), color, 0, "not packed");
     }
-    // Tags that are not read cost nothing, however many of them name a long text.
+    // Tags that are not read cost nothing, even if many of them point to a long text.
     let mut many = p3();
     let tags: Vec<u8> =
         [b"desc", &200u32.to_be_bytes()[..], &900_000u32.to_be_bytes()].concat().repeat(80_000);
@@ -291,7 +291,7 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     (sources, changes, any::<prop::sample::Index>(), any::<bool>()).prop_map(
         |(mut profile, changes, cut, is_cut)| {
             for (at, number) in changes {
-                // A word of the header, the list, or what it names.
+                // A word of the header, the list, or the data.
                 let at = at.index(profile.len() / 4) * 4;
                 profile[at..at + 4].copy_from_slice(&number.to_be_bytes());
             }

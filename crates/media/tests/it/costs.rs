@@ -1,5 +1,5 @@
-//! How long the worst pictures take: `cargo test -p media --test it costs -- --ignored --nocapture`. The environment variable
-//! PICTURES may name a folder with more files.
+//! Conversion times of the worst pictures: `cargo test -p media --test it costs -- --ignored --nocapture`. The
+//! environment variable PICTURES may name a folder with more files.
 
 use std::io::Cursor;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! What becomes of pictures of every format, and of files that are made to harm.
+//! Conversions of pictures of every format, and of malicious files.
 
 use std::io::Cursor;
 
@@ -149,7 +149,7 @@ fn of_an_animation_the_first_frame_is_kept() {
     drop(encoder);
     let made = converted(&bytes, Shape::Attachment).unwrap();
     assert_eq!(decoded(&made.original.bytes).get_pixel(4, 4).0, [255, 0, 0, 255]);
-    // What follows it costs nothing: a million frames, or damage.
+    // The rest of the file costs nothing: a million frames, or damage.
     bytes.truncate(bytes.len() - 20);
     assert!(converted(&bytes, Shape::Attachment).is_ok());
 }
