@@ -57,7 +57,7 @@ impl Metrics {
             self.checkpoint.clone(),
         );
         registry.register("commands", "Commands applied", self.commands.clone());
-        let failures = "Commands that failed because the rules panicked, which is an error in roost";
+        let failures = "Commands that failed because the rules panicked: an error in roost";
         registry.register("failed_commands", failures, self.failures.clone());
         let read = "Bytes that the scrub has read from the disk";
         registry.register_with_unit("scrub_read", read, Unit::Bytes, self.scrub_read.clone());

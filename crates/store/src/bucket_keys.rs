@@ -1,7 +1,7 @@
 //! Reads of the keys of buckets.
 //!
-//! A key's row is looked up in the active overlay, in the frozen one, among the resident rows, and on
-//! disk; the first layer that has it is used.
+//! The row of a key is looked up in the active overlay, the frozen one, the resident rows, and on disk; the first layer
+//! that has it is used.
 
 use kv::{CURSOR_STEP, KeyRow, Space, WalkLimit, is_possible_key};
 use rows::Stamp;
@@ -14,8 +14,8 @@ use crate::shared::{Layers, Store};
 
 /// Number of rows that one warm-up step reads from disk.
 const WARM_ROWS: usize = 1_024;
-/// Bytes of rows after which such a step ends, since a row may be as long as a value: in addition to the
-/// budget, a step needs at most this and one row.
+/// Size of the rows after which a warm-up step ends, in bytes. A row may be as long as a value: a step needs at most
+/// this and one row in addition to the budget.
 const WARM_BYTES: usize = 4 << 20;
 
 impl Layers {
@@ -25,7 +25,7 @@ impl Layers {
 }
 
 impl Store {
-    /// The row of a key if it is known without reading the disk: `Some(None)` if there is none.
+    /// Returns the row of a key if the disk need not be read: `Some(None)` if the key does not exist.
     #[must_use]
     pub fn key_in_memory(&self, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
         self.cached_key(self.shared().hasher.hash(space, key), space, key)
@@ -47,7 +47,7 @@ impl Store {
         shared.resident.is_complete().then_some(None)
     }
 
-    /// See [`kv::KeyRows::prefetch_key`].
+    /// Implements [`kv::KeyRows::prefetch_key`].
     pub fn prefetch_key(&self, space: Space, key: &[u8]) {
         let shared = self.shared();
         let hash = shared.hasher.hash(space, key);
@@ -62,11 +62,11 @@ impl Store {
         !self.shared().resident.is_complete()
     }
 
-    /// See [`kv::KeyRows::load_key`].
+    /// Implements [`kv::KeyRows::load_key`].
     pub(crate) fn load_key(&self, space: Space, key: &[u8]) -> bool {
         let cold = self.key_in_memory(space, key).is_none();
         if cold {
-            // Reading it brings it into memory.
+            // Reading the row loads it into memory.
             drop(self.find_key(space, key));
         }
         cold
@@ -81,14 +81,14 @@ impl Store {
         }
         let row = match shared.disk.point(KeyspaceKind::Facts, &layout::key(space, hash, key)) {
             Some(bytes) => decode(space, key, &bytes),
-            // That there is no such row is stored in memory like a row.
+            // The absence of a row is stored in memory like a row.
             None => KeyRow::removed(space, key, Stamp(0)),
         };
         shared.resident.offer(hash, row.clone(), noted);
         Some(row).filter(|row| !row.is_removed())
     }
 
-    /// Rows in the order of their hashes; see [`kv::KeyRows::keys`].
+    /// Returns rows in the order of their hashes; see [`kv::KeyRows::keys`].
     pub(crate) fn walk_keys(
         &self,
         space: Space,
@@ -110,7 +110,7 @@ impl Store {
         (found, next)
     }
 
-    /// Appends some rows from `from` on, and returns where to continue, if there may be more.
+    /// Appends some rows from `from` on, and returns where to continue if there may be more.
     fn walk_piece(
         &self,
         space: Space,
@@ -161,8 +161,8 @@ impl Store {
         last.checked_add(1)
     }
 
-    /// Collects rows on disk from `from` to `limit.up_to`, as many as `limit` says and all up to the next cursor;
-    /// returns the hash up to which these are all.
+    /// Collects rows on disk from `from` to `limit.up_to`, as many as `limit` allows and all up to the next cursor;
+    /// returns the hash up to which they are complete.
     fn rows_on_disk(
         &self,
         space: Space,
@@ -194,8 +194,8 @@ impl Store {
         limit.up_to
     }
 
-    /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped`
-    /// returns true. Blocks; for a background thread.
+    /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped` returns true.
+    /// Blocks; for a background thread.
     pub fn warm_keys(&self, stopped: impl Fn() -> bool) {
         let shared = self.shared();
         let mut low = layout::KEYS_PREFIX.to_vec();
@@ -224,7 +224,7 @@ impl Store {
         }
     }
 
-    /// Bytes of memory that resident rows of keys take.
+    /// Returns the memory of the resident rows of keys, in bytes.
     #[must_use]
     pub fn resident_bytes(&self) -> usize {
         self.shared().resident.bytes()
@@ -235,12 +235,12 @@ fn bytes_of<'a>(rows: impl Iterator<Item = &'a KeyRow>) -> usize {
     rows.map(|row| row.data_bytes() as usize).sum()
 }
 
-/// The last hash before the first cursor after `hash`: a step ends there, so that it continues at a cursor.
+/// Returns the last hash before the first cursor after `hash`: a step that ends there continues at a cursor.
 fn before_next_cursor(hash: u64) -> u64 {
     hash | (CURSOR_STEP - 1)
 }
 
-/// The last hash before the cursor that follows the row with which the limit is reached; none if it is not.
+/// Returns the last hash before the cursor after the row that reaches the limit; `None` if no row reaches it.
 fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
     let mut bytes = 0;
     let reached = rows.iter().enumerate().find(|(at, (_, _, row))| {

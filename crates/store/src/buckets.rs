@@ -1,4 +1,4 @@
-//! All buckets, in memory.
+//! Buckets, all of them in memory.
 
 use hashbrown::HashMap;
 use kv::limits::NUMBERED_BUCKETS;
@@ -11,7 +11,7 @@ use crate::layout;
 /// Buckets by id. Numbered buckets exist from the beginning.
 pub(crate) struct Buckets {
     by_id: HashMap<BucketId, Bucket>,
-    /// Keys that all of them count.
+    /// Number of keys of all buckets.
     keys: u64,
 }
 
@@ -49,7 +49,7 @@ impl Buckets {
         self.keys
     }
 
-    /// Sets or removes a bucket; returns what it was before.
+    /// Sets or removes a bucket; returns its previous state.
     pub(crate) fn put(&mut self, id: BucketId, bucket: Option<Bucket>) -> Option<Bucket> {
         let keys = bucket.map_or(0, |bucket| bucket.keys);
         let old = match bucket {

@@ -1,4 +1,4 @@
-//! A checkpoint: a frozen overlay that is being written to disk.
+//! Checkpoint: a frozen overlay that is being written to disk.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::owners::{Owners, State};
 use crate::packed::{self, Plan};
 use crate::shared::{Layers, Shared};
 
-/// Everything that changed up to one position of the log, frozen. Rows stay readable from memory
-/// until [`Checkpoint::run`] has put them on disk.
+/// Frozen changes up to one position of the log. Rows stay readable from memory until [`Checkpoint::run`] has put them
+/// on disk.
 ///
-/// One that is dropped without a run leaves its rows readable, but no further checkpoint can be
-/// made: the process is expected to stop.
+/// A checkpoint that is dropped without a run leaves its rows readable but prevents further checkpoints: the process is
+/// expected to stop.
 #[must_use = "rows reach the disk only when the checkpoint runs"]
 pub struct Checkpoint {
     pub(crate) shared: Arc<Shared>,
@@ -31,10 +31,10 @@ pub struct Checkpoint {
     pub(crate) totals: Totals,
 }
 
-/// The results of a checkpoint.
+/// Results of a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointStats {
-    /// The position of the log up to which the rows on disk are applied now.
+    /// Position of the log up to which the rows on disk are applied.
     pub applied: u64,
     /// Number of rows written.
     pub put: u64,
@@ -43,12 +43,12 @@ pub struct CheckpointStats {
 }
 
 impl Checkpoint {
-    /// Puts the rows on disk: when this returns, all of them are durable and readers no longer use
-    /// the frozen overlay. Blocks on the disk; meant for a background thread.
+    /// Writes the rows to disk: when this returns, all of them are durable and readers no longer use the frozen
+    /// overlay. Blocks on the disk; meant for a background thread.
     ///
     /// # Errors
-    /// If the engine fails. The rows stay readable from memory and the store as it was, but no
-    /// further checkpoint can be made: the process must stop and replay the log.
+    /// The engine fails. The rows stay readable from memory and the store is unchanged, but no further checkpoint can
+    /// be made: the process must stop and replay the log.
     pub fn run(self) -> Result<CheckpointStats, StoreError> {
         let Self { shared, frozen, applied, totals } = self;
         let keys_of_buckets = frozen.keys.sorted();
@@ -68,8 +68,8 @@ impl Checkpoint {
             sets.settle(&shared.owners);
             Ok::<_, StoreError>(done)
         };
-        // A crash in between leaves ephemeral rows newer than the facts, which the rules allow. In the
-        // opposite order, rows would be missing.
+        // A crash in between leaves ephemeral rows newer than the facts, which the rules allow. The opposite order
+        // would lose rows.
         let ephemeral = if frozen.has_ephemeral() {
             ingest(KeyspaceKind::Ephemeral, &applied.to_le_bytes())?
         } else {
@@ -87,8 +87,8 @@ impl Checkpoint {
     }
 }
 
-/// Frees an overlay on this thread, because that takes a while. A reader that still holds it releases it
-/// soon; if not, the reader frees it.
+/// Frees an overlay on this thread, because that takes a while. A reader that still holds it releases it soon; at worst
+/// the reader frees it.
 fn release(overlay: Arc<Overlay>) {
     for _ in 0..1_000 {
         if Arc::strong_count(&overlay) == 1 {
@@ -99,7 +99,7 @@ fn release(overlay: Arc<Overlay>) {
     drop(overlay);
 }
 
-/// The states of the changed owners before and after the checkpoint, for each table that has states.
+/// States of the changed owners before and after the checkpoint, for each table that has states.
 struct Sets(Vec<(SetTable, Vec<Owner>)>);
 
 /// An owner that changed.
@@ -129,7 +129,7 @@ impl Sets {
         self.0.iter().find(|(of, _)| *of == table).map_or(&[], |(_, changed)| changed)
     }
 
-    /// Called when the rows are visible.
+    /// Lowers states, after the rows are visible.
     fn settle(&self, owners: &Owners) {
         for (table, changed) in &self.0 {
             let lowered = changed.iter().filter(|owner| owner.new < owner.old);
@@ -139,7 +139,7 @@ impl Sets {
     }
 }
 
-/// An ingestion that counts.
+/// An ingestion with counts of rows.
 struct Ingest<'a, 'b> {
     part: KeyspaceKind,
     write: &'a mut WriteRow<'b>,

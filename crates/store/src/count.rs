@@ -5,23 +5,23 @@ use rows::SetTable;
 use crate::layout::{self, PackedRow};
 use crate::packed::{self, CHUNK_ITEMS, Change, DELTA_ITEMS_MAX};
 
-/// Counts the items of each owner.
+/// Counter of the items of each owner.
 #[derive(Debug, Default)]
 pub(crate) struct PackedCount {
     table: Option<SetTable>,
     owner: u64,
-    /// All deltas of the owner as one, which come before the chunks.
+    /// Merged deltas of the owner, which precede the chunks.
     deltas: Vec<Change>,
-    /// Items that are less than this belong into earlier chunks.
+    /// Items less than this belong to earlier chunks.
     end: u64,
 }
 
 impl PackedCount {
-    /// Checks a row. Returns by how many items it makes the table larger: an item of a chunk that a delta hides is
+    /// Checks a row. Returns the number of items that it adds to the table; a chunk's item that a delta hides is
     /// counted with the delta.
     ///
     /// # Errors
-    /// What is wrong with the row.
+    /// A description of the row's fault.
     pub(crate) fn add(
         &mut self,
         table: SetTable,
@@ -29,7 +29,7 @@ impl PackedCount {
         row: &[u8],
     ) -> Result<i64, &'static str> {
         let (owner, kind) =
-            layout::read_packed(key).ok_or("its key is that of no chunk or delta")?;
+            layout::read_packed(key).ok_or("its key is neither that of a chunk nor of a delta")?;
         if (self.table, self.owner) != (Some(table), owner) {
             *self = Self { table: Some(table), owner, ..Self::default() };
         }

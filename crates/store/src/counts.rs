@@ -1,5 +1,5 @@
-//! The writer's cache of the counts of users. Nearly every change reads and changes some; without the cache each
-//! would be a read from disk again after every checkpoint.
+//! The writer's cache of the counts of users. Nearly every change reads and changes some; without the cache each would
+//! be read from disk again after every checkpoint.
 //!
 //! **Invariant:** a row here is the newest: only the writer reads and changes it, together with the store.
 
@@ -9,27 +9,27 @@ use rows::{PointTable, Rows as _, Value};
 
 use crate::shared::Store;
 
-/// Users whose counts are read together.
+/// Number of users whose counts are read together.
 const PAGE_USERS: usize = 512;
-/// Most pages: of 2 million users, 64 MiB.
+/// Maximum number of pages: for 2 million users, 64 MiB.
 const PAGES_MAX: usize = 4_096;
 
 type Page = Box<[Option<Value>]>;
 
-/// Counts by user id, in pages. Only those of the lowest ids are kept.
+/// Counts by user id, in pages. Only those of the lowest ids are cached.
 #[derive(Default)]
 pub(crate) struct CountsCache {
     pages: RefCell<Vec<Option<Page>>>,
 }
 
-/// Page, and place within it, of a row that may be kept.
+/// Returns the page of a row and the index in it, if the row may be cached.
 fn place(table: PointTable, key: u64) -> Option<(usize, usize)> {
     let key = usize::try_from(key).ok().filter(|_| table == PointTable::Counts)?;
     Some((key / PAGE_USERS, key % PAGE_USERS)).filter(|(page, _)| *page < PAGES_MAX)
 }
 
 impl CountsCache {
-    /// The row `key` of `table`, from here or from the store.
+    /// Returns the row `key` of `table`, from the cache or from the store.
     pub(crate) fn point(&self, store: &Store, table: PointTable, key: u64) -> Option<Value> {
         let Some((number, place)) = place(table, key) else { return store.point(table, key) };
         let mut pages = self.pages.borrow_mut();
@@ -50,7 +50,7 @@ impl CountsCache {
         page.get(place)?.clone()
     }
 
-    /// Takes over a change, if the row is kept.
+    /// Applies a change if the row is cached.
     pub(crate) fn put(&mut self, table: PointTable, key: u64, value: Option<&Value>) {
         let Some((number, place)) = place(table, key) else { return };
         let page = self.pages.get_mut().get_mut(number).and_then(Option::as_mut);

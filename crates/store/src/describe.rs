@@ -1,10 +1,10 @@
-//! Describes keys of rows on disk to operators: what the row says, and the ids and names in the key.
+//! Descriptions of row keys for operators: the kind of the row, and the ids and names in its key.
 
 use rows::{SetTable, Table};
 
 use crate::layout::{self, PackedRow};
 
-/// The row of a key.
+/// Describes the row of a key.
 pub(crate) fn describe(key: &[u8]) -> String {
     let (tag, rest) = key.split_first().unwrap_or((&0, &[]));
     if let Some((space, _, key)) = layout::read_key(key).filter(|_| *tag == layout::KEYS_PREFIX[0])
@@ -39,7 +39,7 @@ fn of_set_row(table: SetTable, key: &[u8], rest: &[u8]) -> String {
     }
 }
 
-/// The first number of a key, as text, and the second one if there is one.
+/// Returns the first number of a key as text, and the second one if it exists.
 fn numbers(bytes: &[u8]) -> (String, Option<u64>) {
     let mut numbers = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number));
     let first = numbers.next().map_or_else(String::new, |number| number.to_string());

@@ -1,14 +1,12 @@
-//! The rows on disk: two keyspaces of one fjall database, changed by ingestion only. One holds the
-//! rows of ephemeral tables, so that these can be rewritten without the removed ones at little cost;
-//! the other holds all the rest.
+//! Rows on disk: two keyspaces of one fjall database, changed by ingestion only. One holds the rows of ephemeral
+//! tables, so that these can be rewritten without the removed ones at little cost; the other holds all other rows.
 //!
-//! Guarantees of fjall that this file relies on (tested by `tests/crash.rs`): the tables of an ingestion
-//! and the manifest that names them are synced before `finish` returns; the manifest is replaced by
-//! renaming, so a crash leaves all rows of an ingestion or none; a later ingestion hides the same
-//! keys of earlier ones, tombstones included. Each keyspace has a separate manifest, so an ingestion
-//! into one does not affect the other.
+//! This file relies on guarantees of fjall (tested by `tests/crash.rs`): the tables of an ingestion and the manifest
+//! that names them are synced before `finish` returns; the manifest is replaced by renaming, so a crash leaves all rows
+//! of an ingestion or none; a later ingestion hides the same keys of earlier ones, tombstones included. Each keyspace
+//! has a separate manifest, so an ingestion into one does not affect the other.
 //!
-//! Every read takes the newest version of a row: nothing here ever reads an older snapshot.
+//! Every read takes the newest version of a row, never an older snapshot.
 //!
 //! Nothing is written through fjall's journal, so it stays empty and reopening replays nothing.
 
@@ -36,52 +34,52 @@ use crate::memory::MemoryDisk;
 use crate::owners::State;
 use crate::sets::Set;
 
-/// The database in the store's directory.
+/// Folder of the database in the store's directory.
 const FACTS: &str = "facts";
-/// A file of the engine.
+/// Lock file of the engine.
 const LOCK: &str = "lock";
-/// A new database while it is prepared, before it is renamed.
+/// Folder of a new database until it is renamed.
 const FACTS_NEW: &str = "facts.new";
 const KEYSPACE: &str = "facts";
 // The name on disk is older than the term "ephemeral".
 const KEYSPACE_EPHEMERAL: &str = "fleeting";
-/// Target size of the tables that an erasure writes, the same as for merges of fjall.
+/// Target size of the tables that an erasure writes in bytes, equal to that of fjall's merges.
 const TABLE_BYTES: u64 = 64_000_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
-/// Cache for blocks of a store that is made from rows or checked: each block is used once.
+/// Block cache of a store that is created from rows or checked, in bytes: each block is used once.
 const CREATE_CACHE_BYTES: u64 = 8 << 20;
-/// The folder of the tables of a keyspace.
+/// Folder of the tables of a keyspace.
 const TABLES: &str = "tables";
-/// Most files that the engine keeps open: much fewer than the descriptors reserved for log and store.
+/// Maximum number of files that the engine keeps open: far fewer than the descriptors reserved for log and store.
 const CACHED_FILES_MAX: usize = 128;
-/// Number of tables of ingestions that are merged into the level below. A smaller number makes reads
-/// cheaper and each checkpoint of a bulk load more expensive.
+/// Number of tables of ingestions that are merged into the level below. A smaller number makes reads cheaper and each
+/// checkpoint of a bulk load more expensive.
 const L0_TABLES: u8 = 4;
 
-/// One of the two keyspaces.
+/// Kind of keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyspaceKind {
     /// Everything that is not ephemeral.
     Facts,
-    /// The rows of ephemeral tables.
+    /// Rows of ephemeral tables.
     Ephemeral,
 }
 
 impl KeyspaceKind {
-    /// The keyspace of the rows of `table`.
+    /// Returns the keyspace of the rows of `table`.
     pub(crate) fn of_point(table: PointTable) -> Self {
         if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
     }
 
-    /// The keyspace of the rows of `table` and the bits of its owners.
+    /// Returns the keyspace of the rows of `table` and of the states of its owners.
     pub(crate) fn of_set(table: SetTable) -> Self {
         if table.is_ephemeral() { Self::Ephemeral } else { Self::Facts }
     }
 }
 
-/// The keyspaces.
+/// Keyspaces of the store.
 pub(crate) struct Disk {
-    /// None in the simulator, which has all rows in memory.
+    /// Database; `None` in the simulator, which has all rows in memory.
     database: Option<Database>,
     facts: Keyspace,
     ephemeral: Keyspace,
@@ -89,14 +87,14 @@ pub(crate) struct Disk {
     ingesting: Mutex<()>,
 }
 
-/// The first file of rows of the store in `dir` that does not match its checksum, as an error, if there is one. For
+/// Returns an error for the first table file of the store in `dir` that does not match its checksum, if any. Used for
 /// errors that name no file; reads every file.
 #[must_use]
 pub fn damaged_table(dir: &Path) -> Option<StoreError> {
     manifest::damaged_table(&dir.join(FACTS))
 }
 
-/// An error that names the file if the engine met damage in one, for the store in `dir`.
+/// Adds the damaged file to an error of the engine, for the store in `dir`.
 pub(crate) fn name_file(dir: &Path, error: StoreError) -> StoreError {
     match error {
         StoreError::Engine(_) => damaged_table(dir).unwrap_or(error),
@@ -105,11 +103,11 @@ pub(crate) fn name_file(dir: &Path, error: StoreError) -> StoreError {
 }
 
 impl Disk {
-    /// Opens the keyspaces below `dir`, or makes them with `head` as the only row. The ephemeral one is
-    /// added to a store of a format without one.
+    /// Opens the keyspaces below `dir`, or creates them with `head` as the only row. Adds the ephemeral keyspace to a
+    /// store of a format without one.
     ///
-    /// A new database is made complete under another name and then renamed, so a crash in between
-    /// leaves nothing that looks like a store. The caller keeps other processes away from `dir`.
+    /// A new database is completed under another name and then renamed, so a crash in between leaves nothing that looks
+    /// like a store. The caller keeps other processes away from `dir`.
     pub(crate) fn open(dir: &Path, cache_bytes: u64, head: &[u8]) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
         if !facts.exists() {
@@ -138,14 +136,14 @@ impl Disk {
         Self::open_at(path, cache_bytes)
     }
 
-    /// Makes keyspaces without rows below `dir`, which has none. Until rows are ingested they are no store.
+    /// Creates empty keyspaces below `dir`, which has none. They become a store when rows are ingested.
     pub(crate) fn create(dir: &Path) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
         fs::create_dir_all(&facts).map_err(at(&facts))?;
         Self::open_at(&facts, CREATE_CACHE_BYTES)
     }
 
-    /// Opens the keyspaces below `dir`, which must exist, to check them.
+    /// Opens the existing keyspaces below `dir` to check them.
     pub(crate) fn open_existing(dir: &Path) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
         if !facts.is_dir() {
@@ -167,13 +165,13 @@ impl Disk {
             .open()?;
         let facts = Keyspace::Fjall(database.keyspace(KEYSPACE, options)?);
         let ephemeral = Keyspace::Fjall(database.keyspace(KEYSPACE_EPHEMERAL, options)?);
-        // fjall makes a folder for each keyspace, but does not sync the folder that lists them.
+        // fjall creates a folder for each keyspace, but does not sync the folder that lists them.
         let folders = path.join("keyspaces");
         File::open(&folders).and_then(|dir| dir.sync_all()).map_err(at(&folders))?;
         Ok(Self { database: Some(database), facts, ephemeral, ingesting: Mutex::new(()) })
     }
 
-    /// Uses rows in memory; makes `head` the only one if there is none.
+    /// Uses rows in memory; writes `head` if there are none.
     #[cfg(feature = "simulation")]
     pub(crate) fn in_memory(memory: MemoryDisk, head: &[u8]) -> Result<Self, StoreError> {
         let is_new = memory.is_empty();
@@ -193,12 +191,12 @@ impl Disk {
         }
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub(crate) fn point(&self, part: KeyspaceKind, key: &[u8]) -> Option<fjall::Slice> {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
-    /// The points of `table` within `keys` in order, read one by one from either end.
+    /// Returns the points of `table` within `keys` in order, read one by one from either end.
     pub(crate) fn points(
         &self,
         table: PointTable,
@@ -212,24 +210,24 @@ impl Disk {
                 Some(number) if key.len() == 9 => (u64::from_be_bytes(*number), value),
                 _ => unreadable(
                     "reading points",
-                    &StoreError::Damaged("the key of a point has 9 bytes"),
+                    &StoreError::Damaged("the key of a point must have 9 bytes"),
                 ),
             }
         })
     }
 
-    /// The items of `owner`, of which the disk may have what `state` says.
+    /// Returns the items of `owner`, whose kinds of rows on disk are in `state`.
     pub(crate) fn set(&self, table: SetTable, owner: u64, state: State) -> Set<'_> {
         Set { keyspace: self.keyspace(KeyspaceKind::of_set(table)), table, owner, state }
     }
 
-    /// The first key of the facts from `from` to before `end`.
+    /// Returns the first key of the facts in `from..end`.
     pub(crate) fn first_key(&self, from: &[u8], end: &[u8]) -> Option<fjall::Slice> {
         let row = self.facts.range(from..end).next()?;
         Some(row.key().unwrap_or_else(|error| unreadable("reading names", &error)))
     }
 
-    /// Keys of the facts from `from` to before `end`, without their tag, read one by one.
+    /// Returns the keys of the facts in `from..end` without their tag, read one by one.
     pub(crate) fn names(&self, from: &[u8], end: &[u8]) -> impl Iterator<Item = (Vec<u8>, bool)> {
         self.facts.range(from..end).map(|row| {
             let key = row.key().unwrap_or_else(|error| unreadable("reading names", &error));
@@ -237,7 +235,7 @@ impl Disk {
         })
     }
 
-    /// Rows of the facts from `from` to before `end`.
+    /// Returns the rows of the facts in `from..end`.
     pub(crate) fn rows(
         &self,
         from: &[u8],
@@ -247,7 +245,7 @@ impl Disk {
         rows.map(|row| row.into_inner().unwrap_or_else(|error| unreadable("reading rows", &error)))
     }
 
-    /// All rows whose keys begin with `prefix`.
+    /// Returns all rows whose keys begin with `prefix`.
     pub(crate) fn prefix(
         &self,
         part: KeyspaceKind,
@@ -256,7 +254,7 @@ impl Disk {
         self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
     }
 
-    /// The rows of a range of keys, read one by one.
+    /// Returns the rows of a range of keys, read one by one.
     pub(crate) fn range(
         &self,
         part: KeyspaceKind,
@@ -265,12 +263,12 @@ impl Disk {
         self.keyspace(part).range(keys).map(|row| Ok(row.into_inner()?))
     }
 
-    /// All rows of a keyspace as they are now; the files that hold them stay until the iterator is dropped.
+    /// Returns all present rows of a keyspace; their files stay until the iterator is dropped.
     pub(crate) fn all(&self, part: KeyspaceKind) -> RowIter {
         self.keyspace(part).prefix(&[])
     }
 
-    /// The files of the tables of a keyspace, with the checksum that the engine has noted of each.
+    /// Returns the table files of a keyspace, each with the checksum that the engine has recorded.
     pub(crate) fn tables(&self, part: KeyspaceKind) -> Vec<(PathBuf, u128)> {
         let Some(keyspace) = self.keyspace(part).fjall() else { return Vec::new() };
         let version = keyspace.tree.current_version();
@@ -278,8 +276,8 @@ impl Disk {
         tables.map(|table| (table.path.to_path_buf(), table.checksum().into_u128())).collect()
     }
 
-    /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at
-    /// once; a key without a value removes its row.
+    /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at once; a key without a
+    /// value removes its row.
     pub(crate) fn ingest<T>(
         &self,
         part: KeyspaceKind,
@@ -288,23 +286,20 @@ impl Disk {
         let _whole = (part == KeyspaceKind::Ephemeral).then(|| self.ingesting.lock());
         let done = self.keyspace(part).ingest(rows)?;
         if let Some(database) = &self.database {
-            // An ingestion succeeds even if the compaction thread has died; this returns its error, and writes
-            // nothing.
+            // An ingestion succeeds even if the compaction thread has died; this returns its error, and writes nothing.
             database.persist(PersistMode::Buffer)?;
         }
         Ok(done)
     }
 
-    /// Rewrites the ephemeral rows without those that were removed, and returns when no file holds
-    /// them any more.
+    /// Rewrites the ephemeral rows without the removed ones, and returns when no file contains these any more.
     ///
-    /// fjall's own merge keeps the versions that open snapshots might still need, and with them the old
-    /// tables, until a later merge. As no snapshots are read here, this merge keeps only the newest
-    /// version. The file of a table is deleted with the end of the last read that began before: until then `wait` is called,
-    /// and nothing is rewritten again.
+    /// fjall's own merge keeps the versions that open snapshots might still need, and with them the old tables, until a
+    /// later merge. As no snapshots are read here, this merge keeps only the newest version. The file of a table is
+    /// deleted when the last earlier read ends: until then this calls `wait`, and does not rewrite again.
     pub(crate) fn erase(&self, mut wait: impl FnMut()) -> Result<(), StoreError> {
         let Some(ephemeral) = self.ephemeral.fjall() else {
-            // In memory nothing of a removed row is left.
+            // In memory nothing remains of a removed row.
             return Ok(());
         };
         let tables = ephemeral.path().join(TABLES);
@@ -319,16 +314,16 @@ impl Disk {
         File::open(&tables).and_then(|dir| dir.sync_all()).map_err(at(&tables))
     }
 
-    /// Bytes on disk, without tables that are about to be removed.
+    /// Returns the size on disk in bytes, without tables that are about to be removed.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.database.as_ref().map_or(Ok(0), Database::disk_space);
         bytes.unwrap_or_else(|error| fatal("measuring the store", &error))
     }
 }
 
-/// Filters and indexes are cut into 4 KiB blocks. fjall pins those of compacted tables as asked, but
-/// not those of ingested ones, and a whole filter (several megabytes) does not fit a shard of the
-/// block cache, which has four shards per core: every read would fetch it again.
+/// Returns options that cut filters and indexes into 4 KiB blocks. fjall pins those of compacted tables as asked, but
+/// not those of ingested ones, and a whole filter (several megabytes) does not fit a shard of the block cache, which
+/// has four shards per core: every read would load it again.
 fn options() -> KeyspaceCreateOptions {
     let filter = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS_PER_KEY));
     let compaction = Leveled::default().with_l0_threshold(L0_TABLES);
@@ -342,7 +337,7 @@ fn options() -> KeyspaceCreateOptions {
         .compaction_strategy(Arc::new(compaction))
 }
 
-/// The names of the files in `dir`.
+/// Returns the names of the files in `dir`.
 fn files(dir: &Path) -> Result<BTreeSet<OsString>, StoreError> {
     let entries = fs::read_dir(dir).map_err(at(dir))?;
     entries.map(|entry| Ok(entry.map_err(at(dir))?.file_name())).collect()

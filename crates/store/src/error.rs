@@ -7,21 +7,21 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Why a store could not be opened, or a checkpoint or an erasure not be made.
+/// Reason why a store could not be opened, or a checkpoint or an erasure failed.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A directory could not be prepared.
     #[error("{path}: {source}")]
     Io {
-        /// The directory.
+        /// Directory.
         path: PathBuf,
-        /// The error of the operating system.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The machine's clock cannot be used.
+    /// The machine's clock is unusable.
     #[error("the machine's clock shows a time before 1970; set it")]
     Clock,
-    /// The engine below failed or refused.
+    /// The storage engine failed or refused.
     #[error("the storage engine: {0}")]
     Engine(fjall::Error),
     /// A later version of this program wrote the store.
@@ -35,15 +35,15 @@ pub enum StoreError {
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
     NoRandomness,
-    /// A file of the engine is missing or was changed. Nothing has been changed by opening the store.
+    /// A file of the engine is missing or was changed. Opening the store has changed nothing.
     #[error("the store is damaged: {path}: {what}")]
     DamagedFile {
-        /// The file.
+        /// Damaged file.
         path: PathBuf,
-        /// The fault.
+        /// Description of the damage.
         what: &'static str,
     },
-    /// A file is missing, and with it the rows that it led to.
+    /// A file is missing, and with it the rows that depend on it.
     #[error(
         "{} is missing; restore a backup (roost restore), or copy the file from a copy of the directory \
          that was made at the same time",
@@ -53,9 +53,9 @@ pub enum StoreError {
     /// Two lines of an import make the same row.
     #[error("line {line} duplicates line {first}")]
     Repeated {
-        /// The second line, from 1.
+        /// Number of the second line, from 1.
         line: u64,
-        /// The first line.
+        /// Number of the first line, from 1.
         first: u64,
     },
     /// The rows that describe the store are missing or malformed.
@@ -74,30 +74,30 @@ impl From<fjall::Error> for StoreError {
 #[cfg(feature = "simulation")]
 static FATAL_PANICS: AtomicBool = AtomicBool::new(false);
 
-/// From now on [`fatal`] panics instead of ending the process: the simulator reports a panic with its seed.
+/// Makes [`fatal`] panic instead of ending the process: the simulator reports a panic with its seed.
 #[cfg(feature = "simulation")]
 pub fn panic_when_fatal() {
     FATAL_PANICS.store(true, Ordering::Relaxed);
 }
 
-/// The payload with which a thread unwinds that has read a damaged row.
+/// Payload with which a thread unwinds after it has read a damaged row.
 #[derive(Debug)]
 pub struct Unreadable;
 
-/// Number of reads that met a damaged row.
+/// Number of reads that found a damaged row.
 static UNREADABLE: AtomicU64 = AtomicU64::new(0);
 
-/// Number of reads of this process that met a damaged row.
+/// Returns the number of reads of this process that found a damaged row.
 #[must_use]
 pub fn unreadable_reads() -> u64 {
     UNREADABLE.load(Ordering::Relaxed)
 }
 
-/// Ends a read that has met damage on the disk.
+/// Ends a read that has found damage on the disk.
 ///
-/// Reads return no errors: almost none of their callers could do anything but pass them on, and an answer from
-/// incomplete facts would be wrong. So the cause is logged and the thread unwinds with [`Unreadable`]. Who reads for
-/// a request refuses that request; the writer, which cannot refuse what is in the log, ends the process.
+/// Reads return no errors: almost all of their callers could only pass them on, and an answer from incomplete facts
+/// would be wrong. So the cause is logged and the thread unwinds with [`Unreadable`]. A read for a request fails that
+/// request; the writer, which cannot refuse what is in the log, ends the process.
 pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let count = UNREADABLE.fetch_add(1, Ordering::Relaxed) + 1;
     // The first ten, then one of a thousand: a client may repeat a request without end.
@@ -112,7 +112,7 @@ pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static))
     rows::outside_rules(|| std::panic::resume_unwind(Box::new(Unreadable)))
 }
 
-/// Does something that reads rows; `None` if it met damage, which was logged.
+/// Returns the result of `read`; `None` if it found damage, which was logged.
 pub fn unless_unreadable<T>(read: impl FnOnce() -> T) -> Option<T> {
     match std::panic::catch_unwind(AssertUnwindSafe(read)) {
         Ok(done) => Some(done),
@@ -132,8 +132,8 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     causes
 }
 
-/// Ends the process: the one place that does so for an error of the disk. The cause is logged and the process
-/// aborts, without running destructors that might write.
+/// Ends the process: the only place that does so for an error of the disk. Logs the cause and aborts, without running
+/// destructors that might write.
 pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let causes = causes(error);
     #[cfg(feature = "simulation")]

@@ -1,12 +1,12 @@
-//! Corrects one changed bit: finds the bit whose change makes the checksum match again. With a checksum of 128 bits
-//! only the bytes that were written match.
+//! Correction of a flipped bit: finds the bit whose change makes the checksum match again. With a checksum of 128 bits
+//! only the original bytes match.
 
-/// Longest bytes that are corrected: every bit is tried, so the time grows with the square of the length. This takes
-/// a few seconds.
+/// Maximum number of bytes that are corrected: every bit is tried, so the time grows with the square of the length.
+/// This takes a few seconds.
 const BYTES_MAX: usize = 64 << 10;
 
-/// Changes the one bit that makes the bytes right; false, and they stay as they are, if there is none, or they are
-/// too long.
+/// Flips the bit that makes the bytes right; returns false and leaves them unchanged if there is none, or they are too
+/// long.
 pub(crate) fn correct(bytes: &mut [u8], is_right: impl Fn(&[u8]) -> bool) -> bool {
     if bytes.len() > BYTES_MAX {
         return false;
@@ -29,7 +29,7 @@ fn flip(bytes: &mut [u8], at: usize, bit: u32) {
     }
 }
 
-/// Number of bits that differ; none if the lengths do.
+/// Returns the number of bits that differ; `None` if the lengths differ.
 pub(crate) fn bits_that_differ(a: &[u8], b: &[u8]) -> Option<u32> {
     let bits = a.iter().zip(b).map(|(a, b)| (a ^ b).count_ones()).sum();
     (a.len() == b.len()).then_some(bits)

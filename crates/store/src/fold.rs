@@ -12,8 +12,8 @@ use crate::sets::Set;
 
 const MALFORMED: StoreError = StoreError::Damaged("a row of a packed set is malformed");
 
-/// Writes the chunks of a set that its deltas and then `changes`, ascending, have changed, and removes the
-/// deltas. Keeps two chunks in memory.
+/// Writes the chunks that the deltas of a set and then `changes`, ascending, have changed, and removes the deltas.
+/// Keeps two chunks in memory.
 pub(crate) fn fold(
     set: Set<'_>,
     changes: &[Change],
@@ -35,7 +35,7 @@ pub(crate) fn fold(
     }
     let changes = packed::overlay(changes, &deltas);
     let mut rest = changes.as_slice();
-    // Items below the first chunk get a chunk of their own.
+    // Items below the first chunk get a separate chunk.
     let (mut low, mut chunk) = (0, None);
     while !rest.is_empty() {
         let after = match &row {
@@ -58,17 +58,17 @@ pub(crate) fn fold(
     Ok(())
 }
 
-/// Place of a chunk.
+/// Position of a chunk.
 struct Place {
-    /// The lowest item that belongs into it.
+    /// Lowest item that belongs to the chunk.
     low: u64,
-    /// Whether no chunk follows.
+    /// Whether the chunk is the last one.
     is_last: bool,
-    /// Whether there is a row of it.
+    /// Whether a row of the chunk exists.
     existed: bool,
 }
 
-/// The owner whose rows are written.
+/// Owner whose rows are written.
 struct Owner<'a, 'b> {
     table: SetTable,
     owner: u64,
@@ -80,7 +80,7 @@ impl Owner<'_, '_> {
         (self.write)(&layout::delta(self.table, self.owner, number), None)
     }
 
-    /// Writes a chunk of those of `items` that are not removed, or several if they are too many, or none.
+    /// Writes the items that are not removed as one chunk, as several if they are too many, or as none.
     fn put(&mut self, place: &Place, items: &[Change]) -> Result<(), StoreError> {
         let present = items.iter().copied().filter(|(_, number)| number.is_some());
         let present: Vec<Change> = present.collect();

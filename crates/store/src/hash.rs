@@ -1,4 +1,4 @@
-//! The order of keys: a keyed hash, so that no client can construct keys that collide.
+//! Order of keys: a keyed hash, so that clients cannot construct keys that collide.
 
 use std::fmt;
 
@@ -24,25 +24,25 @@ impl KeyHasher {
         Self { low, high }
     }
 
-    /// The seed it was made of.
+    /// Returns the seed.
     pub(crate) fn seed(self) -> [u8; SEED_BYTES] {
         (u128::from(self.high) << 64 | u128::from(self.low)).to_le_bytes()
     }
 
-    /// The place of a key in the walk through its space.
+    /// Returns the position of a key in the walk through its space.
     pub(crate) fn hash(self, space: Space, key: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.low ^ u64::from(space.0), self.high).hash(key)
     }
 }
 
-/// Does not print the secret.
+/// Hides the secret.
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("KeyHasher")
     }
 }
 
-/// A random secret.
+/// Creates a hasher with a random secret.
 pub(crate) fn random_hasher() -> Result<KeyHasher, StoreError> {
     let mut seed = [0; SEED_BYTES];
     getrandom::fill(&mut seed).map_err(|_| StoreError::NoRandomness)?;
@@ -58,7 +58,7 @@ mod tests {
         let seed: [u8; 16] = std::array::from_fn(|at| at as u8);
         let hasher = KeyHasher::new(seed);
         assert_eq!(hasher.seed(), seed);
-        // The reference vector of SipHash-1-3 for an empty input under this key.
+        // Reference vector of SipHash-1-3 for an empty input under this key.
         assert_eq!(hasher.hash(Space(0), b""), 0xabac_0158_050f_c4dc);
         let other = KeyHasher::new([1; 16]);
         for key in ["", "a", "a longer key than eight bytes"] {

@@ -1,4 +1,4 @@
-//! The row that describes the store: format version, applied position, the secret that orders keys, totals.
+//! Head row, which describes the store: format version, applied position, the secret that orders keys, totals.
 
 use rows::{Totals, encode, try_decode};
 
@@ -6,8 +6,8 @@ use crate::FORMAT_VERSION;
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
 
-/// The content of the row: version (`u32`), applied position (`u64`), seed (16 bytes), totals (postcard); numbers little
-/// endian.
+/// Content of the head row: version (`u32`), applied position (`u64`), seed (16 bytes), totals (postcard); numbers
+/// little endian.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// Position of the log up to which the rows are applied.
@@ -43,7 +43,7 @@ impl Head {
     }
 }
 
-/// Defaults of the fields that totals got after a version: postcard writes a zero as one byte.
+/// Returns defaults of the fields that totals got after a version: postcard writes a zero as one byte.
 fn added_since(version: u32) -> &'static [u8] {
     match version {
         #[cfg(feature = "next-format")]

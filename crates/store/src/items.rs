@@ -1,32 +1,31 @@
-//! One owner's dirty items in memory: an ordered map from item to `Option<u64>` (`None`: removed)
-//! that takes 8 bytes per item while every number is 0, which is nearly always so.
+//! Dirty items of one owner in memory: an ordered map from item to `Option<u64>` (`None`: removed) that takes 8 bytes
+//! per item while every number is 0, which is nearly always so.
 //!
-//! Items are stored in sorted chunks of at most [`CHUNK`]. A chunk has a second vector for its numbers
-//! only once one of them is not 0. Appending in order fills chunks completely; inserting in random
-//! order keeps them about 70 % full.
+//! Items are stored in sorted chunks of at most [`CHUNK`]. A chunk gets a second vector for its numbers when one of
+//! them is not 0. Appending in order fills chunks completely; inserting in random order fills them to about 70 %.
 //!
-//! **Invariants:** chunks and the items in them ascend strictly; no chunk is empty; `low` is at most
-//! the chunk's first item and above every item of earlier chunks.
+//! **Invariants:** chunks and the items in them ascend strictly; no chunk is empty; `low` is at most the chunk's first
+//! item and above every item of earlier chunks.
 
 use std::mem::size_of;
 
 use rows::{Order, Span};
 
-/// Most items in a chunk: an insertion moves 1 KiB on average, less than a cache miss costs.
+/// Maximum number of items in a chunk: an insertion moves 1 KiB on average, which costs less than a cache miss.
 const CHUNK: usize = 256;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
 
-/// The state of a row in a layer: unknown, removed, or its value.
+/// State of a row in a layer: unknown, removed, or its value.
 pub(crate) type LayerRow<T> = Option<Option<T>>;
 
-/// An ordered map of one owner's dirty items.
+/// Ordered map of one owner's dirty items.
 #[derive(Default)]
 pub(crate) struct Items {
     chunks: Vec<Chunk>,
 }
 
-/// Numbers of items.
+/// Numbers of present and removed items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) present: usize,
@@ -36,8 +35,7 @@ pub(crate) struct Shape {
 struct Chunk {
     low: u64,
     items: Vec<u64>,
-    /// Empty while every item is present with number 0; otherwise for each item 0 for removed,
-    /// or its number plus 1.
+    /// Codes of the items: 0 for removed, or the number plus 1. Empty while every item is present with number 0.
     codes: Vec<u64>,
 }
 
@@ -59,7 +57,7 @@ impl Chunk {
         self.codes.get(place).copied().unwrap_or(PLAIN).checked_sub(1)
     }
 
-    /// Sets an item; returns its code before, if it was there.
+    /// Sets an item; returns its previous code, if it was there.
     fn put(&mut self, item: u64, code: u64) -> Option<u64> {
         if code != PLAIN && self.codes.is_empty() {
             self.codes = vec![PLAIN; self.items.len()];
@@ -96,17 +94,17 @@ impl Chunk {
 }
 
 impl Items {
-    /// Index of the chunk where `item` is or would go.
+    /// Returns the index of the chunk to which `item` belongs.
     fn chunk_of(&self, item: u64) -> usize {
         self.chunks.partition_point(|chunk| chunk.low <= item).saturating_sub(1)
     }
 
-    /// Brings what a change of a high item needs into the processor's cache.
+    /// Loads the memory that a change of a high item needs into the processor's cache.
     pub(crate) fn touch(&self) -> u64 {
         self.chunks.last().and_then(|chunk| chunk.items.last()).copied().unwrap_or_default()
     }
 
-    /// The state of `item`: unknown, removed, or its number.
+    /// Returns the state of `item`: unknown, removed, or its number.
     pub(crate) fn find(&self, item: u64) -> Option<Option<u64>> {
         let chunk = self.chunks.get(self.chunk_of(item))?;
         chunk.items.binary_search(&item).ok().map(|place| chunk.state(place))
@@ -129,7 +127,7 @@ impl Items {
         self.chunks.is_empty()
     }
 
-    /// Sets `item`; returns by how many bytes the memory held here grew, and its state before.
+    /// Sets `item`; returns the growth of memory in bytes, and the previous state.
     pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> (usize, LayerRow<u64>) {
         let list = self.chunks.capacity();
         let (at, split_off) = self.room_for(item);
@@ -142,7 +140,7 @@ impl Items {
         (growth + list_growth + first + split_off, old)
     }
 
-    /// The index of a chunk that holds `item` or has room for it, and the bytes of a chunk that was
+    /// Returns the index of a chunk that holds `item` or has room for it, and the size in bytes of a chunk that was
     /// split off to make room.
     fn room_for(&mut self, item: u64) -> (usize, usize) {
         let at = self.chunk_of(item);
@@ -167,7 +165,7 @@ impl Items {
         (at + usize::from(above), bytes)
     }
 
-    /// Number of items that are present, and of removed ones.
+    /// Returns the numbers of present and removed items.
     pub(crate) fn shape(&self) -> Shape {
         let mut shape = Shape::default();
         for chunk in &self.chunks {
@@ -178,12 +176,12 @@ impl Items {
         shape
     }
 
-    /// Every item in order, removed ones included.
+    /// Returns every item in order, including removed ones.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, Option<u64>)> {
         self.between(0, u64::MAX)
     }
 
-    /// Appends to `found` the items of `span`, removed ones included, in its order.
+    /// Appends the items of `span` to `found`, including removed ones, in its order.
     pub(crate) fn range(&self, span: Span, found: &mut Vec<(u64, Option<u64>)>) {
         let items = self.between(span.low, span.high);
         match span.order {

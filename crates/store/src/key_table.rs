@@ -1,5 +1,5 @@
-//! Rows of keys in memory: 1,024 hash tables, each with a lock, chosen by the first bits of the key's hash.
-//! So a walk in the order of hashes visits one table after the other, each with a thousandth of all rows.
+//! Rows of keys in memory: 1,024 hash tables, each with a lock, chosen by the first bits of the key's hash. So a walk
+//! in the order of hashes visits one table after the other, each with a thousandth of all rows.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -10,36 +10,36 @@ use crate::hash::KeyHasher;
 use crate::prefetch::prefetch;
 
 pub(crate) const SHARD_BITS: u32 = 10;
-/// A table with capacity for fewer rows is not shrunk before it is empty.
+/// Capacity in rows below which a table is not shrunk before it is empty.
 const SPARE_ROWS_MIN: usize = 64;
-/// The last shard.
+/// Number of the last shard.
 pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
 
-/// One table.
+/// One hash table.
 pub(crate) struct KeyShard {
     rows: HashTable<KeyRow>,
     /// Start of the next search for a row to evict.
     hand: usize,
 }
 
-/// All of them.
+/// All hash tables of rows of keys.
 pub(crate) struct KeyTable {
     shards: Box<[RwLock<KeyShard>]>,
     hasher: KeyHasher,
 }
 
-/// Chooses a row's place within a shard, where the first bits of all hashes are the same: a hash table
-/// distinguishes rows by those bits, and finds them by the last.
+/// Returns a row's hash within a shard, where the first bits of all hashes are equal: a hash table distinguishes rows
+/// by its first bits, and finds them by the last.
 fn place_of(hash: u64) -> u64 {
     hash.rotate_right(7)
 }
 
-/// The shard that has keys of this hash.
+/// Returns the shard of a hash.
 pub(crate) fn shard_of(hash: u64) -> usize {
     (hash >> (u64::BITS - SHARD_BITS)) as usize
 }
 
-/// The last hash of keys in a shard.
+/// Returns the last hash of a shard.
 pub(crate) fn last_of(shard: usize) -> u64 {
     (shard as u64) << (u64::BITS - SHARD_BITS) | u64::MAX >> SHARD_BITS
 }
@@ -49,7 +49,7 @@ fn is_of(row: &KeyRow, space: Space, key: &[u8]) -> bool {
 }
 
 impl KeyTable {
-    /// Without rows.
+    /// Creates an empty table.
     pub(crate) fn new(hasher: KeyHasher) -> Self {
         let shard = || RwLock::new(KeyShard { rows: HashTable::new(), hand: 0 });
         let shards = std::iter::repeat_with(shard).take(LAST_SHARD + 1).collect();
@@ -65,21 +65,21 @@ impl KeyTable {
         shard
     }
 
-    /// The row of a key whose hash is `hash`.
+    /// Returns the row of a key whose hash is `hash`.
     pub(crate) fn find(&self, hash: u64, space: Space, key: &[u8]) -> Option<KeyRow> {
         let shard = self.shard(shard_of(hash)).read();
         shard.rows.find(place_of(hash), |row| is_of(row, space, key)).cloned()
     }
 
-    /// Prefetches the row of a key whose hash is `hash`, or another row with the same tag in the table.
-    /// Returns whether there is one.
+    /// Prefetches the row of a key whose hash is `hash`, or another row with the same tag in the table. Returns whether
+    /// there is one.
     pub(crate) fn prefetch(&self, hash: u64) -> bool {
         let shard = self.shard(shard_of(hash)).read();
         let first = shard.rows.find(place_of(hash), |_| true);
         first.inspect(|row| prefetch(row.address())).is_some()
     }
 
-    /// Puts a row in place of the one there is; returns by how many bytes memory grew, and that one.
+    /// Puts a row in place of the existing one, if any; returns the growth of memory in bytes, and the old row.
     pub(crate) fn put(&self, hash: u64, row: KeyRow) -> (usize, Option<KeyRow>) {
         let mut shard = self.shard(shard_of(hash)).write();
         self.put_in(&mut shard, hash, row)
@@ -96,11 +96,11 @@ impl KeyTable {
                 None
             }
         };
-        // Also for a row that is replaced: the table makes room for one more before it looks for it.
+        // Included for a replaced row: the table makes room for one more before it looks for the old one.
         (grown + shard.rows.allocation_size() - before, old)
     }
 
-    /// Puts a row unless there is one; returns by how many bytes memory grew, if it did.
+    /// Adds a row unless one exists; returns the growth of memory in bytes if it was added.
     pub(crate) fn put_absent(
         &self,
         hash: u64,
@@ -115,7 +115,7 @@ impl KeyTable {
         Some(self.put_in(&mut shard, hash, row).0)
     }
 
-    /// Removes a row; returns by how many bytes memory shrank.
+    /// Removes a row; returns the freed memory in bytes.
     pub(crate) fn remove(&self, hash: u64, space: Space, key: &[u8]) -> usize {
         let mut shard = self.shard(shard_of(hash)).write();
         let found = shard.rows.find_entry(place_of(hash), |row| is_of(row, space, key));
@@ -123,8 +123,8 @@ impl KeyTable {
         removed.memory_bytes() + self.shrink(&mut shard)
     }
 
-    /// Removes a row of the shard that was not read since it was last considered: returns by how many
-    /// bytes memory shrank, or nothing if the shard is empty.
+    /// Removes a row of the shard that was not read since it was last considered; returns the freed memory in bytes, or
+    /// `None` if the shard is empty.
     pub(crate) fn evict_from(&self, number: usize) -> Option<usize> {
         let mut shard = self.shard(number & LAST_SHARD).write();
         let shard = &mut *shard;
@@ -132,7 +132,7 @@ impl KeyTable {
             return None;
         }
         let places = shard.rows.num_buckets();
-        // Two rounds: in the first one all rows may turn out to be recently read.
+        // Two rounds, because in the first one all rows may turn out to be recently read.
         for _ in 0..2 * places {
             let place = shard.hand % places;
             shard.hand = place + 1;
@@ -146,7 +146,7 @@ impl KeyTable {
         None
     }
 
-    /// Shrinks the table if far fewer rows are left; returns by how many bytes memory shrank.
+    /// Shrinks the table if it has far fewer rows than capacity; returns the freed memory in bytes.
     fn shrink(&self, shard: &mut KeyShard) -> usize {
         let is_small = shard.rows.capacity() < SPARE_ROWS_MIN && !shard.rows.is_empty();
         if is_small || shard.rows.len() > shard.rows.capacity() / 4 {
@@ -158,8 +158,8 @@ impl KeyTable {
         before - shard.rows.allocation_size()
     }
 
-    /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes. Returns
-    /// the number of rows checked.
+    /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes. Returns the number of
+    /// checked rows.
     pub(crate) fn collect(
         &self,
         number: usize,
@@ -176,7 +176,7 @@ impl KeyTable {
         shard.rows.len()
     }
 
-    /// All rows, in their order on disk.
+    /// Returns all rows in their order on disk.
     pub(crate) fn sorted(&self) -> Vec<(u64, KeyRow)> {
         let shards: Vec<RwLockReadGuard<'_, KeyShard>> =
             self.shards.iter().map(RwLock::read).collect();

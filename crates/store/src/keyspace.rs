@@ -1,4 +1,4 @@
-//! Rows in the order of their keys: a keyspace of fjall, or, in the simulator, ordered maps in memory.
+//! Rows in the order of their keys: a keyspace of fjall, or in the simulator ordered maps in memory.
 //!
 //! Both guarantee that the rows of an ingestion become durable and visible all at once, or not at all.
 
@@ -25,7 +25,7 @@ pub(crate) enum RowIter {
     Memory(MemoryIter),
 }
 
-/// A row of a range. Its value is only read on demand.
+/// Row of a range. Its value is only read on demand.
 pub(crate) enum RowGuard {
     Fjall(Guard),
     #[cfg(feature = "simulation")]
@@ -33,7 +33,7 @@ pub(crate) enum RowGuard {
 }
 
 impl Keyspace {
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Slice>, fjall::Error> {
         match self {
             Self::Fjall(rows) => rows.get(key),
@@ -42,7 +42,7 @@ impl Keyspace {
         }
     }
 
-    /// The rows whose keys are in `range`.
+    /// Returns the rows whose keys are in `range`.
     pub(crate) fn range<K: AsRef<[u8]>>(&self, range: impl RangeBounds<K>) -> RowIter {
         match self {
             Self::Fjall(rows) => RowIter::Fjall(rows.range(range)),
@@ -51,7 +51,7 @@ impl Keyspace {
         }
     }
 
-    /// The rows whose keys begin with `prefix`.
+    /// Returns the rows whose keys begin with `prefix`.
     pub(crate) fn prefix(&self, prefix: &[u8]) -> RowIter {
         match self {
             Self::Fjall(rows) => RowIter::Fjall(rows.prefix(prefix)),
@@ -72,7 +72,7 @@ impl Keyspace {
         }
     }
 
-    /// The keyspace of fjall, if it is one.
+    /// Returns the keyspace of fjall, if it is one.
     pub(crate) fn fjall(&self) -> Option<&fjall::Keyspace> {
         match self {
             Self::Fjall(keyspace) => Some(keyspace),
@@ -99,7 +99,7 @@ fn ingest<T>(
 }
 
 impl RowGuard {
-    /// Key and value.
+    /// Returns key and value.
     pub(crate) fn into_inner(self) -> Result<(Slice, Slice), fjall::Error> {
         match self {
             Self::Fjall(row) => row.into_inner(),
@@ -108,7 +108,7 @@ impl RowGuard {
         }
     }
 
-    /// The key alone.
+    /// Returns the key.
     pub(crate) fn key(self) -> Result<Slice, fjall::Error> {
         match self {
             Self::Fjall(row) => row.key(),

@@ -1,38 +1,39 @@
-//! Keys of rows on disk: one tag byte for the table, then big-endian numbers, so that the order of keys
-//! is the order in which ranges are read.
+//! Keys of rows on disk: one tag byte for the table, then big-endian numbers, so that the order of keys is the order in
+//! which ranges are read.
 //!
-//! Tags are part of the format: they are never reused and never change their meaning. Those of tables are
-//! in [`rows::Table`]; here are the other tags: of rows about the store itself, below all tables, and of buckets and
-//! their keys, above.
+//! Tags are part of the format: they are never reused and never change their meaning. Those of tables are in
+//! [`rows::Table`]; here are the other tags: of rows about the store itself, below all tables, and of buckets and their
+//! keys, above.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp, Table};
 
 use crate::error::StoreError;
 
-/// Passes one row, or the removal of one, to an ingestion.
+/// Callback that passes one row, or the removal of one, to an ingestion.
 pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
 
-/// Among the facts the row that describes the store: format version, applied position, totals. Among
-/// the ephemeral rows the applied position alone; nothing reads it, but it always exists.
+/// Key of the head row. Among the facts it describes the store: format version, applied position, totals. Among the
+/// ephemeral rows it has only the applied position; nothing reads it, but it always exists.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
-/// Blocks of the states of owners of sets (see `owners`).
+/// Tag of blocks of the states of owners of sets (see `owners`).
 const OWNERS: u8 = 0x01;
-/// The rows of all tables, of buckets and of keys begin with this tag or a greater one.
+/// Least tag of the rows of tables, buckets and keys.
 #[cfg(feature = "simulation")]
 pub(crate) const TABLES_MIN: u8 = 0x02;
 
-/// Buckets by id.
+/// Tag of buckets by id.
 const BUCKETS: u8 = 0xfc;
-/// Row before those of keys of buckets. Its value fills the rest of a block of the engine, which otherwise has the first
-/// key with its value, up to 16 MiB, beside rows of other tables: every read of a range that ends there would load it.
-/// Each ingestion with keys writes it, so that it is in the same file. Nothing reads it, and a file without it is valid.
+/// Fence: a row before those of keys of buckets, whose value fills the rest of a block of the engine. Without it that
+/// block would have rows of other tables and the first key with its value, up to 16 MiB, which every read of a range
+/// that ends there would load. Each ingestion with keys writes it, so that it is in the same file. Nothing reads it,
+/// and a file without it is valid.
 pub(crate) const FENCE: [u8; 1] = [0xfd];
-/// Bytes of its value, as many as a block of the engine has at least. They are compressed.
+/// Size of the fence's value in bytes, equal to the minimum of a block of the engine. It is compressed.
 pub(crate) const FENCE_BYTES: usize = 4 << 10;
 
-/// Rows of keys of buckets: space, hash, key.
+/// Tag of rows of keys of buckets: space, hash, key.
 const KEYS: u8 = 0xfe;
 /// Length of the prefix before the key in the name of its row, in bytes.
 const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
@@ -46,17 +47,17 @@ pub(crate) type ChunkKey = [u8; 18];
 /// Key of a set row.
 pub(crate) type SetKey = [u8; 17];
 
-/// Key of the point `key`.
+/// Returns the key of the point `key`.
 pub(crate) fn point(table: PointTable, key: u64) -> PointKey {
     let mut bytes = [table.tag(); 9];
     bytes[1..].copy_from_slice(&key.to_be_bytes());
     bytes
 }
 
-/// Last part of the keys of chunks, after those of deltas.
+/// Number after the owner in the keys of chunks, greater than that of any delta.
 const CHUNK: u8 = 0xff;
 
-/// Key of a delta of `owner`, numbered from 1, in a packed table.
+/// Returns the key of a delta of `owner`, numbered from 1, in a packed table.
 pub(crate) fn delta(table: SetTable, owner: u64, number: u8) -> DeltaKey {
     let mut bytes = [table.tag(); 10];
     bytes[1..9].copy_from_slice(&owner.to_be_bytes());
@@ -64,7 +65,7 @@ pub(crate) fn delta(table: SetTable, owner: u64, number: u8) -> DeltaKey {
     bytes
 }
 
-/// Key of the chunk of `owner`, in a packed table, whose items are not below `low`.
+/// Returns the key of the chunk of `owner` for items from `low` on, in a packed table.
 pub(crate) fn chunk(table: SetTable, owner: u64, low: u64) -> ChunkKey {
     let mut bytes = [table.tag(); 18];
     bytes[..10].copy_from_slice(&delta(table, owner, CHUNK));
@@ -72,16 +73,16 @@ pub(crate) fn chunk(table: SetTable, owner: u64, low: u64) -> ChunkKey {
     bytes
 }
 
-/// Kinds of rows of a packed table.
+/// Kind of row of a packed table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PackedRow {
-    /// A delta, by its number.
+    /// Delta with its number.
     Delta(u8),
-    /// A chunk, by the lowest item that belongs into it.
+    /// Chunk with the lowest item that belongs to it.
     Chunk(u64),
 }
 
-/// The owner of a row of a packed table, and what it is.
+/// Returns the owner and the kind of a row of a packed table.
 pub(crate) fn read_packed(key: &[u8]) -> Option<(u64, PackedRow)> {
     let (_, rest) = key.split_first()?;
     let (owner, rest) = rest.split_first_chunk()?;
@@ -93,7 +94,7 @@ pub(crate) fn read_packed(key: &[u8]) -> Option<(u64, PackedRow)> {
     Some((u64::from_be_bytes(*owner), row))
 }
 
-/// Key of `item` of `owner`, in a table that is not packed.
+/// Returns the key of `item` of `owner`, in a table that is not packed.
 pub(crate) fn set(table: SetTable, owner: u64, item: u64) -> SetKey {
     let mut bytes = [table.tag(); 17];
     bytes[1..9].copy_from_slice(&owner.to_be_bytes());
@@ -101,12 +102,12 @@ pub(crate) fn set(table: SetTable, owner: u64, item: u64) -> SetKey {
     bytes
 }
 
-/// The item at the end of a set row's key.
+/// Returns the item at the end of a set row's key.
 pub(crate) fn item_of(key: &[u8]) -> Option<u64> {
     (key.len() == 17).then(|| key.last_chunk().map(|item| u64::from_be_bytes(*item))).flatten()
 }
 
-/// Key of the name `key`.
+/// Returns the key of the name `key`.
 pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(1 + key.len());
     bytes.push(table.tag());
@@ -117,7 +118,7 @@ pub(crate) fn name(table: NameTable, key: &[u8]) -> Vec<u8> {
 /// Prefix of the keys of all buckets.
 pub(crate) const BUCKETS_PREFIX: [u8; 1] = [BUCKETS];
 
-/// Key of a bucket.
+/// Returns the key of a bucket.
 pub(crate) fn bucket(id: BucketId) -> [u8; 9] {
     let mut bytes = [BUCKETS; 9];
     bytes[1..].copy_from_slice(&id.0.to_be_bytes());
@@ -130,7 +131,7 @@ pub(crate) fn read_bucket(key: &[u8]) -> Option<BucketId> {
     Some(BucketId(u64::from_be_bytes(id.try_into().ok()?)))
 }
 
-/// Key of the row of a key of a bucket.
+/// Returns the key of the row of a key of a bucket.
 pub(crate) fn key(space: Space, hash: u64, key: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(KEY_PREFIX_BYTES + key.len());
     bytes.push(KEYS);
@@ -148,7 +149,7 @@ pub(crate) fn read_key(bytes: &[u8]) -> Option<(Space, u64, &[u8])> {
     (!key.is_empty()).then_some((Space(u32::from_be_bytes(*space)), u64::from_be_bytes(*hash), key))
 }
 
-/// First key after all keys of `space`.
+/// Returns the first key after all keys of `space`.
 pub(crate) fn space_end(space: Space) -> Vec<u8> {
     match space.0.checked_add(1) {
         Some(next) => key(Space(next), 0, &[]),
@@ -159,7 +160,7 @@ pub(crate) fn space_end(space: Space) -> Vec<u8> {
 /// Prefix of the rows of all keys of buckets.
 pub(crate) const KEYS_PREFIX: [u8; 1] = [KEYS];
 
-/// The stored part of a row of a key: its version, whether it expires, when, and its value.
+/// Encodes the stored part of a row of a key: its version, whether it expires, when, and its value.
 pub(crate) fn encode_key_row(row: &KeyRow) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(17 + row.value().len());
     bytes.extend_from_slice(&row.version().0.to_le_bytes());
@@ -184,7 +185,8 @@ pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<K
     Some(KeyRow::new(KeyParts { space, key, value, expires_ms, version }))
 }
 
-/// Keys of the names of `table` that begin with `prefix` and are not below `from` then: the first, and one above all.
+/// Returns the bounds of the keys of names of `table` that begin with `prefix` and continue from `from` on: the first
+/// key, and one above all.
 pub(crate) fn names_under(table: NameTable, prefix: &[u8], from: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut end = name(table, prefix);
     let mut low = end.clone();
@@ -197,7 +199,7 @@ pub(crate) fn names_under(table: NameTable, prefix: &[u8], from: &[u8]) -> (Vec<
     (low, end)
 }
 
-/// Prefix of the keys of all blocks of the states of owners in the table that has this tag.
+/// Returns the prefix of the keys of all blocks of the states of owners in the table with this tag.
 pub(crate) fn owners_prefix(tag: u8) -> [u8; 2] {
     [OWNERS, tag]
 }
@@ -207,7 +209,7 @@ pub(crate) fn is_owners(key: &[u8]) -> bool {
     key.first() == Some(&OWNERS)
 }
 
-/// The set table of a row, if it is of one.
+/// Returns the set table of a row, if it belongs to one.
 pub(crate) fn set_table(key: &[u8]) -> Option<SetTable> {
     match Table::of_tag(*key.first()?)? {
         Table::Set(table) => Some(table),
@@ -215,14 +217,14 @@ pub(crate) fn set_table(key: &[u8]) -> Option<SetTable> {
     }
 }
 
-/// The table and the owner of a set row, in a table that is not packed.
+/// Returns the table and the owner of a set row, in a table that is not packed.
 pub(crate) fn owner_of(key: &[u8]) -> Option<(SetTable, u64)> {
     let table = set_table(key)?;
     let (owner, item) = key.get(1..)?.split_first_chunk()?;
     (item.len() == 8).then_some((table, u64::from_be_bytes(*owner)))
 }
 
-/// Key of a block of the states of owners in `table`.
+/// Returns the key of a block of the states of owners in `table`.
 pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     let mut bytes = [0; 10];
     bytes[..2].copy_from_slice(&owners_prefix(table.tag()));
@@ -230,8 +232,8 @@ pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     bytes
 }
 
-/// The bytes of the number of a set row: big endian without leading zeros, so that zero, the
-/// usual number, takes none.
+/// Returns the encoded number of a set row: big endian without leading zeros, so that zero, the usual number, takes no
+/// byte.
 pub(crate) fn encode_number(bytes: &[u8; 8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.get(zeros..).unwrap_or_default()

@@ -1,25 +1,25 @@
 //! Facts on disk: a materialized view of the log, written asynchronously.
 //!
-//! A change is written to an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and
-//! passes it to fjall as one ingestion into one keyspace: everything up to one position of the log
-//! becomes durable at once, or nothing does. Rows of ephemeral tables go into a separate keyspace
-//! just before, so that [`Store::erase`] can erase removed ones from the disk; after a crash they may be
-//! newer than the facts by one checkpoint, which the rules allow. Reads look into the active overlay, then
-//! into the frozen one while a checkpoint runs, then at the disk, and never wait for a checkpoint.
+//! A change is written to an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and passes it to
+//! fjall as one ingestion into one keyspace: everything up to one position of the log becomes durable at once, or
+//! nothing does. Rows of ephemeral tables go into a separate keyspace just before, so that [`Store::erase`] can erase
+//! removed ones from the disk; after a crash they may be newer than the facts by one checkpoint, which the rules allow.
+//! Reads look into the active overlay, then into the frozen one while a checkpoint runs, then at the disk, and never
+//! wait for a checkpoint.
 //!
-//! The log is the source of truth. Losing the overlay costs a replay from the position that
-//! [`Store::open`] returns, never data.
+//! The log is the source of truth. Losing the overlay costs a replay from the position that [`Store::open`] returns,
+//! never data.
 //!
-//! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a
-//! higher layer hides the same row below it; nothing is written through fjall's journal.
+//! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a higher layer hides
+//! the same row below it; nothing is written through fjall's journal.
 //! **Invariant:** a read of a damaged row returns no error: it unwinds its thread with [`Unreadable`]. In a request
 //! that becomes an error response; in the writer it ends the process.
-//! **Invariant:** no tokio here. Keys are ordered by a secret hash (`hash`), so clients cannot construct keys that
-//! collide.
+//! **Invariant:** this crate does not use tokio. Keys are ordered by a secret hash (`hash`), so clients cannot
+//! construct keys that collide.
 //!
 //! Read `shared`, `open`, `store`, `writer`, `overlay`, `merge`, `checkpoint`, then `disk`. Sets in packed form:
 //! `packed`, `owners`, `sets`, `fold`. Keys of buckets: `key_table`, `resident`, `bucket_keys`. `verify` and `salvage`
-//! read damaged stores, `load` makes new ones.
+//! read damaged stores, `load` creates new ones.
 
 mod bucket_keys;
 mod buckets;
@@ -85,6 +85,6 @@ pub use table_check::{TableCheck, TableStep};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;
 
-/// The format that this code writes, and the newest it reads. With the feature `next-format` it is that of a build that
-/// adds a table and a field to the totals.
+/// Format that this code writes, and the newest that it reads. The feature `next-format` simulates a build that adds a
+/// table and a field to the totals.
 pub const FORMAT_VERSION: u32 = if cfg!(feature = "next-format") { 2 } else { 1 };

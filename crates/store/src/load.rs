@@ -1,4 +1,4 @@
-//! Creates a store from rows in any order: sorts them in files, and ingests them. For an import.
+//! Loader: creates a store from rows in any order, sorting them in files and ingesting them. For an import.
 //!
 //! **Invariant:** two rows with the same key are refused, with the numbers of their lines of input. Pairs of users
 //! (follows and friendships) may be repeated.
@@ -22,13 +22,13 @@ use crate::sort::{Merge, SortedRow, Sorter};
 
 /// Memory of each of the five sorters, in bytes.
 const CHUNK_BYTES: usize = 48 << 20;
-/// Sets of users by users. They have most of all items, so they are sorted as pairs of numbers.
+/// Sets of users by user. They have most of all items, so they are sorted as pairs of numbers.
 const OF_USERS: [SetTable; 3] = [SetTable::Following, SetTable::Followers, SetTable::Friends];
 
-/// Receives an owner of one of the sets of users, and the number of its items.
+/// Receiver of the owners of these sets of users, each with the number of its items.
 pub type EachSet<'a> = &'a mut dyn FnMut(SetTable, u32, usize);
 
-/// A store that is being made.
+/// Store under construction.
 pub struct Loader {
     folder: PathBuf,
     disk: Disk,
@@ -42,7 +42,7 @@ pub struct Loader {
     failed: Option<io::Error>,
 }
 
-/// The owners of sets, and the blocks of their states as they will be on disk.
+/// Owners of sets, and the blocks of their states for the disk.
 #[derive(Default)]
 struct OwnerBlocks {
     owners: Owners,
@@ -59,10 +59,10 @@ impl OwnerBlocks {
 }
 
 impl Loader {
-    /// Makes a store in `folder`, which has none. Until it is finished, what is there is no store.
+    /// Creates the files of a store in `folder`, which has none. It becomes a store at [`Loader::finish`].
     ///
     /// # Errors
-    /// If its files cannot be made.
+    /// The files cannot be created.
     pub fn create(folder: &Path) -> Result<Self, StoreError> {
         let disk = Disk::create(folder)?;
         let head = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
@@ -85,15 +85,15 @@ impl Loader {
         OF_USERS.contains(&table)
     }
 
-    /// Rows that are put from now on come from this line of the input.
+    /// Sets the line of the input that the following rows come from.
     pub fn begin_line(&mut self, line: u64) {
         self.line = line;
     }
 
-    /// Whether everything that was put could be kept.
+    /// Checks that everything so far could be stored.
     ///
     /// # Errors
-    /// If a file could not be written.
+    /// A file could not be written.
     pub fn check(&mut self) -> Result<(), StoreError> {
         match self.failed.take() {
             None => Ok(()),
@@ -101,22 +101,22 @@ impl Loader {
         }
     }
 
-    /// Puts a key of a bucket.
+    /// Adds a key of a bucket.
     pub fn put_key(&mut self, row: &KeyRow) {
         let hash = self.head.hasher.hash(row.space(), row.key());
         let key = layout::key(row.space(), hash, row.key());
         self.put(KeyspaceKind::Facts, &key, &layout::encode_key_row(row));
     }
 
-    /// Puts a bucket.
+    /// Adds a bucket.
     pub fn put_bucket(&mut self, id: BucketId, bucket: Bucket) {
         self.put(KeyspaceKind::Facts, &layout::bucket(id), &bucket.encode());
     }
 
-    /// Writes to disk what was put, and gives the sizes of the sets of users to `each_set`. Blocks.
+    /// Writes the added rows to disk, and passes the sizes of the sets of users to `each_set`. Blocks.
     ///
     /// # Errors
-    /// [`StoreError::Repeated`], or if a file cannot be written.
+    /// [`StoreError::Repeated`], or a file cannot be written.
     pub fn write(&mut self, each_set: EachSet<'_>) -> Result<(), StoreError> {
         self.check()?;
         let Self { folder, disk, facts, ephemeral, of_users, owners, .. } = self;
@@ -143,10 +143,10 @@ impl Loader {
         })
     }
 
-    /// Writes the rest, and what makes it a store. Blocks.
+    /// Writes the rest, and completes the store. Blocks.
     ///
     /// # Errors
-    /// As [`Loader::write`].
+    /// Those of [`Loader::write`].
     pub fn finish(mut self, totals: Totals) -> Result<(), StoreError> {
         self.begin_line(0);
         self.head.totals = totals;
@@ -170,7 +170,7 @@ impl Loader {
     }
 }
 
-/// `None` for a value puts nothing: a new store has no row to remove.
+/// Ignores `None` as a value: a new store has no row to remove.
 impl PutRows for Loader {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         if let Some(value) = value {
@@ -245,7 +245,7 @@ impl<'a> SortedRows<'a> {
         Ok(Self { rows: sorter.sorted().map_err(at)?.peekable(), last: None, at })
     }
 
-    /// The next row if its table comes before `tag`.
+    /// Returns the next row if its table comes before `tag`.
     fn next_below(&mut self, tag: u8) -> Result<Option<&SortedRow>, StoreError> {
         let below = |row: &io::Result<SortedRow>| {
             row.as_ref().map_or(true, |row| row.key.first() < Some(&tag))

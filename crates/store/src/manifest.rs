@@ -1,7 +1,6 @@
-//! Checks that the engine does not make when it opens its files. Each keyspace has a manifest, which names its
-//! tables, and the file `current` names the manifest and has its checksum. The engine reads neither checksum, and it
-//! removes a keyspace without `current`, with everything in it. It also trusts the number of sections at the end of
-//! a table.
+//! Checks that the engine omits when it opens its files. Each keyspace has a manifest, which names its tables, and the
+//! file `current` names the manifest and has its checksum. The engine reads neither checksum, and it removes a keyspace
+//! without `current`, with everything in it. It also trusts the number of sections at the end of a table.
 //!
 //! **Invariant:** a store that fails this check has not been changed.
 
@@ -17,41 +16,40 @@ use crate::flipped;
 use crate::sections::{self, take};
 use crate::table_check::compare;
 
-/// The file that names the manifest: its number (`u64`), its checksum (`u128`), and 0 for xxh3; numbers little
-/// endian.
+/// File that names the manifest: its number (`u64`), its checksum (`u128`), and 0 for xxh3; numbers little endian.
 const CURRENT: &str = "current";
-/// The folder of the tables.
+/// Folder of the tables.
 const TABLES: &str = "tables";
-/// The file with the format of the database, and what it has in it: the engine's mark, and its format 3.
+/// File with the format of the database, and its content: the engine's mark, and its format 3.
 const VERSION: (&str, &[u8]) = ("version", b"FJL\x03");
 
-/// What is wrong with a file of a known content.
-const CHANGED: &str = "it is not as it was written";
+/// Fault of a file with a known content.
+const CHANGED: &str = "its content was changed";
 
-/// A table as a manifest names it.
+/// Table as a manifest names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
-    /// Of the whole file.
+    /// Checksum of the whole file.
     pub(crate) checksum: u128,
-    /// The number that is added to the sequence numbers in it: 0 for a table that was written by a merge.
+    /// Number that is added to the sequence numbers in the file: 0 for a table that a merge wrote.
     pub(crate) seqno: u64,
     pub(crate) level: usize,
 }
 
-/// The tables of a keyspace.
+/// Tables of a keyspace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
     /// Runs of tables, whose keys ascend; newer runs come before older ones.
     pub(crate) runs: Vec<Vec<TableFile>>,
-    /// Damage that was met.
+    /// Descriptions of found damage.
     pub(crate) notes: Vec<String>,
 }
 
 /// Checks the manifests and the ends of tables of all keyspaces of the database in `database`.
 ///
 /// # Errors
-/// If a file is missing or was changed, or cannot be read.
+/// A file is missing, was changed, or is unreadable.
 pub(crate) fn check(database: &Path) -> Result<(), StoreError> {
     let version = database.join(VERSION.0);
     match read(&version)? {
@@ -65,8 +63,8 @@ pub(crate) fn check(database: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The first table of the database in `database` that does not match its checksum: the engine's errors name no
-/// file. Reads every table.
+/// Returns an error for the first table of the database in `database` that does not match its checksum: the engine's
+/// errors name no file. Reads every table.
 pub(crate) fn damaged_table(database: &Path) -> Option<StoreError> {
     let runs =
         keyspaces(database).ok()?.into_iter().filter_map(|keyspace| tables_of(&keyspace).ok());
@@ -75,7 +73,7 @@ pub(crate) fn damaged_table(database: &Path) -> Option<StoreError> {
     Some(damaged(&table.path, "it does not match its checksum"))
 }
 
-/// The folders of the keyspaces.
+/// Returns the folders of the keyspaces.
 fn keyspaces(database: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let folder = database.join("keyspaces");
     let mut found = Vec::new();
@@ -92,13 +90,13 @@ fn damaged(path: &Path, what: &'static str) -> StoreError {
     StoreError::DamagedFile { path: path.to_owned(), what }
 }
 
-/// The runs of tables that the manifest of a keyspace names.
+/// Returns the runs of tables that the manifest of a keyspace names.
 fn tables_of(keyspace: &Path) -> Result<Vec<Vec<TableFile>>, StoreError> {
     let current = keyspace.join(CURRENT);
     let tables = keyspace.join(TABLES);
     let Some(bytes) = read(&current)? else {
-        // Without tables, the process ended while the engine made this keyspace, and the engine makes it again. With
-        // tables, the keyspace was complete, and the file was lost.
+        // Without tables, the process ended while the engine created this keyspace, and the engine creates it again.
+        // With tables, the keyspace was complete, and the file was lost.
         let is_new = match fs::read_dir(&tables) {
             Ok(mut files) => files.next().is_none(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
@@ -118,7 +116,7 @@ fn tables_of(keyspace: &Path) -> Result<Vec<Vec<TableFile>>, StoreError> {
         Some(bytes) if xxh3_128(&bytes) != checksum => {
             Err(damaged(&manifest, "its checksum is not the one in the file `current`"))
         }
-        // What no manifest names may be unfinished. The engine removes it, without reading it.
+        // A file that no manifest names may be unfinished. The engine removes it without reading it.
         Some(bytes) => Ok(parse(&bytes, &tables).unwrap_or_default()),
     }
 }
@@ -140,14 +138,14 @@ fn check_tables(runs: &[Vec<TableFile>]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The number of the manifest and its checksum.
+/// Parses the number of the manifest and its checksum.
 fn parse_current(mut bytes: &[u8]) -> Option<(u64, u128)> {
     let number = take(&mut bytes).map(u64::from_le_bytes)?;
     let checksum = take(&mut bytes).map(u128::from_le_bytes)?;
     (bytes == [0]).then_some((number, checksum))
 }
 
-/// The runs of tables that a manifest names, newest first.
+/// Parses the runs of tables that a manifest names, newest first.
 fn parse(manifest: &[u8], folder: &Path) -> Option<Vec<Vec<TableFile>>> {
     let part = |offset: u64, bytes: usize| manifest.get(offset as usize..)?.get(..bytes);
     let sections = sections::read(manifest.len() as u64, |offset, into| {
@@ -177,7 +175,7 @@ fn parse(manifest: &[u8], folder: &Path) -> Option<Vec<Vec<TableFile>>> {
     bytes.is_empty().then_some(runs)
 }
 
-/// The tables of a damaged keyspace: as the manifest says, if it can be trusted. None if it cannot.
+/// Returns the tables of a damaged keyspace according to its manifest; `None` if that cannot be trusted.
 pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let (path, folder) = (keyspace.join(CURRENT), keyspace.join(TABLES));
     let mut manifests = Vec::new();
@@ -196,7 +194,7 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let found = |bytes: &[u8], note: Option<String>| {
         parse(bytes, &folder).map(|runs| Tables { runs, notes: note.into_iter().collect() })
     };
-    // As it was written, or with one bit changed, in either file.
+    // Accepts the original, or one flipped bit, in either file.
     for (number, bytes) in &mut manifests {
         let right = encode(*number, bytes);
         if right == current {
@@ -214,8 +212,8 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
             return Ok(found(bytes, Some(note)));
         }
     }
-    // Without `current`, the checksums of all tables show that the newest manifest is whole. If it was not in use yet,
-    // its tables were complete all the same.
+    // Without `current`, the checksums of all tables prove that the newest manifest is whole. If it was not in use yet,
+    // its tables were complete nevertheless.
     manifests.sort_unstable_by_key(|(number, _)| *number);
     let named = parse_current(&current).map(|(named, _)| named);
     let newest = manifests.last().filter(|(number, _)| named != Some(*number));
@@ -224,12 +222,12 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let is_whole = |table: &TableFile| {
         fs::read(&table.path).is_ok_and(|bytes| xxh3_128(&bytes) == table.checksum)
     };
-    let note = format!("{}: it is missing or damaged, and was made of v{number}", path.display());
+    let note = format!("{}: it is missing or damaged; v{number} was used instead", path.display());
     let notes = vec![note];
     Ok(runs.iter().flatten().all(is_whole).then_some(Tables { runs, notes }))
 }
 
-/// The content of a file, if it exists.
+/// Reads the content of a file; `None` if the file does not exist.
 fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     match fs::read(path) {
         Ok(bytes) => Ok(Some(bytes)),

@@ -1,4 +1,4 @@
-//! The store's rows in memory instead of on disk, for the simulator of the node (crate `dst`); they outlive the
+//! Rows of the store in memory instead of on disk, for the simulator of the node (crate `dst`); they outlive the
 //! simulated process. An ingestion is durable as a whole or not at all, as fjall guarantees.
 
 use std::collections::BTreeMap;
@@ -13,26 +13,26 @@ use parking_lot::RwLock;
 use crate::error::StoreError;
 use crate::layout::WriteRow;
 
-/// Asked before and after an ingestion becomes durable; an error is what the disk reports.
+/// Callback before and after an ingestion becomes durable; an error simulates one of the disk.
 pub type Gate = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 type Map = BTreeMap<Vec<u8>, Slice>;
 
-/// The rows of one store. Clones are the same rows.
+/// Rows of one store. Clones share the rows.
 #[derive(Clone)]
 pub struct MemoryDisk {
     pub(crate) facts: MemoryKeyspace,
     pub(crate) ephemeral: MemoryKeyspace,
 }
 
-/// The rows of one keyspace.
+/// Rows of one keyspace.
 #[derive(Clone)]
 pub(crate) struct MemoryKeyspace {
     pub(crate) rows: Arc<RwLock<Map>>,
     gate: Gate,
 }
 
-/// Rows of a range. Each step looks for the next one, so changes meanwhile are seen.
+/// Rows of a range. Each step looks for the next one, so later changes are visible.
 pub(crate) struct MemoryIter {
     rows: Arc<RwLock<Map>>,
     low: Bound<Vec<u8>>,
@@ -40,20 +40,20 @@ pub(crate) struct MemoryIter {
 }
 
 impl MemoryDisk {
-    /// Without rows.
+    /// Creates a disk without rows.
     #[must_use]
     pub fn new(gate: &Gate) -> Self {
         let keyspace = || MemoryKeyspace { rows: Arc::default(), gate: Arc::clone(gate) };
         Self { facts: keyspace(), ephemeral: keyspace() }
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.facts.rows.read().len() + self.ephemeral.rows.read().len()
     }
 
-    /// Whether it was never opened.
+    /// Whether the disk was never opened.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -112,7 +112,7 @@ impl MemoryKeyspace {
 }
 
 impl MemoryIter {
-    /// Whether a map may be asked for the range: it accepts none that ends before it begins.
+    /// Whether the range is empty: the map panics if a range ends before it begins.
     fn is_empty(&self) -> bool {
         match (&self.low, &self.high) {
             (Bound::Included(low), Bound::Included(high)) => low > high,

@@ -1,4 +1,4 @@
-//! All rows of a store in memory, for the simulator to compare.
+//! All rows of a store in memory, for comparisons by the simulator.
 
 use rows::Span;
 
@@ -12,8 +12,8 @@ use crate::sets::Set;
 pub type MemoryRow = (Vec<u8>, Vec<u8>);
 
 impl MemoryDisk {
-    /// All rows, of the facts and the ephemeral ones, without those that depend on when checkpoints were
-    /// taken: the description of the store, the states of owners, and the fence. Packed sets have a row per item here.
+    /// Returns all rows, of the facts and the ephemeral ones, except those that depend on the times of checkpoints: the
+    /// head row, the states of owners, and the fence. Each item of a packed set is one row here.
     #[must_use]
     pub fn rows(&self) -> [Vec<MemoryRow>; 2] {
         [&self.facts, &self.ephemeral].map(MemoryKeyspace::rows_of_tables)

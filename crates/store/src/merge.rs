@@ -1,25 +1,24 @@
-//! Merges points, one owner's items, and names of up to three layers; items and names page by page.
+//! Merging of points, one owner's items, and names of up to three layers; items and names page by page.
 //!
-//! An item in a higher layer, removed or present, hides the same item below it. Memory layers are
-//! copied in runs under a short lock, the disk is read row by row, and nothing after the limit is
-//! read except the rest of a run.
+//! An item in a higher layer, removed or present, hides the same item below it. Memory layers are copied in runs under
+//! a short lock, the disk is read row by row, and nothing after the limit is read except the rest of a run.
 
 use rows::{NameTable, Order, SetTable, Span, Value};
 
 use crate::overlay::Overlay;
 
-/// Items copied out of an overlay under one lock.
+/// Number of items that are copied out of an overlay under one lock.
 const RUN: usize = 256;
 
-/// An item and its number in a layer: `None` is removed.
+/// An item and its number in a layer; `None` means removed.
 type Row = (u64, Option<u64>);
 
-/// The items of one owner in one overlay, copied run by run.
+/// Items of one owner in one overlay, copied run by run.
 pub(crate) struct OverlayItems<'a> {
     overlay: &'a Overlay,
     table: SetTable,
     owner: u64,
-    /// The range that was not copied yet; `None` after the last run.
+    /// Range that was not copied yet; `None` after the last run.
     rest: Option<Span>,
     run: std::vec::IntoIter<Row>,
 }
@@ -89,8 +88,8 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
     found
 }
 
-/// Calls `each` with every point in the order of keys: those of `disk`, which is in that order, or the
-/// result of `look` where a layer in memory has changed a point. `changed` ascends.
+/// Calls `each` with every point in the order of keys: those of `disk`, which is in that order, or the result of `look`
+/// where a layer in memory has changed a point. `changed` ascends.
 pub(crate) fn each_point(
     changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
@@ -115,8 +114,8 @@ pub(crate) fn each_point(
     changed.for_each(|key| in_memory(key, each));
 }
 
-/// Calls `each` with the points of the greatest keys, greatest first, at most `limit`: those of `disk`, which
-/// descends, or the result of `look` where a layer in memory has changed a point. `changed` ascends.
+/// Calls `each` with the points of the greatest keys, greatest first, at most `limit`: those of `disk`, which descends,
+/// or the result of `look` where a layer in memory has changed a point. `changed` ascends.
 pub(crate) fn points_down(
     mut changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
@@ -144,7 +143,7 @@ pub(crate) fn points_down(
 /// A name, and whether it exists in a layer or was removed.
 type Name = (Vec<u8>, bool);
 
-/// The names of one table in one overlay that begin with a prefix, copied run by run.
+/// Names of one table in one overlay that begin with a prefix, copied run by run.
 pub(crate) struct OverlayNames<'a> {
     overlay: &'a Overlay,
     table: NameTable,
@@ -192,7 +191,7 @@ struct NameHead<'a> {
     next: Option<Name>,
 }
 
-/// The first names that exist, out of `layers`, uppermost first: at most `limit`.
+/// Returns the first existing names of `layers`, uppermost first: at most `limit`.
 pub(crate) fn names(layers: &mut [&mut dyn Iterator<Item = Name>], limit: usize) -> Vec<Vec<u8>> {
     let heads = layers.iter_mut().map(|names| {
         let next = names.next();
@@ -202,7 +201,7 @@ pub(crate) fn names(layers: &mut [&mut dyn Iterator<Item = Name>], limit: usize)
     let mut found = Vec::new();
     while found.len() < limit {
         let names = heads.iter().filter_map(|head| head.next.as_ref());
-        // Of equal names `min_by` returns the first, which is the uppermost.
+        // `min_by` returns the first of equal names, which is the uppermost.
         let Some((name, exists)) = names.min_by(|a, b| a.0.cmp(&b.0)).cloned() else { break };
         for head in &mut heads {
             if head.next.as_ref().is_some_and(|(next, _)| *next == name) {

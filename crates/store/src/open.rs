@@ -1,4 +1,4 @@
-//! Opening the store, which makes the only writer.
+//! Opening the store, which creates the only writer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,31 +23,29 @@ use crate::writer::StoreWriter;
 /// Options of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreOptions {
-    /// Bytes of memory for blocks read from disk.
+    /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,
-    /// Bytes of memory for keys of buckets, without those not yet written by a checkpoint.
+    /// Memory for keys of buckets, except those not yet written by a checkpoint, in bytes.
     pub bucket_bytes: usize,
 }
 
 impl Store {
-    /// Opens the store in `dir`, making it if there is none. Returns the only writer and the log
-    /// position up to which the rows are applied (0 in a new store): the caller replays the log
-    /// from there.
+    /// Opens the store in `dir`, creating it if it does not exist. Returns the only writer and the log position up to
+    /// which the rows are applied (0 in a new store): the caller replays the log from there.
     ///
     /// # Errors
-    /// If the directory or the engine fails, if a later version wrote the store, or if it is
-    /// damaged. The caller keeps other processes away from `dir`; the engine's own lock is a second
-    /// guard.
+    /// The directory or the engine fails, a later version wrote the store, or it is damaged. The caller keeps other
+    /// processes away from `dir`; the engine's own lock is a second guard.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
         let disk = Disk::open(dir, options.cache_bytes, &new.encode());
         disk.and_then(|disk| Self::open_on(disk, options)).map_err(|error| name_file(dir, error))
     }
 
-    /// As [`Store::open`], on rows in memory. `seed` is the secret of a new store.
+    /// Opens a store on rows in memory. `seed` is the secret of a new store.
     ///
     /// # Errors
-    /// If they are damaged.
+    /// The rows are damaged.
     #[cfg(feature = "simulation")]
     pub fn open_in_memory(
         rows: crate::MemoryDisk,

@@ -1,8 +1,8 @@
 //! Dirty rows in memory: the changes since the last freeze.
 //!
-//! Only the writer makes changes; any thread may read meanwhile. Points and sets are in hash maps with 64
-//! locks per table, so a reader and the writer rarely wait for each other, and never for longer than one
-//! row or one run of a set takes. Names are in order, with one lock per table.
+//! Only the writer makes changes; any thread may read meanwhile. Points and sets are in hash maps with 64 locks per
+//! table, so a reader and the writer rarely wait for each other, and never for longer than one row or one run of a set
+//! takes. Names are in order, with one lock per table.
 //!
 //! **Invariant:** once frozen, an overlay never changes.
 
@@ -23,9 +23,9 @@ use crate::items::{Items, LayerRow};
 use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
-/// Changes of many keys made while all locks are held: about 10 µs.
+/// Number of changes of many keys that are made while all locks are held: about 10 µs.
 const CHANGES_PER_LOCK: usize = 64;
-/// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits alike.
+/// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
@@ -41,7 +41,7 @@ impl<V> Default for Sharded<V> {
     }
 }
 
-/// The shard of a key.
+/// Returns the shard of a key.
 fn number(key: u64) -> usize {
     (key.wrapping_mul(SPREAD) >> (u64::BITS - SHARD_BITS)) as usize
 }
@@ -52,10 +52,10 @@ impl<V> Sharded<V> {
         shard
     }
 
-    /// Calls `change` for each of `keys` with the map of its shard, a run at a time: first `touch`, then `change`.
+    /// Processes `keys` in runs: calls `touch` for each key of a run with the map of its shard, then `change`.
     ///
-    /// One after the other, changes of keys far apart would each wait for memory several times. All locks are
-    /// held for a run, and nothing in `touch` depends on the key before, so these waits overlap.
+    /// One after the other, changes of keys far apart would each wait for memory several times. All locks are held for
+    /// a run, and `touch` does not depend on earlier keys, so these waits overlap.
     fn change_many<K>(
         &self,
         keys: &[K],
@@ -96,18 +96,18 @@ type Points = Sharded<Option<Value>>;
 type Sets = Sharded<Items>;
 type Names = RwLock<BTreeMap<Box<[u8]>, Option<Value>>>;
 
-/// Rows that changed.
+/// Changed rows.
 pub(crate) struct Overlay {
     points: [Points; PointTable::ALL.len()],
     sets: [Sets; SetTable::ALL.len()],
     names: [Names; NameTable::ALL.len()],
     pub(crate) keys: KeyTable,
-    /// Buckets that changed, as they were when the overlay was frozen; none before.
+    /// Buckets that changed, in their state when the overlay was frozen; empty before.
     pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
 }
 
 impl Overlay {
-    /// Without rows.
+    /// Creates an empty overlay.
     pub(crate) fn new(hasher: KeyHasher) -> Self {
         Self {
             points: array::from_fn(|_| Points::default()),
@@ -142,8 +142,8 @@ impl Overlay {
         self.points(table).shard(key).read().get(&key).cloned()
     }
 
-    /// The keys of all points within `within`, removed ones included, in no order. Keys that are put
-    /// meanwhile may be missing.
+    /// Returns the keys of all points within `within`, including removed ones, unordered. Keys that are put meanwhile
+    /// may be missing.
     pub(crate) fn point_keys(&self, table: PointTable, within: &RangeInclusive<u64>) -> Vec<u64> {
         let mut found = Vec::new();
         // One lock at a time, so that the writer does not wait for the whole table.
@@ -163,7 +163,7 @@ impl Overlay {
         self.sets(table).shard(owner).read().contains_key(&owner)
     }
 
-    /// Appends to `found` the items of `span`, removed ones included, in its order.
+    /// Appends the items of `span` to `found`, including removed ones, in its order.
     pub(crate) fn members(
         &self,
         table: SetTable,
@@ -180,8 +180,8 @@ impl Overlay {
         self.names(table).read().get(key).cloned()
     }
 
-    /// The first keys not below `from`, at most `limit`, up to the first that does not begin with `prefix`; and whether
-    /// each exists or was removed.
+    /// Returns the first keys from `from` on that begin with `prefix`, at most `limit`, each with whether it exists or
+    /// was removed.
     pub(crate) fn names_under(
         &self,
         table: NameTable,
@@ -196,7 +196,7 @@ impl Overlay {
         found.map(|(key, value)| (key.to_vec(), value.is_some())).collect()
     }
 
-    /// Sets or removes a point; returns by how many bytes memory grew, and what was here before.
+    /// Sets or removes a point; returns the growth of memory in bytes, and the previous row of the overlay.
     pub(crate) fn put_point(
         &self,
         table: PointTable,
@@ -211,7 +211,7 @@ impl Overlay {
         self.points(table).shard(key).write().remove(&key);
     }
 
-    /// As [`Overlay::put_point`], for many keys. Gives `before` what was here of each.
+    /// Sets or removes many points like [`Overlay::put_point`]. Passes the previous row of each to `before`.
     pub(crate) fn put_points(
         &self,
         table: PointTable,
@@ -233,7 +233,7 @@ impl Overlay {
         grown
     }
 
-    /// Sets or removes a member; returns by how many bytes memory grew, and what was here before.
+    /// Sets or removes a member; returns the growth of memory in bytes, and the previous row of the overlay.
     pub(crate) fn put_member(
         &self,
         table: SetTable,
@@ -252,7 +252,8 @@ impl Overlay {
         }
     }
 
-    /// As [`Overlay::put_member`], for many owners. Gives `before` what was here of each.
+    /// Sets or removes a member of many owners like [`Overlay::put_member`]. Passes the previous row of each to
+    /// `before`.
     pub(crate) fn put_member_of_many(
         &self,
         table: SetTable,
@@ -275,7 +276,7 @@ impl Overlay {
         grown
     }
 
-    /// Sets or removes a name; returns by how many bytes memory grew, and what was here before.
+    /// Sets or removes a name; returns the growth of memory in bytes, and the previous row of the overlay.
     pub(crate) fn put_name(
         &self,
         table: NameTable,

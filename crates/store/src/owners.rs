@@ -1,11 +1,11 @@
-//! The kinds of rows that the disk has of each owner of a set: a state of four bits per owner, in memory.
+//! States of the owners of sets: the kinds of rows that the disk has of each owner, in four bits per owner, in memory.
 //!
-//! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who
-//! never posts. With the state they need no read of the tables on disk. States are stored with the rows of a
-//! checkpoint, in blocks of [`BLOCK_OWNERS`].
+//! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who never posts.
+//! With the state they need no read of the tables on disk. States are stored with the rows of a checkpoint, in blocks
+//! of [`BLOCK_OWNERS`].
 //!
-//! **Invariant:** a state may claim rows that do not exist, but never misses one. So a checkpoint raises states
-//! before its rows become visible, and lowers them after that.
+//! **Invariant:** a state may claim rows that do not exist, but never misses one. So a checkpoint raises states before
+//! its rows become visible, and lowers them after that.
 //!
 //! Tables whose owners are not dense have no states, because each would need a block.
 
@@ -15,54 +15,54 @@ use hashbrown::HashMap;
 use parking_lot::RwLock;
 use rows::SetTable;
 
-/// Owners per block.
+/// Number of owners per block.
 const BLOCK_OWNERS: u64 = 512;
 const WORDS: usize = 32;
 const OWNERS_PER_WORD: u64 = 16;
 const STATE_BITS: u64 = 4;
 const STATE_MASK: u64 = 0xf;
 
-/// The kinds of rows that the disk may have of an owner.
+/// Kinds of rows that the disk may have of an owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct State(u8);
 
 impl State {
     /// No rows.
     pub(crate) const NONE: Self = Self(0);
-    /// Rows. In a packed table: chunks, and no deltas.
+    /// Rows. In a packed table: chunks without deltas.
     pub(crate) const ROWS: Self = Self(1);
-    /// All that there may be.
+    /// All kinds of rows.
     #[cfg(feature = "simulation")]
     pub(crate) const MOST: Self = Self(STATE_MASK as u8);
-    /// Most deltas of an owner.
+    /// Maximum number of deltas of an owner.
     pub(crate) const DELTAS_MAX: u8 = STATE_MASK as u8 - 1;
 
-    /// Rows, and this many deltas, or as many as there may be.
+    /// Returns the state of an owner with rows and `deltas` deltas, up to the maximum.
     pub(crate) fn with_deltas(deltas: u8) -> Self {
         Self(deltas.min(Self::DELTAS_MAX) + 1)
     }
 
-    /// Number of deltas.
+    /// Returns the number of deltas.
     pub(crate) fn deltas(self) -> u8 {
         self.0.saturating_sub(1)
     }
 
-    /// With one more delta, if there may be one.
+    /// Returns the state with one more delta, if the maximum allows it.
     pub(crate) fn with_delta(self) -> Option<Self> {
         (self >= Self::ROWS && self.deltas() < Self::DELTAS_MAX).then_some(Self(self.0 + 1))
     }
 }
 
-/// The states of [`BLOCK_OWNERS`] owners.
+/// States of [`BLOCK_OWNERS`] owners.
 pub(crate) type Block = [u64; WORDS];
 
-/// The states of all owners of each table.
+/// States of all owners of each table.
 #[derive(Default)]
 pub(crate) struct Owners {
     blocks: RwLock<HashMap<(SetTable, u64), Block>>,
 }
 
-/// Block, word, and shift within the word.
+/// Returns block, word, and shift within the word.
 fn place(owner: u64) -> (u64, usize, u64) {
     let within = owner % BLOCK_OWNERS;
     let shift = within % OWNERS_PER_WORD * STATE_BITS;
@@ -80,7 +80,7 @@ fn set(block: &mut Block, word: usize, shift: u64, state: State) {
 }
 
 impl Owners {
-    /// The kinds of rows that the disk may have of `owner`.
+    /// Returns the kinds of rows that the disk may have of `owner`.
     pub(crate) fn state(&self, table: SetTable, owner: u64) -> State {
         if !table.has_dense_owners() {
             return State::ROWS;
@@ -95,8 +95,8 @@ impl Owners {
         self.state(table, owner) != State::NONE
     }
 
-    /// Before rows become visible: raises states to those in `changes`. Returns the blocks that change, in order,
-    /// with their bytes, in which states are lowered as well.
+    /// Raises states to those in `changes`, before the rows become visible. Returns the changed blocks, in order, with
+    /// their bytes, in which states are lowered as well.
     pub(crate) fn raise(&self, table: SetTable, changes: &[(u64, State)]) -> Vec<(u64, Vec<u8>)> {
         let mut blocks = self.blocks.write();
         let mut changed = BTreeMap::new();
@@ -112,7 +112,7 @@ impl Owners {
         changed.into_iter().map(|(number, block)| (number, encode(&block))).collect()
     }
 
-    /// After rows became visible: sets states to those in `changes`.
+    /// Sets states to those in `changes`, after the rows became visible.
     pub(crate) fn settle(&self, table: SetTable, changes: &[(u64, State)]) {
         let mut blocks = self.blocks.write();
         for (owner, state) in changes {
@@ -121,7 +121,7 @@ impl Owners {
         }
     }
 
-    /// Adds a block read from disk; `false` if its bytes are not a block.
+    /// Adds a block read from disk; returns `false` if its bytes are not a block.
     pub(crate) fn restore(&self, table: SetTable, number: u64, bytes: &[u8]) -> bool {
         let Some(block) = decode(bytes) else { return false };
         self.blocks.write().insert((table, number), block);
@@ -129,7 +129,7 @@ impl Owners {
     }
 }
 
-/// The bytes of a block.
+/// Encodes a block.
 pub(crate) fn encode(block: &Block) -> Vec<u8> {
     block.iter().flat_map(|word| word.to_le_bytes()).collect()
 }

@@ -1,4 +1,4 @@
-//! Packing many items at once: rows in the order of owners and items become chunks.
+//! Packing of many items at once: rows in the order of owners and items become chunks.
 
 use rows::SetTable;
 
@@ -6,23 +6,23 @@ use crate::error::StoreError;
 use crate::layout::{self, WriteRow};
 use crate::packed::{self, CHUNK_ITEMS, Change};
 
-/// Makes chunks of the items of one packed table, whose owners have no rows yet.
+/// Creates chunks of the items of one packed table, whose owners have no rows yet.
 pub(crate) struct Packer {
     table: SetTable,
     owner: u64,
     /// Items of `owner` that are not written yet: at most a chunk.
     items: Vec<Change>,
-    /// Whether chunks of `owner` are written already.
+    /// Whether chunks of `owner` were written.
     begun: bool,
 }
 
 impl Packer {
-    /// For items of `table`.
+    /// Creates a packer for items of `table`.
     pub(crate) fn new(table: SetTable) -> Self {
         Self { table, owner: 0, items: Vec::new(), begun: false }
     }
 
-    /// Adds an item. Owners ascend, and the items of each.
+    /// Adds an item. Owners ascend, and so do the items of each.
     pub(crate) fn add(
         &mut self,
         owner: u64,

@@ -1,4 +1,4 @@
-//! The rows of packed sets: many items of one owner in one row.
+//! Rows of packed sets: many items of one owner in one row.
 //!
 //! The rows of an owner on disk are **chunks** and **deltas**. Chunks are sorted runs of at most [`CHUNK_ITEMS`] items;
 //! the key of each ends with the lowest item that belongs to it. A delta has the changes of one checkpoint, at most
@@ -6,29 +6,29 @@
 //! writes a delta without reading anything. When there are too many deltas (14), or one would be too long, or items
 //! were removed, it folds all deltas into the chunks.
 //!
-//! A row is one byte of flags and the items in ascending order: the gap to the item before (of the first, to the low
-//! end of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all numbers
-//! are 0. Numbers are written in groups of seven bits, lowest first.
+//! A row is one byte of flags and the items in ascending order: the gap from the item before (of the first, from the
+//! low end of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all
+//! numbers are 0. Numbers are written in groups of seven bits, lowest first.
 
 use rows::SetTable;
 
 use crate::items::Items;
 use crate::owners::State;
 
-/// Most items of a chunk.
+/// Maximum number of items of a chunk.
 pub(crate) const CHUNK_ITEMS: usize = 512;
-/// Most items of a delta.
+/// Maximum number of items of a delta.
 pub(crate) const DELTA_ITEMS_MAX: usize = 256;
 
-/// Items have codes.
+/// Flag: items have codes.
 const CODES: u8 = 1;
-/// The owner has no other chunk. May be missing where it would be true.
+/// Flag: the owner has no other chunk. It may be missing although it applies.
 const ALONE: u8 = 2;
 
 /// An item, and its number unless it was removed.
 pub(crate) type Change = (u64, Option<u64>);
 
-/// The bytes of a row whose items are not below `low`.
+/// Encodes a row of items from `low` on.
 pub(crate) fn encode(low: u64, alone: bool, items: &[Change]) -> Vec<u8> {
     let codes = items.iter().any(|(_, number)| *number != Some(0));
     let mut bytes = Vec::with_capacity(2 + 3 * items.len());
@@ -44,7 +44,7 @@ pub(crate) fn encode(low: u64, alone: bool, items: &[Change]) -> Vec<u8> {
     bytes
 }
 
-/// Whether the owner of a row has no other chunk, for certain.
+/// Whether the owner of a row certainly has no other chunk.
 pub(crate) fn is_alone(row: &[u8]) -> bool {
     row.first().is_some_and(|flags| flags & ALONE != 0)
 }
@@ -93,7 +93,7 @@ fn read(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// `upper` and `lower` in order, both ascending; of equal items that of `upper`.
+/// Merges `upper` and `lower`, both ascending; `upper` has precedence for equal items.
 pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
     let mut both = Vec::with_capacity(upper.len() + lower.len());
     let mut lower = lower.iter().copied().peekable();
@@ -111,7 +111,7 @@ pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
 /// A checkpoint's action for the changed items of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Nothing: there is nothing to remove.
+    /// Nothing to remove or write.
     Nothing,
     /// Writes one more delta.
     Delta,
@@ -120,7 +120,7 @@ pub(crate) enum Plan {
 }
 
 impl Plan {
-    /// The state of the owner afterwards, if it had `old`.
+    /// Returns the state of the owner afterwards, if it was `old`.
     pub(crate) fn state(self, old: State) -> State {
         match self {
             Self::Nothing => old,
@@ -130,9 +130,9 @@ impl Plan {
     }
 }
 
-/// Decides what is done with the changed `items` of an owner of whom the disk has `state`.
+/// Decides how to write the changed `items` of an owner with `state` on disk.
 ///
-/// Removed items are folded at once: so deltas take no more room than what they add.
+/// Removed items are folded at once, so deltas take no more room than the items that they add.
 pub(crate) fn plan(table: SetTable, state: State, items: &Items) -> Plan {
     if !table.is_packed() {
         return Plan::Fold;

@@ -1,11 +1,10 @@
-//! Cache of the rows of keys on disk: rows that checkpoints have just written, and rows read recently.
-//! Beyond a budget, rows that were not read recently are dropped. A row that is marked as removed means
-//! that the disk has no such row.
+//! Cache of the rows of keys on disk: rows that checkpoints have just written, and rows read recently. Beyond a budget,
+//! rows that were not read recently are dropped. A row that is marked as removed means that the disk has no such row.
 //!
-//! **Invariant:** a row here is the one on disk. It is below both overlays: a key that was changed
-//! since is found there first, and this row is replaced when the change is on disk.
-//! **Invariant:** the row of a key is in one place in memory: in an overlay until it is on disk, then here. One that is
-//! in neither is read from disk, unless all rows on disk are here.
+//! **Invariant:** a row here equals the one on disk. It is below both overlays: a later change of its key is found
+//! there first, and replaces this row when it is on disk.
+//! **Invariant:** the row of a key is in one place in memory: in an overlay until it is on disk, then here. A row in
+//! neither is read from disk, unless all rows on disk are here.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -14,31 +13,31 @@ use kv::{KeyRow, Space};
 use crate::hash::KeyHasher;
 use crate::key_table::{KeyTable, shard_of};
 
-/// Most shards without rows in which one is looked for.
+/// Maximum number of shards that are searched for a row to drop.
 const PROBES_MAX: usize = 64;
 
-/// Not every row on disk was added yet; none was dropped.
+/// State: not every row on disk was added yet; no row was dropped.
 const FILLING: u8 = 0;
-/// Every row on disk is in memory, so a row that is not in memory does not exist.
+/// State: every row on disk is in memory, so a row that is not in memory does not exist.
 const COMPLETE: u8 = 1;
-/// A row was dropped.
+/// State: a row was dropped.
 const PARTIAL: u8 = 2;
 
-/// The rows and their budget.
+/// Resident rows and their budget.
 pub(crate) struct Resident {
     pub(crate) table: KeyTable,
     bytes: AtomicUsize,
     bytes_max: usize,
-    /// One of the three below.
+    /// [`FILLING`], [`COMPLETE`] or [`PARTIAL`].
     state: AtomicU8,
-    /// Number of checkpoints so far. A thread that reads a row from disk reads this number before, and adds
-    /// the row only if the number is still the same.
+    /// Number of checkpoints so far. A thread that reads a row from disk reads this number first, and adds the row only
+    /// if the number is still the same.
     checkpoints: AtomicU64,
     next_shard: AtomicUsize,
 }
 
 impl Resident {
-    /// An empty cache. `complete` means that no rows are on disk either.
+    /// Creates an empty cache. `complete` means that no rows are on disk either.
     pub(crate) fn new(bytes_max: usize, complete: bool, hasher: KeyHasher) -> Self {
         Self {
             table: KeyTable::new(hasher),
@@ -55,24 +54,24 @@ impl Resident {
         self.state.load(Ordering::Acquire) == COMPLETE
     }
 
-    /// Records that every row on disk was added: if none was dropped, all are in memory.
+    /// Records that every row on disk was added: if no row was dropped, all are in memory.
     pub(crate) fn all_offered(&self) {
-        // Does nothing if a row was dropped meanwhile: then not all rows are in memory.
+        // No effect if a row was dropped meanwhile: then not all rows are in memory.
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         self.state.compare_exchange(FILLING, COMPLETE, done, failed).ok();
     }
 
-    /// Bytes of memory.
+    /// Returns the used memory in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether there is room for more without dropping something.
+    /// Whether more rows fit without dropping others.
     pub(crate) fn has_room(&self) -> bool {
         self.bytes() < self.bytes_max
     }
 
-    /// The number of checkpoints, to be read before a row is read from disk.
+    /// Returns the number of checkpoints, to be read before a row is read from disk.
     pub(crate) fn checkpoints(&self) -> u64 {
         self.checkpoints.load(Ordering::Acquire)
     }
@@ -113,7 +112,7 @@ impl Resident {
     fn shrink(&self, added: u64) {
         let mut empty = 0;
         while self.bytes() > self.bytes_max {
-            // Before the row is dropped, so that no reader concludes that it does not exist.
+            // Stored before the row is dropped, so that no reader concludes that it does not exist.
             self.state.store(PARTIAL, Ordering::Release);
             // If most shards have no rows, a search would take longer than reading the added row again.
             let shard = match empty < PROBES_MAX {

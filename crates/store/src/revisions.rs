@@ -1,28 +1,28 @@
-//! Counts of the changes of the rows of each [`Subject`].
+//! Counts of the changes of each [`Subject`]'s rows.
 //!
-//! - **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So whoever
-//!   reads a count, then the rows, has read at least the state of that count.
-//! - **Invariant:** when changes were taken back, all counts are raised. So whoever has read a row as it was between has
-//!   read it under an older count.
+//! - **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So a
+//!   thread that reads a count and then the rows has read at least the state of that count.
+//! - **Invariant:** when changes are undone, all counts are raised. So a row that was read in between belongs to an
+//!   older count.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rows::Subject;
 
-/// Subjects share a count where their numbers are equal modulo this: then a change of one is taken for a change of both. A
-/// table of fixed size, 256 KiB: half of the second cache of a processor.
+/// Number of counts. Subjects share a count where their numbers are equal modulo this: a change of one then counts as a
+/// change of both. The table has a fixed size of 256 KiB: half of a processor's second-level cache.
 const COUNTS: usize = 65_536;
 
-/// The state of a subject at one time: equal to that of another time if nothing changed between them.
+/// Revision of a subject at one time: equal at another time if nothing changed in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision {
-    /// Place of the count in the table.
+    /// Index of the count in the table.
     pub place: u16,
     /// Number of changes so far.
     pub count: u32,
 }
 
-/// The counts.
+/// Table of counts.
 pub(crate) struct Revisions {
     counts: Box<[AtomicU32]>,
     undone: AtomicU64,
@@ -36,13 +36,13 @@ impl Default for Revisions {
 }
 
 impl Revisions {
-    /// The present revision.
+    /// Returns the present revision.
     pub(crate) fn get(&self, subject: Subject) -> Revision {
         let place = place(subject);
         Revision { place, count: self.count(place) }
     }
 
-    /// Whether nothing changed since.
+    /// Whether nothing changed since the revision.
     pub(crate) fn is_current(&self, Revision { place, count }: Revision) -> bool {
         self.count(place) == count
     }
@@ -57,7 +57,7 @@ impl Revisions {
         }
     }
 
-    /// Counts a change of everything, after changes were taken back.
+    /// Counts a change of everything, after changes were undone.
     pub(crate) fn raise_all(&self) {
         for count in &self.counts {
             count.fetch_add(1, Ordering::Release);
@@ -65,44 +65,45 @@ impl Revisions {
         self.undone.fetch_add(1, Ordering::Release);
     }
 
-    /// The number of times that changes were taken back.
+    /// Returns the number of times that changes were undone.
     pub(crate) fn undone(&self) -> u64 {
-        // Who sees a raised number sees the rows from after it was undone.
+        // Acquire: a thread that sees a raised number sees the rows after the undo.
         self.undone.load(Ordering::Acquire)
     }
 
-    /// All counts as they are now.
+    /// Copies all counts.
     pub(crate) fn copy(&self) -> RevisionsCopy {
         RevisionsCopy(self.counts.iter().map(|count| count.load(Ordering::Acquire)).collect())
     }
 
     fn count(&self, place: u16) -> u32 {
-        // Who sees a raised count sees the rows from before it.
+        // Acquire: a thread that sees a raised count sees the changed rows.
         at(&self.counts, place).load(Ordering::Acquire)
     }
 }
 
-/// The counts at one time: for a reader of many rows who does not know before which they are. Making it takes about 20 µs.
+/// Copy of all counts, for a reader of many rows that does not know their subjects in advance. Creating it takes about
+/// 20 µs.
 pub struct RevisionsCopy(Box<[u32]>);
 
 impl RevisionsCopy {
-    /// As [`Store::revision`](crate::Store::revision), when the copy was made.
+    /// Returns the value of [`Store::revision`](crate::Store::revision) at the time of the copy.
     #[must_use]
     pub fn revision(&self, subject: Subject) -> Revision {
         let place = place(subject);
         Revision { place, count: *at(&self.0, place) }
     }
 
-    /// As [`Store::is_current`](crate::Store::is_current), when the copy was made.
+    /// Whether the revision was current at the time of the copy, see [`Store::is_current`](crate::Store::is_current).
     #[must_use]
     pub fn is_current(&self, Revision { place, count }: Revision) -> bool {
         *at(&self.0, place) == count
     }
 }
 
-/// The place of the count of a subject.
+/// Returns the index of the count of a subject.
 const fn place(subject: Subject) -> u16 {
-    // Ids of posts have their time in the high bits: the product spreads them, and the dense ids of users, alike.
+    // Ids of posts have their time in the high bits: the product spreads them, and also the dense ids of users.
     let (kind, id) = match subject {
         Subject::User(id) => (0, id),
         Subject::Post(id) => (1, id),

@@ -1,5 +1,5 @@
-//! Reads whole tables, for checks of all rows: the rows on disk, with the changes of the overlays. Rows that are only
-//! in an overlay are not found.
+//! Reads of whole tables, for checks of all rows: the rows on disk, with the changes of the overlays. Rows that are
+//! only in an overlay are not found.
 
 use kv::{Bucket, BucketId, KeyRows, KeyScan, Space};
 use rows::{MemberRow, PointTable, Scan, SetTable, Span, Value};
@@ -14,7 +14,7 @@ use crate::writer::StoreWriter;
 type Place = (u64, u64);
 
 impl Store {
-    /// Rows between two keys of the disk, decoded; and the first key that was not read.
+    /// Returns the rows between two keys of the disk, decoded, and the first key that was not read.
     fn scan<T, K>(
         &self,
         part: KeyspaceKind,
@@ -36,7 +36,8 @@ impl Store {
         (found, None)
     }
 
-    /// Items of a packed table from (owner, item) on, with their numbers; and the first one that was not read.
+    /// Returns the items of a packed table from (owner, item) on, with their numbers, and the first one that was not
+    /// read.
     fn scan_packed(
         &self,
         table: SetTable,
@@ -66,10 +67,10 @@ impl Store {
         (found, None)
     }
 
-    /// Whether ephemeral rows are of a later position than the others, which a crash in a checkpoint leaves.
+    /// Whether ephemeral rows have a later position than the others, which a crash in a checkpoint can cause.
     ///
     /// # Errors
-    /// If the rows that describe the store cannot be read.
+    /// The rows that describe the store cannot be read.
     pub fn is_ephemeral_ahead(&self) -> Result<bool, StoreError> {
         Ok(self.snapshot()?.is_none())
     }

@@ -1,17 +1,17 @@
-//! The table of sections at the end of a file of the engine. The engine allocates memory for the number of sections in
-//! the file before it compares the checksum; here the checksum comes first.
+//! Table of sections at the end of a file of the engine. The engine allocates memory for the number of sections in the
+//! file before it compares the checksum; here the checksum is compared first.
 //!
 //! A file ends with a table of sections and a trailer; numbers little endian:
 //!
-//! | part | bytes | what |
+//! | part | bytes | content |
 //! |---|---|---|
 //! | table | 4 | `TOC!` |
 //! | | 4 | number of sections |
-//! | each section | 8, 8 | where it begins, and its length |
-//! | | 2, and as many as it says | its name |
+//! | each section | 8, 8 | offset and length |
+//! | | 2, and that many | length of the name, name |
 //! | trailer | 4, 1, 1 | `SFA!`, version 1, kind of checksum 0 (xxh3) |
 //! | | 16 | checksum of the table |
-//! | | 8, 8 | where the table begins, and its length |
+//! | | 8, 8 | offset and length of the table |
 
 use std::io;
 
@@ -20,10 +20,10 @@ use xxhash_rust::xxh3::xxh3_128;
 const TRAILER: [u8; 6] = *b"SFA!\x01\x00";
 const TRAILER_BYTES: usize = 38;
 const TABLE: [u8; 4] = *b"TOC!";
-/// Longest table that is read: the engine writes about ten sections with short names.
+/// Maximum length of a table in bytes: the engine writes about ten sections with short names.
 const TABLE_BYTES_MAX: u64 = 64 << 10;
 
-/// A part of a file.
+/// Part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Section {
     pub(crate) name: Vec<u8>,
@@ -31,13 +31,14 @@ pub(crate) struct Section {
     pub(crate) bytes: u64,
 }
 
-/// The sections of a file of this length, of which `read_at` reads bytes from an offset on; or what is wrong with it.
+/// Returns the sections of a file of this length, or a description of its fault. `read_at` reads bytes from an offset
+/// on.
 pub(crate) fn read(
     length: u64,
     read_at: impl Fn(u64, &mut [u8]) -> io::Result<()>,
 ) -> io::Result<Result<Vec<Section>, &'static str>> {
     let Some(end) = length.checked_sub(TRAILER_BYTES as u64) else {
-        return Ok(Err("it is shorter than its end"));
+        return Ok(Err("it is shorter than its trailer"));
     };
     let mut trailer = [0; TRAILER_BYTES];
     read_at(end, &mut trailer)?;
@@ -47,7 +48,7 @@ pub(crate) fn read(
     let begin = take(&mut rest).map(u64::from_le_bytes).unwrap_or_default();
     let bytes = take(&mut rest).map(u64::from_le_bytes).unwrap_or_default();
     if magic != Some(TRAILER) || begin.checked_add(bytes) != Some(end) || bytes > TABLE_BYTES_MAX {
-        return Ok(Err("its end is not as it was written"));
+        return Ok(Err("its trailer was changed"));
     }
     let mut table = vec![0; bytes as usize];
     read_at(begin, &mut table)?;

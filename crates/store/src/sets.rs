@@ -1,4 +1,4 @@
-//! Reading the rows of sets from a keyspace: one row per item, or packed.
+//! Reads of the rows of sets from a keyspace: one row per item, or packed.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -12,22 +12,22 @@ use crate::layout::{self, PackedRow};
 use crate::owners::State;
 use crate::packed::{self, Change};
 
-/// Up to this many deltas are read by their keys, more of them as a range: that costs about as much as
-/// reading four rows.
+/// Maximum number of deltas that are read by their keys; more are read as a range, which costs about as much as reading
+/// four rows.
 const DELTAS_BY_KEY_MAX: u8 = 4;
 
-/// One owner's items in a keyspace.
+/// Items of one owner in a keyspace.
 #[derive(Clone, Copy)]
 pub(crate) struct Set<'a> {
     pub(crate) keyspace: &'a Keyspace,
     pub(crate) table: SetTable,
     pub(crate) owner: u64,
-    /// The kinds of rows that the keyspace may have of the owner.
+    /// Kinds of rows that the keyspace may have of the owner.
     pub(crate) state: State,
 }
 
 impl<'a> Set<'a> {
-    /// The number stored with a member.
+    /// Returns the number stored with a member.
     pub(crate) fn member(self, item: u64) -> Option<u64> {
         if !self.table.is_packed() {
             let row = self.row(&layout::set(self.table, self.owner, item));
@@ -40,8 +40,8 @@ impl<'a> Set<'a> {
         find(&self.deltas()).or_else(|| find(&self.chunk_of(item)?))?
     }
 
-    /// Items between `span.low` and `span.high` in the span's order, read as they are asked for; some may be
-    /// marked as removed. The caller must apply the span's limit.
+    /// Returns the items between `span.low` and `span.high` in the span's order, read on demand; some may be marked as
+    /// removed. The caller must apply the span's limit.
     pub(crate) fn items(self, span: Span) -> Items<'a> {
         if self.table.is_packed() {
             return Items::Packed(PackedItems::new(self, span));
@@ -55,9 +55,9 @@ impl<'a> Set<'a> {
         self.keyspace.get(key).unwrap_or_else(|error| unreadable("reading a set", &error))
     }
 
-    /// The deltas as one, ascending.
+    /// Returns the merged deltas, ascending.
     ///
-    /// They are read before the chunks: a checkpoint that folds them meanwhile makes chunks that have their items.
+    /// Read before the chunks: a checkpoint that folds them meanwhile writes chunks that have their items.
     fn deltas(self) -> Vec<Change> {
         let count = self.state.deltas();
         let key = |number| layout::delta(self.table, self.owner, number);
@@ -72,12 +72,12 @@ impl<'a> Set<'a> {
         all
     }
 
-    /// The first chunk, if it is the only one for certain.
+    /// Returns the first chunk, if it is certainly the only one.
     fn only_chunk(self) -> Option<Slice> {
         self.row(&layout::chunk(self.table, self.owner, 0)).filter(|row| packed::is_alone(row))
     }
 
-    /// The items of the chunk into which `item` belongs.
+    /// Returns the items of the chunk to which `item` belongs.
     fn chunk_of(self, item: u64) -> Option<Vec<Change>> {
         if let Some(row) = self.only_chunk() {
             return Some(items(0, &row));
@@ -86,14 +86,14 @@ impl<'a> Set<'a> {
         Some(items(low, &row))
     }
 
-    /// All rows of a packed set: deltas, earlier ones first, then chunks.
+    /// Returns all rows of a packed set: deltas, earlier ones first, then chunks.
     pub(crate) fn rows(self) -> RowIter {
         let first = layout::delta(self.table, self.owner, 1);
         let last = layout::chunk(self.table, self.owner, u64::MAX);
         self.keyspace.range(first.as_slice()..=last.as_slice())
     }
 
-    /// The chunks whose low end is between `low` and `high`.
+    /// Returns the chunks whose low end is between `low` and `high`.
     fn chunks(self, low: u64, high: u64) -> RowIter {
         let key = |low| layout::chunk(self.table, self.owner, low);
         self.keyspace.range(key(low)..=key(high))
@@ -104,12 +104,15 @@ fn read(row: RowGuard) -> (Slice, Slice) {
     row.into_inner().unwrap_or_else(|error| unreadable("reading a set", &error))
 }
 
-/// The low end of a chunk, and its row.
+/// Returns the low end of a chunk, and its row.
 fn chunk(row: RowGuard) -> (u64, Slice) {
     let (key, row) = read(row);
     match layout::read_packed(&key) {
         Some((_, PackedRow::Chunk(low))) => (low, row),
-        _ => unreadable("reading a set", &StoreError::Damaged("the key of a chunk has 18 bytes")),
+        _ => unreadable(
+            "reading a set",
+            &StoreError::Damaged("the key of a chunk must have 18 bytes"),
+        ),
     }
 }
 
@@ -139,7 +142,10 @@ impl Iterator for Items<'_> {
         };
         let (key, number) = read(next(rows, order)?);
         let Some(item) = layout::item_of(&key) else {
-            unreadable("reading a set", &StoreError::Damaged("the key of a set row has 17 bytes"))
+            unreadable(
+                "reading a set",
+                &StoreError::Damaged("the key of a set row must have 17 bytes"),
+            )
         };
         Some((item, Some(layout::decode_number(&number))))
     }
@@ -157,7 +163,7 @@ pub(crate) struct PackedItems<'a> {
     set: Set<'a>,
     span: Span,
     deltas: Peekable<IntoIter<Change>>,
-    /// Of the chunk that is being read.
+    /// Items of the chunk that is being read.
     chunk: Peekable<IntoIter<Change>>,
     rest: Rest,
 }
@@ -194,7 +200,7 @@ impl<'a> PackedItems<'a> {
                 self.rest = Rest::None;
                 return Some((0, row));
             }
-            // The chunk before the first one whose low end is in the span may have items of it, too.
+            // The chunk before the first one whose low end is in the span may have items of the span, too.
             let first = match order {
                 Order::Ascending if low > 0 => {
                     self.set.chunks(0, low).next_back().map_or(low, |row| chunk(row).0)
@@ -210,7 +216,7 @@ impl<'a> PackedItems<'a> {
     }
 }
 
-/// The items within the span, in its order.
+/// Returns the items within the span, in its order.
 fn within(mut items: Vec<Change>, span: Span) -> Peekable<IntoIter<Change>> {
     items.retain(|(item, _)| (span.low..=span.high).contains(item));
     if span.order == Order::Descending {

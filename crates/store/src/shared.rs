@@ -1,4 +1,4 @@
-//! The state that readers, the writer and a checkpoint share: the disk, and the layers above it.
+//! State that readers, the writer and a checkpoint share: the disk, and the layers above it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ pub struct Store {
 /// State shared by readers, the writer and a checkpoint.
 pub(crate) struct Shared {
     pub(crate) disk: Disk,
-    /// Orders the keys of buckets. Its seed is a secret of the data directory.
+    /// Hasher that orders the keys of buckets. Its seed is a secret of the data directory.
     pub(crate) hasher: KeyHasher,
     pub(crate) owners: Owners,
-    /// Replaced by the writer while nothing is frozen (it freezes), and by the checkpoint while
-    /// something is (it publishes): never by both.
+    /// Layers in memory. The writer replaces them while nothing is frozen (to freeze), and the checkpoint while
+    /// something is (to publish): never both.
     ///
-    /// A reader loads the layers before it reads the disk, so what leaves the frozen layer is on
-    /// disk by then. A reader that holds older layers finds the same rows twice, equal or with the
-    /// layer it holds on top: it reads the state from when it began.
+    /// A reader loads the layers before it reads the disk, so rows that leave the frozen layer are on disk by then. A
+    /// reader that holds older layers finds the same rows twice, equal or with the layer it holds on top: it reads the
+    /// state from when it began.
     pub(crate) layers: ArcSwap<Layers>,
     pub(crate) totals: RwLock<Totals>,
     pub(crate) buckets: RwLock<Buckets>,
@@ -40,7 +40,7 @@ pub(crate) struct Shared {
     pub(crate) revisions: Revisions,
 }
 
-/// The layers in memory.
+/// Layers in memory.
 pub(crate) struct Layers {
     pub(crate) active: Arc<Overlay>,
     pub(crate) frozen: Option<Arc<Overlay>>,
@@ -54,7 +54,7 @@ impl Layers {
         look(&self.active).or_else(|| self.frozen.as_deref().and_then(look))
     }
 
-    /// The keys of all points within `keys` that the layers have changed, removed ones included, ascending.
+    /// Returns the keys of all points within `keys` that the layers have changed, including removed ones, ascending.
     pub(crate) fn point_keys(&self, table: PointTable, keys: RangeInclusive<u64>) -> Vec<u64> {
         let mut changed = self.active.point_keys(table, &keys);
         changed.extend(self.frozen.iter().flat_map(|layer| layer.point_keys(table, &keys)));
@@ -63,8 +63,9 @@ impl Layers {
         changed
     }
 
-    /// The greatest of the keys of all points up to `last` that the layers have changed, removed ones included, ascending:
-    /// about as many as a read of `limit` needs, so that the others are not sorted; and the key from which these are all.
+    /// Returns the greatest keys up to `last` of points that the layers have changed, including removed ones,
+    /// ascending, and the key from which they are complete. They are about as many as a read of `limit` needs, so that
+    /// the others need not be sorted.
     pub(crate) fn last_point_keys(
         &self,
         table: PointTable,

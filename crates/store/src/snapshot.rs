@@ -1,4 +1,4 @@
-//! Reads all rows on disk as of one checkpoint, while the store changes; and creates a new store from such rows.
+//! Reads of all rows on disk at one checkpoint while the store changes; and creation of a new store from such rows.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::keyspace::RowIter;
 use crate::layout;
 use crate::shared::Store;
 
-/// Receives a row: key and value.
+/// Receiver of rows: key and value.
 pub type EachRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
-/// Writes a row: key and value. Keys ascend.
+/// Writer of rows: key and value. Keys ascend.
 pub type PutRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
-/// A row as it was read.
+/// Key and value of a row.
 type Row = (fjall::Slice, fjall::Slice);
 
-/// The rows of one checkpoint. The files that hold them stay until they were read, which an erasure waits for.
+/// Rows of one checkpoint. Their files stay until they were read, which an erasure waits for.
 pub struct Snapshot {
     applied: u64,
     totals: Totals,
@@ -26,7 +26,7 @@ pub struct Snapshot {
     facts: Peeked,
 }
 
-/// Rows of which the first was read already. It is the one that describes them, if there is one.
+/// Rows whose first one was read already: the head row, if it exists.
 struct Peeked {
     first: Option<Row>,
     rest: RowIter,
@@ -55,10 +55,10 @@ impl Peeked {
 }
 
 impl Snapshot {
-    /// The rows of `disk`; none while a checkpoint has written ephemeral rows and not yet the others.
+    /// Returns the rows of `disk`; `None` while a checkpoint has written ephemeral rows but not yet the others.
     pub(crate) fn of(disk: &Disk) -> Result<Option<Self>, StoreError> {
-        // An iterator reads the rows that existed when it was made. As a checkpoint writes ephemeral rows
-        // first, those that are read second belong to the same checkpoint or to a later one.
+        // An iterator reads the rows that existed when it was created. As a checkpoint writes ephemeral rows first,
+        // those that are read second belong to the same checkpoint or to a later one.
         let facts = Peeked::new(disk.all(KeyspaceKind::Facts))?;
         let ephemeral = Peeked::new(disk.all(KeyspaceKind::Ephemeral))?;
         let head =
@@ -74,23 +74,23 @@ impl Snapshot {
         Ok((newest <= applied).then_some(Self { applied, totals, ephemeral, facts }))
     }
 
-    /// Position of the log up to which the rows are applied.
+    /// Returns the position of the log up to which the rows are applied.
     #[must_use]
     pub fn applied(&self) -> u64 {
         self.applied
     }
 
-    /// Counts of what is stored.
+    /// Returns the totals of the rows.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Gives the rows of ephemeral tables to the first receiver, then all others to the second, each in the
-    /// order of keys.
+    /// Passes the rows of ephemeral tables to the first receiver, then all others to the second, each in the order of
+    /// keys.
     ///
     /// # Errors
-    /// Those of the receivers, or if a row cannot be read.
+    /// Those of the receivers, or a row cannot be read.
     pub fn read(self, ephemeral: EachRow<'_>, facts: EachRow<'_>) -> Result<(), StoreError> {
         self.ephemeral.each(ephemeral)?;
         self.facts.each(facts)
@@ -98,21 +98,21 @@ impl Snapshot {
 }
 
 impl Store {
-    /// The rows of the last checkpoint. None while the last step of a checkpoint is under way, and for as
-    /// long as a crash in it is not repaired by the next one: ask again later. May block.
+    /// Returns the rows of the last checkpoint; `None` during the last step of a checkpoint, and after a crash in it
+    /// until the next checkpoint: ask again later. May block.
     ///
     /// # Errors
-    /// If the rows that describe the store cannot be read.
+    /// The rows that describe the store cannot be read.
     pub fn snapshot(&self) -> Result<Option<Snapshot>, StoreError> {
         Snapshot::of(&self.shared().disk)
     }
 }
 
-/// Makes a store in `dir`, which has none, of the rows that the two functions write: first those of
-/// ephemeral tables, then all others. After an error, or a crash, what is in `dir` is no store.
+/// Creates a store in `dir`, which has none, of the rows that the two functions write: first those of ephemeral tables,
+/// then all others. After an error or a crash `dir` does not contain a store.
 ///
 /// # Errors
-/// Those of the functions, or if the rows cannot be written.
+/// Those of the functions, or the rows cannot be written.
 pub fn restore<S>(
     dir: &Path,
     source: &mut S,

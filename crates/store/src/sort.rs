@@ -14,35 +14,35 @@ const FAN_IN: usize = 32;
 /// Buffer of a file that is written or read, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// A record that can be sorted: in the order of `Ord`.
+/// Record that can be sorted, in the order of `Ord`.
 pub trait Record: Ord + Sized {
-    /// About how many bytes of memory it takes.
+    /// Returns the approximate memory of the record in bytes.
     fn bytes(&self) -> usize;
-    /// Appends it to a file.
+    /// Appends the record to a file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// The file cannot be written.
     fn write(&self, out: &mut impl Write) -> io::Result<()>;
-    /// Reads the next one; none at the end of the file.
+    /// Reads the next record; `None` at the end of the file.
     ///
     /// # Errors
-    /// If the file cannot be read or ends within a record.
+    /// The file cannot be read or ends within a record.
     fn read(input: &mut impl Read) -> io::Result<Option<Self>>;
 }
 
-/// Collects records.
+/// Collects and sorts records.
 pub struct Sorter<R> {
     folder: PathBuf,
     chunk: Vec<R>,
     chunk_bytes: usize,
     chunk_bytes_max: usize,
-    /// Runs in files, of chunks, of merged runs of chunks, and so on.
+    /// Runs in files: of chunks, of merged runs of chunks, and so on.
     levels: Vec<Vec<File>>,
 }
 
 impl<R: Record> Sorter<R> {
-    /// With files in `folder`, which are gone when the process ends. `chunk_bytes_max` is the memory after which one is
-    /// written.
+    /// Creates a sorter with unnamed files in `folder`. It writes one when the records take `chunk_bytes_max` bytes of
+    /// memory.
     pub fn new(folder: &Path, chunk_bytes_max: usize) -> Self {
         let folder = folder.to_owned();
         Self { folder, chunk: Vec::new(), chunk_bytes: 0, chunk_bytes_max, levels: Vec::new() }
@@ -51,7 +51,7 @@ impl<R: Record> Sorter<R> {
     /// Adds a record.
     ///
     /// # Errors
-    /// If a file cannot be written.
+    /// A file cannot be written.
     pub fn push(&mut self, record: R) -> io::Result<()> {
         self.chunk_bytes += record.bytes();
         self.chunk.push(record);
@@ -83,10 +83,10 @@ impl<R: Record> Sorter<R> {
         self.keep(level + 1, finish(merged)?)
     }
 
-    /// All records in ascending order; equal ones stay. Nothing is left.
+    /// Returns all records in ascending order, including equal ones, and empties the sorter.
     ///
     /// # Errors
-    /// If a file cannot be read.
+    /// A file cannot be read.
     pub fn sorted(&mut self) -> io::Result<Merge<R>> {
         self.chunk.sort_unstable();
         self.chunk_bytes = 0;
@@ -95,7 +95,7 @@ impl<R: Record> Sorter<R> {
     }
 }
 
-/// A run that was written, ready to be read.
+/// Rewinds a written run for reading.
 fn finish(run: BufWriter<File>) -> io::Result<File> {
     let mut file = run.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.rewind()?;
@@ -106,7 +106,7 @@ fn finish(run: BufWriter<File>) -> io::Result<File> {
 pub struct Merge<R> {
     chunk: std::vec::IntoIter<R>,
     files: Vec<BufReader<File>>,
-    /// The next record of each run, with the run's number; that of the chunk is the number of files.
+    /// Next record of each run, with the run's number; the chunk has the number of files.
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
 
@@ -148,7 +148,7 @@ impl<R: Record> Iterator for Merge<R> {
     }
 }
 
-/// A pair of numbers of 32 bits, the first one in the upper half.
+/// Pair of 32-bit numbers, the first one in the upper half.
 impl Record for u64 {
     fn bytes(&self) -> usize {
         size_of::<Self>()
@@ -168,14 +168,14 @@ impl Record for u64 {
     }
 }
 
-/// A key and its value, in the order of keys and then of lines.
+/// Key and value, in the order of keys and then of lines.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SortedRow {
-    /// The key.
+    /// Key.
     pub key: Box<[u8]>,
-    /// Number of the line of input that it was made of.
+    /// Number of the line of input that produced the row.
     pub line: u64,
-    /// The value.
+    /// Value.
     pub value: Box<[u8]>,
 }
 

@@ -16,13 +16,13 @@ use crate::revisions::{Revision, RevisionsCopy};
 use crate::shared::Store;
 
 impl Store {
-    /// Bytes on disk.
+    /// Returns the size on disk in bytes.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         self.shared().disk.bytes()
     }
 
-    /// The files of rows as they are now, with the checksum of each.
+    /// Returns the present table files, each with its checksum.
     #[must_use]
     pub fn table_files(&self) -> Vec<(PathBuf, u128)> {
         [KeyspaceKind::Facts, KeyspaceKind::Ephemeral]
@@ -30,19 +30,18 @@ impl Store {
             .concat()
     }
 
-    /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal
-    /// the last checkpoint has put on disk. Rewrites the rows that still exist, blocking the caller: for a
-    /// background thread. Reads, writes and checkpoints continue meanwhile. The files with the removed rows stay until the
-    /// reads that began before have ended, which for a backup may take long: `wait` is called until then, and decides how
-    /// much time passes before the next look.
+    /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal the last
+    /// checkpoint has put on disk. Rewrites the remaining rows, blocking the caller: for a background thread. Reads,
+    /// writes and checkpoints continue meanwhile. The files with the removed rows stay until earlier reads have ended,
+    /// which for a backup may take long: `wait` is called until then, and decides how much time passes between checks.
     ///
     /// # Errors
-    /// If the engine fails. Rows that were not removed are unchanged.
+    /// The engine fails. Rows that were not removed are unchanged.
     pub fn erase(&self, wait: impl FnMut()) -> Result<(), StoreError> {
         self.shared().disk.erase(wait)
     }
 
-    /// Whether an ephemeral row was ever written, removed ones included. Reads the disk.
+    /// Whether an ephemeral row was ever written, including removed ones. Reads the disk.
     #[must_use]
     pub fn had_ephemeral(&self) -> bool {
         let in_memory = |layer: &Overlay| layer.has_ephemeral().then_some(());
@@ -50,15 +49,15 @@ impl Store {
             || self.shared().disk.point(KeyspaceKind::Ephemeral, &layout::HEAD).is_some()
     }
 
-    /// The row `key` of `table` if it is in memory, that is, was changed since the last checkpoint.
-    /// Never reads the disk; on `None` the row may still exist there.
+    /// Returns the row `key` of `table` if it is in memory, that is, changed since the last checkpoint. Never reads the
+    /// disk; on `None` the row may still exist there.
     #[must_use]
     pub fn point_in_memory(&self, table: PointTable, key: u64) -> Option<Value> {
         self.shared().layers.load().find(|layer| layer.point(table, key)).flatten()
     }
 
-    /// Whether `item` of `owner` may be a member; false is certain. So is true, if this is the only item and
-    /// members of the table are never removed. Never reads the disk.
+    /// Whether `item` of `owner` may be a member; false is certain. True is certain if `item` is the only possible item
+    /// and members of the table are never removed. Never reads the disk.
     #[must_use]
     pub fn may_have_member(&self, table: SetTable, owner: u64, item: u64) -> bool {
         let layers = self.shared().layers.load();
@@ -78,12 +77,12 @@ impl Store {
     /// Whether `owner` may have members; false is certain. Never reads the disk.
     #[must_use]
     pub fn may_have_members(&self, table: SetTable, owner: u64) -> bool {
-        // In this order: what leaves memory is on disk before.
+        // In this order, because rows are on disk before they leave memory.
         self.has_members_in_memory(table, owner) || self.shared().owners.contains(table, owner)
     }
 
-    /// The revision of `subject`, which is another one after each change of its rows. Who reads it before these rows, and
-    /// finds later that it is current, has read their current state. Never reads the disk.
+    /// Returns the revision of `subject`, which differs after each change of its rows. Read it before these rows: if it
+    /// is still current later, the rows are too. Never reads the disk.
     #[must_use]
     pub fn revision(&self, subject: Subject) -> Revision {
         self.shared().revisions.get(subject)
@@ -95,21 +94,21 @@ impl Store {
         self.shared().revisions.is_current(revision)
     }
 
-    /// The number of times that the writer has taken changes back. What was read before that, and after this number was
-    /// read, may have been of these changes.
+    /// Returns the number of times that the writer has undone changes. If it rises, rows that were read since it was
+    /// read before may contain undone changes.
     #[must_use]
     pub fn undone(&self) -> u64 {
         self.shared().revisions.undone()
     }
 
-    /// All revisions as they are now.
+    /// Copies all present revisions.
     #[must_use]
     pub fn revisions(&self) -> RevisionsCopy {
         self.shared().revisions.copy()
     }
 
-    /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which
-    /// are newer or removed.
+    /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which are
+    /// newer or removed.
     pub(crate) fn points_between(
         &self,
         table: PointTable,

@@ -1,4 +1,4 @@
-//! Compares a table file with its checksum, piece by piece, while the store is in use.
+//! Comparison of a table file with its checksum, piece by piece, while the store is in use.
 //!
 //! The file is read with direct I/O where the file system supports it: the copy in the page cache may be intact while
 //! the disk is damaged, and direct reads evict nothing from the cache.
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// Bytes read at a time.
+/// Number of bytes per read.
 const PIECE_BYTES: usize = 256 << 10;
-/// Bytes read at a time of a file that is not in use.
+/// Number of bytes per read of a file that is not in use.
 const READ_BYTES: usize = 1 << 20;
 /// Alignment of direct reads, in bytes, for any disk.
 const ALIGNMENT: usize = 4_096;
 
-/// A file that is being checked.
+/// Check of a file.
 pub struct TableCheck {
     file: File,
     path: PathBuf,
@@ -30,19 +30,19 @@ pub struct TableCheck {
 /// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableStep {
-    /// This number of bytes was read, and there may be more.
+    /// Number of bytes that were read; there may be more.
     Read(usize),
-    /// The whole file is as it was written.
+    /// The whole file matches its checksum.
     Whole,
-    /// It is not, or cannot be read.
+    /// The file does not match its checksum, or is unreadable.
     Damaged(String),
 }
 
 impl TableCheck {
-    /// Begins with a file; none if it does not exist any more, because its rows were merged into others.
+    /// Opens a file; `None` if it no longer exists because its rows were merged into others.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// The file cannot be opened.
     pub fn open(path: &Path, expected: u128) -> io::Result<Option<Self>> {
         let direct = rustix::fs::OFlags::DIRECT.bits().cast_signed();
         let file = match File::options().read(true).custom_flags(direct).open(path) {
@@ -58,7 +58,7 @@ impl TableCheck {
         Ok(Some(Self { file, path, expected, hash, at: 0, buffer }))
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -89,7 +89,7 @@ impl TableCheck {
     }
 }
 
-/// The fault of a file that should have this checksum, if any.
+/// Compares a file with its checksum; returns a description of the fault, if any.
 pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
     let mut hash = Xxh3Default::new();
     let mut buffer = vec![0; READ_BYTES];

@@ -1,43 +1,43 @@
-//! Rows as they were before the command that is being applied, so that its changes can be taken back.
+//! Rows before the changes of the command that is being applied, so that its changes can be undone.
 //!
-//! A put into the overlay returns what it replaces there, so nothing is read for this. Memory: as many entries as a
-//! command may change rows, and what they replaced, until the command is applied.
+//! A put into the overlay returns the row that it replaces, so nothing is read for this. Memory: an entry per row that
+//! a command may change, with the replaced row, until the command is applied.
 
 use kv::{Bucket, BucketId, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::items::LayerRow;
 
-/// Entries for which the memory is kept.
+/// Number of entries whose memory is kept for the next command.
 const SPARE_ENTRIES: usize = 1_024;
 
-/// A row as the overlay had it before a change; unknown if the overlay had none.
+/// Row of the overlay before a change; unknown if the overlay had none.
 pub(crate) enum Before {
     Point(PointTable, u64, LayerRow<Value>),
     Member(SetTable, u64, u64, LayerRow<u64>),
     Name(NameTable, Box<[u8]>, LayerRow<Value>),
-    /// The row that was put, and the one that it replaced.
+    /// Row that was put, and the one that it replaced.
     Key(KeyRow, Option<KeyRow>),
     Bucket(BucketId, Option<Bucket>),
 }
 
-/// The changes of a command, oldest first.
+/// Changes of a command, oldest first.
 #[derive(Default)]
 pub(crate) struct Undo {
-    /// Whether changes are noted.
+    /// Whether changes are recorded.
     pub(crate) is_on: bool,
     pub(crate) before: Vec<Before>,
-    /// As they were before the first change of them.
+    /// Totals before their first change.
     pub(crate) totals: Option<Totals>,
 }
 
 impl Undo {
-    /// Notes changes from now on.
+    /// Begins to record changes.
     pub(crate) fn begin(&mut self) {
         self.is_on = true;
     }
 
-    /// Forgets what it has noted, and notes nothing more.
+    /// Drops the recorded changes and stops recording.
     pub(crate) fn end(&mut self) {
         self.is_on = false;
         self.before.clear();

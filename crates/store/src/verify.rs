@@ -1,5 +1,4 @@
-//! Checks a store that is not in use: compares every table file with its checksum, and reads and counts every
-//! row.
+//! Checks of a store that is not in use: compares every table file with its checksum, and reads and counts every row.
 
 use std::path::Path;
 
@@ -17,17 +16,17 @@ use crate::table_check::compare;
 /// Numbers of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Users.
+    /// Number of users.
     pub users: u64,
-    /// Posts.
+    /// Number of posts.
     pub posts: u64,
-    /// Follows.
+    /// Number of follows.
     pub follows: u64,
-    /// Friendships; each counts once.
+    /// Number of friendships; each counts once.
     pub friendships: u64,
-    /// Stories.
+    /// Number of stories.
     pub stories: u64,
-    /// Keys that expire.
+    /// Number of keys that expire.
     pub keys_expiring: u64,
 }
 
@@ -36,15 +35,15 @@ pub struct Counted {
 pub struct RowsReport {
     /// Position of the log up to which the rows are applied.
     pub applied: u64,
-    /// Number of files of rows.
+    /// Number of table files.
     pub files: usize,
-    /// Number of rows read.
+    /// Number of rows that were read.
     pub rows: u64,
-    /// Number of keys of buckets among them.
+    /// Number of keys of buckets among the rows.
     pub keys: u64,
     /// Counts.
     pub counted: Counted,
-    /// A description of each damage.
+    /// Descriptions of the damage.
     pub damage: Vec<String>,
     packed: PackedCount,
 }
@@ -52,7 +51,7 @@ pub struct RowsReport {
 /// Reads every row of the store in `dir`. The caller keeps other processes away from it.
 ///
 /// # Errors
-/// If the store cannot be opened. Damage that is found after that is in the report.
+/// The store cannot be opened. Damage that is found later is in the report.
 pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
     let disk = Disk::open_existing(dir)?;
     let mut report = RowsReport::default();
@@ -73,7 +72,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
                 Err(error) => {
                     let rows = report.rows;
                     report.damage.push(format!(
-                        "the {name} cannot be read after the row {} ({rows} rows were): {error}",
+                        "the {name} cannot be read after the row {} ({rows} rows are readable): {error}",
                         hex(&last)
                     ));
                     break;
@@ -96,7 +95,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
 }
 
 impl RowsReport {
-    /// Counts the items of a row of a packed table, and says what is wrong with it.
+    /// Counts the items of a row of a packed table; returns a description of the row's fault.
     fn count_packed(&mut self, table: SetTable, key: &[u8], row: &[u8]) -> Option<&'static str> {
         let items = match self.packed.add(table, key, row) {
             Ok(items) => items,
@@ -111,7 +110,7 @@ impl RowsReport {
         None
     }
 
-    /// Counts a row, and says what is wrong with it.
+    /// Counts a row; returns a description of its fault.
     fn count(&mut self, key: &[u8], value: &[u8]) -> Option<&'static str> {
         let tag = *key.first()?;
         match Table::of_tag(tag) {
@@ -124,14 +123,14 @@ impl RowsReport {
                     _ => {}
                 }
                 let sound = key.len() == size_of::<layout::PointKey>();
-                return (!sound).then_some("its key has 9 bytes");
+                return (!sound).then_some("its key must have 9 bytes");
             }
             Some(Table::Set(table)) if table.is_packed() => {
                 return self.count_packed(table, key, value);
             }
             Some(Table::Set(_)) => {
                 let sound = key.len() == size_of::<layout::SetKey>() && value.len() <= 8;
-                return (!sound).then_some("its key has 17 bytes, and its value at most 8");
+                return (!sound).then_some("its key must have 17 bytes, and its value at most 8");
             }
             Some(Table::Name(table)) => {
                 self.counted.keys_expiring += u64::from(table == NameTable::KeyExpiry);
@@ -143,11 +142,11 @@ impl RowsReport {
             self.keys += 1;
             let row = layout::read_key(key);
             let row = row.and_then(|(space, _, key)| layout::decode_key_row(space, key, value));
-            return row.is_none().then_some("it is no key of a bucket");
+            return row.is_none().then_some("it is not a valid key of a bucket");
         }
         if key.starts_with(&layout::BUCKETS_PREFIX) {
             let sound = layout::read_bucket(key).is_some() && Bucket::decode(value).is_some();
-            return (!sound).then_some("it is no bucket");
+            return (!sound).then_some("it is not a valid bucket");
         }
         // Rows about the store itself: the position of ephemeral rows, and blocks of owners.
         let sound = (*key == layout::HEAD && value.len() == 8)
@@ -157,7 +156,7 @@ impl RowsReport {
     }
 }
 
-/// The first bytes of a key.
+/// Formats the first bytes of a key.
 fn hex(key: &[u8]) -> String {
     key.iter().take(32).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,4 +1,4 @@
-//! The only writer: changes rows in the active overlay, reads its own writes, and freezes the overlay.
+//! Writer: changes rows in the active overlay, reads its own writes, and freezes the overlay.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,16 +15,16 @@ use crate::overlay::Overlay;
 use crate::shared::{Layers, Store};
 use crate::undo::{Before, Undo};
 
-/// The only way to change rows. Readers see a change as soon as the call returns.
+/// Only way to change rows. Readers see a change as soon as the call returns.
 pub struct StoreWriter {
     store: Store,
     active: Arc<Overlay>,
     overlay_bytes: usize,
     applied: u64,
-    /// For each table, no name below this one exists: removing names one by one from the beginning would
-    /// otherwise step over all removed ones each time.
+    /// Name of each table below which no name exists: removing names one by one from the beginning would otherwise scan
+    /// all removed ones each time.
     name_floors: [RefCell<Vec<u8>>; NameTable::ALL.len()],
-    /// The same for one owner of each set table, the last one read from the beginning.
+    /// Lower bound of the items of one owner of each set table: the last one that was read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
     /// Buckets that changed since the last freeze.
     changed_buckets: BTreeSet<BucketId>,
@@ -32,7 +32,7 @@ pub struct StoreWriter {
     undo: Undo,
 }
 
-/// No item of `owner` below `low` exists.
+/// Lower bound: no item of `owner` below `low` exists.
 #[derive(Clone, Copy, Default)]
 struct Floor {
     owner: u64,
@@ -54,24 +54,24 @@ impl StoreWriter {
         }
     }
 
-    /// The store for readers.
+    /// Returns the store for readers.
     #[must_use]
     pub fn store(&self) -> Store {
         self.store.clone()
     }
 
-    /// About how many bytes of memory the changes since the last freeze hold.
+    /// Returns the approximate memory of the changes since the last freeze, in bytes.
     #[must_use]
     pub fn overlay_bytes(&self) -> usize {
         self.overlay_bytes
     }
 
-    /// Freezes everything written so far, which is what the log says up to position `applied`, and
-    /// goes on with an empty overlay. Returns the checkpoint that puts it on disk, or nothing while
-    /// an earlier one is under way. Costs a few microseconds.
+    /// Freezes the changes so far, which correspond to the log up to position `applied`, and continues with an empty
+    /// overlay. Returns the checkpoint that writes them to disk; `None` while an earlier one is unfinished. Costs a few
+    /// microseconds.
     ///
     /// # Panics
-    /// If `applied` is below that of an earlier checkpoint: the log only grows.
+    /// If `applied` is less than that of an earlier checkpoint: the log only grows.
     pub fn freeze(&mut self, applied: u64) -> Option<Checkpoint> {
         assert!(applied >= self.applied, "the log only grows");
         let shared = self.store.shared();
@@ -322,18 +322,18 @@ impl KeyRowsMut for StoreWriter {
         if let Some(totals) = self.undo.totals.take() {
             self.put_totals(totals);
         }
-        // What was removed may be below them now.
+        // Restored rows may be below the floors.
         self.name_floors.iter_mut().for_each(|floor| floor.get_mut().clear());
         *self.set_floors.get_mut() = [Floor::default(); SetTable::ALL.len()];
         self.counts = CountsCache::default();
         self.undo.end();
-        // Last: a reader may have seen a row of any subject between.
+        // Last: a reader may have seen a changed row of any subject meanwhile.
         self.store.shared().revisions.raise_all();
     }
 }
 
 impl StoreWriter {
-    /// Makes a row in the overlay as it was. Memory that the overlay has grown by is counted until the next freeze.
+    /// Restores a row of the overlay. Memory by which the overlay has grown is counted until the next freeze.
     fn put_back(&mut self, before: Before) {
         match before {
             Before::Point(table, key, Some(old)) => self.put_point(table, key, old),

@@ -21,7 +21,7 @@ pub(crate) fn read(data: &Path) -> Result<Option<ClusterId>, OpenError> {
     let at = |error| OpenError::Directory(data.to_owned(), error);
     let Some(bytes) = super::read(data, FILE).map_err(at)? else { return Ok(None) };
     let damaged =
-        || io::Error::new(io::ErrorKind::InvalidData, "its file `cluster` does not contain a cluster id");
+        || io::Error::new(io::ErrorKind::InvalidData, "its file `cluster` has no cluster id");
     let id = std::str::from_utf8(&bytes).ok().and_then(|text| text.strip_suffix('\n'));
     let id = id.filter(|id| id.len() == 32);
     let id = id.and_then(|id| u128::from_str_radix(id, 16).ok());

@@ -1,4 +1,4 @@
-//! Rows of sets that are of different ages: chunks of one owner may overlap where a newer one is lost.
+//! Rows of sets with different ages: chunks of one owner may overlap where a newer one is lost.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use crate::layout::{self, PackedRow, WriteRow};
 use crate::owners::{Owners, State};
 use crate::packed;
 
-/// The keys of blocks of owners, with their bytes.
+/// Blocks of owners by key.
 pub(super) type Blocks = BTreeMap<[u8; 10], Vec<u8>>;
 
-/// Writes rows in the order of their keys, and notes what there is of each owner.
+/// Writes rows in the order of their keys, and records the states of the owners.
 #[derive(Default)]
 pub(super) struct Lists {
     owners: Owners,
     blocks: Blocks,
-    /// The owner of the last row of a set, and what was found of it.
+    /// Owner of the last row of a set, and the kinds of rows that were found.
     last: Option<(SetTable, u64, State)>,
-    /// A chunk that is not written yet, with its low end.
+    /// Chunk that is not written yet, with its low end.
     chunk: Option<(Slice, u64, Slice)>,
 }
 
 impl Lists {
-    /// Takes the next row.
+    /// Adds the next row.
     pub(super) fn put(
         &mut self,
         key: Slice,
@@ -67,8 +67,8 @@ impl Lists {
         Ok(self.blocks)
     }
 
-    /// Writes the chunk that waits. If another chunk follows, which begins at `end`, without the items that belong
-    /// into that one: the other one is newer.
+    /// Writes the pending chunk. If the next chunk begins at `end`, leaves out the items that belong to it: that chunk
+    /// is newer.
     fn write_chunk(
         &mut self,
         end: Option<u64>,

@@ -1,4 +1,4 @@
-//! The newest versions of the rows of several tables, some of which cannot be read completely.
+//! Newest versions of the rows of several tables, some of which are partly unreadable.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,20 +10,20 @@ use super::table::{Piece, TableScan, Version};
 use crate::describe::describe;
 use crate::manifest::TableFile;
 
-/// Rows that cannot be read: those between two keys in one file.
+/// Unreadable rows: those between two keys in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
-    /// The file.
+    /// Path of the file.
     pub file: PathBuf,
-    /// Position in it, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// The fault at that position.
+    /// Description of the fault at that offset.
     pub what: &'static str,
-    /// Number of faults in this file without a readable row between them; `offset` and `what` are those of the first.
+    /// Number of faults in this file without a readable row in between; `offset` and `what` are those of the first.
     pub faults: u64,
-    /// The last key before; none if there is no row before.
+    /// Last key before the hole; `None` if there is no row before.
     pub after: Option<Vec<u8>>,
-    /// The first key that can be read again; none if there is none.
+    /// First readable key after the hole; `None` if there is none.
     pub before: Option<Vec<u8>>,
     /// Number of rows between them that older files have: they may have been changed or removed later.
     pub older: u64,
@@ -56,7 +56,7 @@ pub(super) struct Merged {
 pub(super) struct Merge {
     sources: Vec<Source>,
     pub(super) holes: Vec<Hole>,
-    /// Files of which blocks were corrected, and where.
+    /// Files and offsets of corrected blocks.
     pub(super) corrected: Vec<(PathBuf, u64)>,
 }
 
@@ -66,7 +66,7 @@ struct Source {
     table: Option<(TableFile, TableScan)>,
     next: Option<Version>,
     level: usize,
-    /// The last key that was read.
+    /// Last key that was read.
     last: Option<Vec<u8>>,
     /// Holes between the last row and the next: index, and the number added to sequence numbers there.
     open: Vec<(usize, u64)>,
@@ -87,7 +87,7 @@ impl Merge {
         merge
     }
 
-    /// The next row that was not removed.
+    /// Returns the next row that was not removed.
     pub(super) fn next(&mut self) -> Option<Merged> {
         loop {
             let key =
@@ -97,7 +97,7 @@ impl Merge {
                 let version = source.next.as_ref().filter(|version| version.key == key)?;
                 Some((version.clone(), source.level))
             });
-            // Of versions with equal sequence numbers the first one counts: it is of the newer run.
+            // The first of versions with equal sequence numbers counts: it belongs to the newer run.
             let newest = newest
                 .reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
             let Some((version, level)) = newest else { continue };

@@ -1,10 +1,10 @@
-//! Creates a store from the readable rows of a damaged one, which is not changed and not opened by the engine.
+//! Salvage: creates a store from the readable rows of a damaged one, which is neither changed nor opened by the engine.
 //!
 //! Each checkpoint adds tables to the newest level, so without the tables of the newest checkpoints the others are the
-//! store of an earlier checkpoint. If the log has all groups after it, nothing is lost. Otherwise the new store gets
-//! all readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an older file has
-//! a row that the damaged block may have had too, the older row is kept. The new store has the position of the newest
-//! checkpoint. Ephemeral rows are not kept in that case: they may have been erased.
+//! store of an earlier checkpoint. If the log has all later groups, nothing is lost. Otherwise the new store gets all
+//! readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an older file has a
+//! row that the damaged block may have had too, the older row is kept. The new store has the position of the newest
+//! checkpoint. Ephemeral rows are dropped in that case: they may have been erased.
 
 mod lists;
 mod merge;
@@ -24,55 +24,55 @@ use crate::layout::{self, WriteRow};
 use crate::manifest::{self, TableFile, Tables};
 use crate::table_check::compare;
 
-/// The folders of the two keyspaces: the engine numbers them in the order in which they were made.
+/// Folder of the keyspace of facts: the engine numbers keyspaces in the order of their creation.
 const FACTS: &str = "facts/keyspaces/1";
 const EPHEMERAL: &str = "facts/keyspaces/2";
 
-/// The readable rest of a damaged store.
+/// Readable rest of a damaged store.
 pub struct Salvage {
     facts: Keyspace,
     ephemeral: Keyspace,
-    /// Descriptions of the damage that was found.
+    /// Descriptions of the damage.
     pub damage: Vec<String>,
 }
 
 struct Keyspace {
     part: KeyspaceKind,
     tables: Tables,
-    /// With what is wrong.
+    /// Damaged files with descriptions of the damage.
     damaged: BTreeMap<PathBuf, String>,
     /// Whether the manifest is known.
     is_known: bool,
 }
 
-/// A store that can be made.
+/// A store that can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Position of the log up to which its rows are applied.
+    /// Position of the log up to which the rows are applied.
     pub applied: u64,
-    /// Whether all rows of that position are there.
+    /// Whether all rows of that position are readable.
     pub is_whole: bool,
-    /// Only tables with smaller numbers are used.
+    /// Number below which tables of facts are used.
     facts_below: u64,
     ephemeral_below: u64,
 }
 
-/// Data that could not be read when a store was created.
+/// Data that was unreadable when a store was created.
 #[derive(Clone, Debug, Default)]
 pub struct Salvaged {
-    /// Places in the files of facts.
+    /// Unreadable parts of the files of facts.
     pub facts: Vec<Hole>,
-    /// Places in the files of texts and views of stories.
+    /// Unreadable parts of the files of texts and views of stories.
     pub ephemeral: Vec<Hole>,
-    /// Blocks in which one bit was changed and is corrected: file, and where in bytes.
+    /// Files and offsets in bytes of blocks in which a flipped bit was corrected.
     pub corrected: Vec<(PathBuf, u64)>,
 }
 
 impl Salvage {
-    /// Looks at all files of the store in `dir`. The caller keeps other processes away from it.
+    /// Examines all files of the store in `dir`. The caller keeps other processes away from it.
     ///
     /// # Errors
-    /// If a folder cannot be listed.
+    /// A folder cannot be listed.
     pub fn open(dir: &Path) -> Result<Self, StoreError> {
         let facts = Keyspace::open(KeyspaceKind::Facts, &dir.join(FACTS))?;
         let ephemeral = Keyspace::open(KeyspaceKind::Ephemeral, &dir.join(EPHEMERAL))?;
@@ -81,7 +81,7 @@ impl Salvage {
             if !keyspace.is_known {
                 let path = dir.join(name);
                 damage.push(format!(
-                    "{}: nothing says which of its tables are in use",
+                    "{}: it is unknown which of its tables are in use",
                     path.display()
                 ));
             }
@@ -91,15 +91,15 @@ impl Salvage {
         Ok(Self { facts, ephemeral, damage })
     }
 
-    /// The stores that can be made, best first: whole ones, from the newest to the oldest, then one that lacks what
-    /// cannot be read.
+    /// Returns the stores that can be created, best first: whole ones, from the newest to the oldest, then one that
+    /// lacks the unreadable rows.
     ///
     /// # Errors
-    /// If a later version wrote the store.
+    /// A later version wrote the store.
     pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
         let mut bases = Vec::new();
         for facts_below in self.facts.bounds() {
-            // A checkpoint that cannot be read is not used; the newest one reports why.
+            // An unreadable checkpoint is not used; the newest one reports the reason.
             let head = self.facts.head(facts_below);
             let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
             let Some(applied) = head else { continue };
@@ -120,10 +120,10 @@ impl Salvage {
         Ok(bases)
     }
 
-    /// Makes a store of one of [`Salvage::bases`] in `dir`, which has none.
+    /// Creates a store of one of [`Salvage::bases`] in `dir`, which has none.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// The store cannot be written.
     pub fn write(&self, base: &Base, dir: &Path) -> Result<Salvaged, StoreError> {
         let disk = Disk::create(dir)?;
         let ephemeral = self.ephemeral.copy(base.ephemeral_below, &disk)?;
@@ -153,7 +153,7 @@ impl Keyspace {
         self.tables.runs.iter().map(move |run| run.iter().filter(is_used).cloned().collect())
     }
 
-    /// Numbers below which all tables are whole, greatest first: without the newest tables the others are an
+    /// Returns numbers below which all tables are whole, greatest first: without the newest tables the others are an
     /// earlier checkpoint, as long as the newest ones were not merged with others.
     fn bounds(&self) -> Vec<u64> {
         if !self.is_known {
@@ -172,7 +172,7 @@ impl Keyspace {
         bounds
     }
 
-    /// The position in the row that describes the facts.
+    /// Returns the position in the head row of the facts.
     fn head(&self, below: u64) -> Result<Option<u64>, StoreError> {
         match self.first(below) {
             Some(row) => Ok(Some(Head::read(&row.value)?.applied)),
@@ -180,19 +180,19 @@ impl Keyspace {
         }
     }
 
-    /// The position in the row that describes the ephemeral rows.
+    /// Returns the position in the head row of the ephemeral rows.
     fn applied(&self, below: u64) -> Option<u64> {
         let row = self.first(below)?;
         row.value.first_chunk().map(|applied| u64::from_le_bytes(*applied))
     }
 
-    /// The row that describes the others, if it is certainly the newest.
+    /// Returns the head row, if it is certainly the newest.
     fn first(&self, below: u64) -> Option<Merged> {
         let first = Merge::new(self.runs(below)).next()?;
         (*first.key == layout::HEAD && !first.may_be_old).then_some(first)
     }
 
-    /// Puts all rows into a keyspace without rows, and the states of owners that belong to them.
+    /// Writes all rows, and the states of their owners, into an empty keyspace.
     fn copy(&self, below: u64, disk: &Disk) -> Result<Merge, StoreError> {
         let mut merge = Merge::new(self.runs(below));
         let mut blocks = BTreeMap::new();

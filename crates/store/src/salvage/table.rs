@@ -1,9 +1,9 @@
-//! The rows of one table file, block by block. A block that does not match its checksum is corrected if one bit of
-//! it was changed, and skipped otherwise.
+//! Rows of one table file, block by block. A block that does not match its checksum is corrected if one bit of it was
+//! flipped, and skipped otherwise.
 //!
-//! Blocks of rows come first in the file, without gaps. The index, if it can be read, has the start of each block, so
-//! reading continues after a block whose length is unknown. Bytes in a stored value that look like a block are never
-//! mistaken for one.
+//! Blocks of rows come first in the file, without gaps. The index, if it is readable, has the start of each block, so
+//! reading continues after a block of unknown length. Bytes in a stored value that look like a block are never mistaken
+//! for one.
 
 use std::fs::File;
 use std::io;
@@ -21,10 +21,10 @@ use crate::flipped;
 use crate::sections::{self, Section};
 
 const HEADER_BYTES: usize = Header::serialized_len();
-/// Longest block, unpacked: a value of 16 MiB and more than what can be beside it.
+/// Maximum length of an unpacked block in bytes: a value of 16 MiB, and more than the other rows in its block.
 const BLOCK_BYTES_MAX: u32 = 64 << 20;
 
-/// A version of a row. No value: the row was removed.
+/// Version of a row. Without a value the row was removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) key: Slice,
@@ -32,18 +32,18 @@ pub(crate) struct Version {
     pub(crate) seqno: u64,
 }
 
-/// The next part of a table.
+/// Next part of a table.
 pub(crate) enum Piece {
     Row(Version),
-    /// Here are rows that cannot be read.
+    /// Unreadable rows.
     Hole {
-        /// In bytes.
+        /// Offset in bytes.
         offset: u64,
         what: &'static str,
     },
 }
 
-/// Reads a table.
+/// Reader of a table.
 pub(crate) struct TableScan {
     file: File,
     length: u64,
@@ -53,9 +53,9 @@ pub(crate) struct TableScan {
     /// Starts of blocks from the index, in descending order.
     starts: Vec<u64>,
     rows: std::vec::IntoIter<Version>,
-    /// Added to sequence numbers.
+    /// Number that is added to sequence numbers.
     seqno: u64,
-    /// Positions of corrected blocks.
+    /// Offsets of corrected blocks.
     pub(crate) corrected: Vec<u64>,
 }
 
@@ -83,7 +83,7 @@ impl TableScan {
         Ok(scan)
     }
 
-    /// Starts of blocks of rows, as far as the index can be read.
+    /// Returns the starts of blocks of rows, as far as the index is readable.
     fn index(&mut self, sections: &[Section]) -> Vec<u64> {
         let offset_of = |name: &[u8]| sections.iter().find(|section| section.name == name);
         let Some(top) = offset_of(b"tli").map(|section| section.offset) else { return Vec::new() };
@@ -94,7 +94,7 @@ impl TableScan {
         }
     }
 
-    /// The offsets in a block of the index.
+    /// Returns the offsets in a block of the index.
     fn index_block(&mut self, at: u64) -> Vec<u64> {
         match self.block(at) {
             Ok((block, _)) if block.header.block_type == BlockType::Index => {
@@ -104,7 +104,7 @@ impl TableScan {
         }
     }
 
-    /// Reads the block at an offset; returns where it ends. On damage, where the next one begins, if that is known.
+    /// Reads the block at an offset; returns its end. On damage returns the start of the next block, if known.
     fn block(&mut self, at: u64) -> Result<(Block, u64), (Option<u64>, &'static str)> {
         let mut bytes = vec![0; HEADER_BYTES];
         if self.file.read_exact_at(&mut bytes, at).is_err() {
