@@ -20,11 +20,11 @@ const HELP: &[&str] = &[
 
 const SUBCOMMANDS: &[&str] = &["help", "count", "info", "docs", "list", "getkeys"];
 
-/// Upper bound of the bytes in the description of one command.
+/// Maximum size of the description of one command, in bytes.
 const ABOUT_BYTES_MAX: usize = 2_048;
 
 pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
-    // Each word names a command to describe; without words all commands are described.
+    // Each word names a command to describe; without words, all commands are described.
     let bytes: usize = words.iter().map(|word| word.len()).sum();
     client.admit(bytes + (words.len() + table::all().count()) * ABOUT_BYTES_MAX)?;
     client.work += words.len();
@@ -55,7 +55,7 @@ pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Fail
     Ok(())
 }
 
-/// Ten fields, in the format of Redis 7.
+/// Describes a command with ten fields, in the format of Redis 7.
 fn describe(spec: &Spec, reply: &mut Encoder<'_>) {
     reply.array(10);
     reply.bulk(spec.name.as_bytes());
@@ -69,7 +69,7 @@ fn describe(spec: &Spec, reply: &mut Encoder<'_>) {
     let categories = categories(spec);
     reply.set(categories.len());
     categories.iter().for_each(|category| reply.simple(&format!("@{category}")));
-    // Tips, specifications of keys, subcommands.
+    // Tips, key specifications and subcommands are empty.
     (0..3).for_each(|_| reply.array(0));
 }
 

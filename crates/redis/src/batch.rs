@@ -1,11 +1,10 @@
 //! Pending changes of all connections of a thread.
 //!
-//! Changes of commands are added to the **open batch**. The first addition wakes a task that lets every
-//! ready connection have its turn and then submits the batch: a thousand connections with one change each
-//! are one message to the writer.
+//! Changes of commands are added to the **open batch**. The first addition wakes a task that lets every ready
+//! connection have its turn, and then submits the batch: a thousand connections with one change each send one message
+//! to the writer.
 //!
-//! **Invariant:** a connection has changes in one batch at a time, so the order of batches does not
-//! matter to it.
+//! **Invariant:** a connection has changes in one batch at a time, so the order of batches is irrelevant to it.
 
 use std::cell::{OnceCell, RefCell};
 use std::future::poll_fn;
@@ -19,10 +18,10 @@ use tokio::sync::Notify;
 use super::metrics::RedisMetrics;
 use edge::{BlockingReads, ReadError};
 
-/// A batch is closed when it has so many bytes; it may be longer by one operation.
+/// Size at which a batch is closed, in bytes. It may be longer by one operation.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
-/// Changes that were or will be submitted together.
+/// Changes that are submitted together.
 #[derive(Default)]
 pub(crate) struct Batch {
     answers: OnceCell<Result<KeyReplies, SubmitError>>,
@@ -30,7 +29,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// Waits for the answers to all of them.
+    /// Waits for the answers to all changes.
     pub(crate) async fn answered(&self) -> &Result<KeyReplies, SubmitError> {
         poll_fn(|cx| {
             if self.answers.get().is_none() {
@@ -50,7 +49,7 @@ impl Batch {
     }
 }
 
-/// The open batch of a thread.
+/// Open batch of a thread.
 pub(crate) struct Batches {
     node: Node,
     reads: BlockingReads,
@@ -59,22 +58,21 @@ pub(crate) struct Batches {
     filled: Notify,
 }
 
-/// An addition that has to wait: the connection has changes in an earlier batch.
+/// Error of an addition that must wait, because the connection has changes in an earlier batch.
 #[derive(Debug)]
 pub(crate) struct Earlier;
 
 impl Batches {
-    /// An empty one.
+    /// Creates an empty open batch.
     pub(crate) fn new(node: Node, reads: BlockingReads, metrics: RedisMetrics) -> Self {
         let open = RefCell::default();
         Self { node, reads, metrics, open, filled: Notify::new() }
     }
 
-    /// Adds a change for a connection that has others in `mine`. Returns the batch it is in now, and
-    /// its place.
+    /// Adds a change for a connection whose other changes are in `mine`. Returns its batch and its place in it.
     ///
     /// # Errors
-    /// [`Earlier`]; it was not added then.
+    /// [`Earlier`]; then the change was not added.
     pub(crate) fn add(
         &self,
         op: &KeyOp<'_>,
@@ -99,17 +97,17 @@ impl Batches {
         Ok((Rc::clone(batch), at))
     }
 
-    /// Submits the open batch whenever it has changes; never returns. To be run on the thread itself.
+    /// Submits the open batch whenever it has changes; never returns. Runs on the thread of the batch.
     pub(crate) async fn submit_when_ready(self: Rc<Self>) {
         loop {
             self.filled.notified().await;
-            // Connections that are ready run first and add their changes.
+            // Ready connections run first and add their changes.
             tokio::task::yield_now().await;
             self.submit_open();
         }
     }
 
-    /// Closes the open batch and begins another one.
+    /// Submits the open batch and starts another one.
     fn submit_open(&self) {
         let (ops, batch) = self.open.take();
         if ops.is_empty() {
@@ -118,7 +116,7 @@ impl Batches {
         self.submit(ops, batch);
     }
 
-    /// Submits a change in a separate batch: it takes long, and other changes must not wait for it.
+    /// Submits a change in a separate batch, because it takes long and other changes must not wait for it.
     pub(crate) fn submit_alone(&self, ops: KeyOps) -> Rc<Batch> {
         let batch = Rc::new(Batch::default());
         self.submit(ops, Rc::clone(&batch));
@@ -139,11 +137,11 @@ impl Batches {
     }
 }
 
-/// Loads the rows that operations look up into memory, if some may be on disk only: otherwise the
-/// writer would read them from disk while all other changes wait.
+/// Loads the rows that operations look up, if some may be only on disk. Otherwise the writer would read them from disk
+/// while all other changes wait.
 ///
 /// # Errors
-/// [`ReadError`]; the operations must not be submitted then.
+/// [`ReadError`]; then the operations must not be submitted.
 pub(crate) async fn load_keys(
     reads: &BlockingReads,
     node: &Node,

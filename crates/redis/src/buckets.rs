@@ -10,15 +10,15 @@ use super::keys::help;
 use super::numbers::{integer, is};
 use edge::Length;
 
-/// Number of names that LIST returns by default.
+/// Default number of names that LIST returns.
 const LIST_DEFAULT: usize = 1_000;
-/// Largest number of names that LIST returns.
+/// Maximum number of names that LIST returns.
 const LIST_MAX: usize = 100_000;
-/// Up to this number of names, LIST runs as a short read.
+/// Maximum number of names for which LIST runs as a short read.
 const LIST_SHORT: usize = 1_000;
-/// Most bytes of a name in a list, or in a reply.
+/// Maximum size of a name in a list or in a reply, in bytes.
 const LIST_ROW_BYTES: usize = 96;
-/// Bytes of a change to buckets.
+/// Size of a change of buckets, in bytes.
 const CHANGE_BYTES: usize = 128;
 const BAD_NAME: Failure = Failure::said("ERR the name of a bucket is 1 to 64 of a-z A-Z 0-9 _ -");
 
@@ -78,7 +78,7 @@ fn name(given: &[u8]) -> Result<BucketName, Failure> {
     std::str::from_utf8(given).ok().and_then(BucketName::parse).ok_or(BAD_NAME)
 }
 
-/// Replies 1 if the bucket is new; its number is internal.
+/// Replies 1 if the bucket is new. Its number is internal.
 fn created(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Number(_) => reply.integer(1),

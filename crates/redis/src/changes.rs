@@ -1,8 +1,7 @@
 //! Pending changes of a client: from the plan of a command to its reply.
 //!
-//! **Invariants:** the pending changes of a client are in one batch. Their bytes, and those of the rows in
-//! their replies, are reserved before they are submitted, as far as the lengths of the rows are known from
-//! memory.
+//! **Invariants:** the pending changes of a client are in one batch. Their bytes, and those of the rows in their
+//! replies, are reserved before they are submitted, as far as the cache knows the lengths of the rows.
 
 use std::rc::Rc;
 
@@ -20,43 +19,42 @@ use super::memory::{BUFFER_BYTES, CHANGE_BYTES, HEADER_BYTES, Output};
 use super::reader::is_possible;
 use edge::Length;
 
-/// Most changes of one client under way: some 150 KiB with their replies.
+/// Maximum number of pending changes per client: about 150 KiB with their replies.
 const PENDING_MAX: usize = 1_024;
-/// Most bytes of rows that changes under way answer with, unless it is one change.
+/// Maximum size of the rows in replies to pending changes of a client, in bytes. A single change may exceed it.
 const PENDING_ROW_BYTES_MAX: usize = 1 << 20;
-/// A change of more words is put together and submitted apart from others: that of a million words takes
-/// tens of milliseconds.
+/// Maximum number of words of a short change. Longer ones are prepared and submitted separately: a change of a million
+/// words takes tens of milliseconds.
 const SHORT_WORDS_MAX: usize = 256;
-/// This number of elements stays allocated.
+/// Number of elements that stay allocated.
 const PENDING_KEPT: usize = 32;
-/// Bytes of a word of an operation besides its own: its length.
+/// Size of the length of a word in an operation, in bytes.
 const OPERATION_WORD_BYTES: usize = 4;
-/// Bytes of a change under way besides its words.
+/// Size of a pending change without its words, in bytes.
 const PENDING_BYTES: usize = 24;
-/// Bytes of a reply that is no row.
+/// Size of a reply without a row, in bytes.
 const SHORT_REPLY_BYTES: usize = 112;
-/// This number of short changes of a client needs no memory beyond what its connection has: a common
-/// length of pipelines.
+/// Number of short changes of a client that fit in the memory of its connection: a common length of pipelines.
 const CHANGES_FREE: usize = 16;
-/// Bytes of the words of such a change.
+/// Maximum size of the words of such a change, in bytes.
 const CHANGE_BYTES_SHORT: usize = 64;
 
 const _: () = assert!(CHANGES_FREE * SHORT_REPLY_BYTES + HEADER_BYTES <= BUFFER_BYTES);
 const _: () = assert!(CHANGES_FREE * (CHANGE_BYTES_SHORT + PENDING_BYTES) <= CHANGE_BYTES);
-/// Longest payload that is unpacked at once: longer ones are unpacked among the long reads.
+/// Maximum length of a payload that is unpacked immediately, in bytes. Longer ones are unpacked as long reads.
 const UNPACK_BYTES_SHORT: usize = 64 << 10;
 
-/// Changes under way, all of them in one batch.
+/// Pending changes of a client, all in one batch.
 #[derive(Default)]
 pub(crate) struct Pending {
     batch: Option<Rc<Batch>>,
-    /// Their places in the batch and what writes their replies; nothing, if the client wants none.
+    /// Places of the changes in the batch, and the writers of their replies; `None` if the client wants no reply.
     writers: Vec<(usize, Option<ReplyWriter>)>,
-    /// Bytes of their words.
+    /// Size of the words of the changes, in bytes.
     bytes: usize,
-    /// Bytes of the rows that they answer with.
+    /// Size of the rows in the replies to the changes, in bytes.
     row_bytes: usize,
-    /// One of them may lengthen a value.
+    /// Whether one of the changes may lengthen a value.
     lengthens: bool,
 }
 
@@ -103,11 +101,11 @@ impl Client {
         }
     }
 
-    /// Submits a change of many words, put together where blocking is allowed, and returns what writes its
-    /// reply. Nothing, and nothing has happened, if the command turns out to be something else.
+    /// Submits a change of many words, which is prepared where blocking is allowed. Returns the writer of its reply, or
+    /// `None`, without any effect, if the command turns out to be something else.
     ///
     /// # Errors
-    /// If the command is wrong, or the budget has no room for it.
+    /// If the command is invalid, or the budget has no room for it.
     async fn change_of_many(
         &mut self,
         change: Change,
@@ -135,10 +133,10 @@ impl Client {
         Ok(Some(writer))
     }
 
-    /// Adds a change of so many bytes to the open batch.
+    /// Adds a change of `bytes` bytes to the open batch.
     ///
     /// # Errors
-    /// If the budget has no room for it or its reply. Nothing has changed then.
+    /// If the budget has no room for the change or its reply. Then nothing has changed.
     pub(crate) async fn add(
         &mut self,
         op: &KeyOp<'_>,
@@ -149,7 +147,7 @@ impl Client {
             Some((bucket, key)) => self.row_bytes(bucket, key).await?,
             None => 0,
         };
-        // Here, so that a change does not make those fail that are submitted with it.
+        // Checked here, so that a bad change does not fail others in its batch.
         self.shared.node.admit(op)?;
         let alone = self.shared.node.takes_long(op);
         if alone {
@@ -177,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Notes a change that is in a batch, at this place.
+    /// Notes a change at a place of a batch.
     fn note_change(
         &mut self,
         (batch, at): (Rc<Batch>, usize),
@@ -193,7 +191,7 @@ impl Client {
         pending.batch = Some(batch);
     }
 
-    /// Reserves what one more change takes, with its reply.
+    /// Reserves the memory of one more change with its reply.
     fn reserve_change(&mut self, bytes: usize, row_bytes: usize) -> bool {
         let pending = &self.pending;
         let changes = pending.writers.len() + 1;
@@ -228,7 +226,7 @@ impl Client {
         }
     }
 
-    /// Waits for the changes under way and writes their replies.
+    /// Waits for the pending changes and writes their replies.
     pub(crate) async fn flush_changes(&mut self) {
         let Some(batch) = self.pending.batch.take() else { return };
         let answers = batch.answered().await;
@@ -254,7 +252,7 @@ impl Client {
         self.memory.changes.cover(0);
     }
 
-    /// The error of a RESTORE whose payload failed: that the key exists comes first, as in Redis.
+    /// Error of a RESTORE with an invalid payload. As in Redis, the error that the key exists takes precedence.
     async fn not_restored(
         &mut self,
         restore: &Restore<'_>,
@@ -276,10 +274,10 @@ impl Client {
         Ok(if exists { Failure::BUSY_KEY } else { failure })
     }
 
-    /// The value of a payload of RESTORE, and its part of the budget.
+    /// Unpacks the value of a RESTORE payload, and reserves its memory.
     ///
     /// # Errors
-    /// If it is none, or the budget has no room for it.
+    /// If the payload is invalid, or the budget has no room for the value.
     pub(crate) async fn unpack(
         &mut self,
         payload: &[u8],
@@ -295,7 +293,7 @@ impl Client {
     }
 }
 
-/// The key whose row an operation answers with.
+/// Key whose row is in the answer to an operation.
 pub(crate) fn answering_row<'a>(op: &KeyOp<'a>) -> Option<(BucketId, &'a [u8])> {
     match op {
         KeyOp::Put { bucket, key, old: true, .. }
@@ -305,7 +303,7 @@ pub(crate) fn answering_row<'a>(op: &KeyOp<'a>) -> Option<(BucketId, &'a [u8])> 
     }
 }
 
-/// Whether a value may be much longer after an operation than what the operation carries.
+/// Whether an operation may make a value much longer than its own data.
 fn lengthens(op: &KeyOp<'_>) -> bool {
     matches!(
         op,

@@ -1,8 +1,7 @@
-//! A client: the state of its connection between commands, and how a command is executed.
+//! Client: the state of a connection between commands, and the execution of commands.
 //!
-//! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch
-//! is answered, so everything else first waits for the changes before it
-//! ([`Client::flush_changes`]).
+//! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch is answered, so
+//! all other commands first wait for the changes before them ([`Client::flush_changes`]).
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -25,60 +24,60 @@ use super::registry::{Registered, Registry, Seen};
 use super::{buckets, exec, scopes, table, transactions};
 use edge::{Abandoned, Access, BlockingReads, Grant, Length};
 
-/// Words that need no reservation of their own.
+/// Maximum number of words of a command that need no reservation.
 const WORDS_FREE: usize = 16;
-/// Bytes of memory for each word while a command is carried out: where it begins and ends, in the
-/// parser and here, and a row, or a pair of a change.
+/// Memory per word while a command is executed, in bytes: its position, in the parser and here, and a row or a pair of
+/// a change.
 const WORD_BYTES: usize = 64;
-/// Room for a reply that is made before every command, so that short replies never grow the buffer.
+/// Room for a reply that is made before every command, in bytes, so that short replies never grow the buffer.
 const SHORT_REPLY_BYTES: usize = 1_024;
-/// Bytes that an idle client may hold for a transaction. A client that holds more is disconnected after
-/// a long time without input.
+/// Maximum memory that an idle client may hold for a transaction, in bytes. A client with more is disconnected after a
+/// long time without input.
 const IDLE_BYTES_MAX: usize = 64 << 10;
 
-/// State that all connections share.
+/// State shared by all connections.
 pub(crate) struct Shared {
     pub(crate) node: Node,
     pub(crate) access: Access,
     pub(crate) metrics: RedisMetrics,
     pub(crate) registry: Arc<Registry>,
-    /// For reads that may touch a disk or take long.
+    /// Runner of reads that may need a disk or take long.
     pub(crate) reads: BlockingReads,
-    /// Memory that connections reserve.
+    /// Budget of connections.
     pub(crate) connections: MemoryBudget,
-    /// Memory for what clients send and do not read, beyond that.
+    /// Budget of input and unread output, beyond the memory of connections.
     pub(crate) budget: MemoryBudget,
     pub(crate) connections_max: u32,
 }
 
-/// A client: the state of its connection between commands.
+/// State of a connection between commands.
 pub(crate) struct Client {
     pub(crate) shared: Arc<Shared>,
     pub(crate) batches: Rc<Batches>,
     pub(crate) registered: Registered,
     pub(crate) protocol: Protocol,
-    /// The bucket that SELECT or BUCKET USE selected.
+    /// Bucket selected with SELECT or BUCKET USE.
     pub(crate) bucket: BucketId,
-    /// The client's grant; none before it has presented a key.
+    /// Grant of the client; `None` before it has presented a key.
     pub(crate) grant: Option<Grant>,
     pub(crate) replies: Replies,
     pub(crate) transaction: Option<transactions::Transaction>,
     pub(crate) watched: transactions::WatchedKeys,
     pub(crate) pending: Pending,
-    /// Replies that have not been sent.
+    /// Unsent replies.
     pub(crate) output: Output,
     pub(crate) memory: Memory,
-    /// The connection ends when they have been.
+    /// Whether the connection ends once they are sent.
     pub(crate) closing: bool,
-    /// Whether the clock was read since this turn began and since it last waited.
+    /// Whether the clock was read since this turn began and since the last wait.
     clock_read: Cell<bool>,
-    /// Steps of work of this turn, beside one for each command.
+    /// Steps of work in this turn, in addition to one per command.
     pub(crate) work: usize,
     pub(crate) turn: Turn,
     pub(crate) last: &'static str,
 }
 
-/// The replies that the client wants.
+/// Replies that the client wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replies {
     /// Every reply.
@@ -90,7 +89,7 @@ pub(crate) enum Replies {
 }
 
 impl Client {
-    /// `connection` is what every connection reserves.
+    /// Creates a client; `connection` is the reservation of its connection.
     pub(crate) fn new(
         shared: Arc<Shared>,
         batches: Rc<Batches>,
@@ -121,30 +120,30 @@ impl Client {
         }
     }
 
-    /// Writes a short reply. One that may be long needs [`Client::admit`] before.
+    /// Writes a short reply. For one that may be long, call [`Client::admit`] first.
     pub(crate) fn reply(&mut self) -> Encoder<'_> {
         self.output.encoder(self.protocol)
     }
 
-    /// Bytes of memory that all clients take now.
+    /// Memory of all clients, in bytes.
     pub(crate) fn memory_of_all(&self) -> usize {
         self.shared.connections.used() + self.shared.budget.used()
     }
 
-    /// Whether it holds so little between commands that it may stay idle without a time limit.
+    /// Whether the client holds so little between commands that it may stay idle without a time limit.
     pub(crate) fn holds_little(&self) -> bool {
         self.memory.queue.bytes() + self.memory.watched.bytes() <= IDLE_BYTES_MAX
     }
 
-    /// Makes room for a reply of so many bytes.
+    /// Makes room for a reply of `bytes` bytes.
     ///
     /// # Errors
-    /// If the budget has not as much left.
+    /// If the budget has no room for it.
     pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Failure> {
         if self.output.make_room(bytes) { Ok(()) } else { Err(Failure::BUSY) }
     }
 
-    /// Whether there is room for the reply to one more short command.
+    /// Whether there is room for the reply to another short command.
     pub(crate) fn has_room(&mut self) -> bool {
         self.output.make_room(SHORT_REPLY_BYTES)
     }
@@ -154,8 +153,8 @@ impl Client {
         self.grant.is_some()
     }
 
-    /// Updates what the client may do: its key may have been revoked. A transaction that was queued
-    /// with other scopes is not executed.
+    /// Updates the client's permissions, since its key may have been revoked. A transaction that was queued with other
+    /// scopes is not executed.
     pub(crate) fn renew_grant(&mut self) {
         let renewed = self.grant.and_then(|grant| self.shared.access.renew(&grant));
         if renewed.map(|grant| grant.scopes()) != self.grant.map(|grant| grant.scopes())
@@ -166,7 +165,7 @@ impl Client {
         self.grant = renewed;
     }
 
-    /// Carries out a command.
+    /// Executes a command.
     pub(crate) async fn carry_out(&mut self, command: resp::Command<'_>) {
         if command.is_http() {
             self.closing = true;
@@ -204,7 +203,7 @@ impl Client {
         }
     }
 
-    /// Writes a failure, and removes it again if the client wants no reply.
+    /// Writes an error, if any, and removes the reply if the client wants none.
     async fn end(&mut self, done: Result<(), Failure>, silent: bool, start: Option<usize>) {
         if let Err(failure) = done {
             self.flush_changes().await;
@@ -221,7 +220,7 @@ impl Client {
         }
     }
 
-    /// The command, if the client may give it now.
+    /// Looks up a command, and checks that the client may send it now.
     fn admit_command(&mut self, name: &[u8], words: &Words<'_>) -> Result<&'static Spec, Failure> {
         let admitted = self.check(name, words);
         match admitted {
@@ -252,9 +251,9 @@ impl Client {
         Ok(spec)
     }
 
-    /// A command that was refused makes the transaction fail.
+    /// Makes the transaction fail after a refused command.
     fn reject(&mut self, name: &[u8], failure: Failure) -> Failure {
-        // Also outside of a transaction: what was watched is not watched any more.
+        // Even outside of a transaction, EXEC ends the watching of keys.
         if name.eq_ignore_ascii_case(b"exec") {
             self.end_transaction();
             return failure.aborts();
@@ -285,7 +284,7 @@ impl Client {
         }
     }
 
-    /// Evaluates a read: from memory if that is enough.
+    /// Runs a read, from memory if that suffices.
     pub(crate) async fn read(&mut self, read: Read, words: &Words<'_>) -> Result<(), Failure> {
         let start = self.output.len();
         let stopped = {
@@ -310,7 +309,7 @@ impl Client {
         };
         let mut stopped = self.read_elsewhere(read, words, length).await?;
         if let Err(Stop::Long) = stopped {
-            // What was not in memory turned out to be long.
+            // Data that was not in memory turned out to be long.
             stopped = self.read_elsewhere(read, words, Length::Long).await?;
         }
         match stopped {
@@ -323,7 +322,7 @@ impl Client {
         }
     }
 
-    /// Evaluates a read where blocking is allowed.
+    /// Runs a read where blocking is allowed.
     async fn read_elsewhere(
         &mut self,
         read: Read,
@@ -348,17 +347,17 @@ impl Client {
         done
     }
 
-    /// Keys as they are now.
+    /// Current keys.
     pub(crate) fn keys(&self) -> Keys<'_> {
         keys(&self.shared.node, &self.clock_read)
     }
 
-    /// Time has passed: the next read reads the clock again.
+    /// Makes the next read read the clock again, because time has passed.
     pub(crate) fn waited(&self) {
         self.clock_read.set(false);
     }
 
-    /// Does something where blocking is allowed.
+    /// Runs a function that may block.
     pub(crate) async fn block<T: Send + 'static>(
         &self,
         length: Length,
@@ -374,7 +373,7 @@ impl Client {
         Ok(done?)
     }
 
-    /// Updates the registry and the metrics with what happened in this turn, and frees memory.
+    /// Updates the registry and the metrics at the end of a turn, and frees memory.
     pub(crate) fn end_turn(&mut self) {
         self.work = 0;
         self.waited();
@@ -391,8 +390,7 @@ impl Client {
     }
 }
 
-/// Keys as they are now. The clock is read once for all reads up to the next wait: their commands
-/// arrived before that.
+/// Current keys. The clock is read once for all reads until the next wait, since their commands arrived before it.
 fn keys<'n>(node: &'n Node, clock_read: &Cell<bool>) -> Keys<'n> {
     if clock_read.replace(true) { node.keys_at_last_time() } else { node.keys() }
 }

@@ -1,8 +1,8 @@
-//! A command as the edge sees it: a row of the table ([`Spec`]) and how it is executed ([`Run`]).
+//! Commands of the Redis edge: a row of the table ([`Spec`]) and the way of execution ([`Run`]).
 //!
-//! A change becomes one [`KeyOp`] with a function that writes the reply to its answer. A read is a
-//! function of the keys that can run in three places: at once from memory, where blocking is allowed,
-//! and from the rows that a transaction has read.
+//! A change becomes one [`KeyOp`] with a function that writes the reply to its answer. A read is a function of the keys
+//! that can run in three places: immediately from memory, where blocking is allowed, and on the rows that a transaction
+//! has read.
 
 use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use kv::{BucketId, Expiry, KeyAnswer, KeyOp, Only};
@@ -13,104 +13,104 @@ use super::client::Client;
 use super::failure::Failure;
 use super::reader::{Reader, Stop};
 
-/// The words of a command after its name.
+/// Words of a command after its name.
 pub(crate) type Words<'a> = [&'a [u8]];
-/// The same words, borrowed from the buffer of the parsed command.
+/// List of words, borrowed from the buffer of the parsed command.
 pub(crate) type WordList<'a> = SmallVec<[&'a [u8]; 8]>;
 
-/// A row of the table of commands.
+/// Row of the table of commands.
 #[derive(Debug)]
 pub(crate) struct Spec {
-    /// Its name in lower case.
+    /// Name in lower case.
     pub(crate) name: &'static str,
-    /// Number of words with the name; if negative, the least number.
+    /// Number of words including the name; if negative, the minimum.
     pub(crate) arity: i16,
     /// Flags, as COMMAND reports them.
     pub(crate) flags: &'static [Flag],
-    /// Positions of keys: the first, the last (from the end, if negative), and their distance.
+    /// Positions of keys: first, last (from the end if negative), and distance.
     pub(crate) keys: (i8, i8, i8),
-    /// The group that it belongs to.
+    /// Group of the command.
     pub(crate) group: Group,
-    /// Its summary for COMMAND DOCS.
+    /// Summary for COMMAND DOCS.
     pub(crate) summary: &'static str,
-    /// The first version of Redis that had it; roost's version for roost's own commands.
+    /// First version of Redis with the command; for roost's own commands, the version of roost.
     pub(crate) since: &'static str,
-    /// How it is executed.
+    /// Way of execution.
     pub(crate) run: Run,
 }
 
-/// How a command is executed.
+/// Way of executing a command.
 #[derive(Debug)]
 pub(crate) enum Run {
-    /// Reads the keys that it names, or their number.
+    /// Read of named keys, or of the number of keys.
     Read(Read),
-    /// Walks over keys that it does not name. It takes long.
+    /// Walk over keys that are not named. Takes long.
     Walk(Read),
-    /// Changes keys, or reads them: the words say which.
+    /// Change or read of keys, depending on the words.
     Change(Change),
-    /// Concerns the connection or the server.
+    /// Command about the connection or the server.
     Local(Local),
-    /// Needs the connection to wait for something.
+    /// Command for which the connection must wait.
     Wait(Wait),
 }
 
-/// Evaluates a read and writes its reply.
+/// Function that runs a read and writes its reply.
 pub(crate) type Read = fn(&Reader<'_>, &Words<'_>, &mut Encoder<'_>) -> Result<(), Stop>;
-/// Parses words into a change.
+/// Function that parses words into a change.
 pub(crate) type Change = for<'a> fn(&Scope<'_>, &'a Words<'a>) -> Result<Plan<'a>, Failure>;
-/// Replies from the state of the connection.
+/// Function that replies from the state of the connection.
 pub(crate) type Local = fn(&mut Client, &Words<'_>) -> Result<(), Failure>;
-/// Writes the reply to a change.
+/// Function that writes the reply to a change.
 pub(crate) type ReplyWriter = fn(&KeyAnswer, &mut Encoder<'_>);
 
-/// Commands that make the connection wait.
+/// Commands for which the connection waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Ends a transaction and carries it out.
+    /// EXEC: executes a transaction.
     Exec,
     /// WATCH: records the versions of keys.
     Watch,
-    /// Named buckets.
+    /// BUCKET: handles named buckets.
     Bucket,
 }
 
-/// The plan of a command: how its words are executed.
+/// Way of executing the words of a command.
 pub(crate) enum Plan<'a> {
-    /// This change, and what writes its reply.
+    /// Operation, and the writer of its reply.
     Change(KeyOp<'a>, ReplyWriter),
-    /// The same, once its value is unpacked.
+    /// Operation whose value must first be unpacked, and the writer of its reply.
     Restore(Restore<'a>, ReplyWriter),
-    /// This read of the same words.
+    /// Read of the same words.
     Read(Read),
 }
 
-/// A change that sets a key to a value that has to be unpacked.
+/// Change that sets a key to a value that must be unpacked.
 pub(crate) struct Restore<'a> {
-    /// The bucket of the key.
+    /// Bucket of the key.
     pub(crate) bucket: BucketId,
-    /// The key to set.
+    /// Key to set.
     pub(crate) key: &'a kv::Bytes,
-    /// The value as RESTORE received it.
+    /// Value as RESTORE received it.
     pub(crate) payload: &'a [u8],
-    /// When the key expires.
+    /// Expiry of the key.
     pub(crate) expiry: Expiry,
-    /// The condition under which it is set.
+    /// Condition for setting the key.
     pub(crate) only: Only,
 }
 
 impl Restore<'_> {
-    /// The operation that sets the unpacked value.
+    /// Operation that sets the unpacked value.
     pub(crate) fn op<'v>(&'v self, value: &'v [u8]) -> KeyOp<'v> {
         let Self { bucket, key, expiry, only, .. } = *self;
         KeyOp::Put { bucket, key, value: bytes(value), expiry, only, old: false }
     }
 }
 
-/// The context of a change.
+/// Context of a change.
 pub(crate) struct Scope<'s> {
     /// The bucket that the client has selected.
     pub(crate) bucket: BucketId,
-    /// Milliseconds since 1970.
+    /// Function that returns the time in milliseconds since 1970.
     pub(crate) now_ms: &'s dyn Fn() -> u64,
 }
 
@@ -121,7 +121,7 @@ pub(crate) enum Flag {
     Write,
     /// Reads keys.
     Readonly,
-    /// Changes keys, and its reply has a stored value or a part of one, as the flag ACCESS of keys says in Redis.
+    /// Changes keys, and replies with a stored value or a part of one, like the key flag ACCESS of Redis.
     Access,
     /// May increase the memory in use.
     Denyoom,
@@ -129,20 +129,20 @@ pub(crate) enum Flag {
     Admin,
     /// Needs no key.
     NoAuth,
-    /// Not inside of a transaction.
+    /// Not allowed in a transaction.
     NoMulti,
-    /// Takes constant time, or little more.
+    /// Takes almost constant time.
     Fast,
-    /// Answers also while the server starts.
+    /// Allowed while the server starts.
     Loading,
-    /// Not answered the same each time.
+    /// Has different replies for the same data.
     Random,
-    /// Inside of a transaction it is carried out and not queued.
+    /// Executed immediately in a transaction, instead of being queued.
     Unqueued,
 }
 
 impl Flag {
-    /// Its name in the reply to COMMAND; `None` if Redis does not have it.
+    /// Name in the reply to COMMAND; `None` if Redis does not have the flag.
     pub(crate) const fn name(self) -> Option<&'static str> {
         Some(match self {
             Self::Write => "write",
@@ -169,14 +169,14 @@ pub(crate) enum Group {
     Connection,
     /// Commands on the server.
     Server,
-    /// MULTI and what belongs to it.
+    /// Commands of transactions, such as MULTI.
     Transactions,
     /// Named buckets.
     Bucket,
 }
 
 impl Group {
-    /// All of them, in order.
+    /// All groups, in order.
     pub(crate) const ALL: [Self; 6] = [
         Self::String,
         Self::Generic,
@@ -186,7 +186,7 @@ impl Group {
         Self::Bucket,
     ];
 
-    /// Its name in COMMAND DOCS and in the metrics.
+    /// Name in COMMAND DOCS and in the metrics.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::String => "string",
@@ -204,7 +204,7 @@ impl Spec {
         self.flags.contains(&flag)
     }
 
-    /// The keys among the words. Subcommands such as `OBJECT HELP` have none.
+    /// Keys among the words. Subcommands such as `OBJECT HELP` have none.
     pub(crate) fn keys_of<'w, 'a>(
         &self,
         words: &'w Words<'a>,
@@ -220,8 +220,10 @@ impl Spec {
         keys.iter().step_by(usize::from(step.unsigned_abs()).max(1)).copied()
     }
 
+    /// Checks the number of words.
+    ///
     /// # Errors
-    /// If that many words do not fit.
+    /// If the command does not take `words` words.
     pub(crate) fn check_arity(&self, words: usize) -> Result<(), Failure> {
         let (given, arity) = (words + 1, usize::from(self.arity.unsigned_abs()));
         let fits = if self.arity < 0 { given >= arity } else { given == arity };
@@ -229,15 +231,15 @@ impl Spec {
     }
 }
 
-/// Bytes as operations take them.
+/// Converts bytes for operations.
 pub(crate) fn bytes(bytes: &[u8]) -> &kv::Bytes {
     kv::Bytes::new(bytes)
 }
 
-/// A key that may be written.
+/// Checks a key to write.
 ///
 /// # Errors
-/// If it is no valid key.
+/// If the key is invalid.
 pub(crate) fn key(key: &[u8]) -> Result<&kv::Bytes, Failure> {
     match key.len() {
         0 => Err(Failure::EMPTY_KEY),
@@ -246,15 +248,15 @@ pub(crate) fn key(key: &[u8]) -> Result<&kv::Bytes, Failure> {
     }
 }
 
-/// A value that may be written.
+/// Checks a value to write.
 ///
 /// # Errors
-/// If it is too long. The parser has refused it before, unless a setting of it changes.
+/// If the value is too long. The parser refuses such values earlier with its current limits.
 pub(crate) fn value(value: &[u8]) -> Result<&kv::Bytes, Failure> {
     if value.len() > VALUE_BYTES_MAX { Err(Failure::TOO_LONG) } else { Ok(bytes(value)) }
 }
 
-/// A command that owns its bytes, for later or for another thread.
+/// Command that owns its bytes, for later or for another thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     bytes: Vec<u8>,
@@ -276,7 +278,7 @@ impl Kept {
         kept
     }
 
-    /// The words again.
+    /// Words of the command.
     pub(crate) fn words(&self) -> WordList<'_> {
         let mut start = 0;
         let word = |end: &u32| {
@@ -288,7 +290,7 @@ impl Kept {
         self.ends.iter().map(word).collect()
     }
 
-    /// Bytes of memory that words take when they are kept, at most.
+    /// Maximum memory of kept words, in bytes.
     pub(crate) fn memory_of(words: &Words<'_>) -> usize {
         let bytes: usize = words.iter().map(|word| word.len()).sum();
         bytes + words.len().next_power_of_two() * size_of::<u32>() + size_of::<Self>()
@@ -316,7 +318,7 @@ pub(crate) fn number(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// Replies with the value of the row, or nothing.
+/// Replies with the value of the row, or null.
 pub(crate) fn row(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Row(row) => reply.bulk(row.value()),

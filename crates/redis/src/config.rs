@@ -1,5 +1,5 @@
-//! CONFIG: settings that tools read when they connect. roost is configured by its command line, so these
-//! cannot be changed while it runs; setting one to its current value succeeds.
+//! CONFIG: settings that tools read when they connect. roost is configured on its command line, so they cannot be
+//! changed at run time; setting one to its current value succeeds.
 
 use kv::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
 
@@ -18,7 +18,7 @@ const HELP: &[&str] = &[
 
 const SUBCOMMANDS: &[&str] = &["help", "get", "set", "resetstat", "rewrite"];
 
-/// All settings, by their names in Redis.
+/// All settings with their names in Redis.
 fn settings(client: &Client) -> Vec<(&'static str, String)> {
     let fixed = [
         ("save", ""),

@@ -1,12 +1,11 @@
-//! A connection: bytes in, commands, bytes out.
+//! Connection: reads bytes, executes commands, writes bytes.
 //!
-//! A turn executes the commands that have arrived, waits for the changes among them, and writes all
-//! replies together. **Invariants:** while too many replies are unsent ([`Session::output_full`]) no
-//! further command is executed, so replies take at most that limit and one more reply. Meanwhile input is
-//! buffered, up to [`BACKLOG_MAX`] and up to half of the budget of all clients, so that a client may write
-//! a long pipeline before it reads anything. Nothing is read before its memory is reserved, and before
-//! the client has authenticated nothing is read while replies are unsent. A peer that makes no progress
-//! with an unfinished command or reply is disconnected after [`PATIENCE`].
+//! A turn executes the commands that have arrived, waits for their changes, and writes all replies together.
+//! **Invariants:** while too many replies are unsent ([`Session::output_full`]), no further command is executed, so
+//! replies take at most that limit and one more reply. Meanwhile input is buffered, up to [`BACKLOG_MAX`] and up to
+//! half of the budget of all clients, so that a client may write a long pipeline before it reads. Nothing is read
+//! before its memory is reserved. Before authentication, nothing is read while replies are unsent. A peer that makes no
+//! progress with an unfinished command or reply is disconnected after [`PATIENCE`].
 
 use std::future::{Future as _, poll_fn};
 use std::io;
@@ -27,36 +26,36 @@ use super::memory::{BUFFER_BYTES, Held, PARSER_BYTES};
 use super::patience::Alarm;
 use super::session::Session;
 
-/// Largest number of input bytes that wait, and the longest command.
+/// Maximum size of waiting input, and of a command, in bytes.
 const BACKLOG_MAX: usize = 32 << 20;
-/// The same until the client has authenticated: a part of what every connection reserves, so that
-/// clients without the key take no memory from others.
+/// Maximum size of waiting input before authentication, in bytes: a part of the memory of the connection, so that
+/// clients without a key take no memory from others.
 const INPUT_UNAUTHENTICATED_MAX: usize = BUFFER_BYTES;
-/// Longest time for which a connection waits for the rest of a command, or for its peer to read replies.
+/// Maximum time for which a connection waits for the rest of a command, or for its peer to read replies.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a command that waits for a read or for the writer continues after its client has hung up. A
-/// client that has only shut down its sending side gets a reply within this time.
+/// Time for which a command that waits for a read or for the writer continues after its client has hung up. A client
+/// that has only shut down its sending side gets a reply within this time.
 const HANG_UP_PATIENCE: Duration = Duration::from_secs(2);
-/// Time between attempts to reserve memory for input.
+/// Pause between attempts to reserve memory for input.
 const RETRY: Duration = Duration::from_millis(50);
-/// Bytes read at a time, at least.
+/// Minimum size of a read, in bytes.
 const READ_BYTES_MIN: usize = BUFFER_BYTES;
-/// The input buffer grows by at most this number of bytes at a time.
+/// Maximum growth of the input buffer in one step, in bytes.
 const GROWTH_BYTES_MAX: usize = 1 << 20;
-/// Bytes read, and bytes written, before other connections of the thread get their turn.
+/// Number of bytes read, and of bytes written, before other connections of the thread get their turn.
 const MOVED_BYTES_MAX: usize = 128 << 10;
-/// For unsent replies up to this length a peer may read at any rate above 0; for longer ones, and for
-/// commands, it has to read or send [`PROGRESS_BYTES`] within [`PATIENCE`].
+/// Maximum size of unsent replies that a peer may read at any rate above 0, in bytes. For longer ones, and for
+/// commands, it must read or send [`PROGRESS_BYTES`] within [`PATIENCE`].
 const SLOW_BYTES_MAX: usize = 64 << 10;
-/// See [`SLOW_BYTES_MAX`]: 35 kB/s.
+/// Minimum progress in bytes; see [`SLOW_BYTES_MAX`]. Equals 35 kB/s.
 const PROGRESS_BYTES: usize = 1 << 20;
-/// Limits of requests: an argument may be as long as the longest value.
+/// Limits of requests. An argument may be as long as the longest value.
 pub(crate) const LIMITS: Limits =
     Limits { bulk_bytes_max: VALUE_BYTES_MAX, command_bytes_max: BACKLOG_MAX, ..Limits::REDIS };
 
-/// A stream that can say whether its peer has hung up.
+/// Stream that reports whether its peer has hung up.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Ready when the peer sends no more, or has sent what is not yet read: then nothing reports the end of the stream.
+    /// Ready when the peer sends no more, or has sent unread data, in which case the end of the stream is not reported.
     fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// Whether the peer sends no more.
     fn has_hung_up(&self) -> bool;
@@ -78,7 +77,7 @@ impl Stream for TcpStream {
     }
 }
 
-/// Serves a client until either side ends.
+/// Serves a client until either side ends the connection.
 pub(crate) async fn serve<S: Stream>(stream: S, client: Client) {
     let budget = client.memory.budget.clone();
     let mut connection = Connection {
@@ -117,21 +116,21 @@ struct Connection<S> {
     stream: S,
     session: Session,
     budget: MemoryBudget,
-    /// Covers the input buffer.
+    /// Reservation of the input buffer.
     held: Held,
     /// Number of sent bytes of the client's output.
     sent: usize,
-    /// The peer has shut down its sending side.
+    /// Whether the peer has shut down its sending side.
     ended: bool,
-    /// Runs while the peer makes no progress with an unfinished command or reply.
+    /// Alarm that runs while the peer makes no progress with an unfinished command or reply.
     alarm: Alarm,
-    /// Runs until the client has authenticated.
+    /// Alarm that runs until the client has authenticated.
     authentication: Alarm,
-    /// Runs while input is refused.
+    /// Alarm that runs while input is refused.
     retry: Alarm,
-    /// Runs while commands are carried out for a peer that may have hung up.
+    /// Alarm that runs while commands are executed for a peer that may have hung up.
     hang_up: Alarm,
-    /// Bytes read or written since `alarm` was last reset.
+    /// Number of bytes read or written since `alarm` was last reset.
     moved: usize,
 }
 
@@ -161,7 +160,7 @@ impl<S: Stream> Connection<S> {
         }
     }
 
-    /// Carries out commands. Ends early if the connection is killed, or its peer has hung up.
+    /// Executes commands. Ends early if the connection is killed, or its peer has hung up.
     async fn carry_out(&mut self) -> io::Result<bool> {
         let entry = Arc::clone(&self.session.client.registered.entry);
         let Self { stream, hang_up, session, sent, .. } = self;
@@ -188,7 +187,7 @@ impl<S: Stream> Connection<S> {
         .await
     }
 
-    /// Writes replies and reads commands until there is something to carry out.
+    /// Writes replies and reads input until there is a command to execute.
     fn exchange(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.check_alive()?;
         let flushed = self.flush(cx)?.is_ready();
@@ -220,7 +219,7 @@ impl<S: Stream> Connection<S> {
         self.wait(cx, flushed)
     }
 
-    /// Waits for the peer, for as long as [`PATIENCE`] allows.
+    /// Waits for the peer, up to [`PATIENCE`].
     fn wait(&mut self, cx: &mut Context<'_>, flushed: bool) -> Poll<io::Result<()>> {
         if self.retry.is_running() && self.retry.poll(cx, RETRY).is_ready() {
             self.retry.reset();
@@ -273,7 +272,7 @@ impl<S: Stream> Connection<S> {
         self.session.client.output.len() - self.sent
     }
 
-    /// Makes room for more input, if there may be more now.
+    /// Makes room for more input, if allowed now.
     fn grow_input(&mut self, flushed: bool) -> bool {
         let input = &mut self.session.input;
         let (len, capacity) = (input.len(), input.capacity());
@@ -299,7 +298,7 @@ impl<S: Stream> Connection<S> {
         true
     }
 
-    /// Reads once, to the end of the input.
+    /// Reads once, appending to the input.
     fn read(&mut self, cx: &mut Context<'_>) -> io::Result<Poll<()>> {
         let mut input = (&mut self.session.input).limit(MOVED_BYTES_MAX);
         let read = pin!(self.stream.read_buf(&mut input)).poll(cx)?;

@@ -1,4 +1,4 @@
-//! Commands about the connection itself: HELLO, AUTH, SELECT, PING, CLIENT and the like.
+//! Commands about the connection: HELLO, AUTH, SELECT, PING, CLIENT and similar ones.
 
 use std::collections::HashSet;
 
@@ -55,8 +55,8 @@ pub(crate) const COMMANDS: &[Spec] = &[
     ),
 ];
 
-/// Longest name of a client, of its library and of the library's version, in bytes: they are a part of
-/// what every connection reserves, and of the lines of CLIENT LIST.
+/// Maximum length of the name of a client, of its library and of the library's version, in bytes. They are a part of
+/// the memory of a connection, and of the lines of CLIENT LIST.
 const TEXT_BYTES_MAX: usize = 256;
 
 const SUBCOMMANDS: &[&str] = &[
@@ -117,8 +117,10 @@ fn auth(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Authenticates a client.
+///
 /// # Errors
-/// If the key is not accepted, or the user is not `default`.
+/// If the key is invalid, or the user is not `default`.
 fn authenticate(client: &mut Client, user: &[u8], key: &[u8]) -> Result<(), Failure> {
     let grant = client.shared.access.admit(key).filter(|_| user == b"default");
     let grant = grant.ok_or(Failure::WRONG_PASS)?;
@@ -128,7 +130,7 @@ fn authenticate(client: &mut Client, user: &[u8], key: &[u8]) -> Result<(), Fail
     Ok(())
 }
 
-/// `[2 | 3 [AUTH user key] [SETNAME name]]`
+/// HELLO `[2 | 3 [AUTH user key] [SETNAME name]]`
 fn hello(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     let (protocol, options) = match words {
         [] => (client.protocol, words),
@@ -243,7 +245,7 @@ fn about(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Text that cannot break a line of CLIENT LIST.
+/// Checks that text cannot break a line of CLIENT LIST.
 fn plain<'t>(text: &'t [u8], what: &str) -> Result<&'t str, Failure> {
     let fits = text.iter().all(|byte| (b'!'..=b'~').contains(byte));
     if text.len() > TEXT_BYTES_MAX {
@@ -306,7 +308,7 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the type is `normal`, which all clients have; the other types of Redis have no clients.
+/// Whether the type is `normal`, the type of all clients. Other types of Redis have no clients.
 fn is_normal(kind: &[u8]) -> Result<bool, Failure> {
     match kind.to_ascii_lowercase().as_slice() {
         b"normal" => Ok(true),
@@ -365,7 +367,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Closes connections; its own, if it is among them, after the reply.
+/// Closes connections; the client's own, if selected, after the reply.
 fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
     client.work += client.shared.registry.len();
     let entries = client.shared.registry.list(fits);
@@ -379,7 +381,7 @@ fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
     entries.len()
 }
 
-/// Whether this is CLIENT REPLY. Inside of MULTI it would remove replies that EXEC has announced.
+/// Whether this is CLIENT REPLY. In MULTI it would remove replies that EXEC has announced.
 pub(crate) fn is_about_replies(spec: &Spec, words: &Words<'_>) -> bool {
     spec.name == "client" && words.first().is_some_and(|sub| is(sub, "reply"))
 }

@@ -1,4 +1,4 @@
-//! How connections end, on a simulated clock that advances from timer to timer.
+//! Ends of connections, on a simulated clock that advances from timer to timer.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -31,8 +31,8 @@ impl Stream for DuplexStream {
     }
 }
 
-/// Runs `test` on a thread of connections whose clock advances from timer to timer. The argument of
-/// `test` opens a connection with a buffer of the given size for unread bytes.
+/// Runs `test` on a thread of connections whose clock advances from timer to timer. The argument of `test` opens a
+/// connection with a buffer of the given size for unread bytes.
 pub(super) fn run<F: Future<Output = ()>>(
     access: Access,
     test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
@@ -40,7 +40,7 @@ pub(super) fn run<F: Future<Output = ()>>(
     run_within(&MemoryBudget::new(256 << 20), access, test);
 }
 
-/// The same, within a budget.
+/// Runs `test` like [`run`], within a budget.
 fn run_within<F: Future<Output = ()>>(
     budget: &MemoryBudget,
     access: Access,
@@ -83,7 +83,7 @@ fn a_client_that_never_reads_its_replies_is_disconnected() {
         let (mut client, connection) = open(1_024);
         let start = Instant::now();
         let question = format!("ECHO {}\r\n", "x".repeat(1_000));
-        // It writes until the server stops reading.
+        // Writes until the server stops reading.
         while client.write_all(question.as_bytes()).await.is_ok() {}
         connection.await.unwrap();
         assert!((PATIENCE..2 * PATIENCE).contains(&start.elapsed()));
@@ -157,7 +157,7 @@ fn a_client_without_the_key_takes_no_memory_of_others() {
     let budget = MemoryBudget::new(1 << 20);
     run_within(&budget, Access::with_keys(vec![]), async |open| {
         let (mut unread, connection) = open(1_024);
-        // Nothing of it is read while replies are unsent.
+        // Nothing is read while replies are unsent.
         let written = async {
             let mut written = 0;
             while unread.write_all(b"PING\r\n").await.is_ok() {
@@ -195,7 +195,7 @@ fn clients_that_read_nothing_take_half_of_the_budget_and_leave_the_rest() {
                 connection
             })
             .collect();
-        // All of them time out at the same time; before that, others are served.
+        // All time out at the same time; before that, others are served.
         tokio::time::sleep(PATIENCE / 2).await;
         assert!((3 << 20..6 << 20).contains(&budget.used()), "{budget:?}");
         let (mut other, connection) = open(1 << 20);

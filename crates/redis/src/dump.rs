@@ -1,33 +1,32 @@
-//! The format of DUMP and RESTORE: a string as in an RDB file, the version of that
-//! format in 2 bytes, and a CRC-64 of all bytes before it in 8 bytes, both little endian. Redis and
-//! roost can read each other's payloads.
+//! Format of DUMP and RESTORE: a string as in an RDB file, the version of that format in 2 bytes, and a CRC-64 of all
+//! bytes before it in 8 bytes, both little endian. Redis and roost can read each other's payloads.
 //!
-//! A string is its length and its bytes. The two highest bits of the first byte of a length say how it
-//! is encoded: 0 in the other 6 bits, 1 in them and the next byte, 2 in the next 4 bytes (8 if the low
-//! bit is set), big endian. 3 means that something else follows: 0, 1, 2 a little-endian number of 1,
-//! 2, 4 bytes whose decimal digits are the value, 3 a text compressed by LZF with its two lengths.
+//! A string is its length and its bytes. The two highest bits of the first byte of a length are its encoding: 0 in the
+//! other 6 bits, 1 in them and the next byte, 2 in the next 4 bytes (8 if the low bit is set), big endian. 3 introduces
+//! other content: 0, 1, 2 a little-endian number of 1, 2, 4 bytes whose decimal digits are the value, 3 a text
+//! compressed by LZF with its two lengths.
 
 use kv::limits::VALUE_BYTES_MAX;
 
-/// RDB version of Redis 7.0. Later ones read it; a value of a later one is refused.
+/// RDB version of Redis 7.0. Later versions of Redis read it; values of later versions are refused.
 const VERSION: u16 = 10;
-/// The type of a value that is a string.
+/// Type of a string value.
 const STRING: u8 = 0;
-/// Bytes of version and checksum.
+/// Size of version and checksum, in bytes.
 const FOOTER_BYTES: usize = 10;
-/// Most bytes of a payload besides the value.
+/// Maximum size of a payload without the value, in bytes.
 pub(crate) const EXTRA_BYTES: usize = 6 + FOOTER_BYTES;
 
-/// Why a payload is refused.
+/// Reason why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DumpError {
-    /// It is truncated, damaged, or from a newer Redis.
+    /// The payload is truncated, damaged, or from a newer Redis.
     Footer,
-    /// It is intact, but not a string within the length limit.
+    /// The payload is intact, but not a string within the length limit.
     Format,
 }
 
-/// The payload of a value.
+/// Packs a value into a payload.
 pub(crate) fn dump(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len() + EXTRA_BYTES);
     out.push(STRING);
@@ -46,7 +45,7 @@ pub(crate) fn dump(value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The value of a payload.
+/// Unpacks the value of a payload.
 pub(crate) fn restore(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
     let (rest, checksum) = payload.split_last_chunk::<8>().ok_or(DumpError::Footer)?;
     let (body, version) = rest.split_last_chunk::<2>().ok_or(DumpError::Footer)?;
@@ -58,7 +57,7 @@ pub(crate) fn restore(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
     if value.len() > VALUE_BYTES_MAX { Err(DumpError::Format) } else { Ok(value) }
 }
 
-/// Upper bound of the bytes that [`restore`] allocates: the announced length, if the payload is packed.
+/// Maximum memory that [`restore`] allocates, in bytes: the announced length if the payload is packed.
 pub(crate) fn work_bytes(payload: &[u8]) -> usize {
     let unpacked = match payload {
         [STRING, 0xc3, rest @ ..] => length(rest).and_then(|(_, rest)| length(rest)),
@@ -68,7 +67,7 @@ pub(crate) fn work_bytes(payload: &[u8]) -> usize {
     announced.max(payload.len())
 }
 
-/// A string and what follows it.
+/// Parses a string; returns it and the rest.
 fn string(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     match bytes {
         [0xc0, rest @ ..] => digits(rest, |bytes| i8::from_le_bytes(bytes).into()),
@@ -115,11 +114,11 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
     }
 }
 
-/// Decompresses LZF. A control byte `n` below 32 is followed by `n + 1` literal bytes. Other control
-/// bytes repeat earlier output: 3 bits of length, 13 bits of distance, and a byte of more length
-/// between them if the 3 bits are all set.
+/// Decompresses LZF. A control byte `n` below 32 is followed by `n + 1` literal bytes. Other control bytes repeat
+/// earlier output: 3 bits of length, 13 bits of distance, and a byte of more length between them if the 3 bits are all
+/// set.
 fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
-    // LZF expands by a factor of about 260 at most, so memory is proportional to the input.
+    // LZF expands by a factor of at most about 260, so memory is proportional to the input.
     let mut out = Vec::with_capacity(unpacked.min(packed.len().saturating_mul(264)));
     let mut rest = packed;
     while let [control, after @ ..] = rest {
@@ -152,7 +151,7 @@ fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
     (out.len() == unpacked).then_some(out)
 }
 
-/// CRC-64 as Redis computes it: the polynomial of Jones, both ways reflected, nothing added.
+/// Computes the CRC-64 of Redis: the polynomial of Jones, reflected input and output, no final XOR.
 fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc: u64, byte| {
         let [low, ..] = crc.to_le_bytes();
@@ -165,7 +164,7 @@ fn crc64(bytes: &[u8]) -> u64 {
 
 #[allow(clippy::indexing_slicing, reason = "a byte indexes a table of 256")]
 const TABLE: [u64; 256] = {
-    /// The polynomial ad93d23594c935a9, its bits in reverse order.
+    /// Polynomial ad93d23594c935a9 with its bits in reverse order.
     const POLYNOMIAL: u64 = 0xad93_d235_94c9_35a9_u64.reverse_bits();
     let mut table = [0; 256];
     let mut byte = 0;
@@ -207,7 +206,7 @@ mod tests {
 
     #[test]
     fn what_redis_writes_is_read() {
-        // Answers of Redis 7.0.15 to DUMP.
+        // Replies of Redis 7.0.15 to DUMP.
         let hello = b"\0\x05hello\x0a\0\x63\x72\xdf\x76\x65\x34\x20\x0a";
         assert_eq!(restore(hello).unwrap(), b"hello");
         assert_eq!(dump(b"hello"), hello);
@@ -224,7 +223,7 @@ mod tests {
 
     #[test]
     fn compressed_texts_are_unpacked() {
-        // One literal `a`, then 19 bytes that repeat from one byte back.
+        // One literal `a`, then 19 bytes that repeat the previous byte.
         assert_eq!(unpack(b"\0a\xe0\x0a\0", 20).unwrap(), [b'a'; 20]);
         assert_eq!(unpack(b"\x02abc\x20\x02", 6).unwrap(), b"abcabc");
         for (packed, unpacked) in [

@@ -1,9 +1,8 @@
-//! EXEC. A transaction is one submission to the node: the versions it watched, its changes, and the
-//! keys that it reads between them.
+//! EXEC. A transaction is one submission to the node: the versions it watched, its changes, and the keys that it reads
+//! between them.
 //!
-//! **Invariant:** for a read, the writer only looks up the keys that the command names. The replies are
-//! written here, from the rows that were found; commands that walk over keys are evaluated after the
-//! transaction.
+//! **Invariant:** for a read, the writer only looks up the keys that the command names. The replies are written here,
+//! from the rows that were found; commands that walk over keys run after the transaction.
 
 use std::cell::Cell;
 
@@ -23,24 +22,24 @@ use super::session::STEPS_MAX;
 use super::transactions::{QUEUE_BYTES_MAX, TOO_LARGE, Transaction, WatchedKeys};
 use edge::Length;
 
-/// Bytes of a reply that is no row, or of the header of one that is.
+/// Size of a reply without a row, or of the header of one with a row, in bytes.
 const SHORT_REPLY_BYTES: usize = 32;
 
-/// The source of the reply to a queued command.
+/// Source of the reply to a queued command.
 enum Step {
-    /// The reply to the next answer of the writer.
+    /// The next answer of the writer, with the writer of the reply.
     Change(ReplyWriter),
     /// The next read.
     Read(Placed),
-    /// Evaluated after the transaction.
+    /// A walk that runs after the transaction.
     Walk(Read, Kept),
-    /// Carried out here, after the transaction has happened.
+    /// A command that runs here, after the transaction.
     Local(Local, Kept),
     /// An error of the command itself.
     Failed(Failure),
 }
 
-/// A read, and before which operation it takes place.
+/// Read, and the operation before which it takes place.
 struct Placed {
     before: usize,
     spec: &'static Spec,
@@ -49,17 +48,17 @@ struct Placed {
     bucket: BucketId,
 }
 
-/// A transaction, ready to be submitted.
+/// Transaction ready to be submitted.
 struct Planned {
     steps: Vec<Step>,
     changes: KeyOps,
-    /// Keys whose rows the changes answer with.
+    /// Keys whose rows are in the answers to the changes.
     answering: Vec<(BucketId, Box<[u8]>)>,
-    /// The bucket of later commands.
+    /// Bucket of later commands.
     bucket: BucketId,
 }
 
-/// Carries out the transaction.
+/// Executes the transaction.
 pub(crate) async fn exec(client: &mut Client) -> Result<(), Failure> {
     let transaction =
         client.transaction.take().ok_or(const { Failure::said("ERR EXEC without MULTI") })?;
@@ -101,6 +100,8 @@ async fn carry_out(client: &mut Client, transaction: Transaction) -> Result<(), 
 }
 
 impl Planned {
+    /// Adds a queued command.
+    ///
     /// # Errors
     /// If the changes are too large together, or the budget has no room for them.
     async fn add(
@@ -122,7 +123,7 @@ impl Planned {
             Run::Wait(_) => unreachable!("these are carried out at once or not at all in MULTI"),
         };
         self.steps.push(step);
-        // What RESTORE unpacks may be far longer than what was queued.
+        // The unpacked value of RESTORE may be much longer than the queued one.
         if self.changes.bytes() > QUEUE_BYTES_MAX {
             return Err(TOO_LARGE);
         }
@@ -173,11 +174,11 @@ impl Planned {
         Step::Read(Placed { before, spec, read, words, bucket: self.bucket })
     }
 
-    /// Reserves what the rows take that the transaction answers with, and their replies, and brings
-    /// them into memory, so that the writer does not wait for the disk.
+    /// Reserves memory for the rows in the answers and for the replies, and loads the rows, so that the writer does not
+    /// wait for the disk.
     ///
     /// # Errors
-    /// If that is too much.
+    /// If this is too much.
     async fn reserve(&self, client: &mut Client) -> Result<(), Failure> {
         let answering = self.answering.iter().map(|(bucket, key)| (*bucket, key.clone()));
         let answer_bytes = row_bytes(client, answering.collect()).await?;
@@ -195,7 +196,7 @@ impl Planned {
         if fits { Ok(()) } else { Err(Failure::BUSY) }
     }
 
-    /// The operations: the beginning with what was watched, and the changes.
+    /// Operations: the beginning with the watched keys, and the changes.
     fn operations(&mut self, watched: &WatchedKeys) -> KeyOps {
         let watched = watched.keys.iter().map(|((bucket, key), version)| Watched {
             bucket: *bucket,
@@ -212,7 +213,7 @@ impl Planned {
         ops
     }
 
-    /// The keys to be read, and when.
+    /// Keys to read, and the times of the reads.
     fn reads(&self) -> Vec<ReadAt> {
         let placed = self.steps.iter().filter_map(|step| match step {
             Step::Read(placed) => Some(placed),
@@ -229,7 +230,7 @@ impl Placed {
         ReadAt { before: self.before, bucket: self.bucket, keys: keys.map(Box::from).collect() }
     }
 
-    /// Writes the reply from what was read.
+    /// Writes the reply from the rows that were read.
     fn evaluate(
         &self,
         found: &ReadRows,
@@ -253,7 +254,7 @@ impl Placed {
     }
 }
 
-/// Bytes of the values of keys. Those that are not in memory are brought there.
+/// Size of the values of keys, in bytes. Loads those that are not in memory.
 async fn row_bytes(client: &Client, keys: Vec<(BucketId, Box<[u8]>)>) -> Result<usize, Failure> {
     let (mut known, mut unknown) = (0, Vec::new());
     {
@@ -281,7 +282,7 @@ async fn row_bytes(client: &Client, keys: Vec<(BucketId, Box<[u8]>)>) -> Result<
 
 /// Writes the replies of all steps.
 async fn reply(client: &mut Client, steps: Vec<Step>, replies: KeyReplies) {
-    // What holds the memory of the rows is kept until all of them are written.
+    // The memory of the rows stays reserved until all are written.
     let KeyReplies { answers, reads, now_ms, held: _held } = replies;
     let (mut answers, mut reads) = (answers.iter().skip(1), reads.into_iter());
     let start = client.output.len();

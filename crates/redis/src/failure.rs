@@ -1,4 +1,4 @@
-//! Error replies. The texts that clients match on are those of Redis 7.0.
+//! Error replies. Messages that clients match on are those of Redis 7.0.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use super::numbers::is;
 use super::registry::ConnectionInfo;
 use edge::{LineGate, ReadError};
 
-/// The error reply to a command: a code in capitals, a space, a message.
+/// Error reply to a command: a code in capitals, a space, a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure(Cow<'static, str>);
 
@@ -44,20 +44,20 @@ impl Failure {
     pub(crate) const REPLY_TOO_LONG: Self =
         Self::said("ERR the reply would be longer than 64 MiB; ask for less at a time");
     pub(crate) const INTERNAL: Self = Self::said("ERR internal error; see the server log");
-    /// The budget of Redis clients is used up; nothing was done.
+    /// Error when the budget of Redis clients is used up; nothing was done.
     pub(crate) const BUSY: Self =
         Self::said("BUSY the server has no memory for this now; try again in a second");
-    /// Too many reads wait already; nothing was done.
+    /// Error when too many reads are waiting; nothing was done.
     pub(crate) const BUSY_READS: Self =
         Self::said("BUSY the server has too many reads waiting; try again in a second");
     pub(crate) const NO_REPLY: Self =
         Self::said("ERR the change was made, but there is no memory for its reply");
-    /// Never sent: the client has disconnected.
+    /// Placeholder after the client has disconnected; never sent.
     pub(crate) const GONE: Self = Self::said("ERR the client is gone");
     pub(crate) const CLIENTS: Self = Self::said("ERR max number of clients reached");
     pub(crate) const NO_BUCKET: Self = Self::said("ERR there is no such bucket");
 
-    /// Logs a failure that is the server's fault, with the connection that met it, at most once per second.
+    /// Logs a failure of the server, with its connection, at most once per second.
     pub(crate) fn log(&self, connection: &ConnectionInfo, last_command: &'static str) {
         static LINES: LineGate = LineGate::new();
         let is_fault = *self == Self::INTERNAL || *self == SubmitError::Unreadable.into();
@@ -68,37 +68,37 @@ impl Failure {
         }
     }
 
-    /// A fixed text.
+    /// Error with a fixed text.
     pub(crate) const fn said(text: &'static str) -> Self {
         Self(Cow::Borrowed(text))
     }
 
-    /// A text with something of the command in it, which may be any bytes.
+    /// Error whose text contains parts of the command, which may be any bytes.
     pub(crate) fn of(text: impl Into<String>) -> Self {
         Self(Cow::Owned(text.into()))
     }
 
-    /// An expiry outside of the valid range.
+    /// Error for an expiry outside of the valid range.
     pub(crate) fn expiry(command: &str) -> Self {
         Self::of(format!("ERR invalid expire time in '{command}' command"))
     }
 
-    /// The key of the client does not have the scope for this command.
+    /// Error for a key of the client without the scope for this command.
     pub(crate) fn no_permission(command: &str) -> Self {
         Self::of(format!("NOPERM this user has no permissions to run the '{command}' command"))
     }
 
-    /// Too few or too many words.
+    /// Error for a wrong number of words.
     pub(crate) fn arity(command: &str) -> Self {
         Self::of(format!("ERR wrong number of arguments for '{command}' command"))
     }
 
-    /// A key that is too long.
+    /// Error for a key that is too long.
     pub(crate) fn long_key() -> Self {
         Self::of(format!("ERR a key has at most {KEY_BYTES_MAX} bytes"))
     }
 
-    /// A command that has subcommands, `known` in lower case, but not this one with as many words.
+    /// Error for an unknown subcommand, or a wrong number of its words. `known` are the subcommands in lower case.
     pub(crate) fn subcommand(command: &str, subcommand: &[u8], known: &[&str]) -> Self {
         if let Some(known) = known.iter().find(|known| is(subcommand, known)) {
             return Self::arity(&format!("{command}|{known}"));
@@ -107,7 +107,7 @@ impl Failure {
         Self::of(format!("ERR unknown subcommand '{sub}'. Try {command} HELP."))
     }
 
-    /// A command that does not exist.
+    /// Error for an unknown command.
     pub(crate) fn unknown_command(name: &[u8], words: &[&[u8]]) -> Self {
         let mut text =
             format!("ERR unknown command '{}', with args beginning with: ", shown(name, 128));
@@ -128,12 +128,12 @@ impl Failure {
         Self::of(text)
     }
 
-    /// Whether the limit of memory or of waiting reads was reached, so that nothing was done.
+    /// Whether memory or waiting reads reached a limit, so that nothing was done.
     pub(crate) fn is_busy(&self) -> bool {
         self.0.starts_with("BUSY ")
     }
 
-    /// The same, as the reason why EXEC was not executed.
+    /// Error of EXEC with this error as the reason.
     pub(crate) fn aborts(&self) -> Self {
         let reason = self.0.strip_prefix("ERR ").unwrap_or(&self.0);
         Self::of(format!("EXECABORT Transaction discarded because of: {reason}"))
@@ -150,12 +150,12 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
             SubmitError::Busy => "BUSY",
-            // Nothing was changed. Clients of Redis send the command again by themselves.
+            // Nothing was changed. Redis clients repeat the command automatically.
             SubmitError::NoLog | SubmitError::Upgrading => "TRYAGAIN",
-            // The change may still be made, so this must not be a code after which clients repeat a command.
+            // The change may still be made, so this code must not be one after which clients repeat a command.
             SubmitError::Unconfirmed => "UNCONFIRMED",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
-            // The code that Redis returns when its memory is full.
+            // Code of Redis for full memory.
             SubmitError::DiskFull => "OOM",
         };
         Self::of(format!("{code} {error}"))
@@ -190,12 +190,12 @@ impl From<KeyRefusal> for Failure {
     }
 }
 
-/// Up to `bytes_max` bytes of what a client sent.
+/// At most `bytes_max` bytes of a client's input, as text.
 pub(crate) fn shown(bytes: &[u8], bytes_max: usize) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes.get(..bytes_max).unwrap_or(bytes))
 }
 
-/// Whether Redis has a command of this name for values that are no strings.
+/// Whether Redis has a command of this name for values other than strings.
 fn is_of_other_types(name: &[u8]) -> bool {
     let families: [&[u8]; 14] = [
         b"lpush", b"rpush", b"lpop", b"rpop", b"lrange", b"llen", b"hset", b"hget", b"hmset",
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn clients_repeat_a_command_only_if_it_was_not_executed() {
-        // The codes after which go-redis and other clients send the same command again.
+        // Codes after which go-redis and other clients repeat the command.
         let repeated =
             ["TRYAGAIN", "NOREPLICAS", "CLUSTERDOWN", "LOADING", "READONLY", "MASTERDOWN"];
         let code = |error: SubmitError| {

@@ -1,32 +1,33 @@
-//! The patterns of KEYS and SCAN: `*`, `?`, `[abc]`, `[^abc]`, `[a-z]`, and `\` before a character
-//! that means itself.
+//! Patterns of KEYS and SCAN: `*`, `?`, `[abc]`, `[^abc]`, `[a-z]`, and `\` before a literal character.
 //!
-//! A pattern is compiled once into a nondeterministic automaton with one bit per state, so
-//! that no pattern takes more than [`WORDS_MAX`] operations for a byte of text.
+//! A pattern is compiled once into a nondeterministic automaton with one bit per state, so that a pattern takes at most
+//! [`WORDS_MAX`] operations per byte of text.
 
 use super::failure::Failure;
 
-/// Longest pattern, in bytes. Compiled it takes 36 KiB.
+/// Maximum length of a pattern, in bytes. The compiled pattern takes 36 KiB.
 pub(crate) const PATTERN_BYTES_MAX: usize = 1_024;
-/// Words of 64 states.
+/// Maximum number of words of 64 states.
 const WORDS_MAX: usize = PATTERN_BYTES_MAX / 64 + 1;
 const TOO_LONG: Failure = Failure::said("ERR a pattern has at most 1024 bytes");
 
-/// A compiled pattern. Its elements match one byte each; state `n` means that `n` of them have matched.
+/// Compiled pattern. Its elements match one byte each; state `n` means that `n` of them have matched.
 pub(crate) struct Pattern {
     /// Number of elements.
     elements: usize,
-    /// Words that the states take.
+    /// Number of words for the states.
     words: usize,
-    /// For each byte the states that it leads on from.
+    /// For each byte, the states from which it leads to the next one.
     steps: Vec<u64>,
-    /// States that any byte leaves as they are: those at a star.
+    /// States at a star, which any byte leaves unchanged.
     stars: [u64; WORDS_MAX],
 }
 
 impl Pattern {
+    /// Compiles a pattern.
+    ///
     /// # Errors
-    /// If it is too long.
+    /// If the pattern is too long.
     pub(crate) fn new(pattern: &[u8]) -> Result<Self, Failure> {
         if pattern.len() > PATTERN_BYTES_MAX {
             return Err(TOO_LONG);
@@ -56,12 +57,12 @@ impl Pattern {
         Ok(compiled)
     }
 
-    /// Largest number of operations for a text of this length.
+    /// Maximum number of operations for a text of this length.
     pub(crate) fn operations(&self, bytes: usize) -> u64 {
         self.words as u64 * bytes as u64
     }
 
-    /// Whether all of `text` matches.
+    /// Whether the whole `text` matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         let mut states = [0_u64; WORDS_MAX];
         let [first, ..] = &mut states;
@@ -85,7 +86,7 @@ impl Pattern {
     }
 }
 
-/// A set of bytes that match.
+/// Set of bytes that an element matches.
 enum Element<'p> {
     Any,
     Literal(u8),
@@ -102,7 +103,7 @@ impl Element<'_> {
     }
 }
 
-/// The first element of `pattern`, which is no star, and what follows it.
+/// First element of `pattern`, which is not a star, and the rest.
 fn element(pattern: &[u8]) -> (Element<'_>, &[u8]) {
     match pattern {
         [b'?', after @ ..] => (Element::Any, after),
@@ -113,7 +114,7 @@ fn element(pattern: &[u8]) -> (Element<'_>, &[u8]) {
     }
 }
 
-/// A class, whose beginning has been read. One that is not closed ends with the pattern.
+/// Parses a class after its beginning. An unclosed class ends with the pattern.
 fn class(negated: bool, pattern: &[u8]) -> (Element<'_>, &[u8]) {
     let mut rest = pattern;
     let (end, after) = loop {
@@ -126,7 +127,7 @@ fn class(negated: bool, pattern: &[u8]) -> (Element<'_>, &[u8]) {
     (Element::Class { negated, members: pattern.get(..end).unwrap_or_default() }, after)
 }
 
-/// The first and the last byte of the first member of a class, and what follows it.
+/// First and last byte of the first member of a class, and the rest.
 fn member(rest: &[u8]) -> ((u8, u8), &[u8]) {
     match rest {
         [b'\\', literal, after @ ..] => ((*literal, *literal), after),
@@ -201,7 +202,7 @@ mod tests {
 
     #[test]
     fn every_short_pattern_matches_what_the_reference_matcher_does() {
-        /// The reference matcher, which takes exponential time.
+        /// Reference matcher, which takes exponential time.
         fn plain(pattern: &[u8], text: &[u8]) -> bool {
             match (pattern, text) {
                 ([], []) => true,

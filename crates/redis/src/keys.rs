@@ -1,4 +1,4 @@
-//! Commands on keys of any type: DEL, EXISTS, RENAME, COPY, DUMP and the like.
+//! Commands on keys of any type: DEL, EXISTS, RENAME, COPY, DUMP and similar ones.
 
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{BucketId, Expiry, KeyAnswer, KeyOp, Only};
@@ -18,9 +18,9 @@ const TWO: (i8, i8, i8) = (1, 2, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);
 /// Subcommands of OBJECT.
 const OBJECT: &[&str] = &["help", "encoding", "refcount", "idletime", "freq"];
-/// Longest text that Redis keeps beside its header.
+/// Maximum length of a text that Redis stores next to its header, in bytes.
 const EMBEDDED_BYTES_MAX: usize = 44;
-/// Values up to this length are dumped at once: the checksum of 64 KiB takes 0.2 ms.
+/// Maximum length of a value that is dumped immediately, in bytes: the checksum of 64 KiB takes 0.2 ms.
 const DUMP_BYTES_SHORT: usize = 64 << 10;
 
 const fn row_of(
@@ -195,10 +195,10 @@ fn renamenx<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fai
     Ok(Plan::Change(KeyOp::Rename { bucket: scope.bucket, from, to, only_new: true }, number))
 }
 
-/// A database by its number.
+/// Parses the number of a database.
 ///
 /// # Errors
-/// If it is no number or there is no such database.
+/// If it is not a number, or there is no such database.
 pub(crate) fn database(word: &[u8]) -> Result<BucketId, Failure> {
     let index = i32::try_from(integer(word)?).map_err(|_| Failure::DB_RANGE)?;
     let index = u64::try_from(index).ok().filter(|index| *index < u64::from(NUMBERED_BUCKETS));
@@ -320,7 +320,7 @@ fn object(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     Ok(())
 }
 
-/// The encoding that Redis would report for such a value.
+/// Encoding that Redis would report for a value.
 fn encoding(value: &[u8]) -> &'static str {
     match value.len() {
         ..=20 if integer(value).is_ok() => "int",
@@ -352,7 +352,7 @@ fn memory(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     Ok(())
 }
 
-/// Lines of text, as the HELP of Redis answers.
+/// Replies with lines of text, in the format of Redis's HELP.
 pub(crate) fn help(reply: &mut Encoder<'_>, lines: &[&str]) {
     reply.array(lines.len());
     for line in lines {
@@ -365,7 +365,7 @@ fn dbsize(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(
     Ok(())
 }
 
-/// Nothing, `SYNC` or `ASYNC`: it takes no longer for many keys than for one.
+/// Checks for nothing, `SYNC` or `ASYNC`: flushing takes no longer for many keys than for one.
 fn check_flush(words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [] => Ok(()),
@@ -394,7 +394,7 @@ fn swapdb<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> 
     Ok(Plan::Change(KeyOp::Swap { a, b }, ok))
 }
 
-/// `replicas timeout`: changes are in the log before they are answered, and there are no replicas.
+/// WAIT `replicas timeout`. Changes are in the log before they are answered, and there are no replicas.
 fn wait(_: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [replicas, timeout] = words else { return Err(Failure::arity("wait").into()) };
     integer(replicas)?;

@@ -1,28 +1,27 @@
-//! The longest common subsequence of two values, and the positions of its pieces in both.
+//! Longest common subsequence of two values, and the positions of its pieces in both.
 
-/// Most bytes of the table that is computed: what a value may have, as in Redis. 4 million cells take
-/// 10 ms.
+/// Maximum size of the computed table, in bytes: that of a value, as in Redis. 4 million cells take 10 ms.
 const TABLE_BYTES_MAX: usize = kv::limits::VALUE_BYTES_MAX;
 
-/// Lengths of common subsequences of all pairs of beginnings.
+/// Lengths of the common subsequences of all pairs of prefixes.
 pub(crate) struct Table<'a> {
     a: &'a [u8],
     b: &'a [u8],
-    /// Row by row, a row for each beginning of `a`, the empty one included.
+    /// Rows of the table, one for each prefix of `a`, including the empty one.
     lengths: Vec<u32>,
 }
 
-/// A run of bytes that both values have: the first and the last index in each.
+/// Run of bytes that both values have: first and last index in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Match {
-    /// In the first value.
+    /// Position in the first value.
     pub(crate) a: (usize, usize),
-    /// In the second value.
+    /// Position in the second value.
     pub(crate) b: (usize, usize),
 }
 
 impl Match {
-    /// Number of bytes that match.
+    /// Number of matching bytes.
     pub(crate) fn len(self) -> usize {
         self.a.1 - self.a.0 + 1
     }
@@ -34,13 +33,13 @@ pub(crate) fn steps(a: usize, b: usize) -> Option<usize> {
     (cells.checked_mul(size_of::<u32>())? <= TABLE_BYTES_MAX).then_some(cells)
 }
 
-/// Bytes of a table of so many steps.
+/// Size of a table of `steps` steps, in bytes.
 pub(crate) fn table_bytes(steps: usize) -> usize {
     steps * size_of::<u32>()
 }
 
 impl<'a> Table<'a> {
-    /// Computes it; [`steps`] returns how much work that is.
+    /// Computes the table in as many steps as [`steps`] returns.
     pub(crate) fn new(a: &'a [u8], b: &'a [u8]) -> Self {
         let width = b.len() + 1;
         let mut lengths = vec![0_u32; width];
@@ -69,7 +68,7 @@ impl<'a> Table<'a> {
         self.lengths.get(i * (self.b.len() + 1) + j).copied().unwrap_or_default()
     }
 
-    /// The pairs of equal bytes that make it up, last first, as Redis chooses among several.
+    /// Pairs of equal bytes of the subsequence, last first, chosen as Redis does.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let (mut i, mut j) = (self.a.len(), self.b.len());
         std::iter::from_fn(move || {
@@ -84,14 +83,14 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// The subsequence.
+    /// Subsequence as bytes.
     pub(crate) fn text(&self) -> Vec<u8> {
         let mut text: Vec<u8> = self.pairs().filter_map(|(i, _)| self.a.get(i).copied()).collect();
         text.reverse();
         text
     }
 
-    /// The runs that it consists of, last first, if they have at least `min` bytes.
+    /// Runs of the subsequence with at least `min` bytes, last first.
     pub(crate) fn matches(&self, min: usize) -> Vec<Match> {
         let mut matches: Vec<Match> = Vec::new();
         for (i, j) in self.pairs() {

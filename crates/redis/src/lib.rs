@@ -1,4 +1,4 @@
-//! The Redis edge: access to buckets by RESP2 and RESP3.
+//! Redis edge: access to buckets by RESP2 and RESP3.
 //!
 //! `SELECT n` selects a numbered bucket, `BUCKET USE name` a named one. Replies, error texts and the order of checks
 //! are those of Redis 7.0, because clients match on them; values are strings only.
@@ -11,10 +11,10 @@
 //! - `memory` reserves the buffers that clients fill, in one budget for all clients.
 //!
 //! Read `serve`, `connection`, `session`, `client`, `command`, `table`, `changes`, `batch`, then `exec` and `reader`.
-//! Descriptions of commands in the tables repeat their shape on purpose.
+//! Descriptions of commands in the tables repeat their form on purpose.
 //!
-//! The edge owns no key. **Invariants:** a change that takes long is submitted apart from those of other clients; a
-//! reply to a change is written after the node has answered; what may wait for a disk or take long does not run on a
+//! The edge owns no key. **Invariants:** a long change is submitted separately from those of other clients; the reply
+//! to a change is written after the node has answered; code that may wait for a disk or take long does not run on a
 //! thread of connections; every buffer that a client can fill is reserved in the budget before it grows.
 
 mod about_commands;

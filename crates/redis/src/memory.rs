@@ -1,41 +1,40 @@
-//! Memory of a connection, reserved in the budget that all Redis clients share.
+//! Memory of a connection, reserved in the budget of all Redis clients.
 //!
-//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. The memory for
-//! small commands and replies is reserved when a connection is accepted, so they never wait for memory of
-//! other clients.
+//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. The memory for small
+//! commands and replies is reserved when a connection is accepted, so that they never wait for memory of other clients.
 
 use budget::{MemoryBudget, Reservation};
 use resp::{Encoder, Protocol};
 
 use super::failure::Failure;
 
-/// What every connection reserves when it is accepted: its state, the first bytes of its buffers, and
+/// Memory that every connection reserves when it is accepted, in bytes: its state, the first bytes of its buffers, and
 /// the names that its client chose. 16,384 connections reserve 128 MiB.
 pub(crate) const CONNECTION_BYTES: usize = 8 << 10;
-/// Bytes of the input buffer, and of the output buffer, that are a part of [`CONNECTION_BYTES`].
+/// Size of the input buffer, and of the output buffer, within [`CONNECTION_BYTES`].
 pub(crate) const BUFFER_BYTES: usize = 2 << 10;
-/// Bytes that the parser keeps from one command to the next, as a part of [`CONNECTION_BYTES`].
+/// Memory of the parser between commands within [`CONNECTION_BYTES`].
 pub(crate) const PARSER_BYTES: usize = 1 << 10;
-/// Bytes of changes under way that are a part of [`CONNECTION_BYTES`].
+/// Memory of pending changes within [`CONNECTION_BYTES`].
 pub(crate) const CHANGE_BYTES: usize = 1_536;
-/// Reservations are multiples of this, so that few commands touch the counter that all share.
+/// Unit of reservations, in bytes, so that few commands touch the shared counter.
 const STEP_BYTES: usize = 16 << 10;
-/// A buffer grows by at most as much ahead of need.
+/// Maximum growth of a buffer ahead of need, in bytes.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
-/// Bytes that a reply adds to the text in it.
+/// Size that a reply adds to its text, in bytes.
 pub(crate) const HEADER_BYTES: usize = 64;
 
 const _: () = assert!(2 * BUFFER_BYTES + PARSER_BYTES + CHANGE_BYTES < CONNECTION_BYTES);
 
-/// Splits the memory of all Redis clients: what their connections reserve, at most half of it, and what
-/// their buffers take beyond that. Clients that fill the second part do not keep others from connecting.
+/// Splits the memory of all Redis clients into the reservations of connections, at most half of it, and their buffers
+/// beyond that. Clients that fill the second part do not keep others from connecting.
 pub(crate) fn split(bytes: usize, connections_max: u32) -> (MemoryBudget, MemoryBudget) {
     let connections = CONNECTION_BYTES.saturating_mul(connections_max as usize).min(bytes / 2);
     let connections = connections.max(CONNECTION_BYTES);
     (MemoryBudget::new(connections), MemoryBudget::new(bytes.saturating_sub(connections)))
 }
 
-/// One buffer's part of the budget.
+/// Part of the budget for one buffer.
 #[derive(Debug)]
 pub(crate) struct Held {
     reserved: Reservation,
@@ -43,13 +42,13 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// No reservation yet. `included` bytes need no reservation, being part of [`CONNECTION_BYTES`].
+    /// Creates an empty reservation. `included` bytes need none, since they are part of [`CONNECTION_BYTES`].
     pub(crate) fn new(budget: &MemoryBudget, included: usize) -> Self {
         Self { reserved: budget.empty(), included }
     }
 
-    /// Reserves what a buffer of `bytes` needs, and gives back what it needs no more. False, and
-    /// nothing changes, if the budget has not as much left.
+    /// Reserves the memory of a buffer of `bytes` bytes, and releases the rest. Returns false, without any change, if
+    /// the budget has no room for it.
     pub(crate) fn cover(&mut self, bytes: usize) -> bool {
         let wanted = if bytes <= self.included {
             0
@@ -59,14 +58,14 @@ impl Held {
         wanted == self.reserved.bytes() || self.reserved.resize(wanted)
     }
 
-    /// Bytes reserved.
+    /// Number of reserved bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.reserved.bytes()
     }
 }
 
-/// Makes room for a reply of `bytes` at the end of `out`, which `held` covers. False, and nothing
-/// changes, if the budget has not as much left.
+/// Makes room for a reply of `bytes` bytes at the end of `out`, whose reservation is `held`. Returns false, without any
+/// change, if the budget has no room for it.
 pub(crate) fn make_room(out: &mut Vec<u8>, held: &mut Held, bytes: usize) -> bool {
     let (len, capacity) = (out.len(), out.capacity());
     let needed = len.saturating_add(bytes).saturating_add(HEADER_BYTES);
@@ -82,7 +81,7 @@ pub(crate) fn make_room(out: &mut Vec<u8>, held: &mut Held, bytes: usize) -> boo
     true
 }
 
-/// Replies that have not been sent.
+/// Unsent replies.
 #[derive(Debug)]
 pub(crate) struct Output {
     bytes: Vec<u8>,
@@ -90,7 +89,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// The replies of a new connection.
+    /// Creates the replies of a new connection.
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
         Self { bytes: Vec::new(), held: Held::new(budget, BUFFER_BYTES) }
     }
@@ -103,17 +102,17 @@ impl Output {
         &self.bytes
     }
 
-    /// See [`make_room()`].
+    /// Calls [`make_room()`].
     pub(crate) fn make_room(&mut self, bytes: usize) -> bool {
         make_room(&mut self.bytes, &mut self.held, bytes)
     }
 
-    /// Writes replies. Those that may be long need [`Output::make_room`] before.
+    /// Writer of replies. For replies that may be long, call [`Output::make_room`] first.
     pub(crate) fn encoder(&mut self, protocol: Protocol) -> Encoder<'_> {
         Encoder::new(&mut self.bytes, protocol)
     }
 
-    /// The same, and what covers the buffer.
+    /// Writer of replies, and the reservation of the buffer.
     pub(crate) fn parts(&mut self, protocol: Protocol) -> (Encoder<'_>, &mut Held) {
         (Encoder::new(&mut self.bytes, protocol), &mut self.held)
     }
@@ -122,7 +121,7 @@ impl Output {
         self.bytes.truncate(len);
     }
 
-    /// Adds replies that were written elsewhere.
+    /// Appends replies that were written elsewhere.
     ///
     /// # Errors
     /// If the budget has no room for them.
@@ -138,46 +137,46 @@ impl Output {
         Ok(())
     }
 
-    /// Everything was sent. Memory beyond [`BUFFER_BYTES`] is given back.
+    /// Drops the replies, since all were sent, and frees memory beyond [`BUFFER_BYTES`].
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.shrink();
     }
 
-    /// Gives back memory that is not needed.
+    /// Frees unused memory.
     pub(crate) fn shrink(&mut self) {
         shrink(&mut self.bytes);
-        // Shrinking always succeeds. Small replies may have been written without a reservation; if the
-        // budget has no memory for them, the reservation is tried again next time.
+        // Shrinking always succeeds. Small replies may have been written without a reservation; if the budget has no
+        // room for them, the reservation is tried again next time.
         let _covered = self.held.cover(self.bytes.capacity());
     }
 }
 
-/// Gives memory of a buffer back if most of it is unused.
+/// Frees memory of a buffer if most of it is unused.
 pub(crate) fn shrink(buffer: &mut Vec<u8>) {
     if buffer.capacity() > BUFFER_BYTES && buffer.len() < buffer.capacity() / 4 {
         buffer.shrink_to(BUFFER_BYTES);
     }
 }
 
-/// The memory of a connection in addition to its buffers.
+/// Memory of a connection in addition to its buffers.
 #[derive(Debug)]
 pub(crate) struct Memory {
     pub(crate) budget: MemoryBudget,
-    /// Words of the command that is carried out.
+    /// Words of the command being executed.
     pub(crate) words: Held,
-    /// Changes under way, and the rows that they answer with.
+    /// Pending changes, and the rows in their answers.
     pub(crate) changes: Held,
     /// Commands queued by MULTI.
     pub(crate) queue: Held,
-    /// Keys that WATCH named.
+    /// Keys watched with WATCH.
     pub(crate) watched: Held,
-    /// [`CONNECTION_BYTES`].
+    /// Reservation of [`CONNECTION_BYTES`].
     _connection: Reservation,
 }
 
 impl Memory {
-    /// Of a connection that has reserved [`CONNECTION_BYTES`].
+    /// Creates the memory of a connection that has reserved [`CONNECTION_BYTES`].
     pub(crate) fn new(budget: &MemoryBudget, connection: Reservation) -> Self {
         Self {
             budget: budget.clone(),

@@ -1,4 +1,4 @@
-//! Counters of the Redis edge, shared by all its threads and the metrics page.
+//! Counters of the Redis edge, shared by its threads and the metrics page.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use super::command::Group;
 use super::reader::LookUps;
 
-/// Upper ends of the sizes of batches.
+/// Upper bounds of the histogram of batch sizes.
 const SIZES: [usize; 7] = [1, 4, 16, 64, 256, 1_024, 4_096];
 
-/// Counters of the Redis edge. Clones are the same counters.
+/// Counters of the Redis edge. Clones share the counters.
 #[derive(Clone, Debug, Default)]
 pub struct RedisMetrics(Arc<Counters>);
 
@@ -32,24 +32,24 @@ struct Counters {
     bytes_out: AtomicU64,
     hits: AtomicU64,
     misses: AtomicU64,
-    /// Commands in the last second that has passed.
+    /// Number of commands in the last full second.
     rate: AtomicU64,
     batches: [AtomicU64; SIZES.len() + 1],
     batched: AtomicU64,
-    /// The budgets of the connections and of their buffers.
+    /// Budgets of the connections and of their buffers.
     memory: OnceLock<[MemoryBudget; 2]>,
 }
 
-/// Counts of a connection that are not added to the totals yet.
+/// Counts of a connection that are not yet added to the totals.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
-    /// Commands by group.
+    /// Number of commands by group.
     pub(crate) commands: [u64; Group::ALL.len()],
-    /// Bytes read.
+    /// Number of bytes read.
     pub(crate) bytes_in: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub(crate) bytes_out: u64,
-    /// Keys looked up.
+    /// Number of keys looked up.
     looked_up: LookUps,
 }
 
@@ -60,7 +60,7 @@ impl Turn {
     }
 }
 
-/// A connection, counted until this is dropped.
+/// Connection, counted until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Connected(RedisMetrics);
 
@@ -70,7 +70,7 @@ impl Drop for Connected {
     }
 }
 
-/// The counts that INFO reports.
+/// Counts that INFO reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) connected: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Totals {
     pub(crate) bytes_out: u64,
     pub(crate) hits: u64,
     pub(crate) misses: u64,
-    /// Commands in the last second that has passed.
+    /// Number of commands in the last full second.
     pub(crate) rate: u64,
 }
 
@@ -92,7 +92,7 @@ impl RedisMetrics {
         Connected(self.clone())
     }
 
-    /// From now on counts what is used of these budgets.
+    /// Reports the use of these budgets.
     pub(crate) fn watch_memory(&self, connections: &MemoryBudget, buffers: &MemoryBudget) {
         let first = self.0.memory.set([connections.clone(), buffers.clone()]);
         if first.is_err() {
@@ -102,7 +102,7 @@ impl RedisMetrics {
         }
     }
 
-    /// Bytes of memory reserved for all Redis clients, and the most there may be.
+    /// Memory reserved for all Redis clients, and its limit, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> (usize, usize) {
         let budgets = self.0.memory.get().into_iter().flatten();
@@ -113,7 +113,7 @@ impl RedisMetrics {
         self.0.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Adds what a connection has counted, and begins anew.
+    /// Adds the counts of a connection, and resets them.
     pub(crate) fn take(&self, turn: &mut Turn) {
         for (counter, count) in self.0.commands.iter().zip(turn.commands) {
             if count > 0 {
@@ -127,7 +127,7 @@ impl RedisMetrics {
         *turn = Turn::default();
     }
 
-    /// Notes how many commands there were each second; never returns.
+    /// Measures the number of commands per second; never returns.
     pub(crate) async fn measure_rate(&self) -> Infallible {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         let mut before = self.totals().commands;
@@ -187,7 +187,7 @@ impl Collector for RedisMetrics {
         for (name, help, value) in [
             ("roost_redis_connected", help, totals.connected),
             ("roost_redis_memory_bytes", "Memory reserved for Redis clients", used as u64),
-            ("roost_redis_memory_limit_bytes", "Most memory for Redis clients", limit as u64),
+            ("roost_redis_memory_limit_bytes", "Maximum memory for Redis clients", limit as u64),
         ] {
             let descriptor = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
             ConstGauge::new(value).encode(descriptor)?;

@@ -1,10 +1,10 @@
-//! Numbers and times in commands, read as strictly as Redis reads them.
+//! Numbers and times in commands, parsed as strictly as by Redis.
 
 use kv::Expiry;
 
 use super::failure::Failure;
 
-/// A whole number in the one form that Redis takes: no sign but `-`, no leading zero, no blank.
+/// Parses an integer in the only form that Redis accepts: no sign except `-`, no leading zero, no blank.
 pub(crate) fn integer(text: &[u8]) -> Result<i64, Failure> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let canonical = match digits {
@@ -16,18 +16,20 @@ pub(crate) fn integer(text: &[u8]) -> Result<i64, Failure> {
     number.and_then(|text| text.parse().ok()).ok_or(Failure::NOT_AN_INTEGER)
 }
 
+/// Checks a number.
+///
 /// # Errors
-/// If it is not a number. Infinite ones are numbers, and what they would make is refused later.
+/// If it is not a number. Infinity is a number; its results are refused later.
 pub(crate) fn check_float(text: &[u8]) -> Result<(), Failure> {
     if kv::is_float(text) { Ok(()) } else { Err(Failure::NOT_A_FLOAT) }
 }
 
-/// A word in any case.
+/// Whether a word equals `lower`, ignoring case.
 pub(crate) fn is(word: &[u8], lower: &str) -> bool {
     word.eq_ignore_ascii_case(lower.as_bytes())
 }
 
-/// The unit of a time, and whether it is absolute.
+/// Unit of a time, and whether the time is absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
     seconds: bool,
@@ -40,18 +42,17 @@ impl Unit {
     pub(crate) const EXAT: Self = Self { seconds: true, from_now: false };
     pub(crate) const PXAT: Self = Self { seconds: false, from_now: false };
 
-    /// The unit that an option of SET or GETEX means.
+    /// Unit of an option of SET or GETEX.
     pub(crate) fn of_option(word: &[u8]) -> Option<Self> {
         let units =
             [("ex", Self::EX), ("px", Self::PX), ("exat", Self::EXAT), ("pxat", Self::PXAT)];
         units.iter().find(|(name, _)| is(word, name)).map(|(_, unit)| *unit)
     }
 
-    /// When a key with this TTL or expiry expires. A time in the past is valid; any time before 1970
-    /// gives the same result.
+    /// Expiry of a key for this TTL or time. Times in the past are valid; all times before 1970 give the same result.
     ///
     /// # Errors
-    /// If it is no time: no number, or too far away for 63 bits of milliseconds.
+    /// If it is not a number, or does not fit in 63 bits of milliseconds.
     pub(crate) fn expiry(
         self,
         time: &[u8],
@@ -69,7 +70,7 @@ impl Unit {
         if fits { Ok(Expiry::In(positive)) } else { Err(Failure::expiry(command)) }
     }
 
-    /// As [`Unit::expiry`], for commands that take only times above 0.
+    /// Like [`Unit::expiry`], for commands that only accept times above 0.
     pub(crate) fn life(
         self,
         time: &[u8],

@@ -1,4 +1,4 @@
-//! A timer that is started, and reset by progress.
+//! Timer that progress resets.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Completes when it was polled for a given time without a reset. It starts at the first poll.
+/// Timer that completes after it was polled for a given time without a reset. Starts at the first poll.
 #[derive(Default)]
 pub(crate) struct Alarm {
     running: bool,
@@ -16,18 +16,18 @@ pub(crate) struct Alarm {
 }
 
 impl Alarm {
-    /// Starts again when it is next polled.
+    /// Stops the timer. It starts again when it is next polled.
     pub(crate) fn reset(&mut self) {
         self.running = false;
         self.armed = false;
     }
 
-    /// It is to be polled.
+    /// Marks the timer as running, so that it is polled.
     pub(crate) fn start(&mut self) {
         self.running = true;
     }
 
-    /// Whether it was started or polled since it was reset.
+    /// Whether the timer was started or polled since its last reset.
     pub(crate) fn is_running(&self) -> bool {
         self.running
     }

@@ -1,5 +1,5 @@
-//! Reads of keys for one command, in one of the three places where they happen: on a thread that serves
-//! connections, where blocking is allowed, or from the rows that a transaction has read.
+//! Reads of keys for one command, in one of three places: on a thread that serves connections, where blocking is
+//! allowed, or on the rows that a transaction has read.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -13,20 +13,19 @@ use super::failure::Failure;
 use super::memory::{Held, make_room};
 use edge::{Abandoned, Length};
 
-/// Most bytes of one reply, and of all replies of a transaction.
+/// Maximum size of one reply, and of all replies of a transaction, in bytes.
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
-/// Most keys that one command reads.
+/// Maximum number of keys that one command reads.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
-/// Most keys that are read together, under the lock that blocks the writer: some 0.5 ms. Of more, each part
-/// of so many is as it was at one time; a transaction reads no more.
+/// Maximum number of keys that are read together, under the lock that blocks the writer: about 0.5 ms. With more keys,
+/// each part of this size is consistent; a transaction reads no more.
 pub(crate) const TOGETHER_KEYS_MAX: usize = 4_096;
-/// Most keys that are read on a thread that serves connections: some 50 microseconds.
+/// Maximum number of keys that are read on a thread that serves connections: about 50 microseconds.
 const SHORT_KEYS_MAX: usize = 256;
-/// How long such a thread waits for the writer, which blocks readers of several keys while it applies
-/// a group.
+/// Time for which such a thread waits for the writer, which blocks reads of several keys while it applies a group.
 const WRITER_PATIENCE: Duration = Duration::from_micros(50);
-/// How often a read of several keys is tried until all of them are in memory at once. Beyond that
-/// they are read one by one.
+/// Maximum number of attempts to read several keys while all are in memory at the same time. After that they are read
+/// one by one.
 const ATTEMPTS_MAX: usize = 3;
 
 pub(crate) const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
@@ -34,14 +33,14 @@ pub(crate) const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 655
 /// Rows of several keys, in the order of the request.
 pub(crate) type Rows = SmallVec<[Option<KeyRow>; 8]>;
 
-/// Why a read did not end.
+/// Reason why a read stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// It needs the disk or more time than allowed here: it is repeated where blocking is allowed.
+    /// The read needs the disk or more time than allowed here, and is repeated where blocking is allowed.
     Disk,
-    /// It takes long: it is repeated as a long read.
+    /// The read takes long, and is repeated as a long read.
     Long,
-    /// It cannot be done.
+    /// The read failed.
     Failed(Failure),
 }
 
@@ -51,52 +50,52 @@ impl From<Failure> for Stop {
     }
 }
 
-/// The source of rows.
+/// Source of rows.
 enum Source<'r> {
-    /// Memory alone, on a thread that serves connections.
+    /// Memory only, on a thread that serves connections.
     Memory(&'r Node, &'r Keys<'r>),
     /// Memory and disk, where blocking is allowed.
     Blocking(&'r Node, &'r Keys<'r>, Length, &'r Abandoned),
-    /// The rows that a transaction has read.
+    /// Rows that a transaction has read.
     Given(&'r Given<'r>),
 }
 
-/// The rows that a transaction has read for one command.
+/// Rows that a transaction has read for one command.
 pub(crate) struct Given<'r> {
-    /// The keys of the command, in its order.
+    /// Keys of the command, in order.
     pub(crate) keys: Vec<&'r [u8]>,
-    /// A row or none for each.
+    /// Row of each key, if any.
     pub(crate) rows: &'r [Option<KeyRow>],
     /// Number of keys in the bucket.
     pub(crate) count: u64,
     /// Milliseconds since 1970.
     pub(crate) now_ms: u64,
-    /// Whether this is a place for long computations.
+    /// Whether long computations are allowed.
     pub(crate) may_take_long: bool,
     /// Index of the key to look at first.
     pub(crate) next: Cell<usize>,
 }
 
-/// The view of the keys that a read has.
+/// View of the keys for a read.
 pub(crate) struct Reader<'r> {
     source: Source<'r>,
     bucket: BucketId,
-    /// Covers the buffer of the reply.
+    /// Reservation of the reply's buffer.
     held: RefCell<&'r mut Held>,
     looked_up: Cell<LookUps>,
 }
 
-/// Number of keys that were looked up for read commands.
+/// Number of keys looked up for read commands.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LookUps {
-    /// Keys that exist.
+    /// Number of existing keys.
     pub(crate) hits: u64,
-    /// Keys that do not exist.
+    /// Number of missing keys.
     pub(crate) misses: u64,
 }
 
 impl LookUps {
-    /// With so many keys, of which some exist.
+    /// Adds `keys` keys, of which `existing` exist.
     fn and(self, keys: usize, existing: usize) -> Self {
         let misses = self.misses + (keys - existing) as u64;
         Self { hits: self.hits + existing as u64, misses }
@@ -104,7 +103,7 @@ impl LookUps {
 }
 
 impl<'r> Reader<'r> {
-    /// On a thread that serves connections: what is not in memory stops the read.
+    /// Creates a reader on a thread that serves connections. Data that is not in memory stops the read.
     pub(crate) fn in_memory(
         node: &'r Node,
         keys: &'r Keys<'r>,
@@ -119,7 +118,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A reader where blocking is allowed. A long read stops when it is `abandoned`.
+    /// Creates a reader where blocking is allowed. A long read stops when it is `abandoned`.
     pub(crate) fn blocking(
         node: &'r Node,
         keys: &'r Keys<'r>,
@@ -132,7 +131,7 @@ impl<'r> Reader<'r> {
         Self { source, bucket, held: RefCell::new(held), looked_up: Cell::default() }
     }
 
-    /// From what a transaction has read.
+    /// Creates a reader of rows that a transaction has read.
     pub(crate) fn given(given: &'r Given<'r>, bucket: BucketId, held: &'r mut Held) -> Self {
         Self {
             source: Source::Given(given),
@@ -150,10 +149,10 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Makes room for so many bytes of reply. To be called before a reply that may be long.
+    /// Makes room for `bytes` bytes of reply. Call it before a reply that may be long.
     ///
     /// # Errors
-    /// If it is longer than a reply may be, or the budget has not as much left.
+    /// If the reply is too long, or the budget has no room for it.
     pub(crate) fn admit(&self, bytes: usize, reply: &mut Encoder<'_>) -> Result<(), Stop> {
         if bytes > REPLY_BYTES_MAX {
             return Err(Failure::REPLY_TOO_LONG.into());
@@ -162,8 +161,10 @@ impl<'r> Reader<'r> {
         if fits { Ok(()) } else { Err(Failure::BUSY.into()) }
     }
 
+    /// Checks that the read may take long here.
+    ///
     /// # Errors
-    /// [`Stop::Long`] if the read must not take long here; an error if its client has disconnected.
+    /// [`Stop::Long`] if it may not, or an error if the client has disconnected.
     pub(crate) fn may_take_long(&self) -> Result<(), Stop> {
         match &self.source {
             Source::Memory(..) => Err(Stop::Long),
@@ -175,7 +176,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A key, if it exists.
+    /// Row of a key, if the key exists.
     ///
     /// # Errors
     /// [`Stop::Disk`]
@@ -201,8 +202,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Several keys, as they were at one time; of more than 4,096, each 4,096 in order as they were at one
-    /// time.
+    /// Rows of several keys, consistent if there are at most 4,096; of more keys, each 4,096 in order are consistent.
     ///
     /// # Errors
     /// [`Stop::Disk`] or [`Stop::Long`], depending on their number, or an error if there are too many.
@@ -237,13 +237,13 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// A part of the keys, where blocking is allowed.
+    /// Rows of a part of the keys, where blocking is allowed.
     fn part(&self, node: &Node, at: &Keys<'_>, keys: &[&[u8]]) -> Result<Rows, Stop> {
         for _ in 0..ATTEMPTS_MAX {
             if let Ok(rows) = self.together(at, keys, &node.snapshot_lock()) {
                 return Ok(rows);
             }
-            // Reading a key brings it into memory.
+            // Reading a key loads it into memory.
             keys.iter().try_for_each(|key| self.look_up(key).map(drop))?;
         }
         keys.iter().map(|key| self.look_up(key)).collect()
@@ -275,7 +275,7 @@ impl<'r> Reader<'r> {
     /// Keys in the order of their hashes; see [`Keys::walk`].
     ///
     /// # Errors
-    /// As [`Reader::may_take_long`].
+    /// Those of [`Reader::may_take_long`].
     pub(crate) fn walk(&self, from: u64, rows: usize) -> Result<(Vec<KeyRow>, Option<u64>), Stop> {
         self.may_take_long()?;
         match &self.source {
@@ -289,7 +289,7 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Whether there can be such a key.
+/// Whether a key of this length can exist.
 pub(crate) fn is_possible(key: &[u8]) -> bool {
     kv::is_possible_key(key)
 }
@@ -303,10 +303,10 @@ fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<Key
 }
 
 impl Given<'_> {
-    /// The row of a key. Commands ask for their keys in order.
+    /// Row of a key. Commands look up their keys in order.
     ///
     /// # Panics
-    /// If it is none of the keys of the command.
+    /// If the key is not one of the command's keys.
     fn row(&self, key: &[u8]) -> Option<KeyRow> {
         let found = self.keys.iter().skip(self.next.get()).position(|given| *given == key);
         let Some(at) = found.map(|skipped| skipped + self.next.get()) else {

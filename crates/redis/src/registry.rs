@@ -1,7 +1,7 @@
-//! All connections: for CLIENT LIST and CLIENT KILL, and to close them at shutdown.
+//! Registry of all connections: for CLIENT LIST and CLIENT KILL, and to close them at shutdown.
 //!
-//! A connection's own thread writes its [`ConnectionInfo`], others read it. **Invariant:** an entry is in the
-//! registry as long as its connection exists.
+//! The thread of a connection writes its [`ConnectionInfo`]; others read it. **Invariant:** an entry is in the registry
+//! as long as its connection exists.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-/// All connections.
+/// Registry of all connections.
 #[derive(Debug)]
 pub(crate) struct Registry {
     entries: Mutex<BTreeMap<u64, Arc<ConnectionInfo>>>,
@@ -21,22 +21,22 @@ pub(crate) struct Registry {
     started: Instant,
 }
 
-/// The state of a connection that other connections can read.
+/// State of a connection that other connections can read.
 #[derive(Debug)]
 pub(crate) struct ConnectionInfo {
-    /// Its id, which is never used twice.
+    /// Id of the connection, never reused.
     pub(crate) id: u64,
     /// Address of the client.
     pub(crate) peer: SocketAddr,
     /// Address of the server.
     pub(crate) local: SocketAddr,
-    /// The names that the client has set.
+    /// Names that the client has set.
     pub(crate) about: Mutex<About>,
     since_s: u64,
     seen_s: AtomicU64,
     database: AtomicU64,
     protocol: AtomicU8,
-    /// Commands queued in a transaction; -1 outside of one.
+    /// Number of commands queued in a transaction; -1 outside of one.
     queued: AtomicI64,
     last: Mutex<&'static str>,
     authenticated: AtomicBool,
@@ -44,7 +44,7 @@ pub(crate) struct ConnectionInfo {
     waker: OnceLock<Waker>,
 }
 
-/// The names that a client has set.
+/// Names that a client has set.
 #[derive(Debug, Default)]
 pub(crate) struct About {
     pub(crate) name: String,
@@ -52,7 +52,7 @@ pub(crate) struct About {
     pub(crate) library_version: String,
 }
 
-/// A place in the registry, given up when dropped.
+/// Entry in the registry, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Registered {
     pub(crate) entry: Arc<ConnectionInfo>,
@@ -107,14 +107,14 @@ impl Registry {
         Registered { entry, registry: Arc::clone(self) }
     }
 
-    /// The connection that has been silent longest among those that never presented the key.
+    /// Connection that has been silent longest among those that never presented a key.
     pub(crate) fn longest_unauthenticated(&self) -> Option<Arc<ConnectionInfo>> {
         let waits = |entry: &ConnectionInfo| !entry.authenticated.load(Ordering::Relaxed);
         let waiting = self.list(waits);
         waiting.into_iter().min_by_key(|entry| (entry.seen_s.load(Ordering::Relaxed), entry.id))
     }
 
-    /// The connections for which `fits` is true, oldest first, without those that are being closed.
+    /// Connections for which `fits` is true, oldest first, without those that are being closed.
     pub(crate) fn list(&self, fits: impl Fn(&ConnectionInfo) -> bool) -> Vec<Arc<ConnectionInfo>> {
         let entries = self.entries.lock();
         let living = entries.values().filter(|entry| !entry.is_killed());
@@ -128,7 +128,7 @@ impl Registry {
 }
 
 impl ConnectionInfo {
-    /// Records what the connection has just done.
+    /// Records the last activity of the connection.
     pub(crate) fn saw(&self, seen: Seen) {
         self.seen_s.store(seen.uptime_s, Ordering::Relaxed);
         self.database.store(seen.database, Ordering::Relaxed);
@@ -146,7 +146,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// Whether it is to be closed.
+    /// Whether the connection is to be closed.
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
     }
@@ -156,7 +156,7 @@ impl ConnectionInfo {
         self.waker.get_or_init(|| waker.clone());
     }
 
-    /// A line of CLIENT LIST.
+    /// Line of the connection in CLIENT LIST.
     pub(crate) fn line(&self, uptime_s: u64) -> String {
         let about = self.about.lock();
         let queued = self.queued.load(Ordering::Relaxed);
@@ -181,19 +181,19 @@ impl ConnectionInfo {
     }
 }
 
-/// The recent activity of a connection.
+/// Recent activity of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// Seconds since the server started to listen.
     pub(crate) uptime_s: u64,
-    /// The number of the bucket.
+    /// Number of the bucket.
     pub(crate) database: u64,
     /// Protocol version: 2 or 3.
     pub(crate) protocol: u8,
-    /// Commands queued in a transaction; -1 outside of one.
+    /// Number of commands queued in a transaction; -1 outside of one.
     pub(crate) queued: i64,
-    /// Whether it is authenticated or needs no key.
+    /// Whether the connection is authenticated or needs no key.
     pub(crate) authenticated: bool,
-    /// The last command.
+    /// Name of the last command.
     pub(crate) last: &'static str,
 }

@@ -1,5 +1,5 @@
-//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may access the disk, and are long reads. Inside MULTI they are
-//! evaluated after the transaction, because the writer reads only rows that a command names.
+//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may need the disk, and are long reads. In MULTI they run after the
+//! transaction, because the writer only reads rows that a command names.
 
 use kv::{CURSOR_STEP, KeyRow};
 use resp::{Encoder, Protocol};
@@ -10,17 +10,17 @@ use super::glob::Pattern;
 use super::numbers::{integer, is};
 use super::reader::{REPLY_BYTES_MAX, Reader, Stop};
 
-/// Largest number of keys that one SCAN reads, whatever its COUNT.
+/// Maximum number of keys that one SCAN reads, for any COUNT.
 const COUNT_MAX: i64 = 10_000;
-/// A SCAN stops after this number of bytes of keys and values: their memory is held until it ends.
+/// Size of keys and values after which a SCAN stops, in bytes, because it holds their memory until it ends.
 const SCAN_BYTES_MAX: usize = 4 << 20;
-/// Number of keys read at a time. Between two such steps a walk ends if its client has disconnected.
+/// Number of keys read at a time. Between two such steps, a walk ends if its client has disconnected.
 const STRIDE: usize = 256;
-/// It ends then, too, after this number of operations on its pattern: some milliseconds.
+/// Number of operations on a pattern between two such checks: some milliseconds.
 const UNCHECKED_OPERATIONS_MAX: u64 = 1 << 22;
-/// Most operations of one KEYS on its pattern: some 5 s. It is 68 GB of keys for a short pattern.
+/// Maximum number of operations of one KEYS on its pattern: about 5 s, or 68 GB of keys for a short pattern.
 const MATCH_OPERATIONS_MAX: u64 = 1 << 32;
-/// Most bytes of what is written before the keys.
+/// Maximum size of the reply before the keys, in bytes.
 const HEAD_BYTES_MAX: usize = 64;
 const TOO_LONG: Failure =
     Failure::said("ERR matching all keys would take too long; use a shorter pattern, or SCAN");
@@ -60,7 +60,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
 fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [cursor, options @ ..] = words else { return Err(Failure::arity("scan").into()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    // Cursors of a walk are multiples of this, and many clients keep what remains, 53 bits, in a double.
+    // Cursors of a walk are multiples of this. Many clients store the remaining 53 bits in a double.
     let from = cursor.and_then(|cursor| cursor.checked_mul(CURSOR_STEP)).ok_or(Failure::CURSOR)?;
     let (mut pattern, mut count, mut strings) = (None, 10, true);
     let (options, []) = options.as_chunks() else { return Err(Failure::SYNTAX.into()) };
@@ -101,11 +101,11 @@ fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     Ok(())
 }
 
-/// The work of one command on its pattern.
+/// Work of one command on its pattern.
 #[derive(Default)]
 struct Matching {
     operations: u64,
-    /// Those since it was last checked whether the client has disconnected.
+    /// Number of operations since the last check whether the client has disconnected.
     unchecked: u64,
 }
 
@@ -113,7 +113,7 @@ impl Matching {
     /// Whether a key matches.
     ///
     /// # Errors
-    /// If that would take too long, or the client has disconnected.
+    /// If it would take too long, or the client has disconnected.
     fn run(&mut self, keys: &Reader<'_>, pattern: &Pattern, key: &[u8]) -> Result<bool, Stop> {
         let operations = pattern.operations(key.len());
         self.operations += operations;
@@ -129,7 +129,7 @@ impl Matching {
     }
 }
 
-/// Keys of a reply, written while they are found: their number comes in front at the end.
+/// Keys of a reply, written while they are found. Their number is inserted before them at the end.
 struct List<'e, 'o> {
     reply: &'e mut Encoder<'o>,
     start: usize,
@@ -152,7 +152,7 @@ impl<'e, 'o> List<'e, 'o> {
         Ok(())
     }
 
-    /// Writes the number of keys before them, and `more` before that.
+    /// Inserts the number of keys before them, and `more` before that.
     fn end(self, more: impl FnOnce(&mut Encoder<'_>)) {
         let mut head = Vec::with_capacity(HEAD_BYTES_MAX);
         // Numbers and texts are the same in both protocols.
@@ -182,7 +182,7 @@ fn keys(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     Ok(())
 }
 
-/// A random key: the first one after a random position of the walk.
+/// Returns a random key: the first one after a random position of the walk.
 fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     keys.may_take_long()?;
     let from = getrandom::u64().unwrap_or_default();
@@ -200,10 +200,10 @@ fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Resul
     Ok(())
 }
 
-/// The first key from `from` on that has not expired, if the walk comes to one before it is past `up_to`. A step may
-/// find none, because rows of other buckets and expired ones count as read.
+/// First key from `from` on that has not expired, if the walk finds one before it passes `up_to`. A step may find none,
+/// because rows of other buckets and expired ones count as read.
 fn first_live(keys: &Reader<'_>, from: u64, up_to: u64) -> Result<Option<KeyRow>, Stop> {
-    // An empty bucket would be walked through together with all others.
+    // The walk through an empty bucket would visit all other buckets.
     let mut next = Some(from).filter(|_| keys.count() > 0);
     let mut rows_max = 1;
     while let Some(at) = next.filter(|at| *at <= up_to) {

@@ -1,17 +1,17 @@
-//! Scopes of an application key that a command needs.
+//! Scopes that a command needs.
 //!
-//! Commands that read or write keys carry the flag; the rest of the table is about the connection and the
-//! server, where commands that affect other clients need `admin`.
+//! Commands that read or write keys have a flag for it; the rest of the table is about the connection and the server,
+//! where commands that affect other clients need `admin`.
 //!
-//! **Invariant:** a change whose reply has stored values needs `read` too.
-//! A client's grant is checked again at the start of each turn.
+//! **Invariant:** a change whose reply has stored values also needs `read`. A client's grant is checked again at the
+//! start of each turn.
 
 use edge::{Scope, Scopes};
 
 use super::command::{Flag, Spec, Words};
 use super::numbers::is;
 
-/// The scopes; none if every client that has authenticated may run the command.
+/// Scopes that a command needs; empty if every authenticated client may run it.
 pub(crate) fn needed(spec: &Spec, words: &Words<'_>) -> Scopes {
     let also = answers_with_values(spec, words).then_some(Scope::Read);
     of_command(spec, words).into_iter().chain(also).collect()
@@ -32,7 +32,7 @@ fn of_command(spec: &Spec, words: &Words<'_>) -> Option<Scope> {
         "bucket" if sub("create") => Some(Scope::Write),
         "bucket" if sub("list") => Some(Scope::Read),
         "bucket" => None,
-        // The addresses and the connections of others.
+        // Shows or closes connections of others.
         "client" if sub("list") || sub("kill") => Some(Scope::Admin),
         "config" if !sub("get") && !sub("help") => Some(Scope::Admin),
         "save" | "shutdown" => Some(Scope::Admin),
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_change_whose_reply_has_stored_values_needs_both_scopes() {
-        // Words after the name with which the command does something.
+        // Words after the name with which the command succeeds.
         let lines = [
             ("set", "k v"),
             ("set", "k v get"),

@@ -1,9 +1,9 @@
-//! The listener and the threads of the Redis edge.
+//! Listener and threads of the Redis edge.
 //!
-//! Connections are distributed to a few threads, each with a separate runtime: all ready connections of a
-//! thread are served in one turn, and their changes go to the writer together. **Invariant:** every
-//! connection has a permit and its part of the memory budget; if there is none left, a new connection
-//! replaces one that has not authenticated, or is refused and closed.
+//! Connections are distributed to a few threads, each with a separate runtime: all ready connections of a thread are
+//! served in one turn, and their changes go to the writer together. **Invariant:** every connection has a permit and
+//! its part of the memory budget. At the limit, a new connection replaces one that has not authenticated, or is refused
+//! and closed.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -30,37 +30,36 @@ use super::memory::{self, CONNECTION_BYTES};
 use super::metrics::RedisMetrics;
 use super::registry::{Registered, Registry};
 
-/// Longest time for pending changes at shutdown.
+/// Maximum time for pending changes at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// Longest time for which a new connection waits for the end of the one that it replaces.
+/// Maximum time for which a new connection waits for the end of the one that it replaces.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
-/// Interval at which its end is checked.
+/// Interval at which the end of the replaced connection is checked.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
-/// Number of tasks of a thread that run before one that another thread has woken: the writer's answer to a
-/// client waits for so many turns of others.
+/// Number of tasks of a thread that run before a task woken by another thread. The writer's answer to a client waits
+/// for as many turns of others.
 const WAKE_INTERVAL: u32 = 1;
 
 /// Options of the server for Redis clients.
 #[derive(Clone, Debug)]
 pub struct RedisOptions {
-    /// The keys that are accepted.
+    /// Accepted keys.
     pub access: Access,
-    /// Most connections at a time. At least 1.
+    /// Maximum number of connections, at least 1.
     pub connections_max: u32,
-    /// The pool for reads that may block.
+    /// Runner of reads that may block.
     pub reads: BlockingReads,
-    /// Number of threads that serve clients; half of the processors if `None`.
+    /// Number of threads that serve clients; `None` for half of the processors.
     pub threads: Option<usize>,
-    /// Memory in bytes of all clients together: input, unread replies, and what each connection needs. At
-    /// the limit, commands that need more than a little get the reply `-BUSY`, and no further input is
-    /// read.
+    /// Memory of all clients together, in bytes: input, unread replies, and the memory of connections. At the limit,
+    /// commands that need more than a little get the reply `-BUSY`, and no further input is read.
     pub memory: usize,
-    /// The counters of clients.
+    /// Counters of the server.
     pub metrics: RedisMetrics,
 }
 
 impl RedisOptions {
-    /// 4,096 connections, 64 reads at a time, and 256 MiB.
+    /// Default options: 4,096 connections, 64 reads at a time, 256 MiB.
     #[must_use]
     pub fn new(access: Access) -> Self {
         Self {
@@ -74,7 +73,7 @@ impl RedisOptions {
     }
 }
 
-/// A connection on its way to its thread.
+/// Connection on its way to its thread.
 struct Accepted {
     stream: std::net::TcpStream,
     registered: Registered,
@@ -82,9 +81,8 @@ struct Accepted {
     reserved: Reservation,
 }
 
-/// Serves `node` to Redis clients on `listener` until `shutdown` completes, then closes their
-/// connections and returns. A change under way is finished, but its reply may be lost. The node stays
-/// open.
+/// Serves `node` to Redis clients on `listener` until `shutdown` completes, then closes their connections and returns.
+/// A pending change is finished, but its reply may be lost. The node stays open.
 ///
 /// # Errors
 /// If the listener has no local address, or a thread does not start.
@@ -108,7 +106,7 @@ pub async fn serve(
         budget,
         connections_max,
     });
-    // Every thread holds a sender; nothing is ever sent.
+    // Every thread holds a sender; nothing is sent.
     let (alive, mut ended) = mpsc::channel(1);
     let threads = (0..threads(options)).map(|number| spawn(number, &shared, &alive));
     let threads = threads.collect::<io::Result<Vec<_>>>()?;
@@ -146,14 +144,14 @@ pub async fn serve(
     Ok(())
 }
 
-/// Half of the processors, unless the options say otherwise: the writer and the clients need some.
+/// Number of threads: by default half of the processors, since the writer and the clients need some.
 fn threads(options: &RedisOptions) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     options.threads.unwrap_or(processors / 2).max(1)
 }
 
-/// What a connection needs: a permit and memory. If there is none left, the connection that has been
-/// silent longest without authenticating is closed for it.
+/// Reserves a permit and memory for a connection. At the limit, closes the connection that has been silent longest
+/// without authenticating.
 async fn admit(
     permits: &Arc<Semaphore>,
     shared: &Shared,
@@ -177,21 +175,21 @@ async fn admit(
     tokio::time::timeout(CLOSE_PATIENCE, closed).await.ok()
 }
 
-/// Replies that the limit of connections is reached. Bytes that do not fit the empty send buffer of a
-/// new connection are dropped.
+/// Replies that the limit of connections is reached. Bytes that do not fit in the empty send buffer of a new connection
+/// are dropped.
 fn refuse(stream: &TcpStream, shared: &Shared) {
     shared.metrics.count_refused();
     drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
 }
 
-/// Registers a connection before a thread gets it, so that it can be closed for another one even if the
-/// thread is slow to serve it.
+/// Registers a connection before its thread gets it, so that it can be closed for another one even if the thread is
+/// slow to serve it.
 fn prepare(
     (stream, peer): (TcpStream, SocketAddr),
     (permit, reserved): (OwnedSemaphorePermit, Reservation),
     shared: &Shared,
 ) -> Option<Accepted> {
-    // Replies are written in one call, so delaying small packets has no use.
+    // Replies are written in one call, so delaying small packets is useless.
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
     let stream = stream.into_std().ok()?;
@@ -199,8 +197,7 @@ fn prepare(
     Some(Accepted { stream, registered, permit, reserved })
 }
 
-/// Starts a thread; it ends when the sender is gone and its connections have ended, and drops `alive`
-/// last.
+/// Starts a thread. It ends when the sender is gone and its connections have ended, and drops `alive` last.
 fn spawn(
     number: usize,
     shared: &Arc<Shared>,
@@ -211,7 +208,7 @@ fn spawn(
     let (sender, receiver) = mpsc::unbounded_channel();
     let (built, started) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {
-        // A runtime of tasks that stay on one thread is built on that thread.
+        // A runtime whose tasks stay on one thread is built on that thread.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(shared.reads.threads_max())
@@ -231,7 +228,7 @@ fn spawn(
     Ok(sender)
 }
 
-/// Serves the connections that are dealt to this thread.
+/// Serves the connections distributed to this thread.
 async fn serve_dealt(mut dealt: mpsc::UnboundedReceiver<Accepted>, shared: Arc<Shared>) {
     let (node, reads, metrics) =
         (shared.node.clone(), shared.reads.clone(), shared.metrics.clone());

@@ -1,4 +1,4 @@
-//! Commands about the server: TIME, INFO, CONFIG, COMMAND and the like.
+//! Commands about the server: TIME, INFO, CONFIG, COMMAND and similar ones.
 
 use super::client::Client;
 use super::command::{Flag, Group, Local, Run, Spec, Words};
@@ -7,7 +7,7 @@ use super::keys::help;
 use super::numbers::is;
 use super::{about_commands, config, info};
 
-/// The version of Redis whose behavior the edge follows; clients adapt to it.
+/// Version of Redis whose behavior the edge follows; clients adapt to it.
 pub(crate) const VERSION: &str = "7.0.15";
 
 const fn row_of(
@@ -54,7 +54,7 @@ fn time(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tools that empty a server before use also send FUNCTION FLUSH.
+/// Handles FUNCTION FLUSH, which tools send to empty a server before use.
 fn function(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [sub] if is(sub, "help") => {

@@ -1,4 +1,4 @@
-//! Executes the commands in the input of a connection.
+//! Execution of the commands in the input of a connection.
 
 use resp::{Ahead, Parser};
 use smallvec::SmallVec;
@@ -10,36 +10,36 @@ use super::failure::Failure;
 use super::memory::shrink;
 use super::table;
 
-/// Commands wait while so many bytes of replies do.
+/// Size of unsent replies at which commands wait, in bytes.
 const OUTPUT_FULL: usize = 1 << 20;
-/// As before, while more than half of the budget of all clients is used.
+/// Size of unsent replies at which commands wait while more than half of the budget of all clients is used, in bytes.
 const OUTPUT_FULL_SCARCE: usize = 64 << 10;
-/// As before, until the client has authenticated: all that it gets are refusals.
+/// Size of unsent replies at which commands wait before authentication, in bytes. All these replies are refusals.
 const OUTPUT_FULL_UNAUTHENTICATED: usize = 512;
-/// Steps of work in one turn: a command is one, and each of its words is.
+/// Maximum number of steps of work in one turn: one per command and one per word.
 const WORK_MAX: usize = 4_096;
-/// Rows of so many reads are prefetched together: more would push each other out of the cache.
+/// Number of reads whose rows are prefetched together: more would evict each other from the cache.
 const PREFETCH_READS: usize = 16;
-/// A longer key is not worth being hashed twice.
+/// Maximum length of a key that is prefetched, in bytes. Longer keys are not worth hashing twice.
 const PREFETCH_KEY_BYTES_MAX: usize = 256;
-/// Steps after which other connections of the thread get their turn: they wait some 50 microseconds.
+/// Number of steps after which other connections of the thread get their turn, after about 50 microseconds.
 pub(crate) const STEPS_MAX: usize = 256;
-/// Bytes of input that the parser reads before the same: a command may have a million words.
+/// Number of parsed bytes after which other connections get their turn. A command may have a million words.
 const PARSED_MAX: usize = 32 << 10;
 const UNAUTHENTICATED: Failure =
     Failure::said("ERR Protocol error: unauthenticated request too long");
 
-/// A client with what it has sent.
+/// Client with its input.
 pub(crate) struct Session {
     pub(crate) client: Client,
     pub(crate) parser: Parser,
     /// Received bytes.
     pub(crate) input: Vec<u8>,
-    /// Number of bytes of it that were executed.
+    /// Number of executed bytes of the input.
     executed: usize,
     /// Number of bytes of the rest that the parser has seen.
     shown: usize,
-    /// No whole command is left.
+    /// Whether no complete command is left.
     pub(crate) starved: bool,
 }
 
@@ -49,14 +49,14 @@ impl Session {
         Self { client, parser, input, executed: 0, shown: 0, starved: true }
     }
 
-    /// Carries out commands until none is left, there are replies enough, or the turn is over. `sent` bytes
-    /// of the replies have been sent. Returns whether there was a command.
+    /// Executes commands until none is left, enough replies are unsent, or the turn is over. `sent` bytes of the
+    /// replies have been sent. Returns whether there was a command.
     pub(crate) async fn carry_out(&mut self, sent: usize) -> bool {
         self.starved = false;
         self.client.renew_grant();
         let (full, before) = (self.output_full(), self.executed);
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
-        // Reads whose rows are prefetched end where so many bytes are left.
+        // Length of the rest at which prefetched reads end.
         let mut prefetched = rest.len();
         let mut pause_at = STEPS_MAX;
         while !self.client.closing && self.client.work < WORK_MAX {
@@ -100,7 +100,7 @@ impl Session {
         self.executed > before
     }
 
-    /// No further command is carried out while so many bytes of replies are unsent.
+    /// Size of unsent replies from which no further command is executed, in bytes.
     pub(crate) fn output_full(&self) -> usize {
         let budget = &self.client.memory.budget;
         match self.client.authenticated() {
@@ -110,11 +110,11 @@ impl Session {
         }
     }
 
-    /// Drops the input that has been executed, and frees memory that is not needed again soon.
+    /// Drops the executed input, and frees memory that is not needed again soon.
     pub(crate) fn tidy(&mut self) {
         let rest = self.input.len() - self.executed;
-        // What is left is moved to the front only if that is less than what was carried out, or no more
-        // can be before the rest of it arrives: a long pipeline would be moved again and again.
+        // The rest is moved to the front only if it is shorter than the executed part, or must be completed by further
+        // input. Otherwise a long pipeline would be moved again and again.
         if rest > self.executed && !self.starved && self.client.authenticated() {
             return;
         }
@@ -123,19 +123,19 @@ impl Session {
         shrink(&mut self.input);
     }
 
-    /// Bytes of memory that the input takes.
+    /// Memory of the input, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
         self.input.capacity() + self.parser.memory_bytes()
     }
 
-    /// Ends the connection with an error: its input is longer than allowed.
+    /// Ends the connection with an error, because its input is longer than allowed.
     pub(crate) fn refuse_input(&mut self) {
         self.client.reply().error(UNAUTHENTICATED);
         self.client.closing = true;
     }
 }
 
-/// Prefetches the rows of the reads at the front of `input`; returns what follows them.
+/// Prefetches the rows of the reads at the front of `input`. Returns the rest.
 fn prefetch<'i>(client: &Client, input: &'i [u8]) -> &'i [u8] {
     let mut ahead = Ahead::new(input);
     let reads = ahead.by_ref().take(PREFETCH_READS).take_while(|(name, key)| {

@@ -1,4 +1,4 @@
-//! Whole values: SET, GET and similar commands.
+//! Commands on whole values: SET, GET and similar ones.
 
 use kv::{Expiry, KeyAnswer, KeyOp, KeyRow, Only};
 use resp::Encoder;
@@ -13,15 +13,15 @@ use Flag::{Access, Denyoom, Fast, Readonly, Write};
 pub(super) const READ: &[Flag] = &[Readonly, Fast];
 pub(super) const GROW: &[Flag] = &[Write, Denyoom, Fast];
 pub(super) const LONG: &[Flag] = &[Write, Denyoom];
-/// Flags of changes that answer with stored values: see [`GROW`].
+/// Flags of changes that reply with stored values: see [`GROW`].
 pub(super) const GROW_AND_ANSWER: &[Flag] = &[Write, Denyoom, Fast, Access];
 pub(super) const ONE: (i8, i8, i8) = (1, 1, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);
 const PAIRS: (i8, i8, i8) = (1, -1, 2);
-/// Most bytes of a bulk string besides its text.
+/// Maximum size of a bulk string without its text, in bytes.
 const BULK_BYTES: usize = 16;
 
-/// A row of the table.
+/// Makes a row of the table.
 pub(super) const fn row_of(
     name: &'static str,
     arity: i16,
@@ -146,7 +146,7 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
             && timed.is_none_or(|(given, _)| given == unit)
             && expiry != Expiry::Keep
         {
-            // The same unit may occur again: the last time counts.
+            // The same unit may occur again; the last time counts.
             timed = Some((unit, options.next().ok_or(Failure::SYNTAX)?));
         } else {
             return Err(Failure::SYNTAX);
@@ -159,7 +159,7 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
     Ok(Plan::Change(op, if old { row } else { written }))
 }
 
-/// OK, or null if the condition was not met.
+/// Replies OK, or null if the condition was not met.
 fn written(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Nothing => reply.null(),

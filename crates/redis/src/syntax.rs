@@ -1,7 +1,7 @@
-//! The arguments of every command, as text and as COMMAND DOCS replies them.
+//! Arguments of every command, as text and as in the reply to COMMAND DOCS.
 //!
-//! In a text, lower case names a value, upper case is sent as it is, `[...]` may be left out, `|` is between
-//! alternatives, and `[x ...]` repeats what precedes it.
+//! In a text, lower case names a value, upper case is a literal word, `[...]` is optional, `|` separates alternatives,
+//! and `[x ...]` repeats the item before it.
 
 use resp::Encoder;
 
@@ -104,7 +104,7 @@ pub(crate) fn write_arguments(command: &str, reply: &mut Encoder<'_>) {
     write_all(&arguments(text), reply);
 }
 
-/// An argument.
+/// Argument of a command.
 #[derive(Debug, PartialEq, Eq)]
 struct Argument<'t> {
     shape: Shape<'t>,
@@ -114,17 +114,17 @@ struct Argument<'t> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Shape<'t> {
-    /// A value, after a word that is sent before it.
+    /// Value, with a literal word before it if `token` is set.
     Value { token: Option<&'t str>, name: &'t str },
-    /// A word that is sent as it is.
+    /// Literal word.
     Token(&'t str),
-    /// One of these.
+    /// One of several arguments.
     OneOf(Vec<Argument<'t>>),
-    /// These in order.
+    /// Several arguments in order.
     Block(Vec<Argument<'t>>),
 }
 
-/// Reads a text of the table.
+/// Parses a text of the table.
 fn arguments(text: &str) -> Vec<Argument<'_>> {
     let choices = parts(text, " | ");
     if choices.len() > 1 {
@@ -147,7 +147,7 @@ fn arguments(text: &str) -> Vec<Argument<'_>> {
             all.push(Argument { optional: true, ..one(inner) });
             continue;
         };
-        // `a [a ...]` is one or more, `[a ...]` alone is any number, or none.
+        // `a [a ...]` is one or more, `[a ...]` alone is zero or more.
         let names = parts(again, " ").len();
         let repeats = all.len() >= names && text.contains(&format!("{again} [{again} ...]"));
         let block = if repeats { all.split_off(all.len() - names) } else { vec![one(again)] };
@@ -160,7 +160,7 @@ fn arguments(text: &str) -> Vec<Argument<'_>> {
     all
 }
 
-/// One argument, which is a block if the text has several.
+/// Parses one argument; a block if the text has several.
 fn one(text: &str) -> Argument<'_> {
     match <[Argument<'_>; 1]>::try_from(arguments(text)) {
         Ok([argument]) => argument,
@@ -172,7 +172,7 @@ fn required(shape: Shape<'_>) -> Argument<'_> {
     Argument { shape, optional: false, repeats: false }
 }
 
-/// Splits at separators that are not in brackets.
+/// Splits at separators outside of brackets.
 fn parts<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
     let (mut found, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, character) in text.char_indices() {
@@ -230,7 +230,7 @@ impl Argument<'_> {
     }
 }
 
-/// The type of a value, as Redis names types.
+/// Type of a value, as Redis names types.
 fn kind(name: &str) -> &'static str {
     match name {
         "key" | "source_key" | "destination_key" | "new_key" => "key",
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// The fewest words that an argument takes, and whether it may take more.
+    /// Minimum number of words of the arguments, and whether they may take more.
     fn words(arguments: &[Argument<'_>]) -> (usize, bool) {
         arguments.iter().fold((0, false), |(least, more), argument| {
             let (words, varies) = match &argument.shape {

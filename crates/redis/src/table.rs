@@ -1,4 +1,4 @@
-//! The table of all commands, and the look-up by name.
+//! Table of all commands, and look-up by name.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use super::{
     buckets, connection_commands, expiry, keys, scan, server, strings, transactions, values,
 };
 
-/// Places to look for a name: several times as many as there are commands. A power of 2.
+/// Size of the hash table: several times the number of commands, and a power of 2.
 const PLACES: usize = 512;
 
 /// All commands, by family.
@@ -27,7 +27,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Spec> {
     .flatten()
 }
 
-/// Each command at the first free place from its own on.
+/// Hash table with linear probing.
 static TABLE: LazyLock<[Option<&'static Spec>; PLACES]> = LazyLock::new(|| {
     let mut table = [None; PLACES];
     for spec in all() {
@@ -40,7 +40,7 @@ static TABLE: LazyLock<[Option<&'static Spec>; PLACES]> = LazyLock::new(|| {
     table
 });
 
-/// The command of this name, in any case.
+/// Command with this name, ignoring case.
 pub(crate) fn find(name: &[u8]) -> Option<&'static Spec> {
     for at in from(place(name)) {
         let spec = (*TABLE.get(at)?)?;

@@ -1,4 +1,4 @@
-//! Commands of transactions: MULTI, WATCH and the like, up to EXEC.
+//! Commands of transactions except EXEC: MULTI, WATCH and similar ones.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use super::reader::{
 };
 use edge::Length;
 
-/// Most memory that the queue of a transaction takes, and most bytes of its changes.
+/// Maximum memory of the queue of a transaction, and maximum size of its changes, in bytes.
 pub(crate) const QUEUE_BYTES_MAX: usize = 32 << 20;
-/// Most bytes of keys that a client watches.
+/// Maximum size of the keys that a client watches, in bytes.
 const WATCHED_BYTES_MAX: usize = 8 << 20;
-/// Bytes that a watched key takes in addition to its name.
+/// Size of a watched key in addition to its name, in bytes.
 const WATCHED_BYTES_EACH: usize = 96;
 pub(crate) const TOO_LARGE: Failure =
     Failure::said("ERR a transaction has at most 4095 changes and 32 MiB");
@@ -64,7 +64,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
     ),
 ];
 
-/// Keys that a client watches, and their versions when it began to.
+/// Keys that a client watches, with their versions at the time of WATCH.
 #[derive(Default)]
 pub(crate) struct WatchedKeys {
     pub(crate) keys: BTreeMap<(BucketId, Box<[u8]>), Option<Stamp>>,
@@ -72,9 +72,9 @@ pub(crate) struct WatchedKeys {
 }
 
 impl WatchedKeys {
-    /// The bytes that are taken when these keys of a bucket are watched, too.
+    /// Size of the watched keys if these keys of a bucket are added, in bytes.
     fn bytes_with(&self, bucket: BucketId, words: &Words<'_>) -> usize {
-        // The look-up copies the word. What is too long for a key would be much outside of the budget.
+        // The look-up copies the word. A word too long for a key would take much memory outside of the budget.
         let is_new = |word: &&[u8]| {
             !is_possible(word) || !self.keys.contains_key(&(bucket, Box::from(*word)))
         };
@@ -92,27 +92,27 @@ pub(crate) struct Transaction {
     changes: usize,
     read_keys: usize,
     memory: usize,
-    /// A command was refused: EXEC will not execute the others.
+    /// Whether a command was refused, so that EXEC fails.
     pub(crate) spoiled: bool,
 }
 
 impl Transaction {
-    /// Number of commands queued.
+    /// Number of queued commands.
     pub(crate) fn len(&self) -> i64 {
         self.queued.len() as i64
     }
 
-    /// Counts one more command. Returns the bytes of memory that all take then.
+    /// Counts another command. Returns the memory of all commands then, in bytes.
     ///
     /// # Errors
-    /// If it is one too many.
+    /// If the limit of commands is exceeded.
     fn count(&mut self, spec: &Spec, words: &Words<'_>) -> Result<usize, Failure> {
         match spec.run {
             Run::Change(_) => self.changes += 1,
             Run::Read(_) => self.read_keys += spec.keys_of(words).len(),
             Run::Walk(_) | Run::Local(_) | Run::Wait(_) => {}
         }
-        // A vector that grows has room for twice as many at most.
+        // A growing vector has room for at most twice as many elements.
         self.memory += Kept::memory_of(words) + 2 * size_of::<(&Spec, Kept)>();
         // One more operation marks the others as a transaction.
         if self.memory > QUEUE_BYTES_MAX || self.changes >= SUBMISSION_COMMANDS_MAX {
@@ -129,7 +129,7 @@ impl Client {
     /// Queues a command of a transaction.
     ///
     /// # Errors
-    /// If its limits are reached. EXEC then fails.
+    /// If a limit is reached. EXEC then fails.
     pub(crate) fn queue(&mut self, spec: &'static Spec, words: &Words<'_>) -> Result<(), Failure> {
         let Some(transaction) = self.transaction.as_mut().filter(|found| !found.spoiled) else {
             return Ok(());
@@ -144,7 +144,7 @@ impl Client {
         room
     }
 
-    /// A command was refused: EXEC will not execute the others, so they are dropped.
+    /// Marks the transaction as failed after a refused command, and drops its commands.
     pub(crate) fn spoil_transaction(&mut self) {
         if let Some(transaction) = &mut self.transaction {
             transaction.spoiled = true;
@@ -153,7 +153,7 @@ impl Client {
         self.memory.queue.cover(0);
     }
 
-    /// Drops the transaction and what is watched, with their memory.
+    /// Drops the transaction and the watched keys, with their memory.
     pub(crate) fn end_transaction(&mut self) {
         self.transaction = None;
         self.memory.queue.cover(0);
@@ -216,7 +216,7 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
     };
     client.watched.bytes = bytes;
     for (key, row) in words.iter().zip(&rows) {
-        // Watched twice, the first time counts.
+        // For a key watched twice, the first version counts.
         let version = row.as_ref().map(KeyRow::version);
         client.watched.keys.entry((bucket, (*key).into())).or_insert(version);
     }
@@ -224,7 +224,7 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
     Ok(())
 }
 
-/// The rows of keys as they are now, from memory if that is enough.
+/// Current rows of keys, from memory if that suffices.
 async fn current_rows(client: &mut Client, words: &Words<'_>) -> Result<Rows, Failure> {
     let bucket = client.bucket;
     let found = {
