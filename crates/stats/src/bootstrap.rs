@@ -1,10 +1,9 @@
-//! Intervals by resampling: what the estimate would be if the trials had been others like them.
+//! Intervals by resampling, which simulates the variation of the estimate over similar trials.
 //!
-//! With few trials a bootstrap interval of a mean is too narrow, because a sample varies less than
-//! what it is from. Counted with normal values (`tests/coverage.rs`), of 100 intervals by BCa 83 to
-//! 85 contain the true mean for 5 trials, 90 for 10, 92 for 20 and 94 for 40. With fewer than about 20 trials
-//! prefer [`Interval::of_mean`]. Intervals of the median hold in 93 to 95 of 100 from 5 trials on,
-//! also if the distribution is skewed.
+//! With few trials a bootstrap interval of a mean is too narrow, because a sample varies less than its distribution.
+//! Counted with normal values (`tests/coverage.rs`), 83 to 85 of 100 intervals by BCa contain the true mean for 5
+//! trials, 90 for 10, 92 for 20 and 94 for 40. With fewer than about 20 trials prefer [`Interval::of_mean`]. Of 100
+//! intervals of the median, 93 to 95 contain the true one from 5 trials on, also if the distribution is skewed.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -14,17 +13,17 @@ use crate::describe::{finite, mean, quantile_of_sorted};
 use crate::distribution::{normal_below, normal_quantile};
 use crate::interval::UPPER;
 
-/// What is estimated.
+/// Estimated center.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Center {
     /// The arithmetic mean.
     Mean,
-    /// The middle value.
+    /// The median.
     Median,
 }
 
 impl Center {
-    /// Of values that may be reordered, which are at least one.
+    /// Computes the center of at least one value. May reorder the values.
     fn of(self, values: &mut [f64]) -> f64 {
         match self {
             Center::Mean => values.iter().sum::<f64>() / values.len() as f64,
@@ -42,24 +41,24 @@ impl Center {
     }
 }
 
-/// How often to resample, and the seed.
+/// Parameters of resampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// The number of resamples; the time is proportional to it. At least 1,000 for bounds that differ
-    /// little from seed to seed.
+    /// The number of resamples; the time is proportional to it. Use at least 1,000, so that bounds differ little from
+    /// seed to seed.
     pub resamples: u32,
-    /// The same seed gives the same interval.
+    /// The seed; the same seed gives the same interval.
     pub seed: u64,
 }
 
 impl Bootstrap {
-    /// 2,000 resamples.
+    /// Uses 2,000 resamples.
     pub fn seeded(seed: u64) -> Bootstrap {
         Bootstrap { resamples: 2_000, seed }
     }
 
-    /// The percentile interval: the 2.5 % and 97.5 % points of the estimate over resamples (Efron and
-    /// Tibshirani 1993, chapter 13). `None` with fewer than 2 values or without resamples.
+    /// The percentile interval: the 2.5 % and 97.5 % points of the estimate over resamples (Efron and Tibshirani 1993,
+    /// chapter 13). `None` with fewer than 2 values or without resamples.
     pub fn percentile(self, sample: &[f64], center: Center) -> Option<Interval> {
         let sample = finite(sample, 2)?;
         let resample = |rng: &mut StdRng, scratch: &mut Vec<f64>| {
@@ -89,13 +88,13 @@ impl Bootstrap {
         let equal = replicates.partition_point(|&value| value <= estimate) - below;
         let count = replicates.len() as f64;
         let share = (below as f64 + equal as f64 / 2.0) / count;
-        // A share of 0 or 1 only says that there were too few resamples.
+        // A share of 0 or 1 only means that there were too few resamples.
         let z0 = normal_quantile(share.clamp(0.5 / count, 1.0 - 0.5 / count));
         let acceleration = acceleration(sample, center);
         let point = |share: f64| {
             let z = z0 + normal_quantile(share);
             let divisor = 1.0 - acceleration * z;
-            // Beyond its pole the formula turns around; the end of the distribution is meant.
+            // Beyond its pole the formula changes its sign; use the end of the distribution.
             if divisor <= 0.0 { share.round() } else { normal_below(z0 + z / divisor) }
         };
         between(estimate, &replicates, [1.0 - UPPER, UPPER].map(point))
@@ -116,11 +115,10 @@ impl Bootstrap {
         between(estimate, &self.replicates(resample), [1.0 - UPPER, UPPER])
     }
 
-    /// The ratio of the means of two experiments whose trials have several iterations each: the outer
-    /// slices are trials, the inner ones their iterations. Trials are resampled, and then the
-    /// iterations within each of them (hierarchical bootstrap, Kalibera and Jones 2013). Every trial
-    /// weighs the same. `None` with fewer than 2 trials on a side, with a trial without iterations,
-    /// without resamples, or unless all values are above 0.
+    /// The ratio of the means of two experiments whose trials have several iterations each: the outer slices are
+    /// trials, the inner ones their iterations. Trials are resampled, and then the iterations within each of them
+    /// (hierarchical bootstrap, Kalibera and Jones 2013). All trials have the same weight. `None` with fewer than 2
+    /// trials on a side, with a trial without iterations, without resamples, or unless all values are above 0.
     pub fn ratio_of_nested_means(self, new: &[Vec<f64>], base: &[Vec<f64>]) -> Option<Interval> {
         let mean_of_means = |trials: &[Vec<f64>]| {
             let means: Option<Vec<f64>> = trials.iter().map(|trial| mean(trial)).collect();
@@ -146,8 +144,8 @@ impl Bootstrap {
         between(estimate, &self.replicates(resample), [1.0 - UPPER, UPPER])
     }
 
-    /// The estimates from all resamples, rising. `resample` may use a vector that is kept; what has
-    /// no estimate is left out.
+    /// The estimates from all resamples in ascending order. `resample` gets a vector to reuse; resamples without an
+    /// estimate are left out.
     pub(crate) fn replicates(
         self,
         mut resample: impl FnMut(&mut StdRng, &mut Vec<f64>) -> Option<f64>,
@@ -168,7 +166,7 @@ pub(crate) fn draw(sample: &[f64], count: usize, rng: &mut StdRng, drawn: &mut V
     drawn.extend((0..count).filter_map(one));
 }
 
-/// The interval between two shares of replicates, which rise.
+/// The interval between two shares of replicates, which are in ascending order.
 pub(crate) fn between(estimate: f64, replicates: &[f64], shares: [f64; 2]) -> Option<Interval> {
     let [low, high] = shares.map(|share| quantile_of_sorted(replicates, share));
     Some(Interval { estimate, low: low?, high: high? })
@@ -178,8 +176,8 @@ fn above_zero(sample: &[f64]) -> Option<&[f64]> {
     finite(sample, 2).filter(|sample| sample.iter().all(|&value| value > 0.0))
 }
 
-/// `Σ d³ / (6 (Σ d²)^1.5)`, where `d` is how far each estimate that leaves out one value is below the
-/// mean of them all; 0 if they do not differ.
+/// `Σ d³ / (6 (Σ d²)^1.5)`, where each `d` is the mean of the estimates that leave out one value, minus one of these; 0
+/// if they are equal.
 fn acceleration(sample: &[f64], center: Center) -> f64 {
     let mut rest = Vec::with_capacity(sample.len());
     let without = |left_out: usize| {
@@ -245,8 +243,8 @@ mod tests {
         }
     }
 
-    /// Trials that differ much while the iterations within each are alike: as if there were only as
-    /// many values as trials.
+    /// Trials that differ much while the iterations within each are alike: as if there were only as many values as
+    /// trials.
     #[test]
     fn iterations_do_not_hide_how_much_trials_differ() {
         let bootstrap = Bootstrap::seeded(5);

@@ -1,23 +1,24 @@
-//! Comparison of two designs by their times, and the verdict in one of four words.
+//! Comparison of two designs by their times, and the verdict.
 
 use crate::interval::CONFIDENCE;
 use crate::{Interval, MannWhitney, Welch, holm, mann_whitney, ratio_of_means, welch};
 
-/// What there is to say about the times of two designs.
+/// Comparison of the times of two designs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     /// The time of the new design divided by that of the base; below 1 is faster.
     pub ratio: Interval,
-    /// The p that verdicts use: that of Welch's test, or that of the pairs if there are any.
+    /// The p-value for verdicts: that of Welch's test, or that of the pairs if there are any.
     pub p: f64,
     /// Welch's test of the means.
     pub welch: Welch,
-    /// To look at beside it: it does not mind outliers. If the two disagree, look at the values.
+    /// The test of Mann and Whitney, which is insensitive to outliers. If it contradicts Welch's test, look at the
+    /// values.
     pub mann_whitney: MannWhitney,
 }
 
-/// Compares times, or costs of another kind for which less is better. `None` with fewer than 2
-/// values on a side, unless all are above 0, or if the base varies so much that its mean could be 0.
+/// Compares times, or other costs, of which smaller ones are better. `None` with fewer than 2 values on a side, unless
+/// all are above 0, or if the base varies so much that its mean could be 0.
 pub fn compare(new: &[f64], base: &[f64]) -> Option<Comparison> {
     if new.iter().chain(base).any(|&value| value <= 0.0) {
         return None;
@@ -31,28 +32,28 @@ pub fn compare(new: &[f64], base: &[f64]) -> Option<Comparison> {
     })
 }
 
-/// What follows from a comparison.
+/// Verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
     /// The new design takes less time.
     Faster,
     /// The new design takes more time.
     Slower,
-    /// If there is a difference, it is at most this: 0.03 is 3 %, in either direction.
+    /// A difference is at most this share, in either direction: 0.03 is 3 %.
     NoDifferenceLargerThan(f64),
-    /// A difference that matters is neither shown nor excluded: more trials are needed.
+    /// Inconclusive: a difference that matters is neither shown nor excluded, and more trials are needed.
     CannotTell,
 }
 
 impl Verdict {
-    /// The verdict on a ratio of times, given the p of its test, adjusted for the number of tests, and
-    /// the `margin` from which on a difference matters: 0.05 is 5 %.
+    /// The verdict on a ratio of times. `p_adjusted` is the p-value of its test, adjusted for the number of tests;
+    /// `margin` is the smallest difference that matters: 0.05 is 5 %.
     ///
-    /// - `p` below 0.05 and an interval below 1: faster; above 1: slower.
+    /// - `p_adjusted` below 0.05 and an interval below 1: faster; above 1: slower.
     /// - Otherwise, an interval within `1 / (1 + margin)` to `1 + margin`: no difference larger than
     ///   the bound that is farther from 1 (Schuirmann's two one-sided tests, 1987, stated more
     ///   strictly: with the 95 % interval instead of the 90 % interval).
-    /// - Otherwise the data do not decide.
+    /// - Otherwise inconclusive.
     pub fn of(ratio: &Interval, p_adjusted: f64, margin: f64) -> Verdict {
         let Interval { low, high, .. } = *ratio;
         let is_significant = p_adjusted < 1.0 - CONFIDENCE;
@@ -71,17 +72,17 @@ impl Verdict {
     }
 }
 
-/// A verdict, and the p that it is from.
+/// A verdict and its p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The p of the comparison after Holm's correction over the table.
+    /// The p-value of the comparison, Holm-adjusted over the table.
     pub p_adjusted: f64,
-    /// What follows.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// Judges all comparisons of a table together. The chance of even one false "faster" or "slower" in
-/// the whole table is at most 5 %. In the order given.
+/// Judges all comparisons of a table together. The chance of even one false "faster" or "slower" in the whole table is
+/// at most 5 %. The results have the order of the table.
 pub fn verdicts(table: &[Comparison], margin: f64) -> Vec<Judged> {
     let p: Vec<f64> = table.iter().map(|comparison| comparison.p).collect();
     let judge = |(comparison, p_adjusted): (&Comparison, f64)| {
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_table_is_judged_as_a_whole() {
-        // Welch's p is 0.0184 for each pair: significant alone, not as one of three.
+        // Welch's p-value is 0.0184 for each pair: significant alone, not as one of three.
         let (new, base) = ([9.2, 9.6, 9.5, 9.1, 10.1], [10.0, 10.1, 10.4, 9.9, 10.3]);
         let one = compare(&new, &base).unwrap();
         assert!((0.0167..0.025).contains(&one.welch.p), "{one:?}");

@@ -2,31 +2,31 @@
 
 use crate::describe::{deviation, finite, quantile};
 
-/// Where the values of a sample are dense.
+/// Estimated density of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
-    /// The deviation of the kernel, in the unit of the values.
+    /// The standard deviation of the kernel, in the unit of the values.
     pub bandwidth: f64,
-    /// Values, rising, from the least to the greatest of the sample, and the density at each, whose
+    /// Values in ascending order, from the minimum to the maximum of the sample, with the density at each, whose
     /// integral over all values is 1.
     pub points: Vec<(f64, f64)>,
 }
 
-/// The density at `points` values at equal distances, with a Gaussian kernel and Silverman's rule
-/// (Density estimation, 1986, section 3.4.2; R's `bw.nrd0`):
+/// The density at `points` equidistant values, with a Gaussian kernel and Silverman's rule (Density estimation, 1986,
+/// section 3.4.2; R's `bw.nrd0`):
 ///
 /// ```text
 /// density(x) = 1 / (n h) Σ φ((x - x_i) / h),   h = 0.9 min(deviation, quartiles' distance / 1.34) / n^0.2
 /// ```
 ///
-/// It ends at the least and the greatest value, so a plot shows no value that was not measured.
-/// `None` with fewer than 2 values, if all are the same, or with fewer than 2 points.
+/// It covers only the range of the sample, so a plot shows no unmeasured value. `None` with fewer than 2 values, if all
+/// are the same, or with fewer than 2 points.
 pub fn density(sample: &[f64], points: usize) -> Option<Density> {
     let sample = finite(sample, 2)?;
     let [least, lower, upper, most] =
         [0.0, 0.25, 0.75, 1.0].map(|share| quantile(sample, share).unwrap_or_default());
     let (deviation, apart) = (deviation(sample)?, (upper - lower) / 1.34);
-    // If more than half of the values are the same, their quartiles say nothing.
+    // If more than half of the values are the same, the quartiles are useless.
     let spread = if apart > 0.0 { deviation.min(apart) } else { deviation };
     let count = sample.len() as f64;
     let bandwidth = 0.9 * spread * count.powf(-0.2);

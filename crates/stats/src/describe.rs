@@ -1,6 +1,6 @@
-//! What a sample is like: center, spread, quantiles.
+//! Description of a sample: center, spread, quantiles.
 
-/// How far a whisker reaches at most, in distances between the quartiles (Tukey 1977).
+/// Maximum length of a whisker, in distances between the quartiles (Tukey 1977).
 const WHISKER: f64 = 1.5;
 
 /// The values, if there are at least `least` and all are finite.
@@ -14,8 +14,8 @@ pub fn mean(sample: &[f64]) -> Option<f64> {
     Some(sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// The variance of the distribution that the sample is from: the sum of squared distances from the
-/// mean, divided by one less than the number of values. `None` with fewer than 2.
+/// The variance of the sample's distribution: the sum of squared distances from the mean, divided by one less than the
+/// number of values. `None` with fewer than 2.
 pub fn variance(sample: &[f64]) -> Option<f64> {
     let sample = finite(sample, 2)?;
     let mean = mean(sample)?;
@@ -33,9 +33,9 @@ pub fn median(sample: &[f64]) -> Option<f64> {
     quantile(sample, 0.5)
 }
 
-/// The value below which a `share` of the sample lies, 0 to 1, interpolated between neighbors:
-/// definition 7 of Hyndman and Fan (Sample quantiles in statistical packages, 1996), the default of
-/// R. `None` without values, or if `share` is outside 0 to 1.
+/// The value below which a `share` of the sample lies, 0 to 1, interpolated between neighbors: definition 7 of Hyndman
+/// and Fan (Sample quantiles in statistical packages, 1996), the default of R. `None` without values, or if `share` is
+/// outside 0 to 1.
 pub fn quantile(sample: &[f64], share: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(finite(sample, 1)?), share)
 }
@@ -46,7 +46,7 @@ pub(crate) fn sorted(sample: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// [`quantile`] of values that rise.
+/// The [`quantile`] of values in ascending order.
 pub(crate) fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     if !(0.0..=1.0).contains(&share) {
         return None;
@@ -58,20 +58,20 @@ pub(crate) fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     Some(low + part * (high - low))
 }
 
-/// What a box plot shows (Tukey, Exploratory data analysis, 1977).
+/// Data of a box plot (Tukey, Exploratory data analysis, 1977).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxSummary {
     /// The lowest value within 1.5 distances of the quartiles below the lower one.
     pub low: f64,
-    /// A quarter of the values are below.
+    /// The quartile with a quarter of the values below.
     pub lower_quartile: f64,
-    /// Half of the values are below.
+    /// The median.
     pub median: f64,
-    /// Three quarters of the values are below.
+    /// The quartile with three quarters of the values below.
     pub upper_quartile: f64,
     /// The highest value within 1.5 distances of the quartiles above the upper one.
     pub high: f64,
-    /// The values beyond `low` and `high`, rising.
+    /// The values beyond `low` and `high`, in ascending order.
     pub outliers: Vec<f64>,
 }
 
@@ -86,7 +86,7 @@ impl BoxSummary {
         let within = lower_quartile - reach..=upper_quartile + reach;
         let (near, outliers): (Vec<f64>, Vec<f64>) =
             sorted.into_iter().partition(|value| within.contains(value));
-        // Interpolated quartiles may lie beyond the last value that is near.
+        // Interpolated quartiles may lie beyond the last value within reach.
         let low = near.first().copied().unwrap_or(lower_quartile).min(lower_quartile);
         let high = near.last().copied().unwrap_or(upper_quartile).max(upper_quartile);
         Some(BoxSummary { low, lower_quartile, median: median?, upper_quartile, high, outliers })

@@ -1,9 +1,9 @@
-//! The distributions that intervals and tests are read from.
+//! Distributions used by intervals and tests.
 
 use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, Normal, StudentsT};
 
-/// The share of Student's t distribution, of so many degrees of freedom, that is farther from 0 than
-/// `t`, on both sides. `degrees` is above 0.
+/// The share of Student's t distribution with `degrees` degrees of freedom (above 0) that is farther from 0 than `t`,
+/// on both sides.
 pub(crate) fn student_beyond(t: f64, degrees: f64) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -11,8 +11,7 @@ pub(crate) fn student_beyond(t: f64, degrees: f64) -> f64 {
     2.0 * student(degrees).cdf(-t.abs())
 }
 
-/// The value that a `share` of Student's t distribution is below; `share` is within 0 to 1, and
-/// `degrees` above 0.
+/// The quantile of Student's t distribution: the value with a `share` (0 to 1) below it. `degrees` is above 0.
 pub(crate) fn student_quantile(share: f64, degrees: f64) -> f64 {
     student(degrees).inverse_cdf(share)
 }
@@ -29,12 +28,13 @@ pub(crate) fn normal_below(z: f64) -> f64 {
     Normal::standard().cdf(z)
 }
 
-/// The value that a `share` of the standard normal distribution is below; `share` is within 0 to 1.
+/// The quantile of the standard normal distribution: the value with a `share` (0 to 1) below it.
 pub(crate) fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// The least number that so many tries, each with this probability, exceed in at most the rest of a `share` of cases.
+/// The quantile of the binomial distribution: the smallest number of successes in `tries` tries that is not exceeded in
+/// at least a `share` of cases.
 pub(crate) fn binomial_most(tries: u64, probability: f64, share: f64) -> u64 {
     let Ok(binomial) = Binomial::new(probability, tries) else {
         unreachable!("a probability is within 0 to 1")

@@ -1,12 +1,11 @@
-//! Fits of laws by least squares: how throughput grows with threads, how a time grows with a size.
+//! Fits of laws by least squares: growth of throughput with threads, and of times with a size.
 //!
-//! Intervals of parameters are from a bootstrap within each place: of `n` trials at a place `n - 1`
-//! are drawn with replacement, which gives their mean the right variance also with few trials (Rao
-//! and Wu: Resampling inference with complex survey data, 1988). The bounds are percentiles of the
-//! parameters fitted again; which ones is read from Student's t with the trials' degrees of freedom,
-//! as the variation of a few trials is itself uncertain (Hesterberg: What teachers should know about
-//! the bootstrap, 2015). They show what the trials vary by, not that the law may be wrong: look at the
-//! curve and the measured values too.
+//! Intervals of parameters are from a bootstrap within each place: of `n` trials at a place `n - 1` are drawn with
+//! replacement, which gives their mean the right variance also with few trials (Rao and Wu: Resampling inference with
+//! complex survey data, 1988). The bounds are percentiles of the refitted parameters, chosen by Student's t with the
+//! trials' degrees of freedom, because the variation of a few trials is itself uncertain (Hesterberg: What teachers
+//! should know about the bootstrap, 2015). They show the variation of the trials, not whether the law is wrong: compare
+//! the curve with the measured values.
 
 mod power;
 mod scaling;
@@ -28,7 +27,7 @@ pub use scaling::{Amdahl, Scalability, fit_amdahl, fit_scalability};
 pub struct Measured {
     /// The number of threads, or the size.
     pub x: f64,
-    /// What was measured there; 2 values or more.
+    /// The trials at this place; at least 2 values.
     pub trials: Vec<f64>,
 }
 
@@ -41,8 +40,8 @@ struct Point {
     weight: f64,
 }
 
-/// Fits the parameters of a law to the means at each place, which gives the same result as a fit to
-/// all trials, and again to resamples.
+/// Fits the parameters of a law to the means at each place, which gives the same result as a fit to all trials, and
+/// again to resamples.
 fn fit<const N: usize>(
     measured: &[Measured],
     bootstrap: Bootstrap,
@@ -79,7 +78,7 @@ fn fit<const N: usize>(
     complete.then_some(intervals)
 }
 
-/// At how many different places there are points.
+/// Number of different places of the points.
 fn places(points: &[Point]) -> usize {
     let mut places: Vec<f64> = points.iter().map(|point| point.x).collect();
     places.sort_unstable_by(f64::total_cmp);

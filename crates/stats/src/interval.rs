@@ -1,15 +1,15 @@
 //! Intervals, and those of means by Student's t.
 //!
-//! If trials are independent, identically distributed and about normal, 95 of 100 intervals contain
-//! the true mean. The tests count this. An interval shows the variation between trials, not an error
-//! that all of them share: a machine that is slow today is slow in every trial.
+//! If trials are independent, identically distributed and about normal, 95 of 100 intervals contain the true mean. The
+//! tests count this. An interval shows the variation between trials, not an error common to all: a slow machine is slow
+//! in every trial.
 
 use crate::describe::{mean, variance};
 use crate::distribution::student_quantile;
 
 /// The share of intervals that contain the true value.
 pub const CONFIDENCE: f64 = 0.95;
-/// The same in percent.
+/// The confidence in percent.
 pub const CONFIDENCE_PERCENT: u32 = 95;
 /// The share of a distribution below the upper bound.
 pub(crate) const UPPER: f64 = f64::midpoint(1.0, CONFIDENCE);
@@ -17,7 +17,7 @@ pub(crate) const UPPER: f64 = f64::midpoint(1.0, CONFIDENCE);
 /// An estimate and its bounds, with a confidence of [`CONFIDENCE`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// What the sample says.
+    /// The estimate from the sample.
     pub estimate: f64,
     /// The lower bound.
     pub low: f64,
@@ -34,9 +34,8 @@ impl Interval {
         Some(Interval { estimate: mean, low: mean - half, high: mean + half })
     }
 
-    /// The geometric mean of values above 0 whose logarithms have a symmetric distribution, as with
-    /// rates and times, by [`Interval::of_mean`] of the logarithms. `None` with fewer than 2 values,
-    /// or if one is not above 0.
+    /// The geometric mean of values above 0 whose logarithms have a symmetric distribution, as with rates and times, by
+    /// [`Interval::of_mean`] of the logarithms. `None` with fewer than 2 values, or if one is not above 0.
     pub fn of_geometric_mean(sample: &[f64]) -> Option<Interval> {
         let logarithms: Vec<f64> = sample.iter().map(|value| value.ln()).collect();
         let Interval { estimate, low, high } = Interval::of_mean(&logarithms)?;
@@ -53,14 +52,14 @@ impl Interval {
         (self.high - self.low) / 2.0 / self.estimate.abs()
     }
 
-    /// The interval of the inverse of a ratio. `None` if it reaches down to 0.
+    /// The interval of the inverse of a ratio. `None` if a bound is not above 0.
     pub fn inverse(&self) -> Option<Interval> {
         let Interval { estimate, low, high } = *self;
         (low > 0.0).then(|| Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low })
     }
 }
 
-/// How far each bound is from the mean.
+/// The distance of each bound from the mean.
 pub(crate) fn half_width(sample: &[f64]) -> Option<f64> {
     let (variance, count) = (variance(sample)?, sample.len() as f64);
     Some(student_quantile(UPPER, count - 1.0) * (variance / count).sqrt())

@@ -1,12 +1,12 @@
-//! Statistics of measurements that repeat: how large, how sure, faster or not, and how it scales.
+//! Statistics of repeated measurements: estimates, their uncertainty, comparisons, and scaling.
 //!
-//! Samples are slices of values in any unit, one for each trial. A function returns `None` where its
-//! result is not defined: too few values, or one that is not finite. Nothing here has a clock, reads
-//! or writes anything, or is random without a seed: the same input gives the same output.
+//! Samples are slices of values in any unit, one for each trial. A function returns `None` if its result is undefined:
+//! too few values, or one that is not finite. The crate has no clock, no I/O and no randomness without a seed: the same
+//! input gives the same output.
 //!
 //! **Invariant:** every interval has the same confidence, [`CONFIDENCE`].
-//! **Invariant:** results that R computes too are compared with R's (`tests/reference.R`); simulations count how often an
-//! interval contains the true value.
+//! **Invariant:** results that R also computes are compared with R's (`tests/reference.R`); simulations count how often
+//! an interval contains the true value.
 //!
 //! Sources that several parts share:
 //!

@@ -1,4 +1,4 @@
-//! Two designs measured in the same blocks: what slows a block down slows both, and cancels in their ratio.
+//! Two designs measured in the same blocks: an influence that slows a block slows both, and cancels in their ratio.
 
 use crate::describe::{deviation, mean};
 use crate::distribution::{binomial_most, student_beyond};
@@ -10,7 +10,7 @@ use crate::{Comparison, Interval, mann_whitney, welch};
 pub struct Paired {
     /// The mean of the logarithms of the ratios divided by its standard error.
     pub t: f64,
-    /// How often a ratio of 1 would give a `t` at least as far from 0.
+    /// The probability, for a ratio of 1, of a `t` at least as far from 0.
     pub p: f64,
 }
 
@@ -21,8 +21,8 @@ pub struct Paired {
 /// t = mean(ln ratio) / (deviation(ln ratio) / sqrt(n)),   n - 1 degrees of freedom
 /// ```
 ///
-/// Ratios without any variation are 1 or differ from it for certain. `None` with fewer than 2, or unless all are above
-/// 0.
+/// Ratios without any variation are exactly 1 or differ from it for certain. `None` with fewer than 2, or unless all
+/// are above 0.
 pub fn paired(ratios: &[f64]) -> Option<Paired> {
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
     let (mean, deviation) = (mean(&logarithms)?, deviation(&logarithms)?);
@@ -35,12 +35,12 @@ pub fn paired(ratios: &[f64]) -> Option<Paired> {
     Some(Paired { t, p: student_beyond(t, count - 1.0) })
 }
 
-/// Compares times, or costs of another kind for which less is better, that were measured in pairs: the new design and
-/// the base, one pair for each block. The ratio is the geometric mean of the ratios of the blocks, with the interval of
-/// [`Interval::of_geometric_mean`], and verdicts use the p of [`paired`].
+/// Compares times, or other costs, of which smaller ones are better, that were measured in pairs: the new design and
+/// the base, one pair per block. The ratio is the geometric mean of the ratios of the blocks, with the interval of
+/// [`Interval::of_geometric_mean`], and verdicts use the p-value of [`paired`].
 ///
 /// The order of the two within a block is random. So if they are equal, each pair is as likely as its reverse: the
-/// logarithms of the ratios are symmetric around 0, whatever the distribution of times and however blocks differ.
+/// logarithms of the ratios are symmetric around 0, for any distribution of times and any differences of blocks.
 ///
 /// `None` with fewer than 2 pairs, or unless all values are above 0 and finite.
 pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Comparison> {
@@ -57,8 +57,8 @@ pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Comparison> {
     })
 }
 
-/// The most false findings that are no surprise in so many tests of things that are equal: 95 of 100 times there are not
-/// more, if each test finds one with a probability of 5 %.
+/// The maximum plausible number of false findings in `tests` tests of equal things: in 95 of 100 cases there are not
+/// more, if each test has a false finding with a probability of 5 %.
 pub fn false_findings_most(tests: u64) -> u64 {
     binomial_most(tests, 1.0 - CONFIDENCE, CONFIDENCE)
 }
@@ -67,8 +67,8 @@ pub fn false_findings_most(tests: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// With 3 degrees of freedom the distribution has a closed form:
-    /// `p = 1 - 2 / π (x / (1 + x²) + atan(x))`, with `x = t / sqrt(3)`.
+    /// The closed form of the distribution with 3 degrees of freedom: `p = 1 - 2 / π (x / (1 + x²) + atan(x))`, with `x
+    /// = t / sqrt(3)`.
     #[test]
     fn p_is_that_of_the_closed_form() {
         let found = paired(&[1.1, 1.2, 1.05, 1.3]).unwrap();
@@ -101,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Sums of the binomial distribution: with 4 of 40 0.952, with 3 0.862.
+    /// Sums of the binomial distribution: 0.952 with 4 of 40, 0.862 with 3.
     #[test]
     fn some_false_findings_are_no_surprise() {
         for (tests, most) in [(20, 3), (40, 4), (1_000, 62)] {

@@ -1,11 +1,11 @@
-//! How many trials are needed.
+//! The number of trials that an experiment needs.
 
 use crate::describe::{finite, mean, variance};
 use crate::distribution::student_quantile;
 use crate::interval::UPPER;
 
-/// The number of trials, those of the pilot included, with which the interval of the mean is at most
-/// `half_width` wide on each side, as a share of the mean: 0.02 is ± 2 %. At least those of the pilot.
+/// The number of trials, including the pilot's, after which the interval of the mean is at most `half_width` wide on
+/// each side, as a share of the mean: 0.02 is ± 2 %. At least the number of the pilot's.
 ///
 /// Stein's two-stage rule (A two-sample test for a linear hypothesis whose power is independent of
 /// the variance, 1945), with the pilot's deviation, mean and degrees of freedom:
@@ -14,8 +14,8 @@ use crate::interval::UPPER;
 /// n = max(n_pilot, ceil((t * deviation / (half_width * mean))²))
 /// ```
 ///
-/// If the values are normal, 95 of 100 such experiments find the mean to within that width, although
-/// the pilot's deviation is itself uncertain: its `t` allows for it. So a short pilot asks for many.
+/// If the values are normal, 95 of 100 such experiments find the mean to within that width, although the pilot's
+/// deviation is itself uncertain, which its `t` accounts for. So a short pilot requires many trials.
 ///
 /// `None` with fewer than 2 values, with a mean of 0, or unless `half_width` is above 0.
 pub fn trials_for(pilot: &[f64], half_width: f64) -> Option<usize> {

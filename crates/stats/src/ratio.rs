@@ -6,25 +6,24 @@ use crate::interval::half_width;
 
 /// One measurement divided by another of the same unit; above 0 and finite.
 ///
-/// A type of its own, because only ratios may be summarized by a geometric mean (Fleming and Wallace:
-/// How not to lie with statistics, 1986): the result does not depend on which of the two systems is
-/// the base.
+/// It is a type because only ratios may be summarized by a geometric mean (Fleming and Wallace: How not to lie with
+/// statistics, 1986): the result does not depend on which of the two systems is the base.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Ratio(f64);
 
 impl Ratio {
-    /// `new / base`. `None` unless both are above 0 and the result is finite.
+    /// Divides `new` by `base`. `None` unless both are above 0 and the result is finite.
     pub fn of(new: f64, base: f64) -> Option<Ratio> {
         let ratio = new / base;
         (new > 0.0 && base > 0.0 && ratio.is_finite() && ratio > 0.0).then_some(Ratio(ratio))
     }
 
-    /// How many times the base it is.
+    /// The ratio as a number.
     pub fn value(self) -> f64 {
         self.0
     }
 
-    /// The ratio of the base to the new.
+    /// The ratio of the base to the new one.
     #[must_use]
     pub fn inverse(self) -> Ratio {
         Ratio(1.0 / self.0)
@@ -47,8 +46,8 @@ pub fn geometric_mean(ratios: &[Ratio]) -> Option<Ratio> {
 /// (new * base ± sqrt(new² h_base² + base² h_new² - h_new² h_base²)) / (base² - h_base²)
 /// ```
 ///
-/// If a trial is a process with many iterations, its value is the mean of its iterations: the
-/// variation within and between processes is then in the variation of the values, as it should be.
+/// If a trial is a process with many iterations, its value is the mean of its iterations: the values then reflect the
+/// variation within and between processes.
 ///
 /// `None` with fewer than 2 values on a side, or if the interval of the base contains 0.
 pub fn ratio_of_means(new: &[f64], base: &[f64]) -> Option<Interval> {
@@ -83,8 +82,8 @@ mod tests {
         assert_eq!(geometric_mean(&[]), None);
     }
 
-    /// The example of Fleming and Wallace, in short: twice as fast at one task and half as fast at
-    /// another is equally fast, whichever system is the base.
+    /// The example of Fleming and Wallace, in short: a system that is twice as fast at one task and half as fast at
+    /// another is equally fast, independent of the base.
     #[test]
     fn a_geometric_mean_does_not_depend_on_the_base() {
         let mean = geometric_mean(&[ratio(0.5), ratio(2.0)]).unwrap();
@@ -105,7 +104,7 @@ mod tests {
         assert_eq!(found, Interval { estimate: 1.5, low: 1.5, high: 1.5 });
     }
 
-    /// The definition: at the bounds, both sides of the inequality are equal.
+    /// Checks the definition: at the bounds, both sides of the inequality are equal.
     #[test]
     fn bounds_satisfy_fiellers_equation() {
         let (new, base) = ([9.0, 10.0, 11.5, 10.2], [19.0, 21.0, 20.5]);

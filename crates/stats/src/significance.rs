@@ -1,9 +1,9 @@
-//! Tests whether two samples differ, and the correction for many tests at once.
+//! Tests whether two samples differ, and the correction for many tests.
 
 use crate::describe::{finite, mean, sorted, variance};
 use crate::distribution::{normal_below, student_beyond};
 
-/// Samples of fewer values, without ties, are tested exactly, as in R.
+/// Sample size below which samples without ties are tested exactly, as in R.
 const EXACT_BELOW: usize = 50;
 
 /// The result of [`welch`].
@@ -13,7 +13,7 @@ pub struct Welch {
     pub t: f64,
     /// Degrees of freedom after Welch and Satterthwaite.
     pub degrees: f64,
-    /// How often equal means would give a `t` at least as far from 0.
+    /// The probability, for equal means, of a `t` at least as far from 0.
     pub p: f64,
 }
 
@@ -25,8 +25,8 @@ pub struct Welch {
 /// degrees = (v_a + v_b)² / (v_a² / (n_a - 1) + v_b² / (n_b - 1))
 /// ```
 ///
-/// Two samples without any variation differ for certain or not at all. `None` with fewer than 2
-/// values on a side.
+/// Two samples without any variation are exactly equal or differ for certain. `None` with fewer than 2 values on a
+/// side.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
     let (count_a, count_b) = (a.len() as f64, b.len() as f64);
     let (v_a, v_b) = (variance(a)? / count_a, variance(b)? / count_b);
@@ -46,20 +46,19 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
 /// The result of [`mann_whitney`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MannWhitney {
-    /// The number of pairs in which the value of the first sample is greater, ties counted half; R
-    /// calls it W.
+    /// The number of pairs in which the value of the first sample is greater, where ties count half; W in R.
     pub u: f64,
-    /// How often samples of one distribution would give a `u` at least as far from its middle.
+    /// The probability, for equal distributions, of a `u` at least as far from its middle.
     pub p: f64,
-    /// Whether `p` was counted; otherwise it is that of the normal approximation.
+    /// Whether `p` is exact; otherwise it is that of the normal approximation.
     pub exact: bool,
 }
 
 /// The test of Mann and Whitney, two-sided, that neither sample tends to have greater values (On a
 /// test of whether one of two random variables is stochastically larger than the other, 1947).
 ///
-/// Exact if both samples have fewer than 50 values and no two values are equal. Otherwise the normal
-/// approximation, with the correction for continuity and, with `t` values in each tie,
+/// Exact if both samples have fewer than 50 values and no two values are equal. Otherwise the normal approximation,
+/// with the correction for continuity and, with `t` values in each tie,
 ///
 /// ```text
 /// variance = n_a n_b / 12 * (n + 1 - Σ (t³ - t) / (n (n - 1)))
@@ -89,14 +88,14 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p: p.min(1.0), exact: false })
 }
 
-/// How many values each tie has.
+/// The number of values of each tie.
 fn tie_sizes(values: &[f64]) -> Vec<f64> {
     let sorted = sorted(values);
     let ties = sorted.chunk_by(|a, b| a == b).filter(|tie| tie.len() > 1);
     ties.map(|tie| tie.len() as f64).collect()
 }
 
-/// The two-sided p of `u`, which is whole.
+/// The two-sided p-value of `u`, which must be a whole number.
 fn exact_p(count_a: usize, count_b: usize, u: f64) -> f64 {
     // The distribution is symmetric.
     let least = u.min((count_a * count_b) as f64 - u) as usize;
@@ -105,9 +104,9 @@ fn exact_p(count_a: usize, count_b: usize, u: f64) -> f64 {
     (2.0 * beyond / all).min(1.0)
 }
 
-/// By `u` from 0 to `most`: how many of the orders of two samples have it. These are the coefficients
-/// of the Gaussian binomial, the product over `i` of `(1 - q^(b + i)) / (1 - q^i)`. All of them are
-/// whole: exact up to 2^53, and above that with an error of some parts in 10^16.
+/// The number of orders of two samples with each `u` from 0 to `most`: the coefficients of the Gaussian binomial, the
+/// product over `i` of `(1 - q^(b + i)) / (1 - q^i)`. All are whole numbers: exact up to 2^53, and with an error of
+/// some parts in 10^16 above.
 fn arrangements(count_a: usize, count_b: usize, most: usize) -> Vec<f64> {
     let mut counts = vec![0.0; most + 1];
     if let Some(none) = counts.first_mut() {
@@ -119,7 +118,7 @@ fn arrangements(count_a: usize, count_b: usize, most: usize) -> Vec<f64> {
         for (count, before) in counts.iter_mut().skip(count_b + i).zip(&copy) {
             *count -= before;
         }
-        // Divided by 1 - q^i: each plus the one `i` before, which is already done.
+        // Divided by 1 - q^i: each plus the one `i` before, which is already divided.
         for start in (i..=most).step_by(i) {
             let (done, rest) = counts.split_at_mut(start);
             for (count, before) in rest.iter_mut().zip(done.iter().skip(start - i)) {
@@ -130,10 +129,9 @@ fn arrangements(count_a: usize, count_b: usize, most: usize) -> Vec<f64> {
     counts
 }
 
-/// The p values of several tests, adjusted so that the chance of even one false finding is that of a
-/// single test (Holm: A simple sequentially rejective multiple test procedure, 1979): the least of
-/// `m` is multiplied by `m`, the next by `m - 1` and so on, never below the one before, at most 1.
-/// In the order given.
+/// The p-values of several tests, adjusted so that the chance of even one false finding is that of a single test (Holm:
+/// A simple sequentially rejective multiple test procedure, 1979): the smallest of `m` is multiplied by `m`, the next
+/// by `m - 1` and so on, never below the previous one, at most 1. The results have the order of `p`.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut ranked: Vec<(usize, f64)> = p.iter().copied().enumerate().collect();
     ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -169,7 +167,7 @@ mod tests {
         assert!(tiny.p > 0.5, "{tiny:?}");
     }
 
-    /// All orders of 2 and 2 by hand: u = 0, 1, 2, 2, 3, 4.
+    /// All orders of 2 and 2 values: u = 0, 1, 2, 2, 3, 4.
     #[test]
     fn arrangements_are_counted() {
         assert_eq!(arrangements(2, 2, 4), [1.0, 1.0, 2.0, 1.0, 1.0]);
@@ -180,7 +178,7 @@ mod tests {
         assert!((sum / expect - 1.0).abs() < 1e-12, "{sum} is 98 over 49");
     }
 
-    /// Every way to deal values 1 to 7 to samples of 3 and 4.
+    /// All distributions of the values 1 to 7 over samples of 3 and 4.
     #[test]
     fn exact_p_is_the_share_of_orders_at_least_as_far_off() {
         let deals: Vec<u32> = (0..1_u32 << 7).filter(|deal| deal.count_ones() == 3).collect();

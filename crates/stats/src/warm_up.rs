@@ -1,26 +1,26 @@
-//! Where the warm-up of a trial ends.
+//! Detection of a trial's warm-up.
 
 use crate::describe::{finite, mean};
 use crate::welch;
 
-/// Values that are averaged to one.
+/// Number of values per average.
 const BATCH: usize = 5;
-/// Fewer averages than these say nothing.
+/// Minimum number of averages for a result.
 const BATCHES_MIN: usize = 10;
-/// Means that differ by a greater share of the later one are different,
+/// Share of the later mean above which two means differ,
 const DIFFERENCE_MAX: f64 = 0.02;
-/// unless the test has at least this p.
+/// unless the p-value of the test is at least this.
 const P_MIN: f64 = 0.01;
 
 /// The result of [`warm_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmUp {
-    /// What comes before this index is warm-up and is left out; 0 if there is none.
+    /// The warm-up ends at an index; the values before it are left out.
     Ends {
-        /// Index of the first value that counts, a multiple of 5.
+        /// Index of the first value that counts, a multiple of 5; 0 without warm-up.
         at: usize,
     },
-    /// The values still change at the end: the trial is too short to reach a steady state.
+    /// The values still change at the end: the trial is too short for a steady state.
     NeverSteady,
     /// Fewer than 50 values, or one that is not finite.
     TooShort,
@@ -29,10 +29,9 @@ pub enum WarmUp {
 /// Finds the end of the warm-up in values of one trial, in their order, in two steps.
 ///
 /// 1. MSER-5: the values are averaged in fives to `z`, and the cut is where the squared standard error
-///    of the mean of the rest is least (White: An effective truncation heuristic for bias reduction in
+///    of the mean of the rest is smallest (White: An effective truncation heuristic for bias reduction in
 ///    simulation output, 1997; White, Cobb, Spratt: A comparison of five steady-state truncation
-///    heuristics for simulation, 2000). Leaving out more makes it greater, unless what is left out was
-///    different.
+///    heuristics for simulation, 2000). Leaving out more values increases it, unless these are different.
 ///
 ///    ```text
 ///    MSER(d) = Σ_{j > d} (z_j - mean_{j > d})² / (k - d)²,   d = 0 ... k / 2
@@ -42,8 +41,8 @@ pub enum WarmUp {
 ///    steady state (after Geweke: Evaluating the accuracy of sampling-based approaches to the
 ///    calculation of posterior moments, 1992; here by Welch's test, p below 0.01).
 ///
-/// `tests/coverage.rs` counts both on values that do not warm up: of 50 values it leaves out 13 % on
-/// average, of 200 it leaves out 3 %, and it takes at most 1 % of such trials for never steady.
+/// `tests/coverage.rs` counts both errors on values without a warm-up: on average it leaves out 13 % of 50 values, 3 %
+/// of 200, and calls at most 1 % of such trials never steady.
 pub fn warm_up(series: &[f64]) -> WarmUp {
     let Some(series) = finite(series, BATCH * BATCHES_MIN) else { return WarmUp::TooShort };
     let (whole, _) = series.as_chunks::<BATCH>();
@@ -81,7 +80,7 @@ mod tests {
         (0..count).map(|_| 10.0 + rng.random_range(-0.5..0.5)).collect()
     }
 
-    /// Where the warm-up ends for 51 kinds of noise with something added, rising.
+    /// End of the warm-up for 51 noise sequences with `added` values, in ascending order.
     fn ends(count: usize, added: impl Fn(f64) -> f64) -> Vec<usize> {
         let end = |seed| {
             let values = noise(seed, count).into_iter().enumerate();

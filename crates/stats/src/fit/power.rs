@@ -1,19 +1,19 @@
-//! Power laws: a straight line where both axes are logarithmic.
+//! Power laws: a straight line on logarithmic axes.
 
 use super::{Measured, Point, fit, places};
 use crate::{Bootstrap, Interval};
 
-/// `y = factor * x^exponent`.
+/// The law `y = factor * x^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerLaw {
     /// The value at 1.
     pub factor: Interval,
-    /// 0 is constant, 1 linear, 2 quadratic.
+    /// The exponent: 0 is constant, 1 linear, 2 quadratic.
     pub exponent: Interval,
 }
 
 impl PowerLaw {
-    /// The law at a place above 0.
+    /// The value at `x`, which is above 0.
     pub fn at(&self, x: f64) -> f64 {
         self.factor.estimate * x.powf(self.exponent.estimate)
     }
@@ -25,12 +25,11 @@ impl PowerLaw {
 /// exponent = Σ (u - mean u) (v - mean v) / Σ (u - mean u)²,   u = ln x, v = ln y
 /// ```
 ///
-/// That is a curve for a growth that was measured, with x chosen by the experiment. It is not how the
-/// exponent of a distribution is estimated (Clauset, Shalizi, Newman: Power-law distributions in
-/// empirical data, 2009).
+/// The fit is for measured growth, where the experiment chooses x. The exponent of a distribution must be estimated in
+/// another way (Clauset, Shalizi, Newman: Power-law distributions in empirical data, 2009).
 ///
-/// `None` with fewer than 2 different places, fewer than 2 trials at one, unless everything is above
-/// 0, or without resamples.
+/// `None` with fewer than 2 different places, fewer than 2 trials at one, unless all values are above 0, or without
+/// resamples.
 pub fn fit_power_law(measured: &[Measured], bootstrap: Bootstrap) -> Option<PowerLaw> {
     let logarithms = |of: &Measured| Measured {
         x: of.x.ln(),
@@ -43,7 +42,7 @@ pub fn fit_power_law(measured: &[Measured], bootstrap: Bootstrap) -> Option<Powe
     Some(PowerLaw { factor, exponent })
 }
 
-/// The level at 0 and the slope of the line of least squares.
+/// Intercept and slope of the least-squares line.
 fn line(points: &[Point]) -> Option<[f64; 2]> {
     if places(points) < 2 {
         return None;

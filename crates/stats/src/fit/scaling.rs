@@ -1,57 +1,54 @@
 //! Throughput over threads: Amdahl's law and the universal scalability law.
 //!
-//! Both are fitted by least squares of the throughput, as R's `nls` does with the same formula, with
-//! the parameters held within what they mean: the method is that of Levenberg and Marquardt, and
-//! where the best value would be beyond a bound, the parameter is held at the bound and the others
-//! are fitted again.
+//! Both are fitted by least squares of the throughput, like R's `nls` does with the same formula, with the parameters
+//! in their valid range: the method is that of Levenberg and Marquardt, and if the best value is beyond a bound, the
+//! parameter is fixed at the bound and the others are fitted again.
 
 use super::{Measured, Point, fit, places};
 use crate::{Bootstrap, Interval};
 
 const STEPS_MAX: u32 = 100;
-/// Greater damping only makes steps too small to matter.
+/// Damping above which steps are too small to matter.
 const DAMPING_MAX: f64 = 1e12;
 
-/// `throughput(n) = single * n / (1 + serial * (n - 1))` (Amdahl: Validity of the single processor
-/// approach to achieving large scale computing capabilities, 1967).
+/// The law `throughput(n) = single * n / (1 + serial * (n - 1))` (Amdahl: Validity of the single processor approach to
+/// achieving large scale computing capabilities, 1967).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Amdahl {
     /// The throughput of one thread.
     pub single: Interval,
-    /// The share of the work that cannot be done in parallel, 0 to 1; 1 / serial is the greatest
-    /// speed-up.
+    /// The share of the work that cannot be done in parallel, 0 to 1; the greatest speed-up is 1 / serial.
     pub serial: Interval,
 }
 
 impl Amdahl {
-    /// The throughput of so many threads.
+    /// The throughput of `threads` threads.
     pub fn at(&self, threads: f64) -> f64 {
         throughput([self.single.estimate, self.serial.estimate, 0.0], threads)
     }
 }
 
-/// `throughput(n) = single * n / (1 + contention * (n - 1) + coherency * n * (n - 1))` (Gunther:
-/// Guerrilla capacity planning, 2007).
+/// The law `throughput(n) = single * n / (1 + contention * (n - 1) + coherency * n * (n - 1))` (Gunther: Guerrilla
+/// capacity planning, 2007).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scalability {
     /// The throughput of one thread.
     pub single: Interval,
-    /// The cost of waiting for what is shared, σ, 0 to 1.
+    /// The cost σ of waiting for shared resources, 0 to 1.
     pub contention: Interval,
-    /// The cost of each pair of threads agreeing on what is shared, κ, at least 0. Above 0 there is a
-    /// number of threads beyond which more threads do less.
+    /// The cost κ of keeping shared data coherent between each pair of threads, at least 0. Above 0 there is a number
+    /// of threads beyond which throughput falls.
     pub coherency: Interval,
 }
 
 impl Scalability {
-    /// The throughput of so many threads.
+    /// The throughput of `threads` threads.
     pub fn at(&self, threads: f64) -> f64 {
         let Scalability { single, contention, coherency } = self;
         throughput([single.estimate, contention.estimate, coherency.estimate], threads)
     }
 
-    /// The number of threads with the most throughput, `sqrt((1 - σ) / κ)`. `None` if more threads
-    /// always do more.
+    /// The number of threads with the highest throughput, `sqrt((1 - σ) / κ)`. `None` if throughput always rises.
     pub fn peak(&self) -> Option<f64> {
         let coherency = self.coherency.estimate;
         (coherency > 0.0).then(|| ((1.0 - self.contention.estimate) / coherency).sqrt())
@@ -67,8 +64,8 @@ pub fn fit_amdahl(measured: &[Measured], bootstrap: Bootstrap) -> Option<Amdahl>
     Some(Amdahl { single, serial })
 }
 
-/// Fits the universal scalability law to throughputs by number of threads. `None` with fewer than 3
-/// different numbers of threads, and as in [`fit_amdahl`].
+/// Fits the universal scalability law to throughputs by number of threads. `None` with fewer than 3 different numbers
+/// of threads, or in the other cases of [`fit_amdahl`].
 pub fn fit_scalability(measured: &[Measured], bootstrap: Bootstrap) -> Option<Scalability> {
     let [single, contention, coherency] =
         fit(check(measured)?, bootstrap, |points| best(points, 3, &[None, Some(0.0)]))?;
@@ -87,19 +84,19 @@ fn throughput([single, contention, coherency]: Parameters, threads: f64) -> f64 
     single * threads / delay([contention, coherency], threads)
 }
 
-/// How many times longer a piece of work takes with so many threads than alone.
+/// Time of a piece of work with `threads` threads, as a multiple of that with one.
 fn delay([contention, coherency]: [f64; 2], threads: f64) -> f64 {
     1.0 + (contention + coherency * threads) * (threads - 1.0)
 }
 
-/// The parameters of least squares within the bounds; `coherencies` are the values to hold the
-/// coherency at, `None` to fit it. `None` if there are points at fewer than `places_min` places.
+/// The least-squares parameters within the bounds. `coherencies` are the values at which to fix the coherency, `None`
+/// to fit it. `None` if there are points at fewer than `places_min` places.
 fn best(points: &[Point], places_min: usize, coherencies: &[Option<f64>]) -> Option<Parameters> {
     if places(points) < places_min {
         return None;
     }
     let first = points.iter().min_by(|a, b| a.x.total_cmp(&b.x))?;
-    // In units of about the throughput of one thread all parameters have about the same size.
+    // Scaled by about the throughput of one thread, all parameters have similar sizes.
     let unit = first.y / first.x;
     let scaled: Vec<Point> = points.iter().map(|p| Point { y: p.y / unit, ..*p }).collect();
     let mut found: Option<(f64, Parameters)> = None;
@@ -120,7 +117,7 @@ fn best(points: &[Point], places_min: usize, coherencies: &[Option<f64>]) -> Opt
     Some([single * unit, contention, coherency])
 }
 
-/// The sum of squares. Infinite where the law has no value.
+/// The sum of squares; infinite where the law is undefined.
 fn error(points: &[Point], parameters: Parameters) -> f64 {
     let [_, contention, coherency] = parameters;
     let of = |point: &Point| {
@@ -132,7 +129,7 @@ fn error(points: &[Point], parameters: Parameters) -> f64 {
     points.iter().map(of).sum()
 }
 
-/// Levenberg and Marquardt's method, with some parameters held.
+/// Levenberg and Marquardt's method, with some parameters fixed.
 fn descend(points: &[Point], held: [Option<f64>; 3]) -> Option<Parameters> {
     let [_, contention, coherency] = held;
     let mut at = [1.0, contention.unwrap_or(0.1), coherency.unwrap_or(1e-3)];
@@ -163,8 +160,7 @@ fn descend(points: &[Point], held: [Option<f64>; 3]) -> Option<Parameters> {
 
 type Matrix = [[f64; 3]; 3];
 
-/// The sums of products of derivatives, and of derivatives with what is left to explain. A parameter
-/// that is held gets a step of 0.
+/// The sums of products of derivatives, and of derivatives with residuals. The step of a fixed parameter is 0.
 fn normal_equations(
     points: &[Point],
     at: Parameters,
@@ -192,7 +188,7 @@ fn normal_equations(
     (matrix, gradient)
 }
 
-/// The matrix with its diagonal raised by a share. An empty row gets a 1, so that its step is 0.
+/// The matrix with its diagonal scaled up by the damping. An empty row gets a 1, so that its step is 0.
 fn damped(mut matrix: Matrix, damping: f64) -> Matrix {
     for (at, row) in matrix.iter_mut().enumerate() {
         if let Some(cell) = row.get_mut(at) {
@@ -207,7 +203,7 @@ fn add(a: Parameters, b: Parameters) -> Parameters {
     [a0 + b0, a1 + b1, a2 + b2]
 }
 
-/// Cramer's rule. `None` if there is no single solution.
+/// Solves the equations by Cramer's rule. `None` without a unique solution.
 fn solve([a, b, c]: Matrix, [r, s, t]: [f64; 3]) -> Option<[f64; 3]> {
     let ([a0, a1, a2], [b0, b1, b2], [c0, c1, c2]) = (a, b, c);
     let determinant = determinant([a, b, c]);

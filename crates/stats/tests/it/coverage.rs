@@ -1,6 +1,5 @@
-//! How often intervals contain the true value, and how often tests find a difference that is not
-//! there, counted on simulated trials. `--nocapture` prints all shares. `cargo xtask nightly` counts five times as often, in
-//! narrower bounds.
+//! Shares of intervals that contain the true value, and of tests that find a false difference, counted on simulated
+//! trials. `--nocapture` prints all shares. `cargo xtask nightly` counts five times as many, with narrower bounds.
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +11,7 @@ use stats::{
     warm_up,
 };
 
-/// A draw from the standard normal distribution (Box and Muller).
+/// Draws from the standard normal distribution (Box and Muller).
 fn normal(rng: &mut StdRng) -> f64 {
     let (radius, angle) = (1.0 - rng.random::<f64>(), rng.random::<f64>());
     (-2.0 * radius.ln()).sqrt() * (angle * std::f64::consts::TAU).cos()
@@ -22,28 +21,28 @@ fn normals(count: usize, mean: f64, deviation: f64, rng: &mut StdRng) -> Vec<f64
     (0..count).map(|_| mean + deviation * normal(rng)).collect()
 }
 
-/// Values as times are: skewed to the right, with a median of 1.
+/// Values distributed like times: skewed to the right, with a median of 1.
 fn skewed(count: usize, rng: &mut StdRng) -> Vec<f64> {
     (0..count).map(|_| (0.7 * normal(rng)).exp()).collect()
 }
 
-/// Repetitions in a test run, of those in `cargo xtask nightly`.
+/// Number of repetitions in a test run, from that of `cargo xtask nightly`.
 fn repetitions(nightly: u32) -> u32 {
     if std::env::var_os("ROOST_NIGHTLY").is_some() { nightly } else { nightly / 5 }
 }
 
-/// Three standard errors of a share that is counted so often: none with the repetitions of the night, whose bounds are
-/// measured.
+/// Three standard errors of a share counted in this many runs; 0 with the repetitions of the nightly run, whose bounds
+/// are measured.
 fn error(share: f64, runs: u32) -> f64 {
     if std::env::var_os("ROOST_NIGHTLY").is_some() {
         return 0.0;
     }
-    // Bounds of 0 and 1 are bounds of nothing.
+    // Bounds of 0 and 1 need no tolerance.
     3.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
 }
 
-/// Counts in how many of `runs` (at night) each of several things is true, and compares the shares with what is expected
-/// of each.
+/// Counts in how many of `runs` (nightly) each of several conditions is true, and compares each share with the expected
+/// range.
 fn count<const N: usize>(
     name: &str,
     runs: u32,
@@ -75,7 +74,7 @@ fn bootstrap(rng: &mut StdRng, resamples: u32) -> Bootstrap {
 #[test]
 fn students_intervals_hold_at_their_confidence() {
     for trials in [2, 3, 5, 10, 100] {
-        // Four standard errors of a share of 95 % counted so often.
+        // Four standard errors of a share of 95 % with this count.
         let expect = 0.9413..=0.9587;
         count(&format!("student {trials}"), 10_000, [expect.clone(), expect], |rng| {
             let plain = Interval::of_mean(&normals(trials, 7.0, 2.0, rng)).unwrap();
@@ -86,7 +85,7 @@ fn students_intervals_hold_at_their_confidence() {
     }
 }
 
-/// What the documentation of `bootstrap` says.
+/// Checks the shares in the documentation of `bootstrap`.
 #[test]
 fn bootstrap_intervals_are_too_narrow_only_with_few_trials() {
     let median = || 0.92..=0.96;
@@ -109,7 +108,7 @@ fn bootstrap_intervals_are_too_narrow_only_with_few_trials() {
     }
 }
 
-/// On skewed values with a known mean, BCa corrects part of what percentiles miss.
+/// On skewed values with a known mean, BCa corrects part of the percentile interval's error.
 #[test]
 fn bca_holds_more_often_than_percentiles_where_values_are_skewed() {
     let mean = (0.7_f64 * 0.7 / 2.0).exp();
@@ -153,19 +152,19 @@ fn intervals_of_ratios_hold_at_their_confidence() {
     }
 }
 
-/// Times of two designs that are the same.
+/// Times of two equal designs.
 fn same(kind: usize, trials: usize, rng: &mut StdRng) -> [Vec<f64>; 2] {
     [(), ()].map(|()| match kind {
         0 => normals(trials, 100.0, 5.0, rng),
         1 => skewed(trials, rng),
-        // A quiet machine with a stall now and then.
+        // A quiet machine with occasional stalls.
         _ => (0..trials)
             .map(|_| 100.0 + normal(rng) + if rng.random_bool(0.1) { 40.0 } else { 0.0 })
             .collect(),
     })
 }
 
-/// Trials of two designs in the same blocks: a block in which the machine is slow slows both.
+/// Trials of two designs in the same blocks: a block on a slow machine slows both.
 fn in_blocks(kind: usize, trials: usize, ratio: f64, rng: &mut StdRng) -> Vec<(f64, f64)> {
     let [new, base] = same(kind, trials, rng);
     let pair = |(new, base): (f64, f64)| {
@@ -185,8 +184,9 @@ fn any_differs(table: &[Comparison]) -> bool {
     verdicts(table, 0.05).iter().any(|judged| differs(judged.verdict))
 }
 
-/// A single comparison, and any of a table of six, of independent trials and of pairs. With 20,000 repetitions each, the
-/// highest share of false findings of independent trials is 4.6 % (30 normal trials, the table); few trials have fewer.
+/// Single comparisons, and any in a table of six, of independent trials and of pairs. With 20,000 repetitions each, the
+/// highest share of false findings of independent trials is 4.6 % (30 normal trials, the table); with few trials it is
+/// lower.
 #[test]
 fn equal_designs_differ_in_at_most_one_of_twenty_experiments() {
     const RUNS: u32 = 1_000;
@@ -199,7 +199,7 @@ fn equal_designs_differ_in_at_most_one_of_twenty_experiments() {
         for trials in [3, 5, 10, 30] {
             let name = format!("A/A {name} {trials}");
             all.extend(count(&name, RUNS, [0.0..=most(RUNS), 0.0..=most(RUNS)], |rng| {
-                // None if the base varies so much that its mean could be 0.
+                // `None` if the base varies so much that its mean could be 0.
                 let mut compared = || {
                     let [new, base] = same(kind, trials, rng);
                     compare(&new, &base)
@@ -219,11 +219,11 @@ fn equal_designs_differ_in_at_most_one_of_twenty_experiments() {
     }
     let most = |shares: &[f64], runs| 0.05 + error(0.05, shares.len() as u32 * repetitions(runs));
     assert!(mean(&all).unwrap() <= most(&all, RUNS), "{all:?}");
-    // Normal trials have 5 %, the others fewer.
+    // Normal trials have 5 %, others less.
     assert!(mean(&all_pairs).unwrap() <= most(&all_pairs, PAIR_RUNS), "{all_pairs:?}");
 }
 
-/// The interval of pairs holds, and is narrower than that of independent samples if blocks differ.
+/// The interval of pairs contains the true value, and is narrower than that of independent samples if blocks differ.
 #[test]
 fn intervals_of_pairs_hold_and_are_narrower_if_blocks_differ() {
     for trials in [4, 5, 10, 20] {

@@ -1,4 +1,4 @@
-//! Textbook samples, compared with what R says about them: `reference.R` prints `reference.txt`.
+//! Textbook samples, compared with R's results: `reference.R` prints `reference.txt`.
 
 use stats::{
     Bootstrap, Center, Interval, Measured, density, deviation, fit_amdahl, fit_power_law,
@@ -10,7 +10,7 @@ const SLEEP_2: [f64; 10] = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
 const SKEWED: [f64; 15] =
     [1.1, 1.3, 1.2, 1.0, 1.4, 1.9, 2.7, 1.2, 1.1, 5.2, 1.6, 1.3, 1.8, 1.2, 3.1];
 
-/// Compares values with a line of R's output, to so many parts of themselves.
+/// Compares values with a line of R's output, to a relative precision.
 fn check(name: &str, found: &[f64], precision: f64) {
     let lines = include_str!("../reference.txt").lines();
     let (_, line) =
@@ -61,7 +61,7 @@ fn densities_are_those_of_r() {
     check("density", &found.points.iter().map(|(_, density)| *density).collect::<Vec<_>>(), 1e-9);
 }
 
-/// Twice each, as the functions want more than one trial at a place.
+/// Each value twice, because the functions need several trials per place.
 fn measured<const N: usize>(x: [f64; N], y: [f64; N]) -> Vec<Measured> {
     x.into_iter().zip(y).map(|(x, y)| Measured { x, trials: vec![y, y] }).collect()
 }
