@@ -18,7 +18,7 @@ pub const RUN_FILE: &str = "run.json";
 /// Version of both files.
 const FORMAT: u32 = 1;
 
-/// One trial.
+/// Trial with its measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Name of the experiment.
@@ -114,7 +114,7 @@ pub enum DataError {
     Format {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// Format of the files.
         format: u32,
     },
     /// The directory already has a run.

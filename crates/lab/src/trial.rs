@@ -35,7 +35,7 @@ pub enum TrialError {
     /// Standard input or output failed.
     #[error("the trial cannot be made: {0}")]
     Io(#[from] io::Error),
-    /// There is no such experiment.
+    /// The experiment does not exist.
     #[error("there is no experiment {0}")]
     UnknownExperiment(String),
     /// The experiment has no such design.

@@ -146,7 +146,7 @@ fn png(file: &[u8]) -> Option<ColorProfile> {
         }
     }
     let packed = packed.filter(|packed| packed.len() <= PROFILE_BYTES_MAX)?;
-    // A name, and the method of compression, of which only one exists.
+    // A name, and the only compression method.
     let name = packed.iter().position(|byte| *byte == 0)?;
     let [0, packed @ ..] = packed.get(name + 1..)? else { return None };
     let mut profile = Vec::new();

@@ -71,9 +71,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Data that must not exist on the server yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Needs {
-    /// There must be no users.
+    /// Whether the server must have no users.
     pub(crate) no_users: bool,
-    /// The bucket to be filled must not exist.
+    /// Whether the bucket to fill must not exist.
     pub(crate) no_bucket: bool,
 }
 

@@ -145,7 +145,7 @@ pub enum Verdict {
     Unknown,
 }
 
-/// One trial.
+/// Trial at one rate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trial {
     /// Number of the trial, from 1.
@@ -185,8 +185,8 @@ impl Trial {
     }
 }
 
-/// In a short run, a server with a growing queue can have few slow requests. Therefore the number of
-/// requests done is checked too.
+/// Whether the server did fewer requests than were due: in a short run, a server with a growing queue may have only few
+/// slow requests.
 fn falls_behind(measures: &Measures) -> bool {
     measures.done_per_s < DONE_SHARE_MIN * measures.asked_per_s
 }

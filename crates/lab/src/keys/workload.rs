@@ -26,7 +26,7 @@ pub(super) struct Workload {
     pub(super) seed: u64,
 }
 
-/// One operation.
+/// Operation of a client.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Op {
     Read { bucket: u32, key: u32 },

@@ -27,7 +27,7 @@ pub(super) struct Posted {
 enum Must {
     Show,
     Hide,
-    /// They were being posted, or expired, while the page was read.
+    /// Optional: the stories were posted, or expired, while the page was read.
     Either,
 }
 

@@ -21,9 +21,9 @@ pub(crate) enum LogFormat {
     /// Text on a terminal, JSON otherwise.
     #[default]
     Auto,
-    /// One line of text per event.
+    /// Text, one line per event.
     Text,
-    /// One JSON object per event.
+    /// JSON, one object per event.
     Json,
 }
 

@@ -152,7 +152,7 @@ fn a_clock_that_was_ten_years_ahead_can_be_undone() {
     server.stop();
     let error = wrong.refused("+0");
     assert!(error.contains("--set-back"), "{error}");
-    // A later start goes on from there if it is told to.
+    // A later start with --accept-clock goes on from there.
     let (server, _) = wrong.start("+0", &["--accept-clock"]);
     assert!(server.client().publish(ann, "still ahead") > last);
     server.stop();

@@ -34,7 +34,7 @@ enum How {
     Parse,
     /// Stored in this file.
     File(&'static str),
-    /// Without commands.
+    /// Shown only: the block has no commands.
     Shown,
 }
 

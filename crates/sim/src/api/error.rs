@@ -61,7 +61,7 @@ pub enum LoadError {
         /// Number of commands sent.
         total: u64,
     },
-    /// Nothing was received for too long.
+    /// The server sent nothing within the timeout.
     #[error("no result for {seconds} s")]
     Stalled {
         /// The timeout in seconds.
@@ -88,7 +88,7 @@ pub enum LoadError {
         /// Explanation of the server.
         why: &'static str,
     },
-    /// There are fewer tokens than users.
+    /// The file has fewer tokens than users.
     #[error("{users} users need as many tokens; the file of --tokens has {tokens}")]
     TooFewTokens {
         /// Number of users.
@@ -96,7 +96,7 @@ pub enum LoadError {
         /// Number of tokens.
         tokens: usize,
     },
-    /// There are no tokens for the accounts of an earlier simulation.
+    /// Tokens for the accounts of an earlier simulation are missing.
     #[error("--loaded needs the tokens of the accounts (--tokens)")]
     NoTokens,
     /// A token, or a name and a password, is not valid.

@@ -5,17 +5,17 @@ use super::ClientError;
 /// The position of the next byte in a chunked body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// In the size of a chunk; `size` is the value of the `digits` read so far.
+    /// Inside the size of a chunk; `size` is the value of the `digits` read so far.
     Size { size: u64, digits: u8 },
-    /// After the size, in the chunk extensions.
+    /// Inside the chunk extensions, which follow the size.
     SizeRest { size: u64 },
-    /// In the data of a chunk, with this many bytes left.
+    /// Inside the data of a chunk, with this many bytes left.
     Data { left: u64 },
-    /// In the line end after the data.
+    /// Inside the line end after the data.
     DataEnd,
-    /// In the trailer; whether the current line is still empty.
+    /// Inside the trailer; `empty` is whether the current line is still empty.
     Trailer { empty: bool },
-    /// After the body.
+    /// End of the body.
     Over,
 }
 

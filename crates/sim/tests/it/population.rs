@@ -82,8 +82,8 @@ fn another_seed_makes_another_population() {
     assert_ne!(fingerprint(&one), fingerprint(&other));
 }
 
-/// If this fails, populations of earlier versions cannot be generated again: mention it in the changelog and put the
-/// new number here.
+/// A failure means that populations of earlier versions cannot be generated again: mention it in the changelog and put
+/// the new number here.
 #[test]
 fn a_seed_makes_what_it_made_in_earlier_versions() {
     assert_eq!(fingerprint(&Population::made(&Making::of(1_000, 1))), 4_040_704_952_239_704_545);

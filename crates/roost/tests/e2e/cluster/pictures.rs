@@ -112,7 +112,7 @@ fn an_acknowledged_picture_is_on_every_node() {
     assert!(read(alone.client(), &second) == bytes);
 }
 
-/// If the stream of files is missing, pictures are refused, and everything else works.
+/// Pictures are refused while the stream of files is missing, and everything else works.
 #[test]
 fn without_the_stream_of_files_pictures_are_refused_and_nothing_is_stored() {
     let Some(mut world) = World::start(1) else { return };
