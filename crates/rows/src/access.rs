@@ -1,7 +1,7 @@
 //! Access to rows: the traits that a store implements and the rules use.
 //!
-//! Reads do not fail: a store that cannot read its rows stops the process, because an answer from
-//! incomplete facts would be wrong, and the facts can be rebuilt from the log.
+//! Reads do not fail: a store that cannot read its rows stops the process, because an answer from incomplete facts
+//! would be wrong, and the facts can be rebuilt from the log.
 
 use crate::record::Value;
 use crate::span::Span;
@@ -9,15 +9,15 @@ use crate::stamp::Stamp;
 use crate::table::{NameTable, PointTable, SetTable};
 use crate::totals::Totals;
 
-/// Reading rows.
+/// Read access to rows.
 pub trait Rows {
-    /// The row `key` of `table`.
+    /// Returns the row `key` of `table`.
     fn point(&self, table: PointTable, key: u64) -> Option<Value>;
-    /// Calls `each` with every row of `table`, in the order of keys. One scan of the whole table: for the
-    /// start, while nothing changes.
+    /// Calls `each` with every row of `table`, in the order of keys. Scans the whole table: for the start, while
+    /// nothing changes.
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
-    /// Calls `each` with the rows of `table` whose keys are below `below`, greatest key first: at most
-    /// `limit`. It holds no more than one of them in memory.
+    /// Calls `each` with up to `limit` rows of `table` whose keys are below `below`, greatest key first. Holds at most
+    /// one of them in memory.
     fn points_below(
         &self,
         table: PointTable,
@@ -25,14 +25,14 @@ pub trait Rows {
         limit: usize,
         each: &mut dyn FnMut(u64, &[u8]),
     );
-    /// The number stored with `item` of `owner`, if it is a member.
+    /// Returns the number stored with `item` of `owner`, if it is a member.
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
-    /// Items of `owner` with their numbers, in the span's order.
+    /// Returns the items of `owner` with their numbers, in the span's order.
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)>;
-    /// The row `key` of `table`.
+    /// Returns the row `key` of `table`.
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value>;
-    /// The first keys of `table` that begin with `prefix`, each without it, of those that are not below `from` then: in
-    /// order, at most `limit`. Keys with another prefix are not read, also not those that were removed.
+    /// Returns up to `limit` keys of `table` that begin with `prefix`, without it and in order, from `from` on. Reads
+    /// no keys with another prefix, not even removed ones.
     fn names_under(
         &self,
         table: NameTable,
@@ -40,31 +40,33 @@ pub trait Rows {
         from: &[u8],
         limit: usize,
     ) -> Vec<Vec<u8>>;
-    /// The first keys of `table` that are not below `from`, in order: at most `limit`.
+    /// Returns the first `limit` keys of `table` from `from` on, in order.
     fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
         self.names_under(table, &[], from, limit)
     }
-    /// The first key of `table` that is not below `from`.
+    /// Returns the first key of `table` from `from` on.
     fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
         self.first_names(table, from, 1).pop()
     }
-    /// Counts of all that is stored, and the last stamp.
+    /// Returns the totals of all rows, and the last stamp.
     fn totals(&self) -> Totals;
 }
 
-/// A row of a set: owner, item, and the number stored with it.
+/// Row of a set: owner, item, and the number stored with it.
 pub type MemberRow = (u64, u64, u64);
 
-/// Reading whole tables, while no other code changes rows. Rows added meanwhile need not be found.
+/// Reads of whole tables while no other code changes rows. Rows that are added meanwhile may be missing.
 pub trait Scan: Rows {
-    /// About `limit` rows of `table` from `from` on, in the order of keys, and where to go on if there may be more.
+    /// Returns about `limit` rows of `table` from `from` on, in the order of keys, and where to continue if there may
+    /// be more.
     fn points_from(
         &self,
         table: PointTable,
         from: u64,
         limit: usize,
     ) -> (Vec<(u64, Value)>, Option<u64>);
-    /// The same for (owner, item).
+    /// Returns about `limit` rows of `table` from (owner, item) on, in order, and where to continue if there may be
+    /// more.
     fn members_from(
         &self,
         table: SetTable,
@@ -73,7 +75,7 @@ pub trait Scan: Rows {
     ) -> (Vec<MemberRow>, Option<(u64, u64)>);
 }
 
-/// Writing rows without reading any; `None` removes.
+/// Write access to rows without reading any; `None` removes a row.
 pub trait PutRows {
     /// Sets or removes a point.
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>);
@@ -97,7 +99,7 @@ pub trait PutRows {
     fn put_name(&mut self, table: NameTable, key: &[u8], value: Option<Value>);
 }
 
-/// Changing rows. Only the writer holds one.
+/// Read and write access to rows. Only the writer has it.
 pub trait RowsMut: Rows + PutRows {
     /// Sets the totals.
     fn put_totals(&mut self, totals: Totals);

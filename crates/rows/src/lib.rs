@@ -1,8 +1,8 @@
-//! The interface between the rules (`feed`, `kv`) and the store: the tables, access to their rows, the
-//! stamps that order changes, and the cost of a change.
+//! Interface between the rules (`feed`, `kv`) and the store: the tables, access to their rows, the stamps that order
+//! changes, and the cost of a change.
 //!
-//! The rules define what is in a row and when it changes; the store keeps rows and does not depend on
-//! their meaning. Neither depends on the other.
+//! The rules define what is in a row and when it changes; the store keeps rows and does not depend on their meaning.
+//! Neither depends on the other.
 //!
 //! **Invariant:** no clock, no randomness, no I/O and no lock.
 //! **Invariant:** each stamp is greater than the last one in the order of the log; [`advance`] asserts it.
@@ -33,8 +33,7 @@ pub use subject::Subject;
 pub use table::{NameTable, PointTable, SetTable, Table, Transfer};
 pub use totals::Totals;
 
-/// Whether a bug that is seeded on purpose is switched on: the simulator must find each
-/// (`cargo xtask dst --bugs NAME`).
+/// Whether a seeded bug is switched on: the simulator must find each (`cargo xtask dst --bugs NAME`).
 #[cfg(feature = "bugs")]
 pub fn has_bug(name: &str) -> bool {
     use std::sync::OnceLock;
@@ -42,7 +41,7 @@ pub fn has_bug(name: &str) -> bool {
     BUG.get_or_init(|| std::env::var("ROOST_BUG").unwrap_or_default()) == name
 }
 
-/// False: seeded bugs exist only with the feature.
+/// Always false: seeded bugs exist only with the feature.
 #[cfg(not(feature = "bugs"))]
 pub const fn has_bug(_name: &str) -> bool {
     false

@@ -1,14 +1,14 @@
-//! The bytes of a row: postcard for records.
+//! Encoding of rows: postcard for records.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use smallvec::SmallVec;
 
 use crate::rules::outside_rules;
 
-/// The bytes of one row; short ones (counts, ids) need no allocation.
+/// Encoded row; short ones (counts, ids) need no allocation.
 pub type Value = SmallVec<[u8; 24]>;
 
-/// The bytes of a record.
+/// Encodes a record.
 ///
 /// # Panics
 /// Never for our records: they are serialized into memory.
@@ -23,7 +23,7 @@ pub fn encode<T: Serialize>(record: &T) -> Value {
 /// Reverses [`encode`].
 ///
 /// # Panics
-/// If the bytes are not a `T`: rows are checked by the store, so this is a broken invariant.
+/// If the bytes are not a `T`: the store checks rows, so this is a broken invariant.
 #[must_use]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     match postcard::from_bytes(bytes) {
@@ -32,10 +32,10 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     }
 }
 
-/// As [`decode`], of a record that the bytes only begin with. It may borrow from them.
+/// Decodes a record at the beginning of longer bytes, like [`decode`]. It may borrow from them.
 ///
 /// # Panics
-/// As [`decode`].
+/// On malformed bytes, like [`decode`].
 #[must_use]
 pub fn decode_start<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> T {
     match postcard::take_from_bytes(bytes) {
@@ -44,8 +44,8 @@ pub fn decode_start<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> T {
     }
 }
 
-/// Panics because the bytes of a row are not what `name` says. The row is damaged, and nothing is wrong with the rules that
-/// read it: another node, or another copy, may have the right one.
+/// Panics because the bytes of a row are not a `name`. The row is damaged, not the rules that read it: another node, or
+/// another copy, may have the right one.
 ///
 /// # Panics
 /// Always.
@@ -53,7 +53,7 @@ pub fn malformed(name: &str, error: &dyn std::fmt::Display) -> ! {
     outside_rules(|| panic!("a stored {name} must be readable: {error}"))
 }
 
-/// As [`decode`], for bytes that may be damaged: nothing may follow the record.
+/// Decodes bytes that may be damaged: nothing may follow the record.
 #[must_use]
 pub fn try_decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;

@@ -1,12 +1,12 @@
-//! The form of a table of refusals, of which `feed` and `kv` have one each: for each refusal its class, the field that it is
-//! about, its code and its sentence. Protocols derive statuses, replies and descriptions from these, and spell no refusal again.
+//! Form of the tables of refusals of `feed` and `kv`: the class of each refusal, the field that it is about, its code
+//! and its sentence. Protocols derive statuses, replies and descriptions from these tables and do not repeat them.
 
-/// The class of a refusal, from which a protocol derives a status.
+/// Class of a refusal, from which a protocol derives a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalClass {
-    /// Something does not exist, or is hidden from who asks.
+    /// The subject does not exist, or is hidden from the caller.
     NotFound,
-    /// The change does not fit the state of what it changes.
+    /// The change conflicts with the state of its subject.
     Conflict,
     /// A rule refuses a value, or the change.
     Invalid,
@@ -18,8 +18,8 @@ pub enum RefusalClass {
     Internal,
 }
 
-/// Declares an enum of refusals from a table with the rows `NAME = CLASS("field") "code": "sentence", values;`, where the
-/// field may be absent.
+/// Declares an enum of refusals from a table with the rows `NAME = CLASS("field") "code": "sentence", values;`, where
+/// the field may be absent.
 #[macro_export]
 macro_rules! refusals {
     ($(#[$about:meta])* pub enum $Refusal:ident {$(
@@ -38,7 +38,7 @@ macro_rules! refusals {
             /// All refusals.
             pub const ALL: &'static [Self] = &[$(Self::$name),*];
 
-            /// The class.
+            /// Returns the class.
             #[must_use]
             pub const fn class(self) -> $crate::RefusalClass {
                 match self {$(
@@ -46,7 +46,7 @@ macro_rules! refusals {
                 )*}
             }
 
-            /// The field that the refusal is about, by its name in `/v1`; none if that depends on the request.
+            /// Returns the field that the refusal is about, by its name in `/v1`; `None` if it depends on the request.
             #[must_use]
             pub const fn field(self) -> Option<&'static str> {
                 match self {$(
@@ -54,7 +54,7 @@ macro_rules! refusals {
                 )*}
             }
 
-            /// The stable name in replies.
+            /// Returns the stable name in replies.
             #[must_use]
             pub const fn code(self) -> &'static str {
                 match self {$(

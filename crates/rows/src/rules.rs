@@ -1,5 +1,5 @@
-//! Whether the rules run on this thread: so a panic of theirs is distinguished from one of the store, and from one at a row that is
-//! damaged.
+//! Marker of threads that run the rules: distinguishes a panic of the rules from one of the store and from one at a
+//! damaged row.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
@@ -9,11 +9,11 @@ thread_local! {
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Runs `run`, which is of the rules; none if they panicked. Other panics are passed on.
+/// Runs `run`, a part of the rules; `None` if they panicked. Passes on other panics.
 pub fn catch_rules<T>(run: impl FnOnce() -> T) -> Option<T> {
     RUN.set(true);
     let done = catch_unwind(AssertUnwindSafe(run));
-    // Whatever is not of the rules, and panics, leaves it false.
+    // A panic of other code leaves it false.
     let is_of_rules = RUN.replace(false);
     match done {
         Ok(done) => Some(done),
@@ -22,12 +22,13 @@ pub fn catch_rules<T>(run: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// Runs `run`, which is not of the rules, while they may run.
+/// Runs `run`, which is not a part of the rules, on a thread that may run them.
 pub fn outside_rules<T>(run: impl FnOnce() -> T) -> T {
     within_rules(false, run)
 }
 
-/// What `run` returns. `of_rules`: whether it is of the rules, as their callback that something outside of them calls.
+/// Returns the result of `run`. `of_rules` tells whether `run` is a part of the rules, as a callback that other code
+/// calls.
 pub fn within_rules<T>(of_rules: bool, run: impl FnOnce() -> T) -> T {
     let before = RUN.replace(of_rules);
     let done = run();
@@ -41,8 +42,8 @@ pub fn rules_run() -> bool {
     RUN.get()
 }
 
-/// For the hook of panics: whether it is one of the rules, which is reported where it is caught. Its message may have texts
-/// and keys of users.
+/// Whether a panic is one of the rules, for the panic hook. Such a panic is reported where it is caught. Its message
+/// may contain texts and keys of users.
 #[must_use]
 pub fn is_of_rules(panic: &PanicHookInfo<'_>) -> bool {
     let is_of_rules = RUN.get();
@@ -52,7 +53,7 @@ pub fn is_of_rules(panic: &PanicHookInfo<'_>) -> bool {
     is_of_rules
 }
 
-/// Where the rules panicked last, if the hook was asked.
+/// Returns the location of the last panic of the rules, if the hook has seen it.
 #[must_use]
 pub fn panicked_at() -> Option<String> {
     PANICKED_AT.take()

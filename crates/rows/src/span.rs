@@ -1,6 +1,6 @@
-//! A range of one owner's items, and the direction in which it is read.
+//! Range of one owner's items, and the direction in which it is read.
 
-/// The direction in which a range is read.
+/// Direction in which a range is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest item first.
@@ -9,14 +9,14 @@ pub enum Order {
     Descending,
 }
 
-/// A range of one owner's items: `low..=high`, at most `limit` of them, in the direction of `order`.
+/// Range of one owner's items: `low..=high`, at most `limit` of them, in the direction of `order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Smallest item wanted.
+    /// Smallest item of the range.
     pub low: u64,
-    /// Largest item wanted.
+    /// Largest item of the range.
     pub high: u64,
-    /// Most items returned.
+    /// Maximum number of items.
     pub limit: usize,
     /// Direction of reading.
     pub order: Order,
@@ -27,7 +27,7 @@ impl Span {
     pub const ALL: Self =
         Self { low: 0, high: u64::MAX, limit: usize::MAX, order: Order::Ascending };
 
-    /// The largest items, strictly below `before`, largest first.
+    /// Returns the span of the largest items strictly below `before`, largest first.
     #[must_use]
     pub fn below(before: Option<u64>, limit: usize) -> Option<Self> {
         let high = match before {
@@ -37,15 +37,15 @@ impl Span {
         Some(Self { low: 0, high, limit, order: Order::Descending })
     }
 
-    /// The smallest items, strictly above `after`, smallest first.
+    /// Returns the span of the smallest items strictly above `after`, smallest first.
     #[must_use]
     pub fn above(after: u64, limit: usize) -> Option<Self> {
         let low = after.checked_add(1)?;
         Some(Self { low, high: u64::MAX, limit, order: Order::Ascending })
     }
 
-    /// The range after `last`, the last item read: at most `limit` items in the same order, up to the
-    /// same end.
+    /// Returns the rest of the span after `last`, the last item read: at most `limit` items in the same order, up to
+    /// the same end.
     #[must_use]
     pub fn beyond(self, last: u64, limit: usize) -> Option<Self> {
         let rest = match self.order {
@@ -55,7 +55,7 @@ impl Span {
         (rest.low <= rest.high).then_some(rest)
     }
 
-    /// The same, ending before `end`.
+    /// Returns the part of the span before `end`.
     #[must_use]
     pub fn until(self, end: u64) -> Option<Self> {
         let part = match self.order {

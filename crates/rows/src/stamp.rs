@@ -1,13 +1,13 @@
-//! Stamps: when a command was applied, and its position in the order of all commands.
+//! Stamps: time and position of a command in the order of all commands.
 
 use serde::{Deserialize, Serialize};
 
-/// When a command was applied, and its position in the order of all commands: 41 bits of milliseconds since
-/// [`EPOCH_MS`], 22 bits of sequence. Unique and never reused; fits a signed 64-bit number.
+/// Time and position of a command in the order of all commands: 41 bits of milliseconds since [`EPOCH_MS`], 22 bits of
+/// sequence. Unique and never reused; fits a signed 64-bit number.
 ///
-/// A stamp is made when a command is applied, from the last stamp and the time in the log of the group
-/// that contains the command: applying the same log always makes the same stamps. In logs of format 1 the
-/// upper 10 bits of the sequence were a node number, which was always 0.
+/// A stamp is made when a command is applied, from the last stamp and the log's time of the command's group: applying
+/// the same log always makes the same stamps. In logs of format 1 the upper 10 bits of the sequence were a node number,
+/// which was always 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp(pub u64);
 
@@ -21,21 +21,21 @@ impl Stamp {
     /// Largest stamp: 63 bits.
     pub const MAX: Self = Self(i64::MAX as u64);
 
-    /// Milliseconds since 1970 at which the command was stamped.
+    /// Returns the milliseconds since 1970 at which the command was stamped.
     #[must_use]
     pub const fn unix_ms(self) -> u64 {
         (self.0 >> TIME_SHIFT) + EPOCH_MS
     }
 
-    /// The first stamp of `time_ms`, in milliseconds since 1970; before [`EPOCH_MS`], that of the epoch's
-    /// first millisecond, after 2093 that of the last.
+    /// Returns the first stamp of `time_ms`, in milliseconds since 1970; before [`EPOCH_MS`], that of the epoch's first
+    /// millisecond, after 2093 that of the last.
     #[must_use]
     pub fn first_of(time_ms: u64) -> Self {
         let since = time_ms.saturating_sub(EPOCH_MS).clamp(1, Self::MAX.0 >> TIME_SHIFT);
         Self(since << TIME_SHIFT)
     }
 
-    /// The stamp that comes `count` stamps later in a run.
+    /// Returns the stamp that comes `count` stamps later.
     ///
     /// # Panics
     /// If stamps are used up: 4 million commands per millisecond until 2093.
@@ -45,41 +45,41 @@ impl Stamp {
         Self(self.0 + count)
     }
 
-    /// Whole days since 1970.
+    /// Returns whole days since 1970.
     #[must_use]
     pub const fn unix_day(self) -> u32 {
         (self.unix_ms() / 86_400_000) as u32
     }
 
-    /// Whole seconds since 1970.
+    /// Returns whole seconds since 1970.
     #[must_use]
     pub const fn unix_second(self) -> u64 {
         self.unix_ms() / 1_000
     }
 }
 
-/// Makes stamps that always increase, even if the clock steps back.
+/// Source of stamps that always increase, even if the clock steps back.
 ///
-/// While the time stays the same or steps back, the sequence continues, into the next millisecond if
-/// necessary: a stamp may then be later than the clock, but is always greater than all earlier stamps.
+/// While the time stays the same or steps back, the sequence continues, into the next millisecond if necessary: a stamp
+/// may then be later than the clock, but is always greater than all earlier stamps.
 #[derive(Debug, Clone)]
 pub struct StampClock {
     last: Stamp,
 }
 
 impl StampClock {
-    /// A clock that continues after `last`, the highest stamp in use.
+    /// Creates a clock that continues after `last`, the highest stamp in use.
     #[must_use]
     pub fn new(last: Stamp) -> Self {
         Self { last }
     }
 
-    /// The next stamp at `time_ms`, in milliseconds since 1970.
+    /// Returns the next stamp at `time_ms`, in milliseconds since 1970.
     pub fn next(&mut self, time_ms: u64) -> Stamp {
         self.next_run(time_ms, 1)
     }
 
-    /// The first of `count` stamps, all of them used from now on; [`Stamp::after`] gives the others.
+    /// Returns the first of `count` stamps, all of which are then used; [`Stamp::after`] returns the others.
     pub fn next_run(&mut self, time_ms: u64, count: usize) -> Stamp {
         let first = Stamp::first_of(time_ms).max(self.last.after(1));
         self.last = first.after((count as u64).saturating_sub(1));

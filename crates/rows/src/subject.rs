@@ -1,31 +1,31 @@
-//! What a row is about: the user, post, picture or marks that look different when the row changes.
+//! Subjects of rows: the users, posts, pictures or marks that look different when a row changes.
 
 use crate::table::{NameTable, PointTable, SetTable};
 
-/// A user, a post, a picture, or what marks posts for one user.
+/// A user, a post, a picture, or the marks of posts for one user.
 ///
-/// A store counts the changes of its rows. So who keeps something that was made from the rows of a subject knows whether it
-/// is still current. Rows without a subject are read anew each time.
+/// A store counts the changes of each subject's rows, so that a cache can check whether an entry that was made from
+/// them is current. Rows without a subject are read again each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// The user with this id: profile, counts, whether they exist and must be asked, and which posts are theirs.
+    /// User with this id: profile, counts, whether the user exists and approves follows, and the user's posts.
     User(u64),
-    /// The profile of the user with this id, whether they exist and must be asked: a part of [`Subject::User`], so a change of
-    /// it is one of both.
+    /// Profile of the user with this id, whether the user exists and approves follows. It is a part of
+    /// [`Subject::User`]: a change of it changes both.
     Profile(u64),
-    /// The post with this id: content, reactions with their counts, and replies.
+    /// Post with this id: content, reactions with their counts, and replies.
     Post(u64),
-    /// The content of the post with this id, and whether it exists: a part of [`Subject::Post`], so a change of it is one of
-    /// both.
+    /// Content of the post with this id, and whether it exists. It is a part of [`Subject::Post`]: a change of it
+    /// changes both.
     Content(u64),
-    /// The picture with this id.
+    /// Picture with this id.
     Media(u64),
-    /// What marks posts for the user with this id alone: their filters, and the threads that they muted.
+    /// Marks of posts for the user with this id: the user's filters and muted threads.
     Marks(u32),
 }
 
 impl Subject {
-    /// The subject of a point, if it has one.
+    /// Returns the subject of a point, if it has one.
     #[must_use]
     pub const fn of_point(table: PointTable, key: u64) -> Option<Self> {
         match table {
@@ -37,12 +37,12 @@ impl Subject {
         }
     }
 
-    /// The subject of the items of an owner, if they have one.
+    /// Returns the subject of the items of an owner, if they have one.
     #[must_use]
     pub const fn of_member(table: SetTable, owner: u64) -> Option<Self> {
         match table {
             SetTable::DeletedUsers | SetTable::LockedUsers => Some(Self::Profile(owner)),
-            // Of a deleted user they are removed after they are counted.
+            // Rows of a deleted user are removed after they are counted.
             SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
                 Some(Self::User(owner))
             }
@@ -53,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// The subject of a name, if it has one.
+    /// Returns the subject of a name, if it has one.
     #[must_use]
     pub fn of_name(table: NameTable, key: &[u8]) -> Option<Self> {
         match table {
