@@ -1,16 +1,17 @@
-//! Bugs that are seeded on purpose in the crates below, to show that the simulator finds them. The binary has
-//! them only if it is built with the feature `bugs`; the environment variable `ROOST_BUG` switches on one.
+//! Bugs that are seeded on purpose in the crates below, to show that the simulator finds them. The binary contains them
+//! only if built with the feature `bugs`; the environment variable `ROOST_BUG` enables one.
 
 use std::process::{Command, ExitCode, Output};
 use std::time::Instant;
 
-/// The environment variable with the name of the bug.
+/// Environment variable with the name of the bug.
 const VARIABLE: &str = "ROOST_BUG";
 
-/// In so many commands a bug is found again, from a seed on: ten times what any of them has needed.
+/// Maximum number of commands within which a bug is found again from a seed on: ten times the greatest number needed so
+/// far.
 const FOUND_WITHIN: u64 = 2_000_000;
 
-/// Names, and what each breaks.
+/// Names of the bugs, and what each breaks.
 const BUGS: [(&str, &str); 43] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
@@ -57,10 +58,10 @@ const BUGS: [(&str, &str); 43] = [
     ("mention-in-words", "a name within a word is a mention"),
 ];
 
-/// Whether this binary has the bugs.
+/// Whether this binary contains the bugs.
 pub(crate) const ARE_BUILT: bool = cfg!(feature = "bugs");
 
-/// The bug that is switched on.
+/// Enabled bug, if any.
 pub(crate) fn switched_on() -> Option<String> {
     let name = std::env::var(VARIABLE).ok()?;
     assert!(is_known(&name) && ARE_BUILT, "{name} is not a bug of this binary");
@@ -72,8 +73,8 @@ pub(crate) fn is_known(name: &str) -> bool {
     BUGS.iter().any(|(known, _)| *known == name)
 }
 
-/// Looks for each bug whose name contains `part`, for at most `seconds` each; prints how long that took.
-/// Fails if one is not found.
+/// Searches for each bug whose name contains `part`, for at most `seconds` each, and prints the time needed. Fails if
+/// one is not found.
 pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
     if !ARE_BUILT {
         eprintln!("the bugs are not in this binary: build it with --features bugs");
@@ -94,21 +95,21 @@ pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the bug is found with this seed or one of those that follow it: a seed repeats a run only as long as the
-/// simulator draws the same numbers.
+/// Whether the bug is found with this seed or a following one. A seed repeats a run only while the simulator draws the
+/// same numbers.
 pub(crate) fn is_found_from(name: &str, seed: u64) -> bool {
     let (seed, commands) = (seed.to_string(), FOUND_WITHIN.to_string());
     run_with(name, &["--from", &seed, "--commands", &commands]).is_some()
 }
 
-/// The failure that a process with the bug reports, if any.
+/// Failure reported by a process with the bug, if any.
 fn run_with(name: &str, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     let output = command.env(VARIABLE, name).args(arguments).output().ok()?;
     (!output.status.success()).then_some(output)
 }
 
-/// The seed with which a bug was found, and the first line of the report.
+/// Seed with which a bug was found, and the first line of the report.
 fn find(name: &str, seconds: u64) -> Option<(String, String)> {
     let output = run_with(name, &["--seconds", &seconds.to_string()])?;
     let report = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,4 +1,4 @@
-//! Compares reads of the node with the model.
+//! Comparison of reads of the node with the model.
 
 mod conversations;
 mod filters;
@@ -23,11 +23,11 @@ use crate::events::Event;
 use crate::model::{ModelAccount, ModelKey, ms_of};
 use crate::run::Run;
 
-/// Bytes by which a budget may be exceeded for a moment: the item that fills it.
+/// Number of bytes by which a budget may be exceeded briefly: the item that fills it.
 const ONE_ITEM: u64 = 64 << 10;
 
 impl Run {
-    /// One random read.
+    /// Runs one random check.
     pub(crate) fn check_one(&mut self) {
         self.record(Event::Read);
         self.tally.checks += 1;
@@ -60,7 +60,7 @@ impl Run {
             5 => {
                 let mut page = self.page();
                 if self.random.once_in(2) {
-                    // About as many as are read of the posts of one user at least.
+                    // About the minimum number of posts that are read per user.
                     page.limit = self.random.between(30, 64) as usize;
                 }
                 self.check_user(user);
@@ -73,7 +73,7 @@ impl Run {
         }
     }
 
-    /// Every read.
+    /// Runs all checks.
     pub(crate) fn check_all(&mut self) {
         self.tally.checks += 1;
         self.check_time();
@@ -125,7 +125,7 @@ impl Run {
         Page::at(cursor, limit)
     }
 
-    /// Time never goes back, and is at least that of all changes.
+    /// Checks that time never goes back, and is at least that of all changes.
     fn check_time(&mut self) {
         let now = self.node().node().now_ms();
         assert!(now >= self.seen_ms, "the time went back from {} to {now}", self.seen_ms);
@@ -137,7 +137,7 @@ impl Run {
         let node = self.node().node();
         let known = node.try_stories_of_friends(UserId(user), 100);
         let found = node.stories_of_friends(UserId(user), 100);
-        // The time of a read is at least the one before it; nothing passes in between.
+        // The time of a read is at least that of the one before; no time passes in between.
         let mut expected = self.model.feed.stories_home(user, node.now_ms());
         expected.truncate(100);
         for found in known.iter().chain([&found]) {
@@ -149,7 +149,7 @@ impl Run {
         }
         if let Some((id, story)) = expected.first() {
             let views = node.story_views(StoryId(*id), UserId(story.author), rows::Span::ALL);
-            // Deleted and hidden users are left out where views are listed.
+            // Lists of views omit deleted and hidden users.
             let users = &self.model.feed.users;
             let views = views.unwrap_or_default().into_iter();
             let views = views.map(|(user, at_ms)| (user.0, at_ms));
@@ -198,7 +198,7 @@ impl Run {
         }
     }
 
-    /// Accounts, and what each token permits.
+    /// Checks accounts, and the permissions of each token.
     fn check_accounts(&self) {
         let (node, expected) = (self.node().node(), &self.model.feed.accounts);
         let mut found = BTreeMap::new();
@@ -309,7 +309,7 @@ impl Run {
         }
     }
 
-    /// Memory stays within its budgets.
+    /// Checks that memory stays within its budgets.
     fn check_budgets(&self) {
         let (sizes, options) = (self.node().node().sizes(), &self.options);
         let within = |what: &str, bytes: u64, budget: usize| {

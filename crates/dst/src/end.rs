@@ -1,4 +1,4 @@
-//! The end of a run: replaying the log from the first group must give the same rows.
+//! End of a run: replaying the log from the first group must give the same rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use testkit::disk::Faults;
 impl Run {
     /// Closes the node, and compares its rows with those of a node that has only the log.
     pub(crate) fn end(&mut self) {
-        // From here on nothing fails, so that the last checkpoint has everything. A process that stopped in the
-        // last step may be noticed only when it is closed.
+        // Nothing fails from here on, so that the last checkpoint is complete. A process that stopped in the last step
+        // may be noticed only when it is closed.
         self.set_faults(Faults::default());
         self.drain();
         self.check_all();

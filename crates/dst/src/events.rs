@@ -1,12 +1,12 @@
-//! The last events of a run, for the report of a failure.
+//! Last events of a run, for the report of a failure.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// Events that are kept.
+/// Number of events that are kept.
 const KEPT: usize = 40;
 
-/// An event of a run.
+/// Event of a run.
 #[derive(Clone, Copy, Debug)]
 #[expect(dead_code, reason = "read by Debug, in the report of a failure")]
 pub(crate) enum Event {
@@ -28,11 +28,11 @@ pub(crate) enum Event {
     Open { last: u64 },
 }
 
-/// The last events of a run.
+/// Last events of a run.
 #[derive(Default)]
 struct Events {
     all: VecDeque<(u64, Event)>,
-    /// Faults, crashes and starts, which matter for longer.
+    /// Faults, crashes and starts, which are kept longer.
     faults: VecDeque<(u64, Event)>,
 }
 
@@ -61,12 +61,12 @@ pub(crate) fn record(step: u64, event: Event) {
     });
 }
 
-/// Forgets all events.
+/// Removes all events.
 pub(crate) fn clear() {
     EVENTS.with_borrow_mut(|events| *events = Events::default());
 }
 
-/// The last events, a line each, those of faults also from longer ago.
+/// Last events, one per line; faults, crashes and starts from longer ago.
 pub(crate) fn lines() -> String {
     EVENTS.with_borrow(|events| {
         let mut lines: Vec<&(u64, Event)> = events.faults.iter().chain(&events.all).collect();

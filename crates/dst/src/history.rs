@@ -1,4 +1,4 @@
-//! Every group that was ever appended to the log, and a log that records them and compares what it reads.
+//! History of all groups appended to the log, and a log that records them and compares what it reads.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use bytes::Bytes;
 use commitlog::{Arrived, LocalLog, Log, LogError, Position, SyncPoint};
 use parking_lot::Mutex;
 
-/// A recorded group.
+/// Recorded group.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorded {
     pub(crate) time_ms: u64,
     pub(crate) payload: Vec<u8>,
 }
 
-/// The groups, that at position 1 first; also those whose append failed, until the log is opened again.
+/// Groups from position 1 on. Includes groups whose append failed, until the log is opened again.
 #[derive(Default)]
 pub(crate) struct History {
     pub(crate) groups: Vec<Recorded>,
-    /// The last position whose append succeeded.
+    /// Position of the last successful append.
     pub(crate) appended: u64,
-    /// The last position up to which everything is durable.
+    /// Last durable position.
     pub(crate) synced: u64,
-    /// The last position when a sync point was made.
+    /// Last position at the last sync point.
     pub(crate) pointed: u64,
 }
 
-/// A log that records what is appended.
+/// Log that records appended groups.
 pub(crate) struct RecordingLog {
     pub(crate) inner: LocalLog,
     pub(crate) history: Arc<Mutex<History>>,

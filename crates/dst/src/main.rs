@@ -1,11 +1,11 @@
 //! Deterministic simulation tests (DST) of the whole node below its protocols: `cargo xtask dst`.
 //!
-//! One seed determines everything in a run: the commands, the order in which the parts of the node run, the
-//! clock, the disk and the crashes. Replies and reads of the node are compared with a model. The first
-//! difference ends the run, with the seed that repeats it. `docs/testing.md` describes what it can find.
+//! One seed determines everything in a run: the commands, the order in which the parts of the node run, the clock, the
+//! disk and the crashes. Replies and reads of the node are compared with a model. The first difference ends the run,
+//! with the seed that repeats it. `docs/testing.md` describes what the simulator can find.
 //!
-//! Read `run`, `schedule`, `commands/mod.rs`, `pending`, `model/mod.rs`, `check`, then `end`. `sim` is something else:
-//! it loads a running server over HTTP.
+//! Read `run`, `schedule`, `commands/mod.rs`, `pending`, `model/mod.rs`, `check`, then `end`. `sim` is a different
+//! tool: it loads a running server over HTTP.
 //!
 //! **Invariant:** the simulated node is the production node: `node/src/node/simulation.rs` calls the functions that the
 //! threads call.
@@ -38,16 +38,16 @@ use clap::Parser;
 
 use crate::run::Tally;
 
-/// Seeds that failed once, a line each.
+/// Seeds that once failed, one per line.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
-/// Simulates the node, with faults, until something is wrong or the time is over.
+/// Simulate the node with faults until a check fails or the time is over.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// Run this seed alone.
+    /// Run only this seed.
     #[arg(long)]
     seed: Option<u64>,
-    /// Begin with this seed; random by default.
+    /// Begin with this seed (default: random).
     #[arg(long, conflicts_with = "seed")]
     from: Option<u64>,
     /// Number of seconds.
@@ -56,19 +56,19 @@ struct Arguments {
     /// Stop after this number of commands instead.
     #[arg(long, conflicts_with = "seed")]
     commands: Option<u64>,
-    /// Run the seeds that failed once, and no others.
+    /// Run only the seeds that once failed.
     #[arg(long, conflicts_with = "seed")]
     regressions: bool,
-    /// Look for the bugs that are seeded on purpose, those whose names contain this, one after the other, each
-    /// for so many seconds.
+    /// Search for the bugs that are seeded on purpose and whose names contain this text, one after the other, each for
+    /// the given number of seconds.
     #[arg(long, num_args = 0..=1, default_missing_value = "", conflicts_with = "seed")]
     bugs: Option<String>,
-    /// Number of threads, each with a different seed; by default the number of processors.
+    /// Number of threads, each with a different seed (default: the number of processors).
     #[arg(long)]
     threads: Option<usize>,
 }
 
-/// State that all threads share.
+/// State shared by all threads.
 struct Campaign {
     next: AtomicU64,
     sum: Mutex<Tally>,
@@ -158,7 +158,7 @@ impl Campaign {
     }
 }
 
-/// Runs a seed; reports its failure, if it fails.
+/// Runs a seed. Reports its failure, if any.
 fn simulate(seed: u64) -> Option<Tally> {
     events::clear();
     let done = catch_unwind(AssertUnwindSafe(|| schedule::run(seed)));
@@ -169,8 +169,8 @@ fn simulate(seed: u64) -> Option<Tally> {
     done.ok()
 }
 
-/// Runs the seeds of the file, each without and with the bug that it is about: it must be sound, and find it, or the
-/// seeds after it must.
+/// Runs the seeds of the file without and with their bug. Each must succeed without it, and this or a following seed
+/// must find it.
 fn run_regressions() -> ExitCode {
     let mut sound = true;
     for line in REGRESSIONS.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! Submissions without a reply: which of their commands are in the log, and the expected reply to each.
+//! Submissions without a reply: their commands in the log so far, and the expected replies.
 
 use feed::{Command, Refusal, Reply};
 use kv::{KeyAnswer, KeyOp, KeyOps, KeyRefusal};
@@ -7,26 +7,26 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::model::{self, Expected};
 
-/// Operations of more bytes may be refused because they change too much.
+/// Size from which operations may be refused because they change too much, in bytes.
 const LARGE_BYTES: usize = 100_000;
-/// So many of the longest values are more than a transaction may write.
+/// Number of values of maximum length that exceed the writes of a transaction.
 const REWRITES_MIN: usize = 3;
-/// So many of the longest values are more than the answers of a transaction may have.
+/// Number of values of maximum length that exceed the answers of a transaction.
 const OLD_VALUES_MIN: usize = 2;
 
-/// A submission.
+/// Submission without a reply.
 pub(crate) struct Pending {
-    /// Its number.
+    /// Number of the submission.
     id: u64,
     kind: Kind,
-    /// The number of its commands that groups have taken.
+    /// Number of its commands that groups have taken.
     taken: usize,
 }
 
 enum Kind {
     Requests {
         requests: Vec<Request>,
-        /// None for what is not logged.
+        /// Expected replies; `None` for commands that are not logged.
         expected: Vec<Option<Reply>>,
         reply: PendingRequests,
     },
@@ -38,14 +38,14 @@ enum Kind {
     },
 }
 
-/// The reply to a submission, if it has one.
+/// Reply to a submission, if any.
 pub(crate) enum Answered {
     NotYet,
     Requests(Vec<Reply>),
     Keys,
 }
 
-/// The entries of groups and their expected answers, in order.
+/// Entries of groups with their expected answers, in order.
 pub(crate) type Entries = std::vec::IntoIter<(Logged, Expected)>;
 
 impl Pending {
@@ -66,7 +66,7 @@ impl Pending {
         }
     }
 
-    /// A group took this part: compares its entries with what was submitted.
+    /// Compares the entries of a part taken by a group with the submission.
     fn take(&mut self, part: TakenPart, entries: &mut Entries) {
         match (part, &mut self.kind) {
             (TakenPart::Requests(count), Kind::Requests { requests, expected, .. }) => {
@@ -100,7 +100,7 @@ impl Pending {
         }
     }
 
-    /// Whether a part of it is applied whose answers have the values of keys, and the rest is not.
+    /// Whether a part whose answers contain values of keys is applied, and the rest is not.
     pub(crate) fn holds_values(&self) -> bool {
         match &self.kind {
             Kind::Keys { ops, .. } if self.taken < ops.len() => {
@@ -145,7 +145,7 @@ impl Pending {
     }
 }
 
-/// Distributes the entries of groups to the submissions they are parts of.
+/// Distributes the entries of groups to their submissions.
 ///
 /// # Panics
 /// If an entry was not submitted, or a part of a submission is missing.
@@ -168,7 +168,7 @@ pub(crate) fn distribute(
     rest.for_each(|rest| assert_eq!(rest, Expected::Sweep, "an entry was not submitted"));
 }
 
-/// Whether operations may be refused before they are logged: keys that cannot be, or large values.
+/// Whether operations may be refused before they are logged, because of invalid keys or large values.
 fn may_be_refused(ops: &KeyOps) -> bool {
     ops.iter().any(|op| !op.writes_possible_keys() || is_large(&op))
         || ops.bytes() > LARGE_BYTES
@@ -176,7 +176,7 @@ fn may_be_refused(ops: &KeyOps) -> bool {
         || ops.iter().filter(answers_value).count() >= OLD_VALUES_MIN
 }
 
-/// Whether the value that a key had is in the answer.
+/// Whether the answer contains the previous value of a key.
 fn answers_value(op: &KeyOp<'_>) -> bool {
     matches!(
         op,
@@ -184,7 +184,7 @@ fn answers_value(op: &KeyOp<'_>) -> bool {
     )
 }
 
-/// Whether the row of a key is written with a value about as long as an older one, which may be the longest.
+/// Whether the operation writes a value about as long as an existing one, which may have the maximum length.
 fn rewrites_value(op: &KeyOp<'_>) -> bool {
     matches!(
         op,
@@ -201,7 +201,7 @@ fn rewrites_value(op: &KeyOp<'_>) -> bool {
 fn is_large(op: &KeyOp<'_>) -> bool {
     match op {
         KeyOp::SetRange { offset, .. } | KeyOp::SetBit { offset, .. } => *offset > 100_000,
-        // Keys may have any value afterwards, and each change of one may write the longest.
+        // Keys may have any value afterwards, and each change of one may write the maximum length.
         KeyOp::Swap { .. } => true,
         _ => false,
     }

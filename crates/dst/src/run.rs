@@ -1,4 +1,4 @@
-//! One run: a node, its disk, its clients and its clock, all on one thread, and all from one seed.
+//! One run: a node, its disk, its clients and its clock, all on one thread and from one seed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,17 +27,17 @@ const KIB: usize = 1 << 10;
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Commands applied, each operation on keys by itself.
+    /// Number of applied commands; each operation on keys counts.
     pub(crate) commands: u64,
     pub(crate) crashes: u64,
-    /// Starts, including those that were refused.
+    /// Number of starts, including refused ones.
     pub(crate) starts: u64,
     pub(crate) checks: u64,
-    /// Depends on everything that was logged: the same for the same seed.
+    /// Digest of all logged data, equal for equal seeds.
     pub(crate) digest: u64,
 }
 
-/// The state of a run.
+/// State of a run.
 pub(crate) struct Run {
     pub(crate) random: Random,
     pub(crate) options: NodeOptions,
@@ -48,18 +48,18 @@ pub(crate) struct Run {
     pub(crate) history: Arc<Mutex<History>>,
     unix_ms: Arc<AtomicU64>,
     elapsed_ms: Arc<AtomicU64>,
-    /// None only while it is restarted.
+    /// Simulated node; `None` only during a restart.
     pub(crate) node: Option<SimulatedNode>,
     pub(crate) model: Model,
-    /// Groups that the model has applied.
+    /// Number of groups that the model has applied.
     pub(crate) applied: u64,
     pub(crate) pending: Vec<Pending>,
     pub(crate) generator: Generator,
     pub(crate) step: u64,
     pub(crate) tally: Tally,
-    /// Whether the disk has reported a write as done that went elsewhere: then nothing acknowledged is safe.
+    /// Whether the disk reported a misdirected write as done. No acknowledged data is then safe.
     pub(crate) lied: bool,
-    /// The latest time that was seen.
+    /// Latest time seen.
     pub(crate) seen_ms: u64,
 }
 
@@ -118,7 +118,7 @@ impl Run {
         events::record(self.step, event);
     }
 
-    /// Submits a few commands at once.
+    /// Submits a few commands at the same time.
     pub(crate) fn submit(&mut self, commands: usize) {
         if self.generator.random.once_in(2) {
             let requests: Vec<_> = match self.generator.makes_crowd() {
@@ -140,7 +140,7 @@ impl Run {
         }
     }
 
-    /// A turn of the writer; then the model applies the same groups, and answers are compared.
+    /// Runs a turn of the writer. Then the model applies the same groups, and answers are compared.
     pub(crate) fn turn(&mut self) {
         let holds_values = self.pending.iter().any(Pending::holds_values);
         let Ok(taken) = self.node_mut().turn() else {
@@ -155,7 +155,7 @@ impl Run {
         self.check_answers(holds_values);
     }
 
-    /// Has the model apply groups of the history; returns their entries with the expected answers.
+    /// Applies groups of the history to the model. Returns their entries with the expected answers.
     pub(crate) fn catch_up_to(&mut self, position: u64) -> Vec<(Logged, Expected)> {
         let mut all = Vec::new();
         while self.applied < position {
@@ -179,7 +179,7 @@ impl Run {
         all
     }
 
-    /// Where the model cannot know whether the node notified a user of an edit, what is stored decides.
+    /// Adopts stored notices of edits where the model cannot know whether the node notified a user.
     fn decide_unsure(&mut self) {
         let Some(node) = &self.node else { return };
         let (facts, feed) = (node.node().facts(), &mut self.model.feed);
@@ -192,7 +192,8 @@ impl Run {
         }
     }
 
-    /// `holds_values` is whether a submission that was not complete before the turn holds memory for its answers.
+    /// Checks answers. `holds_values` is whether a submission that was incomplete before the turn holds memory for its
+    /// answers.
     fn check_answers(&mut self, holds_values: bool) {
         let generator = &mut self.generator;
         self.pending.retain_mut(|pending| match pending.check(holds_values) {
@@ -205,7 +206,7 @@ impl Run {
         });
     }
 
-    /// Everything that waits is done and answered.
+    /// Runs the node until all pending submissions are answered.
     pub(crate) fn drain(&mut self) {
         for _ in 0..10_000 {
             if self.pending.is_empty() {
@@ -213,7 +214,7 @@ impl Run {
             }
             let before = self.pending.len();
             self.turn();
-            // Changes that cost much may wait for a checkpoint, which only the simulator runs.
+            // Costly changes may wait for a checkpoint, which only the simulator runs.
             if self.pending.len() == before {
                 self.run_job();
             }
@@ -240,7 +241,7 @@ impl Run {
         }
     }
 
-    /// The periodic sync, under the policy that has one.
+    /// Runs the periodic sync, if the durability policy has one.
     pub(crate) fn sync(&mut self) {
         if !matches!(self.options.durability, Durability::Interval(_)) {
             return;
@@ -258,7 +259,7 @@ impl Run {
         }
     }
 
-    /// Time passes; sometimes the clock leaps.
+    /// Advances the time; sometimes the clock jumps.
     pub(crate) fn tick(&mut self) {
         let passed = match self.random.below(20) {
             0 => self.random.below(40_000),
@@ -282,8 +283,7 @@ impl Run {
         self.record(Event::Clock { unix_ms: now });
     }
 
-    /// A time at which a key or a story expires, or the millisecond before or after: some minutes from now at
-    /// most.
+    /// Time at which a key or a story expires, or the millisecond before or after it; at most some minutes from now.
     fn expiry_after(&mut self, now: u64) -> Option<u64> {
         const AHEAD_MS: u64 = 400_000;
         let keys = self.model.keys.buckets.get(&0)?;
@@ -305,7 +305,7 @@ impl Run {
         self.disk.set_faults(faults);
     }
 
-    /// Closes the node and opens it again. False if it stopped instead: then there was no last checkpoint.
+    /// Closes the node and opens it again. Returns false if it stopped instead, without a last checkpoint.
     pub(crate) fn reopen(&mut self) -> bool {
         self.record(Event::Close);
         self.drain();
@@ -316,7 +316,7 @@ impl Run {
             return false;
         }
         let appended = self.history.lock().appended;
-        // It may have swept.
+        // The node may have swept.
         self.catch_up_to(appended);
         self.lied |= self.disk.take_lie();
         self.open(if self.lied { 0 } else { appended }, 0);
@@ -324,7 +324,7 @@ impl Run {
     }
 }
 
-/// A disk for the log, and one for the store that stops with it.
+/// Disk for the log, and a disk for the store that stops with it.
 pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
     let disk = FaultyDisk::new(random);
     let gate: Gate = Arc::new({
@@ -334,7 +334,7 @@ pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
     (disk, MemoryDisk::new(&gate))
 }
 
-/// Budgets so small that each overflows from time to time.
+/// Options with budgets so small that each overflows from time to time.
 fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     let mut options = NodeOptions::new(PathBuf::from("/data"));
     options.clock = clock;
@@ -348,7 +348,7 @@ fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     if random.once_in(12) {
         options.bucket_memory = 0;
     }
-    // A timeline fits into its part of the memory from about 80 KiB on.
+    // A timeline fits in its part of the memory from about 80 KiB on.
     options.timeline_memory = *random.pick(&[16, 96, 1_024]) * KIB;
     options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
     options.entity_memory = 0;

@@ -1,4 +1,4 @@
-//! The next step of a run. The weights of steps are drawn once, so that one run has many crashes and another
+//! Choice of the next step of a run. The weights of steps are drawn once, so that one run has many crashes and another
 //! none, and one reads all the time while in another the views lag.
 
 use crate::run::{Run, Tally};
@@ -39,9 +39,9 @@ const STEPS: [Step; 12] = [
 
 struct Schedule {
     weights: [u64; STEPS.len()],
-    /// Commands in one submission, at most.
+    /// Maximum number of commands in one submission.
     batch: u64,
-    /// The faults of this run.
+    /// Kinds of faults enabled in this run.
     faults: [bool; 5],
     commands_max: u64,
 }
@@ -103,7 +103,7 @@ fn faults(random: &mut Random, kinds: &[bool; 5]) -> Faults {
         0 if kinds[0] => faults.bytes_left = Some(random.below(100_000)),
         1 if kinds[1] => faults.failed_write = Some(random.between(1, 30)),
         2 if kinds[2] => faults.failed_sync = Some(random.between(1, 30)),
-        // Nobody can defend against it completely, so it is rare.
+        // Rare, because complete defense against it is impossible.
         3 if kinds[3] && random.once_in(20) => {
             faults.misdirected_write = Some(random.between(1, 30));
         }

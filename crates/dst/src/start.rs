@@ -13,7 +13,7 @@ use crate::run::{Run, empty_disks};
 use testkit::disk::{Crash, Faults};
 
 impl Run {
-    /// The process ends, and another one begins.
+    /// Ends the process, and starts another one.
     pub(crate) fn crash(&mut self, crash: Option<Crash>) {
         let crash = crash.unwrap_or(match self.random.below(2) {
             0 => Crash::Kill,
@@ -40,7 +40,7 @@ impl Run {
         }
     }
 
-    /// The last position that must be there after a crash.
+    /// Last position that must exist after a crash.
     fn acknowledged(&self, crash: Crash, history: &History) -> u64 {
         match (crash, self.options.durability) {
             (Crash::PowerLoss, Durability::Always) => self.applied,
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// Opens the node until that succeeds. The log must have everything up to `least`.
+    /// Opens the node, repeatedly until this succeeds. The log must have everything up to `least`.
     pub(crate) fn open(&mut self, mut least: u64, flips: u64) {
         let mut flipped = None;
         if flips > 0 {
@@ -72,7 +72,7 @@ impl Run {
             };
             self.record(Event::Refused);
             if self.disk.has_stopped() {
-                // It ended while it started.
+                // The process ended while it started.
                 self.disk.stop();
                 let crash = if self.random.once_in(2) { Crash::Kill } else { Crash::PowerLoss };
                 self.record(Event::Crash(crash));
@@ -80,7 +80,7 @@ impl Run {
                 self.disk.restart(crash);
                 least = least.min(self.acknowledged(crash, &self.history.lock()));
             } else if let Some((name, at, bit)) = flipped.take() {
-                // The damage was found. The operator restores the file.
+                // The damage was found, and the operator restores the file.
                 self.disk.flip_back(&name, at, bit);
             } else if !self.disk.repair() {
                 assert!(self.lied, "the node does not start: {error}");
@@ -110,7 +110,7 @@ impl Run {
         })
     }
 
-    /// The disk has lost data that it reported as synced, which cannot be recovered: starts with an empty state.
+    /// Starts with an empty state, because the disk has lost data that it reported as synced.
     fn give_up(&mut self) {
         (self.disk, self.rows) = empty_disks(self.random.fork());
         *self.history.lock() = History::default();
@@ -119,7 +119,7 @@ impl Run {
         self.lied = false;
     }
 
-    /// Checks that the recovered groups are those that were logged, up to some position.
+    /// Checks that the recovered groups are a prefix of the logged ones.
     fn after_open(&mut self, least: u64) {
         let least = if self.history.lock().groups.is_empty() { 0 } else { least };
         let last = self.node().log_last().0;
@@ -136,10 +136,10 @@ impl Run {
             (history.appended, history.synced, history.pointed) = (last, last, last);
         }
         if last < self.applied {
-            // Unsynced groups were lost: begin again from the first.
+            // Unsynced groups were lost: the model starts again from the first group.
             (self.model, self.applied) = (Model::default(), 0);
         }
-        // Over a restart the time continues after the last change.
+        // After a restart, time continues after the last change.
         self.seen_ms = 0;
         let before = self.tally.commands;
         self.catch_up_to(last);

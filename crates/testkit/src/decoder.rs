@@ -1,5 +1,5 @@
-//! Reads the replies of a Redis server. [`Decoder`] owns the tokens of the unfinished reply as a flat list; a reply is built
-//! from it once it is complete, so that one that arrives in many parts is parsed once.
+//! Decoder of a Redis server's replies. [`Decoder`] owns the tokens of the unfinished reply as a flat list; the reply
+//! is built from it once it is complete, so that a reply in many parts is parsed once.
 
 use std::ops::Range;
 use std::slice;
@@ -9,21 +9,20 @@ use crate::Reply;
 /// Limits of one reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyLimits {
-    /// Most levels of nested aggregates.
+    /// Maximum depth of nested aggregates.
     pub depth_max: usize,
-    /// Most elements in all its aggregates together; a pair of a map counts as two.
+    /// Maximum number of elements in all aggregates together; a pair of a map counts as two.
     pub elements_max: usize,
-    /// Longest string, in bytes.
+    /// Maximum length of a string, in bytes.
     pub bulk_bytes_max: usize,
-    /// Longest line without its end, in bytes: a status, an error, a number, a header.
+    /// Maximum length of a line without its end, in bytes: a status, an error, a number, a header.
     pub line_bytes_max: usize,
 }
 
-/// Why a reply cannot be understood. The stream cannot be read any further.
+/// Error of a malformed reply. The stream cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// No type begins with this byte, or it is an attribute or a streamed part, which this server never
-    /// sends.
+    /// No type begins with this byte, or it begins an attribute or a streamed part, which this server never sends.
     #[error("a reply begins with '{}', which is no type known here", .0.escape_ascii())]
     UnknownType(u8),
     /// A line is longer than [`ReplyLimits::line_bytes_max`].
@@ -38,10 +37,10 @@ pub enum DecodeError {
     /// There are more levels than [`ReplyLimits::depth_max`].
     #[error("a reply is nested too deeply")]
     TooDeep,
-    /// A CR without LF, or a string that is longer than its length says.
+    /// A CR has no LF, or a string is longer than its length.
     #[error("a part of a reply does not end with CR LF")]
     BadEnd,
-    /// A number, a length, a boolean or a null is malformed.
+    /// A number, a length, a Boolean or a null is malformed.
     #[error("a reply holds a malformed number or length")]
     BadNumber,
     /// A verbatim string does not begin with a format and a colon.
@@ -49,22 +48,22 @@ pub enum DecodeError {
     BadFormat,
 }
 
-/// Reads the replies of one connection.
+/// Decoder of the replies of one connection.
 ///
 /// **Invariant:** its tokens refer to the unfinished reply at the beginning of the caller's buffer.
 #[derive(Debug)]
 pub struct Decoder {
     limits: ReplyLimits,
-    /// Everything before this position has been read.
+    /// End of the bytes that have been read.
     at: usize,
     tokens: Vec<Token>,
-    /// For each aggregate around `at`, from the outermost: number of elements still to be read.
+    /// Number of missing elements of each aggregate around `at`, from the outermost.
     open: Vec<usize>,
     /// Number of elements in the headers read so far.
     elements: usize,
 }
 
-/// A token of a reply: a value, or the header of an aggregate whose elements follow.
+/// Token of a reply: a value, or the header of an aggregate whose elements follow.
 #[derive(Clone, Debug)]
 enum Token {
     Text(u8, Range<usize>),
@@ -72,12 +71,12 @@ enum Token {
     Double(f64),
     Boolean(bool),
     Null,
-    /// The marker and the number of elements.
+    /// Marker and number of elements of an aggregate.
     Aggregate(u8, usize),
 }
 
 impl ReplyLimits {
-    /// Much more than a client of this server needs, and little enough to protect its memory.
+    /// Limits far above the needs of a client of this server, and low enough to protect its memory.
     pub const CLIENT: Self = Self {
         depth_max: 32,
         elements_max: 1 << 20,
@@ -87,18 +86,18 @@ impl ReplyLimits {
 }
 
 impl Decoder {
-    /// A decoder at the beginning of a stream.
+    /// Creates a decoder at the beginning of a stream.
     #[must_use]
     pub fn new(limits: ReplyLimits) -> Self {
         Self { limits, at: 0, tokens: Vec::new(), open: Vec::new(), elements: 0 }
     }
 
-    /// Takes the next reply from the front of `rest` and moves `rest` after it.
+    /// Takes the next reply from the front of `rest`, and moves `rest` after it.
     ///
     /// `None` means that more bytes are needed: call again with `rest` followed by more.
     ///
     /// # Errors
-    /// The reply at the front of `rest` is malformed or beyond a limit.
+    /// If the reply at the front of `rest` is malformed or exceeds a limit.
     pub fn next(&mut self, rest: &mut &[u8]) -> Result<Option<Reply>, DecodeError> {
         let input = *rest;
         loop {
@@ -121,7 +120,7 @@ impl Decoder {
         Ok(Some(reply))
     }
 
-    /// Counts a token that `elements` follow, and returns whether it was the last of the reply.
+    /// Counts a token with `elements` elements after it. Returns whether it was the last of the reply.
     fn is_complete_with(&mut self, elements: usize) -> bool {
         if elements > 0 {
             self.open.push(elements);
@@ -137,7 +136,7 @@ impl Decoder {
         true
     }
 
-    /// The token at `at` if it is complete, and where the next one begins.
+    /// The token at `at` if it is complete, and the position of the next one.
     fn token(&self, input: &[u8]) -> Result<Option<(Token, usize)>, DecodeError> {
         let input = input.get(self.at..).unwrap_or_default();
         let Some((marker, after_marker)) = input.split_first() else { return Ok(None) };
@@ -176,7 +175,7 @@ impl Decoder {
         }
     }
 
-    /// A string: `line` is its length, and `input` begins with its header.
+    /// Parses a string: `line` is its length, and `input` begins with its header.
     fn text(
         &self,
         marker: u8,
@@ -211,7 +210,7 @@ impl Decoder {
     }
 }
 
-/// Makes the reply that `tokens` begin with. They are complete, and no deeper than the limit.
+/// Builds the reply at the front of `tokens`, which are complete and within the depth limit.
 fn build(tokens: &mut slice::Iter<'_, Token>, input: &[u8]) -> Reply {
     let Some(token) = tokens.next() else { unreachable!("every announced element was read") };
     match token {
@@ -250,7 +249,7 @@ fn text(marker: u8, bytes: &[u8]) -> Reply {
 
 fn length(line: &[u8]) -> Result<usize, DecodeError> {
     let length: usize = parse(line)?;
-    // No plus and no zeros in front.
+    // Neither a plus sign nor leading zeros.
     if length.to_string().as_bytes() == line { Ok(length) } else { Err(DecodeError::BadNumber) }
 }
 

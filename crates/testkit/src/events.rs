@@ -1,4 +1,4 @@
-//! A stream of Server-Sent Events, read as it arrives.
+//! Stream of Server-Sent Events, read as it arrives.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,29 +9,29 @@ use serde_json::Value;
 use crate::PATIENCE;
 use crate::http::{Chunked, connect, number, read_head};
 
-/// An event of a user's stream.
+/// Event of a user's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// `post`, `mention`, `resync` and so on.
+    /// Kind of the event: `post`, `mention`, `resync` and so on.
     pub kind: String,
-    /// The id with which a stream can resume after it; empty if it has none.
+    /// Id with which a stream can resume after the event; empty if it has none.
     pub id: String,
-    /// The id of the post, story or user; 0 if there is none.
+    /// Id of the post, story or user; 0 if there is none.
     pub post: u64,
-    /// The text of the post or story, if any.
+    /// Text of the post or story, if any.
     pub text: Option<String>,
 }
 
-/// A reader of a user's events.
+/// Reader of a user's events.
 #[derive(Debug)]
 pub struct Events {
     lines: BufReader<Chunked<BufReader<TcpStream>>>,
-    /// The id with which a stream can resume after the last event that was read.
+    /// Id with which a stream can resume after the last read event.
     pub last_id: String,
 }
 
 impl Event {
-    /// The kind, and the text or else the id that it is about; empty if it has neither.
+    /// Kind of the event, and its text, or the id if there is no text; empty without either.
     #[must_use]
     pub fn shown(self) -> (String, String) {
         let id = Some(self.post).filter(|_| self.kind != "resync").map(|id| id.to_string());
@@ -40,7 +40,7 @@ impl Event {
 }
 
 impl Events {
-    /// Opens the stream at `path`; what happens from now on, or after the event `last`, will be on it.
+    /// Opens the stream at `path`, with the events from now on, or after the event `last`.
     #[must_use]
     pub fn open(address: SocketAddr, path: &str, last: Option<&str>) -> Self {
         let mut connection = connect(address).unwrap();
@@ -61,7 +61,7 @@ impl Events {
         events
     }
 
-    /// The next event; `None` when the server has ended the stream.
+    /// Waits for the next event; `None` when the server has ended the stream.
     pub fn next_event(&mut self) -> Option<Event> {
         let start = Instant::now();
         loop {
@@ -87,22 +87,22 @@ impl Events {
         }
     }
 
-    /// The next event as [`Event::shown`].
+    /// Waits for the next event, as in [`Event::shown`].
     pub fn next_shown(&mut self) -> Option<(String, String)> {
         self.next_event().map(Event::shown)
     }
 
-    /// The next event from which a stream can resume: a post, a mention or a story.
+    /// Waits for the next event after which a stream can resume: a post, a mention or a story.
     pub fn next_stored(&mut self) -> Option<Event> {
         std::iter::from_fn(|| self.next_event()).find(|event| !event.id.is_empty())
     }
 
-    /// The next so many that are stored, all of which must come.
+    /// Waits for the next `count` stored events.
     pub fn take(&mut self, count: usize) -> Vec<Event> {
         (0..count).map(|_| self.next_stored().expect("the stream goes on")).collect()
     }
 
-    /// The next ones that are stored up to the mention in the post with this text, which must come.
+    /// Waits for stored events, up to the mention in the post with this text.
     pub fn until_mention(&mut self, text: &str) -> Vec<Event> {
         let is_it = |event: &Event| event.kind == "mention" && event.text.as_deref() == Some(text);
         let mut events = self.take(1);
@@ -112,7 +112,7 @@ impl Events {
         events
     }
 
-    /// The lines up to the next empty one, without the id, which becomes `last_id`; `None` at the end.
+    /// Lines up to the next empty one, without the id, which becomes `last_id`; `None` at the end.
     fn block(&mut self) -> Option<Vec<String>> {
         let mut block = Vec::new();
         loop {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The files below `dir`, at any depth, in order.
+/// Files in `dir` at any depth, sorted.
 #[must_use]
 pub fn files(dir: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
@@ -13,8 +13,7 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Copies the directory `from`, with all files below it, to `to`. A socket, which a server that was killed leaves, is
-/// no file.
+/// Copies the directory `from` with all files in it to `to`. Skips sockets, which a killed server leaves.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -28,7 +27,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A temporary directory in memory, where the system has one.
+/// Makes a temporary directory, in memory if the system has such a file system.
 #[must_use]
 pub fn memory_folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");

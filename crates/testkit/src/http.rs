@@ -1,4 +1,4 @@
-//! A blocking client: one kept-alive connection, one request at a time, never a request twice.
+//! Blocking client: one kept-alive connection, one request at a time, and no request sent twice.
 
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,61 +8,61 @@ use serde_json::{Value, json};
 
 use crate::PATIENCE;
 
-/// A client of one server.
+/// Client of one server.
 #[derive(Debug)]
 pub struct Client {
-    /// The address of the server.
+    /// Address of the server.
     pub address: SocketAddr,
     key: Option<String>,
     connection: Option<BufReader<TcpStream>>,
-    /// No read or write waits longer.
+    /// Maximum time for a read or a write.
     patience: Duration,
 }
 
-/// An answer, its body whole.
+/// Response with its whole body.
 #[derive(Debug)]
 pub struct Answer {
-    /// The status code.
+    /// Status code.
     pub status: u16,
     head: Vec<(String, String)>,
-    /// The body, without chunks.
+    /// Body without chunks.
     pub body: Vec<u8>,
 }
 
 impl Answer {
-    /// The first header of this name, in any case.
+    /// First header with this name, ignoring case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let found = self.head.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
-    /// The body as text.
+    /// Body as text.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body, which must be JSON.
+    /// Body, which must be JSON.
     #[must_use]
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
     }
 
-    /// The lines of an NDJSON body.
+    /// Lines of an NDJSON body.
     #[must_use]
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.body.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
     }
 
-    /// Returns itself if its status is this one; panics otherwise.
+    /// Returns the response if it has this status; panics otherwise.
     pub fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text());
         self
     }
 
-    /// Asserts an error of the API with this status and code; `what` is for the message if it is none.
+    /// Asserts that this is an error of the API with this status and code. `what` is for the message.
     pub fn assert_error(&self, status: u16, code: &str, what: &str) {
         assert_eq!(self.status, status, "{what}: {}", self.text());
         assert_eq!(self.header("content-type"), Some("application/json"), "{what}");
@@ -82,13 +82,13 @@ impl Answer {
 }
 
 impl Client {
-    /// A client that presents `key`, if any. It connects with its first request.
+    /// Creates a client that presents `key`, if any. It connects with its first request.
     #[must_use]
     pub fn new(address: SocketAddr, key: Option<String>) -> Self {
         Self { address, key, connection: None, patience: PATIENCE }
     }
 
-    /// The same client, if it waits no longer than this for a server.
+    /// Sets the maximum time for a read or a write.
     #[must_use]
     pub fn within(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -97,7 +97,7 @@ impl Client {
     /// Sends a request, over a new connection if needed.
     ///
     /// # Errors
-    /// The connection failed; it is unknown whether the server has received the request.
+    /// If the connection fails. Whether the server has received the request is then unknown.
     pub fn send(
         &mut self,
         method: &str,
@@ -109,7 +109,7 @@ impl Client {
         let authorization = authorization.iter().map(|value| ("Authorization", value.as_str()));
         let headers: Vec<_> = authorization.chain(headers.iter().copied()).collect();
         let request = request(&self.address.to_string(), method, path, &headers, body);
-        // Taken out until the answer is whole: an error loses it.
+        // Taken out until the response is complete, so that an error drops it.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect_within(self.address, self.patience)?,
@@ -130,25 +130,25 @@ impl Client {
         Ok(answer)
     }
 
-    /// The answer to a GET request.
+    /// Sends a GET request.
     pub fn get(&mut self, path: &str) -> Answer {
         self.send("GET", path, &[], b"").unwrap()
     }
 
-    /// The answer to a PUT request without a body.
+    /// Sends a PUT request without a body.
     pub fn put(&mut self, path: &str) -> Answer {
         self.send("PUT", path, &[], b"").unwrap()
     }
 
-    /// The answer to a POST request.
+    /// Sends a POST request.
     pub fn post(&mut self, path: &str, body: &Value) -> Answer {
         self.try_post(path, &[], body).unwrap()
     }
 
-    /// The answer to a POST request.
+    /// Sends a POST request.
     ///
     /// # Errors
-    /// As [`Client::send`].
+    /// Those of [`Client::send`].
     pub fn try_post(
         &mut self,
         path: &str,
@@ -176,7 +176,7 @@ impl Client {
         self.put(&format!("/v1/users/{user}/following/{other}")).expect(200);
     }
 
-    /// Sends these commands as one batch, all of which must succeed; returns their ids.
+    /// Sends commands as one batch, all of which must succeed. Returns their ids.
     pub fn batch(&mut self, commands: &[Value]) -> Vec<Option<u64>> {
         let lines: String = commands.iter().map(|command| format!("{command}\n")).collect();
         let headers = [("Content-Type", "application/x-ndjson")];
@@ -190,12 +190,12 @@ impl Client {
         results.iter().map(id).collect()
     }
 
-    /// Everything in a list, page after page from `path` on, in the order of reading.
+    /// All items of a list, page after page from `path` on.
     pub fn all(&mut self, path: &str) -> Vec<Value> {
         self.walk(path, "next").concat()
     }
 
-    /// The items of the page at `path` and of those its links of this name lead to.
+    /// Items of the pages from `path` on, following the links `link`.
     pub fn walk(&mut self, path: &str, link: &str) -> Vec<Vec<Value>> {
         let mut pages = Vec::new();
         let mut path = Some(path.to_owned());
@@ -208,7 +208,7 @@ impl Client {
     }
 }
 
-/// The bytes of a request. `host` is the header `Host`, unless it is among `headers`.
+/// Encodes a request. `host` is the header `Host`, unless `headers` has one.
 #[must_use]
 pub fn request(
     host: &str,
@@ -228,11 +228,11 @@ pub fn request(
     [request.as_bytes(), body].concat()
 }
 
-/// Sends these bytes on a new connection, and reads one answer that ends with the connection.
+/// Sends bytes on a new connection, and reads one response that ends with the connection.
 #[must_use]
 pub fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     let mut connection = connect(address).unwrap();
-    // A server may refuse before it has read everything: then writing fails and reading works.
+    // A server may refuse before it has read everything; then writing fails and reading works.
     drop(connection.get_mut().write_all(request));
     let (status, head) = read_head(&mut connection).unwrap();
     let mut answer = Answer { status, head, body: Vec::new() };
@@ -241,22 +241,22 @@ pub fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     } else {
         connection.read_to_end(&mut answer.body)
     };
-    // What was refused unread makes the end of the connection an error.
+    // If the server did not read everything, the end of the connection is an error.
     drop(read);
     answer
 }
 
-/// An id as it is in JSON.
+/// Parses an id in JSON.
 #[must_use]
 pub fn number(id: &Value) -> u64 {
     let text = id.as_str().unwrap_or_else(|| panic!("no id: {id}"));
     text.parse().unwrap_or_else(|_| panic!("no id: {id}"))
 }
 
-/// A connection on which no read waits longer than [`PATIENCE`].
+/// Opens a connection on which no read waits longer than [`PATIENCE`].
 ///
 /// # Errors
-/// There is no server.
+/// If there is no server.
 pub fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
     connect_within(address, PATIENCE)
 }
@@ -269,10 +269,10 @@ fn connect_within(address: SocketAddr, patience: Duration) -> io::Result<BufRead
     Ok(BufReader::new(stream))
 }
 
-/// The status and the headers, their names in lower case.
+/// Reads the status and the headers, with names in lower case.
 ///
 /// # Errors
-/// The connection ends before the head does, or it is not HTTP.
+/// If the connection ends before the head does, or does not speak HTTP.
 pub fn read_head(from: &mut impl BufRead) -> io::Result<(u16, Vec<(String, String)>)> {
     let malformed = |line: &str| io::Error::other(format!("no HTTP answer: {line:?}"));
     let line = read_line(from)?;
@@ -299,16 +299,16 @@ fn read_line(from: &mut impl BufRead) -> io::Result<String> {
     }
 }
 
-/// The data of a chunked body.
+/// Reader of a chunked body.
 #[derive(Debug)]
 pub struct Chunked<R> {
     from: R,
-    /// Left of the chunk under way, or `None` after the last one.
+    /// Number of remaining bytes of the current chunk; `None` after the last chunk.
     left: Option<u64>,
 }
 
 impl<R: BufRead> Chunked<R> {
-    /// Reads chunks from here on.
+    /// Creates a reader that begins with a chunk.
     pub fn new(from: R) -> Self {
         Self { from, left: Some(0) }
     }

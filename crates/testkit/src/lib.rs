@@ -1,13 +1,13 @@
 //! Code shared by the tests of several crates, by `bench` and by `dst`. No product depends on it.
 //!
-//! A failed expectation panics: what fails here is a test.
+//! A failed expectation panics, because its callers are tests.
 //!
 //! `disk` and `server` are features, so that tests of small crates build neither the log nor tokio.
 //!
-//! Similar code exists elsewhere on purpose: `powerloss` works with any process and uses no crate of ours; the child
-//! servers of `roost/src/running.rs` belong to the product and those of `bench/src/rig.rs` are asynchronous;
-//! `edge/src/process.rs` and `sim/src/generator.rs` read the memory of their own process; models for one test are next
-//! to it.
+//! Similar code exists elsewhere on purpose: `powerloss` works with any process and uses no other crate of this
+//! repository; the child servers of `roost/src/running.rs` belong to the product and those of `bench/src/rig.rs` are
+//! asynchronous; `edge/src/process.rs` and `sim/src/generator.rs` read the memory of their own process; models for one
+//! test are next to it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -38,10 +38,10 @@ pub use picture::gif;
 pub use random::Random;
 pub use reply::Reply;
 
-/// Timeout of every wait in the tests. Nothing takes this long unless it hangs.
+/// Timeout of every wait in the tests, reached only if something hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Reports that something was not tested, and why. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
+/// Reports a skipped test and the reason. A failure in CI, which sets `ROOST_NO_SKIP`.
 pub fn skipped(what: &str) {
     assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
     // The print macros would hide it for a test that passes.

@@ -1,4 +1,4 @@
-//! A machine that is not as it should be, for single processes: a clock that is wrong, and a small disk.
+//! Faulty machines for single processes: a wrong clock, and a small disk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,8 +6,7 @@ use std::process::Command;
 use crate::process::Process;
 use crate::skipped;
 
-/// The clock of processes under libfaketime, which changes what the machine's clock says and leaves the rate at which
-/// time passes.
+/// Clock of processes under libfaketime, which changes the time of the machine's clock but not its rate.
 #[derive(Debug)]
 pub struct WrongClock {
     library: PathBuf,
@@ -15,7 +14,7 @@ pub struct WrongClock {
 }
 
 impl WrongClock {
-    /// A clock that is set in a file. None, reported, if libfaketime is not on this machine.
+    /// Creates a clock that is set in a file. `None`, with a report, if libfaketime is not installed.
     #[must_use]
     pub fn new(file: PathBuf) -> Option<Self> {
         let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
@@ -29,7 +28,7 @@ impl WrongClock {
         Some(clock)
     }
 
-    /// Sets the clock as libfaketime wants it: `+3d`, or `@2200-01-01 00:00:00`.
+    /// Sets the clock in the format of libfaketime: `+3d`, or `@2200-01-01 00:00:00`.
     pub fn set(&self, time: &str) {
         // Replaced as a whole, since a process may read it at any time.
         let new = self.file.with_extension("new");
@@ -37,7 +36,7 @@ impl WrongClock {
         std::fs::rename(new, &self.file).unwrap();
     }
 
-    /// Gives a command this clock.
+    /// Makes a command use this clock.
     pub fn give(&self, command: &mut Command) {
         command
             .env("LD_PRELOAD", &self.library)
@@ -48,7 +47,7 @@ impl WrongClock {
     }
 }
 
-/// A disk in memory that only chosen processes see. Another process holds it, which does nothing else.
+/// Disk in memory that only chosen processes see. Another, idle process holds it.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,
@@ -56,7 +55,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// A disk of so many bytes in a folder that exists. None, reported, if this user cannot mount anything.
+    /// Mounts a disk of `bytes` bytes in an existing folder. `None`, with a report, if this user cannot mount one.
     #[must_use]
     pub fn new(folder: &Path, bytes: usize) -> Option<Self> {
         let mount = "mount -t tmpfs -o size=$1 tmpfs $0 && echo mounted && exec sleep infinity";
@@ -70,7 +69,7 @@ impl SmallDisk {
         Some(Self { folder: folder.to_owned(), holder })
     }
 
-    /// A command that sees the disk.
+    /// Wraps a command so that it sees the disk.
     #[must_use]
     pub fn inside(&self, inner: &Command) -> Command {
         let mut command = Command::new("nsenter");
@@ -79,7 +78,7 @@ impl SmallDisk {
         command
     }
 
-    /// The path of a file on the disk for processes that do not see it, as this one.
+    /// Path of a file on the disk for processes that do not see the disk, such as this one.
     #[must_use]
     pub fn outside(&self, name: &str) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.id()));

@@ -1,4 +1,4 @@
-//! The simplest possible rows: ordered maps in memory. Tests compare every other store with it.
+//! Simplest possible rows: ordered maps in memory. Tests compare every other store with them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct MemoryRows {
     totals: Totals,
     keys: BTreeMap<(Space, u64, Vec<u8>), KeyRow>,
     buckets: BTreeMap<BucketId, Bucket>,
-    /// Whether changes can be taken back, and what was before each.
+    /// Whether changes are recorded for undoing.
     saves: bool,
     before: Vec<Before>,
 }
@@ -35,7 +35,7 @@ enum Before {
 }
 
 impl MemoryRows {
-    /// These rows, with the ephemeral ones replaced by those of `ahead`: a possible state after a crash.
+    /// Rows with the ephemeral ones replaced by those of `ahead`: a possible state after a crash.
     #[must_use]
     pub fn with_fleeting_of(&self, ahead: &Self) -> Self {
         let mut mixed = self.clone();
@@ -260,7 +260,7 @@ impl MemoryRows {
 
 fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
     use std::hash::{DefaultHasher, Hasher as _};
-    // Any order other than alphabetical.
+    // Any order except the alphabetical one.
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
     (space, hasher.finish() >> 1, key.to_vec())

@@ -1,4 +1,4 @@
-//! Processes of `nats-server`: one, or three that form a cluster.
+//! Processes of `nats-server`: a single one, or a cluster of three.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -13,8 +13,8 @@ use crate::machine::SmallDisk;
 use crate::process::Process;
 use crate::skipped;
 
-/// The program of this name: where `cargo xtask test --install` puts it, or in `PATH`. Reports a skipped test if there is
-/// none; in CI, which sets `ROOST_NO_SKIP`, that is a failure.
+/// Finds a program where `cargo xtask test --install` puts it, or in `PATH`. Reports a skipped test if it is missing;
+/// in CI, which sets `ROOST_NO_SKIP`, that is a failure.
 #[must_use]
 pub fn program(name: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
@@ -28,39 +28,39 @@ pub fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// Running servers; their data is removed at the end.
+/// Running servers, whose data is removed at the end.
 pub struct NatsServers {
     program: PathBuf,
     servers: Vec<Server>,
-    /// A small disk for the data of the last server, if it was asked for.
+    /// Small disk for the data of the last server, if requested.
     disk: Option<SmallDisk>,
     folder: TempDir,
 }
 
 struct Server {
     port: u16,
-    /// None while it is down.
+    /// Process of the server; `None` while it is down.
     process: Option<Process>,
 }
 
 impl NatsServers {
-    /// Starts `count` servers with JetStream that syncs always, and waits until they work. `settings` are added to
-    /// the configuration of each. None, reported, without the program.
+    /// Starts `count` servers with JetStream that sync always, and waits until they work. Adds `settings` to the
+    /// configuration of each. `None`, with a report, without the program.
     #[must_use]
     pub fn start(count: usize, settings: &str) -> Option<Self> {
         let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
         Self::start_with(count, &format!("{jetstream}{settings}"))
     }
 
-    /// As [`NatsServers::start`], with this configuration besides names and addresses. `DIR` in it becomes a folder
-    /// of the server.
+    /// Like [`NatsServers::start`], with `settings` as the whole configuration except names and addresses. `DIR` in it
+    /// is replaced by a folder of the server.
     #[must_use]
     pub fn start_with(count: usize, settings: &str) -> Option<Self> {
         Self::configured(count, settings, None)
     }
 
-    /// As [`NatsServers::start`]; the last server has its data on a disk of so many bytes, unless this user cannot mount
-    /// anything, and clients learn no addresses but those that they are given, which may be those of proxies.
+    /// Like [`NatsServers::start`], with the data of the last server on a disk of `bytes` bytes, unless this user
+    /// cannot mount one. Clients only learn the addresses they are given, which may be those of proxies.
     #[must_use]
     pub fn with_small_disk(count: usize, settings: &str, bytes: usize) -> Option<Self> {
         let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
@@ -95,26 +95,26 @@ impl NatsServers {
         Some(servers)
     }
 
-    /// Addresses of all servers, with commas between them.
+    /// Comma-separated addresses of all servers.
     #[must_use]
     pub fn urls(&self) -> String {
         let urls = (0..self.servers.len()).map(|at| self.url(at));
         urls.collect::<Vec<_>>().join(",")
     }
 
-    /// Number of servers, also of those that are down.
+    /// Number of servers, including those that are down.
     #[must_use]
     pub fn count(&self) -> usize {
         self.servers.len()
     }
 
-    /// The address of one server.
+    /// Address of one server.
     #[must_use]
     pub fn url(&self, at: usize) -> String {
         format!("nats://127.0.0.1:{}", self.servers[at].port)
     }
 
-    /// Ends a server with `kill -9`.
+    /// Stops a server with `kill -9`.
     pub fn kill(&mut self, at: usize) {
         drop(self.servers[at].process.take().expect("it runs").kill());
     }
@@ -125,7 +125,7 @@ impl NatsServers {
         self.wait(at);
     }
 
-    /// A path on the small disk, if there is one.
+    /// Path on the small disk, if there is one.
     #[must_use]
     pub fn on_small_disk(&self, name: &str) -> Option<PathBuf> {
         Some(self.disk.as_ref()?.outside(name))
@@ -158,7 +158,7 @@ impl NatsServers {
     }
 }
 
-/// Runs the program `nats` against a server; returns its output if it is there, which must succeed.
+/// Runs the program `nats` against a server, which must succeed. Returns its output; `None` without the program.
 #[must_use]
 pub fn nats<S: AsRef<OsStr>>(url: &str, arguments: impl IntoIterator<Item = S>) -> Option<String> {
     let mut command = Command::new(program("nats")?);
@@ -174,7 +174,7 @@ pub fn nats<S: AsRef<OsStr>>(url: &str, arguments: impl IntoIterator<Item = S>) 
     Some(text)
 }
 
-/// Ports that are free now, all different.
+/// Free ports, all different.
 fn free_ports(count: usize) -> Vec<u16> {
     let listeners: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();

@@ -1,6 +1,6 @@
-//! A picture to upload.
+//! Picture to upload.
 
-/// A GIF of one pixel of some color.
+/// Makes a GIF of one pixel with this color.
 #[must_use]
 pub fn gif(color: u8) -> Vec<u8> {
     let mut gif = b"GIF89a\x01\0\x01\0\x80\0\0".to_vec();

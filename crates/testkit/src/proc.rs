@@ -1,4 +1,4 @@
-//! Figures of processes as Linux reports them in `/proc`.
+//! Figures of processes from Linux's `/proc`.
 
 use std::fs;
 
@@ -8,13 +8,13 @@ const TICKS: f64 = 100.0;
 /// Memory of a process, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// Resident now.
+    /// Current resident memory.
     pub resident: u64,
-    /// The most that was resident at any time so far.
+    /// Maximum resident memory so far.
     pub peak: u64,
 }
 
-/// The memory of a process; `None` if it has ended.
+/// Memory of a process; `None` if it has ended.
 #[must_use]
 pub fn memory(process: u32) -> Option<Memory> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
@@ -25,7 +25,7 @@ pub fn memory(process: u32) -> Option<Memory> {
     Some(Memory { resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
-/// Bytes that this process has read from files and otherwise so far, from the disk or from the system's cache.
+/// Number of bytes that this process has read so far, from the disk or from the system's cache.
 #[must_use]
 pub fn bytes_read() -> u64 {
     let io = fs::read_to_string("/proc/self/io").unwrap();
@@ -33,23 +33,23 @@ pub fn bytes_read() -> u64 {
     read.unwrap().parse().unwrap()
 }
 
-/// Processor time that a process has used, in seconds; `None` if it has ended.
+/// Processor time of a process, in seconds; `None` if it has ended.
 #[must_use]
 pub fn processor_seconds(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before may contain anything but this parenthesis.
+    // The name before it may contain anything but this parenthesis.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
     Some(ticks.sum::<f64>() / TICKS)
 }
 
-/// Processor time of this thread, in nanoseconds: other work on the machine does not change it.
+/// Processor time of this thread, in nanoseconds. Independent of other work on the machine.
 #[must_use]
 pub fn thread_processor_ns() -> u64 {
     of_schedstat(&fs::read_to_string("/proc/thread-self/schedstat").unwrap()).unwrap()
 }
 
-/// Processor time of a thread of this process, in nanoseconds; `None` if none has this name.
+/// Processor time of the named thread of this process, in nanoseconds; `None` if there is none.
 #[must_use]
 pub fn named_thread_processor_ns(name: &str) -> Option<u64> {
     let tasks = fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_exist_has_no_figures() {
-        // Greater than any id that Linux gives.
+        // Greater than any process id of Linux.
         assert_eq!((memory(u32::MAX), processor_seconds(u32::MAX)), (None, None));
     }
 }

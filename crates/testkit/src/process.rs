@@ -1,4 +1,4 @@
-//! Processes of the binary: their output as it arrives, and their exit.
+//! Processes of the binary, with their output as it arrives and their exit.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::PATIENCE;
 use crate::http::Client;
 
-/// `roost` with these arguments, for tests that belong to its package: for them cargo builds it, and says
-/// where it is. No setting of this shell reaches it.
+/// Makes a command that runs `roost`, for tests of its package: cargo builds it for them and provides its path. No
+/// settings of the shell reach it.
 #[must_use]
 pub fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let program = std::env::var_os("CARGO_BIN_EXE_roost");
@@ -28,7 +28,7 @@ pub fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command
     command
 }
 
-/// The lines of an output, filled as they come.
+/// Lines of an output, added as they arrive.
 #[derive(Clone, Debug, Default)]
 struct Lines(Arc<(Mutex<Output>, Condvar)>);
 
@@ -56,7 +56,7 @@ impl Lines {
         self.0.1.notify_all();
     }
 
-    /// The first that `find` finds in the lines so far and to come; `None` if the output ends.
+    /// Waits until `find` finds something in the lines; `None` if the output ends first.
     fn wait<T>(&self, mut find: impl FnMut(&Output) -> Option<T>) -> Option<T> {
         let start = Instant::now();
         let (mut lines, mut newest) = (0, start);
@@ -68,7 +68,7 @@ impl Lines {
             if output.lines.len() > lines {
                 (lines, newest) = (output.lines.len(), Instant::now());
             }
-            // A slow process says that it goes on.
+            // A slow process shows by its output that it continues.
             let left = PATIENCE.checked_sub(newest.elapsed());
             let left = left.filter(|_| start.elapsed() < 5 * PATIENCE);
             if output.over {
@@ -90,7 +90,7 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// A running process; killed when dropped.
+/// Running process; killed when dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -98,27 +98,27 @@ pub struct Process {
     err: Lines,
 }
 
-/// The exit of a process, and its output.
+/// Exit of a process, and its output.
 #[derive(Debug)]
 pub struct Ended {
-    /// Its exit code or signal.
+    /// Exit code or signal.
     pub status: ExitStatus,
-    /// Its standard output.
+    /// Standard output.
     pub out: String,
-    /// Its standard error.
+    /// Standard error.
     pub err: String,
 }
 
 impl Process {
-    /// Starts a command, whose output is read as it comes.
+    /// Starts a command, and reads its output as it arrives.
     pub fn start(command: &mut Command) -> Self {
         Self::try_start(command).unwrap()
     }
 
-    /// As [`Process::start`].
+    /// Like [`Process::start`].
     ///
     /// # Errors
-    /// There is no such program.
+    /// If there is no such program.
     pub fn try_start(command: &mut Command) -> io::Result<Self> {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let out = Lines::of(child.stdout.take().unwrap());
@@ -126,13 +126,13 @@ impl Process {
         Ok(Self { child, out, err })
     }
 
-    /// Its process id.
+    /// Process id.
     #[must_use]
     pub fn id(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// The text after `before` on the first line of standard output that begins with it.
+    /// Waits for a line of standard output that begins with `before`; returns the rest of it.
     pub fn said(&self, before: &str) -> Option<String> {
         let find = |output: &Output| {
             output.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))
@@ -140,8 +140,7 @@ impl Process {
         self.out.wait(find)
     }
 
-    /// Waits until `count` lines of standard output were such that `is_counted` returns true; returns false if the
-    /// process ends before.
+    /// Waits until `count` lines of standard output satisfy `is_counted`. Returns false if the process ends before.
     #[must_use]
     pub fn said_count(&self, is_counted: impl Fn(&str) -> bool, count: usize) -> bool {
         let enough = |output: &Output| {
@@ -150,50 +149,50 @@ impl Process {
         self.out.wait(enough).is_some()
     }
 
-    /// Waits for a line of the log that holds `part`; `None` if the process ends without one.
+    /// Waits for a line of the log that contains `part`; `None` if the process ends without one.
     pub fn logged(&self, part: &str) -> Option<String> {
         self.logged_line(|line| line.contains(part))
     }
 
-    /// As [`Process::logged`], for the first line that is `wanted`.
+    /// Waits for the first line of the log that is `wanted`; `None` if the process ends without one.
     pub fn logged_line(&self, wanted: impl Fn(&String) -> bool) -> Option<String> {
         self.err.wait(|output| output.lines.iter().find(|line| wanted(line)).cloned())
     }
 
-    /// The log so far.
+    /// Log so far.
     #[must_use]
     pub fn log(&self) -> String {
         self.err.text()
     }
 
-    /// The most memory that it has had resident so far, in bytes.
+    /// Maximum resident memory so far, in bytes.
     #[must_use]
     pub fn peak_memory(&self) -> u64 {
         crate::proc::memory(self.child.id()).expect("it runs").peak
     }
 
-    /// Whether it has not ended.
+    /// Whether the process is running.
     pub fn runs(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Kills it, unless it has ended.
+    /// Kills the process, unless it has ended.
     pub fn kill_if_running(&mut self) {
         drop(self.child.kill());
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.id(), signal).unwrap();
     }
 
-    /// Ends it with `kill -9`.
+    /// Stops the process with `kill -9`.
     pub fn kill(self) -> Ended {
         self.signal(Signal::KILL);
         self.ended()
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     pub fn ended(mut self) -> Ended {
         for lines in [&self.err, &self.out] {
             lines.wait(|_| None::<()>);
@@ -218,18 +217,18 @@ pub fn run<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Ended {
     Process::start(&mut roost(arguments)).ended()
 }
 
-/// A `roost serve` that serves.
+/// Running `roost serve`.
 #[derive(Debug)]
 pub struct Server {
-    /// Its process.
+    /// Process of the server.
     pub process: Process,
-    /// Address that serves HTTP.
+    /// Address of the HTTP server.
     pub address: SocketAddr,
-    /// The key of clients.
+    /// Key of clients, if any.
     pub key: Option<String>,
 }
 
-/// `roost serve` on a free port and the data in `data`, with more arguments.
+/// Makes a command that runs `roost serve` on a free port with the data in `data` and more arguments.
 pub fn serve(data: &Path, more: &[&str]) -> Command {
     let mut command = roost(["serve", "--listen", "127.0.0.1:0", "--data"]);
     command.arg(data).args(more);
@@ -237,12 +236,12 @@ pub fn serve(data: &Path, more: &[&str]) -> Command {
 }
 
 impl Server {
-    /// Starts one in open mode and waits until it serves.
+    /// Starts a server in open mode, and waits until it serves.
     pub fn open(data: &Path, more: &[&str]) -> Self {
         Self::start(serve(data, more).arg("--open"))
     }
 
-    /// Starts it with this command, in open mode or with keys, and waits until it serves.
+    /// Starts a server with this command, in open mode or with keys, and waits until it serves.
     pub fn start(command: &mut Command) -> Self {
         let process = Process::start(command);
         let Some(address) = process.said("roost serves http://") else {
@@ -251,13 +250,13 @@ impl Server {
         Self { address: address.parse().unwrap(), process, key: None }
     }
 
-    /// A client that presents the key, if any.
+    /// Client that presents the key, if any.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(self.address, self.key.clone())
     }
 
-    /// Ends it with SIGTERM, which must be a clean shutdown.
+    /// Stops the server with SIGTERM, which must be a clean shutdown.
     pub fn stop(self) -> Ended {
         self.process.signal(Signal::TERM);
         let ended = self.process.ended();
@@ -265,7 +264,7 @@ impl Server {
         ended
     }
 
-    /// Ends it with `kill -9`.
+    /// Stops the server with `kill -9`.
     pub fn kill(self) -> Ended {
         self.process.kill()
     }

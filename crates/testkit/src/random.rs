@@ -1,23 +1,23 @@
-//! Random numbers from a seed: the same on every machine and in every version of the compiler and of
-//! libraries, because a seed has to repeat a run. (SplitMix64; Steele, Lea, Flood 2014.)
+//! Random numbers from a seed, the same on every machine and with every version of the compiler and of libraries, so
+//! that a seed repeats a run. (SplitMix64; Steele, Lea, Flood 2014.)
 
-/// A generator.
+/// Random number generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// A generator with this seed.
+    /// Creates a generator with this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A generator of its own for one purpose, so that more numbers for one do not change the others.
+    /// Creates a separate generator for one purpose, so that using more numbers for it does not change the others.
     pub fn fork(&mut self) -> Self {
         Self(self.next())
     }
 
-    /// Any number.
+    /// Next number of 64 bits.
     #[expect(clippy::should_implement_trait, reason = "it never ends")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -27,32 +27,32 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`, which is not 0.
+    /// Number below `end`, which is not 0.
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 
-    /// An index below `len`, which is not 0.
+    /// Index below `len`, which is not 0.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u64) as usize
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high - low + 1)
     }
 
-    /// True once in `times`.
+    /// True once in `times` on average.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of `items`, of which there is at least one.
+    /// Random item of `items`, which is not empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.index(items.len())]
     }
 
-    /// An index, each as often as its weight says; not all of them are 0.
+    /// Random index with a probability proportional to its weight. At least one weight is not 0.
     pub fn weighted(&mut self, weights: &[u64]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, weight) in weights.iter().enumerate() {
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn numbers_never_change() {
         let mut random = Random::new(1_234_567);
-        // As published with the algorithm.
+        // Numbers published with the algorithm.
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
         assert_eq!([random.next(), random.next()], expected);
     }

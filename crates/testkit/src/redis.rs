@@ -1,4 +1,4 @@
-//! A blocking Redis client that can also send without reading.
+//! Blocking Redis client that can also send without reading.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -7,52 +7,52 @@ use std::time::Instant;
 pub use crate::Reply;
 use crate::{Decoder, PATIENCE, ReplyLimits};
 
-/// A connection.
+/// Connection to a Redis server.
 pub struct Redis {
     stream: TcpStream,
     decoder: Decoder,
-    /// Received bytes; before `read` are replies that were returned.
+    /// Received bytes. Those before `read` belong to returned replies.
     arrived: Vec<u8>,
     read: usize,
 }
 
 impl Redis {
-    /// A connection.
+    /// Connects to a server.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         Self::try_new(address).unwrap()
     }
 
-    /// A connection.
+    /// Connects to a server.
     ///
     /// # Errors
-    /// There is no server.
+    /// If there is no server.
     pub fn try_new(address: SocketAddr) -> io::Result<Self> {
         let stream = crate::http::connect(address)?.into_inner();
         let decoder = Decoder::new(ReplyLimits::CLIENT);
         Ok(Self { stream, decoder, arrived: Vec::new(), read: 0 })
     }
 
-    /// The socket.
+    /// Socket of the connection.
     #[must_use]
     pub fn stream(&self) -> &TcpStream {
         &self.stream
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     ///
     /// # Errors
-    /// The server has ended.
+    /// If the server has ended.
     pub fn try_send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn send(&mut self, bytes: &[u8]) {
         self.try_send(bytes).unwrap();
     }
 
-    /// Sends as many of these bytes as the peer accepts at once; none if it has closed the connection.
+    /// Sends as many of these bytes as the peer accepts immediately; none if it has closed the connection.
     pub fn push(&mut self, bytes: &[u8]) {
         self.stream.set_nonblocking(true).unwrap();
         let mut rest = bytes;
@@ -62,20 +62,20 @@ impl Redis {
         self.stream.set_nonblocking(false).unwrap();
     }
 
-    /// The next reply.
+    /// Waits for the next reply.
     pub fn receive(&mut self) -> Reply {
         self.try_receive().unwrap()
     }
 
-    /// The next `count` replies.
+    /// Waits for the next `count` replies.
     pub fn receive_all(&mut self, count: usize) -> Vec<Reply> {
         (0..count).map(|_| self.receive()).collect()
     }
 
-    /// The next reply.
+    /// Waits for the next reply.
     ///
     /// # Errors
-    /// The server has ended, or closed the connection.
+    /// If the server has ended, or closed the connection.
     pub fn try_receive(&mut self) -> io::Result<Reply> {
         loop {
             let mut rest = &self.arrived[self.read..];
@@ -98,7 +98,7 @@ impl Redis {
         }
     }
 
-    /// The next reply; `None` if the server has closed the connection.
+    /// Waits for the next reply; `None` if the server has closed the connection.
     pub fn receive_or_end(&mut self) -> Option<Reply> {
         use io::ErrorKind::{ConnectionReset, UnexpectedEof};
         match self.try_receive() {
@@ -119,7 +119,7 @@ impl Redis {
         self.receive()
     }
 
-    /// Sends a line of words again and again until the server has the time and the memory for it.
+    /// Sends a line of words repeatedly until the server is not busy.
     pub fn until_not_busy(&mut self, line: &str) -> Reply {
         let start = Instant::now();
         loop {
@@ -139,7 +139,7 @@ impl Redis {
     }
 }
 
-/// A command as clients send it.
+/// Encodes a command as clients send it.
 #[must_use]
 pub fn command(words: &[&[u8]]) -> Vec<u8> {
     let mut out = format!("*{}\r\n", words.len()).into_bytes();
@@ -151,7 +151,7 @@ pub fn command(words: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// A command of words that are separated by spaces.
+/// Encodes a command of words separated by spaces.
 #[must_use]
 pub fn line(line: &str) -> Vec<u8> {
     let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();

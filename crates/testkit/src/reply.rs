@@ -1,17 +1,17 @@
-//! A reply of a Redis server.
+//! Reply of a Redis server.
 
 use std::fmt;
 
 /// A reply of RESP2 or RESP3.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// A status.
+    /// Status.
     Simple(String),
-    /// An error: its code, a space, its message.
+    /// Error: code, space, message.
     Error(String),
-    /// A number.
+    /// Integer.
     Integer(i64),
-    /// Any bytes, or null in any of its three encodings.
+    /// Any bytes, or null in any of the three encodings.
     Bulk(Option<Vec<u8>>),
     /// Text with its format.
     Verbatim([u8; 3], Vec<u8>),
@@ -21,49 +21,49 @@ pub enum Reply {
     Map(Vec<(Self, Self)>),
     /// A set of replies. It is not checked that they differ.
     Set(Vec<Self>),
-    /// A message that is not a reply to a command.
+    /// Message that is not a reply to a command.
     Push(Vec<Self>),
-    /// A floating-point number.
+    /// Floating-point number.
     Double(f64),
     /// True or false.
     Boolean(bool),
-    /// An integer of any size: digits with an optional sign in front.
+    /// Integer of any size: digits with an optional sign in front.
     BigNumber(String),
 }
 
 impl Reply {
-    /// The status of a command that succeeded.
+    /// Status of a successful command.
     #[must_use]
     pub fn ok() -> Self {
         Self::Simple("OK".into())
     }
 
-    /// The text of an error; empty for all others.
+    /// Text of an error; empty for other replies.
     #[must_use]
     pub fn error(&self) -> &str {
         if let Self::Error(text) = self { text } else { "" }
     }
 
-    /// The number, which it must be.
+    /// Number of an integer reply; panics otherwise.
     #[must_use]
     pub fn integer(&self) -> i64 {
         if let Self::Integer(number) = self { *number } else { panic!("no integer: {self:?}") }
     }
 
-    /// The bytes, which it must have.
+    /// Bytes of a bulk reply; panics otherwise.
     #[must_use]
     pub fn bytes(self) -> Vec<u8> {
         if let Self::Bulk(Some(bytes)) = self { bytes } else { panic!("no bytes: {self:?}") }
     }
 
-    /// Whether the server has refused a command because a limit was reached.
+    /// Whether the server refused a command because a limit was reached.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.error().starts_with("BUSY ")
     }
 }
 
-/// As tables of tests show it: `nil`, `5`, `OK`, `"bytes"`, `[a, b]`, `{k: v}`, `-ERR ...`.
+/// Text for tables of tests: `nil`, `5`, `OK`, `"bytes"`, `[a, b]`, `{k: v}`, `-ERR ...`.
 impl fmt::Display for Reply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list =

@@ -1,4 +1,4 @@
-//! A server that runs in this process, on a free port.
+//! Server that runs in this process, on a free port.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,17 +8,17 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// A server and its runtime. Dropped, it shuts the server down, unless a test has failed.
+/// Server with its runtime. Shut down when dropped, unless a test has failed.
 #[derive(Debug)]
 pub struct Serving {
-    /// Its address.
+    /// Address of the server.
     pub address: SocketAddr,
     runtime: Runtime,
     running: Option<(oneshot::Sender<()>, JoinHandle<io::Result<()>>)>,
 }
 
 impl Serving {
-    /// Starts what `serve` returns: a server that ends once the receiver has got a message.
+    /// Starts the server that `serve` returns, which ends once the receiver has got a message.
     pub fn start<F>(
         threads: usize,
         serve: impl FnOnce(TcpListener, oneshot::Receiver<()>) -> F,
@@ -35,7 +35,7 @@ impl Serving {
         Self { address, runtime, running: Some((stop, running)) }
     }
 
-    /// Runs a future of a test on the server's runtime.
+    /// Runs a future on the server's runtime.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         self.runtime.block_on(future)
     }

@@ -1,4 +1,4 @@
-//! Compares conversations with the model.
+//! Comparison of conversations with the model.
 
 use feed::{Page, UserId};
 

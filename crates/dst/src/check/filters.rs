@@ -1,4 +1,4 @@
-//! Compares filters with the model.
+//! Comparison of filters with the model.
 
 use feed::UserId;
 

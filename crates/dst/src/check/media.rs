@@ -1,4 +1,4 @@
-//! Compares pictures with the model.
+//! Comparison of pictures with the model.
 
 use feed::UserId;
 use feed::media::{Media, MediaId, MediaSpace, ProfilePicture};
@@ -7,7 +7,7 @@ use crate::model::ModelMedia;
 use crate::run::Run;
 
 impl Run {
-    /// The pictures of a user who is not deleted.
+    /// Checks the pictures of a user who is not deleted.
     pub(super) fn check_media(&self, user: u32) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed);
         let ids = facts.media_of(UserId(user), MediaId(0), usize::MAX);

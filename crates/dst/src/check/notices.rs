@@ -1,4 +1,4 @@
-//! Compares notifications, and what users choose to be notified of, with the model.
+//! Comparison of notifications and their settings with the model.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use feed::{Cursor, DueWork, Notification, NotificationFilter, Page, PostId, Stam
 use crate::model::{ModelOptions, ms_of};
 use crate::run::Run;
 
-/// Pages of notifications that are read one after the other, at most.
+/// Maximum number of consecutive pages of notifications that are read.
 const PAGES_MAX: usize = 12;
 
 impl Run {
-    /// All notifications of a user who is not deleted.
+    /// Checks all notifications of a user who is not deleted.
     pub(super) fn check_notifications(&self, user: u32) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let page = Page::newest(1_000_000);
@@ -22,11 +22,11 @@ impl Run {
         }
     }
 
-    /// Some pages of notifications, from `page` on in its direction.
+    /// Checks some pages of notifications, from `page` on in its direction.
     pub(super) fn check_notification_pages(&self, user: u32, page: &Page) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let (is_up, mut found, mut next) = (page.is_up, Vec::new(), *page);
-        // Up to where all was read; nothing if there is no more.
+        // End of the read items; `None` if all were read.
         let mut end = None;
         for _ in 0..PAGES_MAX {
             let read = viewer.notifications(&next, &NotificationFilter::default());
@@ -50,11 +50,11 @@ impl Run {
         assert_eq!(found, expected, "pages of notices of {user}, {page:?}, up to {end:?}");
     }
 
-    /// The options of the follows of a user who is not deleted, and the threads that they mute.
+    /// Checks the follow options and muted threads of a user who is not deleted.
     pub(super) fn check_choices(&self, user: u32) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed);
         let found = facts.all_follow_options(UserId(user)).into_iter();
-        // Those of deleted users are removed later.
+        // Options for deleted users are removed later.
         let found = found.filter(|found| facts.exists(found.other)).map(|found| {
             let (hides_boosts, since) = (found.options.hides_boosts, found.options.notified_since);
             (found.other.0, ModelOptions { hides_boosts, notified_since: since.map(|at| at.0) })
@@ -73,7 +73,7 @@ impl Run {
         assert!(found.eq(wanted.iter().copied()), "muted threads of {user}");
     }
 
-    /// The edits of which the node has still to notify.
+    /// Checks the edits of which the node still has to notify.
     pub(super) fn check_edit_notices(&self) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed.edits);
         let edits = facts.first_due(0, None, 1_000_000).into_iter().filter_map(|due| {

@@ -1,4 +1,4 @@
-//! Compares polls and scheduled posts with the model.
+//! Comparison of polls and scheduled posts with the model.
 
 use feed::{DueWork, Poll, PollChoices, PollId, PostId, ScheduledId, UserId};
 
@@ -6,7 +6,7 @@ use crate::model::ModelPoll;
 use crate::run::Run;
 
 impl Run {
-    /// The votes and the scheduled posts of a user who is not deleted.
+    /// Checks the votes and the scheduled posts of a user who is not deleted.
     pub(super) fn check_polls(&self, user: u32) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed);
         for ((poll, _), wanted) in expected.votes.iter().filter(|((_, one), _)| *one == user) {
@@ -25,7 +25,7 @@ impl Run {
         }
     }
 
-    /// The polls whose end the node has still to notify users of.
+    /// Checks the polls of whose end the node still has to notify users.
     pub(super) fn check_poll_ends(&self) {
         let facts = self.node().node().facts();
         for (post, ends_ms) in self.model.feed.polls_to_end() {
@@ -34,7 +34,7 @@ impl Run {
         }
     }
 
-    /// The votes in the poll of a post that exists.
+    /// Checks the votes in the poll of an existing post.
     pub(super) fn check_poll_of(&self, post: PostId) {
         let expected = &self.model.feed;
         let poll = expected.posts.get(&post.0).and_then(|post| post.poll.as_ref());

@@ -1,4 +1,4 @@
-//! Compares reads of posts, boosts, home timelines and reactions with the model.
+//! Comparison of posts, boosts, home timelines and reactions with the model.
 
 use feed::profile::ProfileFilter;
 use feed::{Page, PostId, Reaction, UserId, Viewer};
@@ -43,7 +43,7 @@ impl Run {
         assert!(found.next.is_some() || !more, "home of {user}, {page:?} goes on");
     }
 
-    /// The boosts of deleted posts that are still stored.
+    /// Boosts of deleted posts that are still stored.
     pub(super) fn orphans(&self) -> Vec<u64> {
         let facts = self.node().node().facts();
         let ids = self.model.feed.orphans.keys().copied();
@@ -54,7 +54,7 @@ impl Run {
         let page = self.page();
         let id = match page.below.or(page.above) {
             Some(id) => PostId(id),
-            // A story is no post.
+            // A story is not a post.
             None => match self.model.feed.stories.keys().next_back() {
                 Some(story) => PostId(*story),
                 None => return,
@@ -100,7 +100,7 @@ impl Run {
         self.check_versions(id);
     }
 
-    /// The reactions of a user.
+    /// Checks the reactions of a user.
     pub(super) fn check_reactions(&self, user: u32) {
         let (node, expected) = (self.node().node(), &self.model.feed);
         let facts = node.facts();
@@ -122,7 +122,7 @@ impl Run {
         }
     }
 
-    /// The posts of another user on a page.
+    /// Checks a page of the posts of another user.
     pub(super) fn check_posts_by(&self, user: u32, page: &Page) {
         let node = self.node().node();
         let author = (user + 1) % self.model.feed.users.len().max(1) as u32;

@@ -1,12 +1,12 @@
-//! Compares searches for users with the model.
+//! Comparison of user searches with the model.
 
 use feed::{Handle, UserId};
 
 use crate::run::Run;
 
 impl Run {
-    /// Users whose handles begin with a text, of all users and of those whom a user follows. Those found after them are
-    /// similar and do not begin so.
+    /// Checks searches among all users and among followed users. Users found after those whose handles begin with the
+    /// text have similar handles that do not begin with it.
     pub(super) fn check_search(&mut self, user: u32) {
         let (number, length) = (self.random.below(40), 1 + self.random.index(3));
         let start: String = format!("u{number}").chars().take(length).collect();

@@ -1,4 +1,4 @@
-//! Compares what users have set, and what apps keep for them, with the model.
+//! Comparison of settings of users, and data that apps store for them, with the model.
 
 use feed::{MarkedTimeline, Note, User, UserId};
 

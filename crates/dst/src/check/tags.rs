@@ -1,4 +1,4 @@
-//! Compares hashtag timelines with the model.
+//! Comparison of hashtag timelines with the model.
 
 use feed::tagged::{self, TagQuery};
 use feed::{Page, Tag, UserId};

@@ -1,4 +1,4 @@
-//! Compares what is kept of edited posts with the model.
+//! Comparison of the versions of edited posts with the model.
 
 use feed::limits::{VERSIONS_BYTES_MAX, VERSIONS_MAX};
 use feed::{PostId, PostVersion};
@@ -6,11 +6,11 @@ use feed::{PostId, PostVersion};
 use crate::model::versions::ModelVersion;
 use crate::run::Run;
 
-/// Least bytes of a version that is too long beside the others.
+/// Minimum size of a version that is too long next to the others, in bytes.
 const OTHER_BYTES: usize = 200;
 
 impl Run {
-    /// What a post said before: the first version, and as many of the newest as fit.
+    /// Checks the earlier versions of a post: the first one, and as many of the newest as fit.
     pub(super) fn check_versions(&self, post: PostId) {
         let found = self.node().node().facts().post_versions(post);
         let found: Vec<_> = found.into_iter().map(model_version).collect();

@@ -1,4 +1,4 @@
-//! Commands about accounts. Secrets and addresses are few, so that they meet.
+//! Commands about accounts. Secrets and addresses are from small sets, so that they collide.
 
 use feed::accounts::{
     AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, GrantId,
@@ -102,14 +102,14 @@ impl Generator {
         scopes
     }
 
-    /// Of a set in which many were used before.
+    /// A secret from a set in which many were used before.
     fn secret(&mut self) -> SecretHash {
         let mut bytes = [0; 32];
         bytes[0] = self.random.below(256) as u8;
         SecretHash(bytes)
     }
 
-    /// Of a set in which most are equal.
+    /// A secret from a set in which most are equal.
     fn few(&mut self) -> SecretHash {
         SecretHash([u8::from(self.random.once_in(8)); 32])
     }

@@ -1,4 +1,4 @@
-//! Many users who do the same with one post, more than any removal or notification handles at a time.
+//! Crowds: many users who do the same with one post, more than a removal or notification handles at a time.
 
 use feed::{Command, PollChoices, PostId, Reaction, UserId, UserRef, Visibility};
 use node::Request;
@@ -6,8 +6,8 @@ use node::Request;
 use super::Generator;
 use crate::model::Model;
 
-/// Number of users from which a run has crowds on. It deletes no users: how many rows are left of them decides how many others one
-/// command notifies.
+/// Minimum number of users in runs with crowds. Such a run deletes no users, because the number of their remaining rows
+/// would affect how many others a command notifies.
 pub(super) const CROWD: u64 = 90;
 
 impl Generator {
@@ -15,8 +15,8 @@ impl Generator {
         self.users >= CROWD && self.random.once_in(15)
     }
 
-    /// Commands of all users for one submission: they register, and later all react to a post or vote in its poll, after
-    /// which it may be edited or deleted.
+    /// Commands of all users for one submission: they register, and later all react to a post or vote in its poll,
+    /// after which it may be edited or deleted.
     pub(crate) fn crowd(&mut self, model: &Model) -> Vec<Request> {
         let registers = (model.feed.users.len() as u64) < self.users;
         let newest = model.feed.posts.iter().rev().find(|(_, post)| {

@@ -18,7 +18,7 @@ use crate::model::Model;
 
 pub(super) const KINDS: usize = 31;
 
-/// What is before and after a name in a text, so that it is a mention of a user, or is not.
+/// Text before and after a name in a post, with which it is or is not a mention.
 const AROUND_MENTIONS: [(&str, &str); 8] = [
     ("", ""),
     ("", ""),
@@ -29,7 +29,7 @@ const AROUND_MENTIONS: [(&str, &str); 8] = [
     ("", "@elsewhere.example"),
     ("@", ""),
 ];
-/// The same of hashtags, with their sign.
+/// Text before and after the name of a hashtag, including the sign.
 const AROUND_TAGS: [(&str, &str); 7] = [
     ("#", ""),
     ("#", ""),
@@ -41,14 +41,14 @@ const AROUND_TAGS: [(&str, &str); 7] = [
 ];
 
 impl Generator {
-    /// A command of users who know `model`.
+    /// Makes a command of users who know `model`.
     pub(crate) fn request(&mut self, model: &Model) -> Request {
         let command = self.command(model);
         let idempotency = self.random.once_in(8).then(|| self.idempotency());
         Request { idempotency, command }
     }
 
-    /// A key that was used before, or a new one; mostly with the same content.
+    /// Makes a key that was used before, or a new one; usually with the same content.
     fn idempotency(&mut self) -> Idempotency {
         let number = if self.random.once_in(2) {
             self.nonce()
@@ -94,7 +94,7 @@ impl Generator {
                 let parent = self.post();
                 Command::Publish(Box::new(Draft { parent: Some(parent), ..self.draft() }))
             }
-            // Users who are gone do nothing any more, so few go.
+            // Deleted users send no commands, so few are deleted.
             13 if self.users < CROWD && self.random.once_in(20) => {
                 Command::DeleteUser { user: self.user() }
             }
@@ -172,7 +172,7 @@ impl Generator {
         Command::Conversation(Box::new(ConversationUpdate { user: self.user(), mark }))
     }
 
-    /// Mostly of the version that there is if all changes before succeeded.
+    /// Sets markers, usually with the version that exists if all earlier changes succeeded.
     fn set_markers(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(3)) as u32));
         let [home, notifications] = [(); 2].map(|()| {
@@ -196,7 +196,7 @@ impl Generator {
 
     fn react(&mut self) -> Command {
         let reaction = *self.random.pick(&Reaction::ALL);
-        // Several boost the same post.
+        // Several users boost the same post.
         let (user, post) = (self.user(), self.asked());
         Command::React { user, post, reaction, on: !self.random.once_in(3) }
     }
@@ -220,7 +220,7 @@ impl Generator {
         }
     }
 
-    /// A change of the words of a post.
+    /// Makes a change of the texts of a post.
     pub(super) fn patch(&mut self) -> Patch {
         Patch {
             text: (!self.random.once_in(4)).then(|| self.text()),
@@ -249,7 +249,7 @@ impl Generator {
         Language::parse(code).ok()
     }
 
-    /// Mostly unblocks, so that follows come back.
+    /// Makes blocks and, more often, unblocks, so that follows come back.
     fn block(&mut self) -> Command {
         let (user, other) = (self.user(), self.user());
         match self.random.once_in(3) {
@@ -309,7 +309,7 @@ impl Generator {
         }
     }
 
-    /// Mostly the same user, in runs that have one whose lists are long.
+    /// Usually the same user, in runs with one whose lists are long.
     pub(super) fn loud_user(&mut self) -> UserRef {
         match self.is_one_loud && !self.random.once_in(4) {
             true => UserRef::Id(UserId(0)),
@@ -370,7 +370,7 @@ impl Generator {
         if self.is_extreme() {
             text.push_str(" t");
             match self.random.below(4) {
-                // As many hashtags as are indexed, and some more.
+                // All indexed hashtags, and a few more.
                 3 => {
                     for number in 0..POST_TAGS_MAX + 2 {
                         text.push_str(&format!(" #x{number}"));

@@ -10,7 +10,7 @@ use feed::{Command, UserId, UserRef};
 use super::Generator;
 
 impl Generator {
-    /// Few users have filters, so that commands find the filter that they name.
+    /// Makes a command about filters. Few users have filters, so that commands find the filter that they name.
     pub(super) fn filter_command(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
         let filter = self.filter();
@@ -32,7 +32,7 @@ impl Generator {
         }
     }
 
-    /// Keywords that were added with their filter have the ids after its stamp.
+    /// Keywords added with their filter have the ids after its stamp.
     fn filter_part(&mut self) -> FilterPartId {
         match self.filter_parts.len() {
             len if len > 0 && !self.random.once_in(3) => {

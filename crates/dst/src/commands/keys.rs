@@ -8,13 +8,13 @@ use crate::model::Model;
 
 pub(super) const KINDS: usize = 16;
 
-/// The bucket of decimal numbers: the model adds numbers of two places, so it has nothing else.
+/// Bucket of decimal numbers. It has no other values, since the model only adds numbers of two places.
 const DECIMALS: BucketId = BucketId(3);
-/// One in so many values at a limit is as long as a value can be: writing it takes milliseconds.
+/// Makes one in this many values at a limit as long as possible: writing it takes milliseconds.
 const LONGEST: u64 = 200;
 
 impl Generator {
-    /// A few operations, or a transaction.
+    /// Makes a few operations, or a transaction.
     pub(crate) fn key_ops(&mut self, model: &Model) -> KeyOps {
         let mut ops = KeyOps::default();
         let count = match self.random.below(10) {
@@ -149,7 +149,7 @@ impl Generator {
         }
     }
 
-    /// A numbered bucket or one that was made; sometimes one that does not exist.
+    /// A numbered or created bucket; sometimes one that does not exist.
     fn bucket(&mut self, model: &Model) -> BucketId {
         let made = model.keys.names.len();
         match self.random.below(8) {
@@ -190,7 +190,7 @@ impl Generator {
         }
     }
 
-    /// An offset in a value, in units of which there are `per_byte` in a byte.
+    /// An offset in a value, in units of which a byte has `per_byte`.
     fn offset(&mut self, per_byte: u64) -> u64 {
         if self.is_extreme() {
             let end = VALUE_BYTES_MAX as u64 * per_byte;

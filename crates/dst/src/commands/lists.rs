@@ -8,7 +8,7 @@ use feed::{
 use super::Generator;
 
 impl Generator {
-    /// Few users have lists, so that commands find the list that they name.
+    /// Makes a command about lists. Few users have lists, so that commands find the list that they name.
     pub(super) fn list_command(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
         let list = match self.lists.len() {
@@ -44,7 +44,7 @@ impl Generator {
         title
     }
 
-    /// Mostly one, since all must be followed.
+    /// Usually one member, since all must be followed.
     fn members(&mut self) -> Vec<UserId> {
         let count = if self.random.once_in(4) { self.random.below(4) } else { 1 };
         (0..count).map(|_| UserId(self.random.below(self.users) as u32)).collect()

@@ -1,4 +1,4 @@
-//! Commands about pictures, whose files are made up.
+//! Commands about pictures, whose files are invented.
 
 use feed::limits::{DESCRIPTION_CHARS_MAX, POST_MEDIA_MAX};
 use feed::media::{
@@ -10,7 +10,7 @@ use feed::{Command, Draft, Patch, PostText, UserId, UserRef};
 use super::Generator;
 
 impl Generator {
-    /// Few users have pictures, so that commands find the picture that they name.
+    /// Makes a command about pictures. Few users have pictures, so that commands find the picture that they name.
     pub(super) fn media_command(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
         let command = match self.random.below(12) {
@@ -72,7 +72,7 @@ impl Generator {
         Command::edit(post, Patch { media, described, poll, ..self.patch() })
     }
 
-    /// Mostly one, since all must be of the author.
+    /// Usually one picture, since all must belong to the author.
     pub(super) fn media_of_post(&mut self) -> Vec<MediaId> {
         let most = if self.is_extreme() { POST_MEDIA_MAX as u64 + 2 } else { 3 };
         (0..self.random.below(most)).map(|_| self.media()).collect()

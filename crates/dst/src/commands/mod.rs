@@ -17,37 +17,37 @@ use ::feed::{Done, Outcome};
 
 use testkit::Random;
 
-/// Makes commands.
+/// Generator of commands.
 pub(crate) struct Generator {
     pub(crate) random: Random,
-    /// Number of handles and keys in use: few make conflicts, many make pages.
+    /// Number of handles in use: few cause conflicts, many fill pages.
     users: u64,
     keys: u64,
     /// Weights of the kinds of commands: a run has many of some and none of others.
     feed_weights: [u64; feed::KINDS],
     key_weights: [u64; keys::KINDS],
-    /// Whether most posts are by one user, who mutes most threads: such lists are long.
+    /// Whether most posts are by one user, who mutes most threads: these lists become long.
     is_one_loud: bool,
-    /// One in so many commands is at a limit.
+    /// Makes one in this many commands extreme: at a limit.
     extreme: u64,
     posts: Vec<u64>,
     scheduled: Vec<u64>,
-    /// The latest time of a reply, in milliseconds since 1970.
+    /// Latest time in a reply, in milliseconds since 1970.
     known_ms: u64,
     lists: Vec<u64>,
     filters: Vec<u64>,
-    /// Keywords and posts of filters.
+    /// Ids of keywords and posts of filters.
     filter_parts: Vec<u64>,
     media: Vec<u64>,
     stories: Vec<u64>,
     samples: Vec<u64>,
     apps: Vec<u64>,
     grants: Vec<u64>,
-    /// Versions and digests of idempotency keys that were used.
+    /// Counter for versions and for digests of idempotency keys.
     nonce: u64,
 }
 
-/// Newest ids that commands are about.
+/// Maximum number of the newest ids that commands use.
 const KNOWN_MAX: usize = 200;
 
 impl Generator {
@@ -56,7 +56,7 @@ impl Generator {
             std::array::from_fn(|_| if random.once_in(5) { 0 } else { 1 << random.below(6) })
         }
         let mut feed_weights = weights(&mut random);
-        // There have to be users, and something has to be done.
+        // There must be users and posts.
         feed_weights[0] = feed_weights[0].max(1);
         feed_weights[4] = feed_weights[4].max(1);
         let mut key_weights = weights(&mut random);
@@ -96,7 +96,7 @@ impl Generator {
         self.random.once_in(self.extreme)
     }
 
-    /// Takes note of what a command made.
+    /// Records the ids that a command created.
     pub(crate) fn note(&mut self, outcome: Outcome) {
         let (known, id) = match outcome {
             Ok(Done::Posted(id)) => (&mut self.posts, id.0),

@@ -1,4 +1,4 @@
-//! Commands about notifications, and about what users choose to be notified of.
+//! Commands about notifications and their settings.
 
 use feed::follow_options::FollowWith;
 use feed::{Command, NotificationId, PostId, UserId, UserRef};
@@ -7,7 +7,7 @@ use super::Generator;
 use crate::model::Model;
 
 impl Generator {
-    /// Mostly of those who have lists.
+    /// Makes a follow with options, usually by users who have lists.
     pub(super) fn follow_with(&mut self) -> Command {
         let user = match self.random.once_in(3) {
             true => self.user(),
@@ -30,7 +30,7 @@ impl Generator {
         if self.random.once_in(if self.is_one_loud { 30 } else { 3 }) {
             return Command::ClearNotifications { user };
         }
-        // Mostly a mention, whose id is that of the post.
+        // Usually a mention, whose id is that of the post.
         let PostId(mut notification) = self.post();
         if self.random.once_in(3)
             && let Ok(user) = model.feed.resolve(&user)

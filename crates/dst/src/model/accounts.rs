@@ -1,4 +1,4 @@
-//! The expected accounts, apps and grants.
+//! Expected accounts, apps and grants.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use feed::{Bio, Command, Name, Outcome, Refusal, UserId};
 use super::feed::Feed;
 use super::ms_of;
 
-/// An account.
+/// Expected account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelAccount {
     pub(crate) email: Option<String>,
@@ -22,17 +22,17 @@ pub(crate) struct ModelAccount {
     pub(crate) state: AccountState,
 }
 
-/// A grant.
+/// Expected grant.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelGrant {
     pub(crate) app: Option<u64>,
     pub(crate) user: Option<u32>,
     pub(crate) scopes: AccessScopes,
-    /// Code, redirect URI, challenge, and when the code expires.
+    /// Code, redirect URI, challenge, and expiry of the code.
     code: Option<(SecretHash, SecretHash, Option<SecretHash>, u64)>,
     pub(crate) token: Option<SecretHash>,
     pub(crate) expires_ms: Option<u64>,
-    /// Whether it acts for a user with an account only.
+    /// Whether the grant is valid only for a user with an account.
     needs_account: bool,
 }
 
@@ -50,7 +50,7 @@ impl ModelGrant {
     }
 }
 
-/// All of them.
+/// Expected accounts, apps and grants.
 #[derive(Clone, Default)]
 pub(crate) struct Accounts {
     pub(crate) accounts: BTreeMap<u32, ModelAccount>,
@@ -62,7 +62,7 @@ pub(crate) struct Accounts {
 type Done = Result<AccountDone, Refusal>;
 
 impl Accounts {
-    /// Applies a command other than a sign-up, whose user is `user` if it names one.
+    /// Applies a command other than a sign-up; `user` is the user that it names, if any.
     pub(super) fn apply(
         &mut self,
         stamp: u64,
@@ -156,7 +156,7 @@ impl Accounts {
         self.add(stamp, ModelGrant { app, user, scopes, code, token, expires_ms, needs_account })
     }
 
-    /// Ends all that permits something in the name of a deleted user.
+    /// Ends all grants of a deleted user.
     pub(super) fn forget(&mut self, user: u32) {
         self.accounts.remove(&user);
         let of_user = self.grants.values_mut().filter(|grant| grant.user == Some(user));
@@ -218,7 +218,7 @@ impl Accounts {
         }
     }
 
-    /// Whether a sign-up is accepted; uses up the invite.
+    /// Whether a sign-up is accepted. Uses up the invite.
     pub(super) fn admit(
         &mut self,
         now_ms: u64,
@@ -240,7 +240,7 @@ impl Accounts {
         Ok(())
     }
 
-    /// Whether a token permits something at `now_ms`.
+    /// Whether a token is valid at `now_ms`.
     pub(crate) fn is_valid(&self, grant: &ModelGrant, now_ms: u64) -> bool {
         let acts = grant.user.is_none_or(|user| match grant.needs_account {
             true => self.active(user).is_ok(),
@@ -344,7 +344,7 @@ impl Accounts {
         Ok(AccountDone::Granted(GrantId(id)))
     }
 
-    /// Removes a grant, or the code of one that has a token, that expires then.
+    /// Removes a grant that expires at this time, or the expired code of a grant with a token.
     pub(super) fn expire(&mut self, id: u64, expires_ms: u64) {
         let Some(grant) = self.grants.get_mut(&id) else { return };
         if grant.due_ms() != Some(expires_ms) {
@@ -359,7 +359,7 @@ impl Accounts {
 }
 
 impl Feed {
-    /// Sign-up registers a user; the other commands change only accounts.
+    /// Applies a command about accounts. A sign-up registers a user; others change only accounts.
     pub(super) fn account(&mut self, stamp: u64, command: &AccountCommand) -> Outcome {
         let done = match command {
             AccountCommand::SignUp { handle, email, password, role, state, invite } => {

@@ -1,4 +1,4 @@
-//! The expected conversations.
+//! Expected conversations.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use feed::{Done, Draft, Outcome, PostId, UserRef, Visibility};
 use super::feed::Feed;
 use super::posts::ModelPost;
 
-/// Up to where a user has read a conversation, and whether it was removed then.
+/// Position up to which a user has read a conversation, and whether the user removed it then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelMark {
     read: u64,
     is_removed: bool,
-    /// When it was made or changed.
+    /// Stamp of the last change.
     stamp: u64,
 }
 
-/// Removes all marks of a user but those of the newest posts.
+/// Removes all marks of a user except those of the newest posts.
 fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
     while marks.len() > CONVERSATION_MARKS_MAX {
         let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));
@@ -28,7 +28,7 @@ fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
 }
 
 impl Feed {
-    /// The first post of the conversation of a direct reply.
+    /// First post of the conversation to which a direct reply belongs.
     pub(super) fn conversation_of(&self, new: &Draft) -> Option<u64> {
         let parent = self.parent_of(new).filter(|_| new.visibility == Visibility::Direct)?;
         let post = self.posts.get(&parent).filter(|post| post.visibility == Visibility::Direct)?;
@@ -71,7 +71,7 @@ impl Feed {
         Ok(Done::ConversationUpdated)
     }
 
-    /// The conversations of a user, that of the newest post first.
+    /// Conversations of a user; the one with the newest post first.
     pub(crate) fn conversations(&self, user: u32) -> Vec<Conversation> {
         let marks = self.marks.get(&user);
         let mut newest = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The expected users, follows, posts, friends, stories and samples.
+//! Expected users, follows, posts, friends, stories and samples.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,7 +27,7 @@ use super::posts::ModelPost;
 use super::stories::ModelStory;
 use super::versions::ModelVersion;
 
-/// A user; the id is the place in the list.
+/// Expected user, whose id is the index in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelUser {
     pub(crate) handle: String,
@@ -38,10 +38,10 @@ pub(crate) struct ModelUser {
     pub(crate) deleted: bool,
 }
 
-/// What a user has set beside name and biography.
+/// Settings of a user, without name and biography.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModelSettings {
-    /// Names and values.
+    /// Names and values of the fields.
     pub(crate) fields: Vec<(String, String)>,
     pub(crate) bot: bool,
     pub(crate) undiscoverable: bool,
@@ -52,74 +52,74 @@ pub(crate) struct ModelSettings {
     pub(crate) locked: bool,
 }
 
-/// All of the feed.
+/// Expected state of the feed.
 #[derive(Clone, Default)]
 pub(crate) struct Feed {
     pub(crate) users: Vec<ModelUser>,
     pub(super) handles: HashMap<String, u32>,
     pub(crate) follows: BTreeSet<(u32, u32)>,
-    /// Who asks to follow whom.
+    /// Follow requests: (user, other).
     pub(crate) requests: BTreeSet<(u32, u32)>,
-    /// The options of follows and of requests that are not the default.
+    /// Options of follows and follow requests that differ from the default.
     pub(crate) follow_options: BTreeMap<(u32, u32), ModelOptions>,
-    /// Each friendship in both directions.
+    /// Friendships, each in both directions.
     pub(crate) friends: BTreeSet<(u32, u32)>,
-    /// Who blocks whom.
+    /// Blocks: (user, other).
     pub(crate) blocks: BTreeSet<(u32, u32)>,
-    /// Who mutes whom: whether mentions are hidden too, and when it ends.
+    /// Mutes: (user, other) -> whether mentions are hidden too, and the end.
     pub(crate) mutes: BTreeMap<(u32, u32), (bool, Option<u64>)>,
     pub(crate) posts: BTreeMap<u64, ModelPost>,
-    /// Boosts of deleted posts, of which the node may have removed the rows already.
+    /// Boosts of deleted posts, whose rows the node may have removed.
     pub(crate) orphans: BTreeMap<u64, ModelPost>,
-    /// The users who boosted each post last, the last one first, with some who do no more.
+    /// Last boosters of each post, most recent first; may include users whose boost has ended.
     pub(super) boosters: BTreeMap<u64, Vec<u32>>,
-    /// What users did with conversations, by their first posts.
+    /// Marks of users in conversations, by the first post of the conversation.
     pub(super) marks: BTreeMap<u32, BTreeMap<u64, ModelMark>>,
-    /// What each post said before it was edited, also of deleted posts.
+    /// Earlier versions of each post, including deleted posts.
     pub(crate) versions: BTreeMap<u64, Vec<ModelVersion>>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
-    /// Deleted users of whom rows may be left.
+    /// Deleted users whose rows may not all be removed.
     pub(crate) erasing: BTreeMap<u32, (Reverse<usize>, u64)>,
     /// Set and label of each sample.
     pub(crate) samples: BTreeMap<u64, (String, String)>,
     pub(crate) accounts: Accounts,
-    /// User, post and kind of each reaction, with its stamp.
+    /// Stamp of each reaction: user, post and kind.
     pub(crate) reactions: BTreeMap<(u32, u64, Reaction), u64>,
-    /// User and stamp of each stored notification: who caused it, and how.
+    /// Stored notifications: (user, stamp) -> causing user, cause.
     pub(crate) notices: BTreeMap<(u32, u64), (u32, Cause)>,
-    /// User and post of each mention, and of each post by a followed user, that was dismissed.
+    /// Dismissed mentions and posts by followed users: (user, post).
     pub(crate) dismissed: BTreeSet<(u32, u64)>,
-    /// User and post of each mention that an edit added, which they are notified of, with the stamp of the edit.
+    /// Mentions that an edit added and notified: (user, post) -> stamp of the edit.
     pub(crate) mentioned_since: BTreeMap<(u32, u64), u64>,
-    /// The stamp up to which a user has cleared notifications.
+    /// Stamp up to which a user has cleared notifications.
     pub(crate) cleared: BTreeMap<u32, u64>,
-    /// The first posts of the threads that users mute, in the order in which they did.
+    /// First posts of the threads that users mute, in the order of muting.
     pub(crate) muted_threads: BTreeMap<u32, Vec<u64>>,
-    /// The last edits of posts of which the node has still to notify.
+    /// Last edits of posts whose boosters the node still has to notify.
     pub(crate) edits: BTreeMap<u64, ModelEdit>,
-    /// Users who are deleted, and posts that they boosted: the node may have removed the boosts already.
+    /// Boosts by deleted users, which the node may have removed: (user, post).
     pub(super) erased_boosts: BTreeSet<(u32, u64)>,
-    /// Notices of edits that the node has stored if it knew of those boosts when the post was edited.
+    /// Notices of edits that the node has stored if those boosts existed when the post was edited.
     pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
-    /// Notes by their authors and the users whom they are about.
+    /// Notes: (author, subject) -> text.
     pub(crate) notes: BTreeMap<(u32, u32), String>,
-    /// Hashtags that profiles show, by users, with the stamp since when.
+    /// Featured hashtags of profiles: (user, hashtag) -> stamp.
     pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
-    /// Filters by their owners and ids.
+    /// Filters by owner and id.
     pub(crate) filters: BTreeMap<(u32, u64), ModelFilter>,
-    /// (user, hashtag that the user follows) -> since when.
+    /// Followed hashtags: (user, hashtag) -> stamp.
     pub(crate) followed_tags: BTreeMap<(u32, String), u64>,
-    /// Lists by their owners and ids.
+    /// Lists by owner and id.
     pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
-    /// The options that users chose, by polls and users.
+    /// Votes: (poll, user) -> options.
     pub(crate) votes: BTreeMap<(u64, u32), Vec<usize>>,
-    /// The ends of polls of which users are notified, by posts, and the first user who is not notified yet, if any may be left.
+    /// Ended polls by post: the end, and the first user who is not notified yet, if any may be left.
     pub(super) ended: BTreeMap<u64, (u64, Option<u32>)>,
-    /// Scheduled posts by their authors and ids.
+    /// Scheduled posts by author and id.
     pub(crate) scheduled: BTreeMap<(u32, u64), ScheduledPost>,
-    /// Pictures by their ids.
+    /// Pictures by id.
     pub(crate) media: BTreeMap<u64, ModelMedia>,
-    /// User and timeline of each marker: the last item read, the version, and the stamp of the change.
+    /// Markers: (user, timeline) -> last read item, version, stamp of the change.
     pub(crate) markers: BTreeMap<(u32, MarkedTimeline), (u64, u32, u64)>,
 }
 
@@ -230,7 +230,7 @@ impl Feed {
         known.filter(|id| !self.users[*id as usize].deleted).ok_or(Refusal::UserNotFound)
     }
 
-    /// Only the handle of a deleted user is left, and stays taken.
+    /// Deletes a user. Only the handle stays reserved.
     fn delete_user(&mut self, user: &UserRef) -> Outcome {
         let user = self.resolve(user)?;
         if self.erasing.len() >= ERASING_USERS_MAX as usize {
@@ -268,8 +268,7 @@ impl Feed {
         Ok(Done::UserDeleted)
     }
 
-    /// The node has removed some rows of a deleted user, or all if `remains` is nothing.
-    /// The node does something that is due. What only removes what no read shows changes nothing here.
+    /// Applies due work of the node. Work that only removes rows that no read shows changes nothing here.
     pub(super) fn do_due(&mut self, stamp: u64, due: Due) {
         if due.at_ms > ms_of(stamp) {
             return;
@@ -377,7 +376,7 @@ impl Feed {
         self.friends.range((user, 0)..=(user, u32::MAX)).map(|(_, friend)| *friend)
     }
 
-    /// Counts of a user, with the boosts of deleted posts that are still stored.
+    /// Counts of a user, including the boosts of deleted posts that are still stored.
     pub(crate) fn counts(&self, user: u32, orphans: &[u64]) -> Counts {
         let orphans = orphans.iter().map(|id| &self.orphans[id]);
         let posts = self.posts.values().chain(orphans).filter(|post| post.author == user);
@@ -399,7 +398,7 @@ impl Feed {
     }
 }
 
-/// The names and values of fields.
+/// Names and values of fields.
 pub(crate) fn texts(fields: &ProfileFields) -> Vec<(String, String)> {
     let fields = fields.as_slice().iter();
     fields.map(|field| (field.name().to_owned(), field.value().to_owned())).collect()

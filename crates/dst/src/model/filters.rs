@@ -1,4 +1,4 @@
-//! The expected filters.
+//! Expected filters.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use feed::{Done, Outcome, Refusal};
 use super::feed::Feed;
 use super::ms_of;
 
-/// A filter. Keywords and posts with their ids, in the order in which they were added.
+/// Expected filter. Keywords and posts have ids and are in the order in which they were added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelFilter {
     pub(crate) title: String,
@@ -24,7 +24,7 @@ pub(crate) struct ModelFilter {
 }
 
 impl Feed {
-    /// A refused command changes nothing.
+    /// Applies a command about filters. A refused command changes nothing.
     pub(super) fn change_filters(&mut self, stamp: u64, command: &FilterCommand) -> Outcome {
         let before = self.filters.clone();
         let outcome = self.changed_filters(stamp, command);
@@ -117,7 +117,7 @@ impl Feed {
         Ok(Done::FilterSaved(edit.filter))
     }
 
-    /// The ids of all keywords and posts of a user, none of which is used again while it is there.
+    /// Next free id of a keyword or post of a user.
     fn next_part(&self, stamp: u64, user: u32) -> u64 {
         let of_user = self.filters.iter().filter(|((one, _), _)| *one == user);
         let ids = of_user.flat_map(|(_, filter)| {

@@ -1,4 +1,4 @@
-//! The expected follows, and requests to follow users who are locked.
+//! Expected follows, and follow requests to locked users.
 
 use std::collections::BTreeSet;
 
@@ -9,11 +9,11 @@ use feed::{Done, Outcome, Refusal, UserRef};
 use super::feed::Feed;
 use super::notices::Cause;
 
-/// The options of a follow or a request.
+/// Options of a follow or a follow request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModelOptions {
     pub(crate) hides_boosts: bool,
-    /// The stamp of the command since which the user is notified of posts by the other.
+    /// Stamp of the command since which the user is notified of posts by the other.
     pub(crate) notified_since: Option<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Feed {
         Ok(Done::Followed)
     }
 
-    /// A run has fewer users than one may have options of.
+    /// Follows with options. A run has fewer users than the limit of options.
     pub(super) fn follow_with(&mut self, stamp: u64, new: &FollowWith) -> Outcome {
         let done = self.follow(stamp, &new.user, &new.other)?;
         let pair = self.two(&new.user, &new.other, Refusal::SelfFollow)?;
@@ -60,20 +60,20 @@ impl Feed {
         Ok(done)
     }
 
-    /// Nobody has options of another user whom they neither follow nor ask to follow.
+    /// Removes options of follows and requests that do not exist.
     pub(super) fn forget_options(&mut self) {
         let (follows, requests) = (&self.follows, &self.requests);
         self.follow_options.retain(|pair, _| follows.contains(pair) || requests.contains(pair));
     }
 
-    /// Whether `user` has no boosts by `other` in timelines.
+    /// Whether boosts by `other` are excluded from the timelines of `user`.
     pub(super) fn hides_boosts(&self, user: u32, other: u32) -> bool {
         self.follow_options.get(&(user, other)).is_some_and(|options| options.hides_boosts)
     }
 
     pub(super) fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
         let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
-        // The user is looked up even if there are no others, and an unknown one is refused before oneself.
+        // The user is looked up even without others, and an unknown user is refused before oneself.
         self.resolve(user)?;
         others.iter().try_for_each(|other| self.resolve_other(other).map(|_| ()))?;
         let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;

@@ -1,11 +1,11 @@
-//! The expected blocks and mutes.
+//! Expected blocks and mutes.
 
 use feed::{Command, Done, Outcome, Refusal};
 
 use super::{Feed, ms_of};
 
 impl Feed {
-    /// Blocks, mutes, and their ends by a user.
+    /// Applies a command about blocks and mutes.
     pub(super) fn hide(&mut self, stamp: u64, command: &Command) -> Outcome {
         match command {
             Command::Block { user, other } => {
@@ -40,7 +40,8 @@ impl Feed {
         }
     }
 
-    /// Whoever is blocked does not find the other; whoever blocks gets an error that says so.
+    /// Refuses a relation if either user blocks the other: a blocked user gets "not found", a blocking user an explicit
+    /// error.
     pub(super) fn refuse_blocked(&self, (user, other): (u32, u32)) -> Result<(), Refusal> {
         if self.blocks.contains(&(other, user)) {
             return Err(Refusal::OtherNotFound);
@@ -54,7 +55,7 @@ impl Feed {
             || self.blocks.contains(&(other, user))
     }
 
-    /// Whether a user has nothing of another one in timelines: a mute, or the other's account is disabled.
+    /// Whether timelines of a user exclude another: because of a mute, or because the other's account is disabled.
     pub(super) fn unwanted(&self, user: u32, other: u32) -> bool {
         self.mutes.contains_key(&(user, other)) || self.accounts.is_disabled(other)
     }

@@ -1,4 +1,4 @@
-//! The expected buckets and keys.
+//! Expected buckets and keys.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use kv::{
 
 use super::numbers::{decimal, hundredths, integer, long_enough};
 
-/// A key.
+/// Expected key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelKey {
     pub(crate) value: Vec<u8>,
@@ -32,7 +32,7 @@ impl ModelKey {
 type Bucket = BTreeMap<Vec<u8>, ModelKey>;
 type Answer = Result<KeyAnswer, KeyRefusal>;
 
-/// All buckets. Keys that have expired may still be in them.
+/// All buckets. They may contain expired keys.
 #[derive(Clone)]
 pub(crate) struct Keys {
     pub(crate) buckets: BTreeMap<u64, Bucket>,
@@ -47,14 +47,14 @@ impl Default for Keys {
     }
 }
 
-/// The time and version of an operation.
+/// Time and version of an operation.
 #[derive(Clone, Copy)]
 struct At {
     now_ms: u64,
     version: u64,
 }
 
-/// Whether two answers are the same, whatever space their rows are in.
+/// Whether two answers are equal, ignoring the space of their rows.
 pub(crate) fn same(one: &KeyAnswer, other: &KeyAnswer) -> bool {
     match (one, other) {
         (KeyAnswer::Row(one), KeyAnswer::Row(other)) => {
@@ -66,7 +66,7 @@ pub(crate) fn same(one: &KeyAnswer, other: &KeyAnswer) -> bool {
 }
 
 impl Keys {
-    /// Applies operations; returns their answers, or none for a sweep.
+    /// Applies operations. Returns their answers, without that of a sweep.
     pub(super) fn apply(
         &mut self,
         first: u64,
@@ -102,7 +102,7 @@ impl Keys {
         live.map(|key| key.version) == watched.version.map(|stamp| stamp.0)
     }
 
-    /// A key that has not expired.
+    /// Key that has not expired.
     pub(crate) fn live(&self, bucket: BucketId, key: &[u8], now_ms: u64) -> Option<&ModelKey> {
         self.buckets.get(&bucket.0)?.get(key).filter(|found| found.is_live(now_ms))
     }
@@ -114,7 +114,7 @@ impl Keys {
         Ok(self.live(bucket, key, at.now_ms))
     }
 
-    /// Sets a key, which does not exist if it expires at once.
+    /// Sets a key, unless it expires immediately.
     fn set(&mut self, bucket: BucketId, key: &[u8], value: Vec<u8>, expires: Option<u64>, at: At) {
         let new = ModelKey { value, expires_ms: expires, version: at.version };
         let Some(keys) = self.buckets.get_mut(&bucket.0) else { return };

@@ -1,4 +1,4 @@
-//! The expected lists.
+//! Expected lists.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::feed::Feed;
 use super::page_of;
 use super::posts::ModelPost;
 
-/// A list.
+/// Expected list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelList {
     pub(crate) title: String,
@@ -72,7 +72,7 @@ impl Feed {
         self.lists.get_mut(&(user, list.0)).ok_or(Refusal::ListNotFound)
     }
 
-    /// Nobody has members in lists whom they do not follow, and no deleted user has lists.
+    /// Removes members whom the owner does not follow, and lists of deleted users.
     pub(super) fn leave_lists(&mut self) {
         self.lists.retain(|(user, _), _| !self.users[*user as usize].deleted);
         for ((user, _), list) in &mut self.lists {
@@ -109,7 +109,7 @@ impl Feed {
         is_wanted && is_addressed
     }
 
-    /// A page of the timeline of a list.
+    /// Page of the timeline of a list.
     pub(crate) fn list_timeline(
         &self,
         list: (u32, u64),

@@ -1,4 +1,4 @@
-//! The expected markers.
+//! Expected markers.
 
 use feed::{Done, MarkedTimeline, MarkersUpdate, Outcome, Refusal};
 

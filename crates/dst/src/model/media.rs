@@ -1,4 +1,4 @@
-//! The expected pictures. Their files are not simulated: their hashes are made up.
+//! Expected pictures. Their files are not simulated, and their hashes are invented.
 
 use feed::limits::{
     POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX,
@@ -11,7 +11,7 @@ use feed::{Done, Outcome, Refusal, Stamp};
 
 use super::feed::Feed;
 
-/// A picture.
+/// Expected picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelMedia {
     pub(crate) owner: u32,
@@ -97,7 +97,7 @@ impl Feed {
         Ok(MediaDone::Added(MediaId(stamp)))
     }
 
-    /// Removes a picture that is not attached until then.
+    /// Removes a picture that was not attached before this time.
     pub(super) fn expire_media(&mut self, id: u64, expires_ms: u64) {
         let since = self.media.get(&id).and_then(ModelMedia::unattached_since);
         if since.is_some_and(|since| since.unix_ms() + UNATTACHED_MS == expires_ms) {
@@ -116,7 +116,7 @@ impl Feed {
         self.delete_post(post)
     }
 
-    /// Makes pictures unattached, as many as their owner may have.
+    /// Detaches pictures, as many as their owner may have unattached.
     pub(super) fn detach(&mut self, stamp: u64, media: &[u64]) {
         for id in media {
             let Some(owner) = self.media.get(id).map(|media| media.owner) else { continue };
@@ -132,13 +132,13 @@ impl Feed {
         self.media.retain(|_, media| media.owner != user || media.used != used);
     }
 
-    /// The pictures of a user, by their ids.
+    /// Pictures of a user, by id.
     pub(crate) fn media_of(&self, user: u32) -> impl Iterator<Item = (u64, &ModelMedia)> {
         let of_user = self.media.iter().filter(move |(_, media)| media.owner == user);
         of_user.map(|(id, media)| (*id, media))
     }
 
-    /// The picture of a profile.
+    /// Picture of a profile.
     pub(crate) fn profile_picture(&self, user: u32, picture: ProfilePicture) -> Option<MediaId> {
         let used = MediaUse::Profile(picture);
         self.media_of(user).find(|(_, media)| media.used == used).map(|(id, _)| MediaId(id))
@@ -157,7 +157,7 @@ impl Feed {
         }
     }
 
-    /// Refuses pictures that a post by `author`, which has those of `old`, cannot have.
+    /// Refuses pictures that a post by `author` cannot have; `old` are those that it already has.
     pub(super) fn check_media_of_post(
         &mut self,
         author: u32,
@@ -196,7 +196,7 @@ impl Feed {
         }
     }
 
-    /// Pictures go with their post and their user.
+    /// Deletes pictures whose post or user was deleted.
     pub(super) fn forget_media(&mut self) {
         let Self { media, posts, users, .. } = self;
         media.retain(|_, media| {

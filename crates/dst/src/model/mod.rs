@@ -1,5 +1,5 @@
-//! The expected state: plain maps and lists, changed by the groups of the log in order. It has no rows, layers
-//! or views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
+//! Expected state: plain maps and lists, changed by the groups of the log in order. The model has no rows, layers or
+//! views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
 
 mod accounts;
 mod conversations;
@@ -37,20 +37,20 @@ pub(crate) use self::lists::ModelList;
 pub(crate) use self::media::ModelMedia;
 pub(crate) use self::polls::ModelPoll;
 
-/// Stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
+/// Format of stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
 const EPOCH_MS: u64 = 1_704_067_200_000;
 const SEQUENCE_BITS: u32 = 22;
 const DAY_MS: u64 = 86_400_000;
 
-/// Milliseconds since 1970 of a stamp.
+/// Time of a stamp, in milliseconds since 1970.
 pub(crate) fn ms_of(stamp: u64) -> u64 {
     (stamp >> SEQUENCE_BITS) + EPOCH_MS
 }
 
-/// Everything that the applied groups say.
+/// Expected state after the applied groups.
 #[derive(Clone, Default)]
 pub(crate) struct Model {
-    /// The last stamp.
+    /// Last stamp.
     pub(crate) last: u64,
     pub(crate) feed: Feed,
     pub(crate) keys: Keys,
@@ -58,7 +58,7 @@ pub(crate) struct Model {
     remembered: BTreeMap<[u8; 16], (u64, [u8; 8], Outcome)>,
 }
 
-/// The expected reply to an entry.
+/// Expected reply to an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
     Reply(Reply),
@@ -66,12 +66,12 @@ pub(crate) enum Expected {
         answers: Vec<KeyAnswer>,
         now_ms: u64,
     },
-    /// A sweep, something that is due, or the removal of a deleted user, which the node submits itself.
+    /// Sweep, due work, or the removal of a deleted user, which the node submits itself.
     Sweep,
 }
 
 impl Model {
-    /// Applies a group; returns the expected answers to its entries.
+    /// Applies a group. Returns the expected answers to its entries.
     pub(crate) fn apply(&mut self, time_ms: u64, entries: &[Logged]) -> Vec<Expected> {
         entries.iter().map(|entry| self.apply_entry(time_ms, entry)).collect()
     }
@@ -132,7 +132,7 @@ impl Model {
     }
 }
 
-/// The expectation for an entry whose rule panics: nothing changes.
+/// Expected reply to an entry whose rule panics: nothing changes.
 fn failed(entry: &Logged, now_ms: u64) -> Expected {
     match entry {
         Logged::Feed(request) if is_of_node(&request.command) => Expected::Sweep,
@@ -147,12 +147,12 @@ fn failed(entry: &Logged, now_ms: u64) -> Expected {
     }
 }
 
-/// Whether the node submits such commands by itself.
+/// Whether the node itself submits such commands.
 fn is_of_node(command: &Command) -> bool {
     matches!(command, Command::DoDue(_) | Command::EraseUser { .. })
 }
 
-/// A page of `newest_first`, which has all items.
+/// Page of `newest_first`, which has all items.
 pub(crate) fn page_of(newest_first: impl Iterator<Item = u64>, page: &Page) -> PageOf<PostId> {
     let below = newest_first.skip_while(|id| page.below.is_some_and(|below| *id >= below));
     let within = below.take_while(|id| page.above.is_none_or(|above| *id > above));

@@ -1,4 +1,4 @@
-//! The expected notes.
+//! Expected notes.
 
 use feed::limits::NOTES_MAX;
 use feed::{Done, Note, Outcome, Refusal, UserRef};

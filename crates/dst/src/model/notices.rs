@@ -1,4 +1,4 @@
-//! The expected notifications: those that are stored, and those of mentions and posts, which are not.
+//! Expected notifications: stored ones, and those of mentions and posts, which are not stored.
 
 use feed::limits::{
     EDIT_NOTICES_QUIET_MS, FOLLOW_NOTICES_SEEN, MUTED_THREADS_MAX, NOTIFICATIONS_MAX,
@@ -10,50 +10,50 @@ use super::feed::Feed;
 use super::ms_of;
 use super::posts::ModelPost;
 
-/// What a stored notification is about.
+/// Cause of a stored notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// A favourite of this post.
+    /// Favourite of this post.
     Favourite(u64),
-    /// A boost of this post.
+    /// Boost of this post.
     Boost(u64),
     Follow,
     Request,
-    /// The end of the poll of this post.
+    /// End of the poll of this post.
     Poll(u64),
-    /// An edit of this post.
+    /// Edit of this post.
     Edit(u64),
-    /// A mention in this post, which an edit added.
+    /// Mention in this post that an edit added.
     Mention(u64),
 }
 
 impl Cause {
-    /// Whether no limit on the number of notifications concerns it.
+    /// Whether the limit on the number of notifications does not apply.
     const fn is_beside(self) -> bool {
         matches!(self, Self::Mention(_))
     }
 }
 
-/// An edit of a post of which those who boosted it are not notified yet.
+/// Edit of a post whose boosters are not all notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelEdit {
     pub(crate) stamp: u64,
-    /// Whether users boost the post who exist. If only deleted users do, their boosts may be removed already.
+    /// Whether existing users boost the post. If only deleted users do, their boosts may already be removed.
     pub(crate) is_sure: bool,
-    /// The first user who may not have been notified.
+    /// First user who may not have been notified.
     from: u32,
 }
 
-/// Number of users whom one command of the node notifies of the end of a poll, or of an edit.
+/// Number of users whom one command of the node notifies of the end of a poll or of an edit.
 pub(super) const NOTIFIED_AT_ONCE: usize = 64;
 
-/// The first user whom the next command notifies, after one that notified these.
+/// First user whom the next command notifies, after one that notified `users`.
 pub(super) fn next_notified(users: &[u32]) -> Option<u32> {
     users.last().filter(|_| users.len() == NOTIFIED_AT_ONCE).map(|last| last + 1)
 }
 
 impl Feed {
-    /// What a user does with notifications.
+    /// Applies a command about notifications.
     pub(super) fn change_notices(&mut self, stamp: u64, command: &Command) -> Outcome {
         match command {
             Command::ClearNotifications { user } => {
@@ -81,7 +81,7 @@ impl Feed {
 
     fn mute_thread(&mut self, user: u32, named: u64, on: bool) -> Outcome {
         let post = self.posts.get(&named).ok_or(Refusal::PostNotFound)?;
-        // A boost is of the thread of what it boosts.
+        // A boost belongs to the thread of the boosted post.
         let id = post.boost.as_ref().map_or(named, |boost| boost.post);
         let post = self.posts.get(&id).ok_or(Refusal::PostNotFound)?;
         let (thread, is_visible) = (post.thread_of(id), self.sees(user, post));
@@ -113,20 +113,20 @@ impl Feed {
         self.sees(user, post) && self.hears(user, post.author) && !self.mutes_thread_of(user, id)
     }
 
-    /// Whether neither a block nor a mute hides what `actor` does from the notifications of `user`.
+    /// Whether no block or mute hides actions of `actor` from the notifications of `user`.
     pub(super) fn hears(&self, user: u32, actor: u32) -> bool {
         let mute = self.mutes.get(&(user, actor));
         !self.are_hidden(user, actor) && mute.is_none_or(|(mentions, _)| !mentions)
     }
 
-    /// Notifies a user of a follow or a request, unless the newest notifications say so already.
+    /// Notifies a user of a follow or a request, unless the newest notifications already contain it.
     pub(super) fn announce(&mut self, stamp: u64, (user, other): (u32, u32), cause: Cause) {
         if !self.is_announced(other, (user, cause)) {
             self.notify(other, stamp, (user, cause));
         }
     }
 
-    /// Whether the newest notifications of a user say this.
+    /// Whether the newest notifications of a user contain this one.
     fn is_announced(&self, user: u32, wanted: (u32, Cause)) -> bool {
         let cleared = self.cleared.get(&user).copied().unwrap_or(0);
         let stored = self.notices.range((user, 0)..=(user, u64::MAX)).rev();
@@ -135,7 +135,7 @@ impl Feed {
         shown.any(|(_, notice)| *notice == wanted)
     }
 
-    /// Notifies `user`, and drops the oldest of what is stored beyond the limit.
+    /// Notifies `user`, and drops the oldest stored notifications beyond the limit.
     pub(super) fn notify(&mut self, user: u32, stamp: u64, (actor, cause): (u32, Cause)) {
         if !self.hears(user, actor) {
             return;
@@ -150,7 +150,8 @@ impl Feed {
         }
     }
 
-    /// Notifies the users whom a post mentions since an edit, and forgets that it mentioned others since earlier ones.
+    /// Notifies the users whom an edit of a post newly mentions, and removes the notifications of users no longer
+    /// mentioned.
     pub(super) fn announce_mentions(&mut self, stamp: u64, id: u64, before: &[u32]) {
         let post = self.posts[&id].clone();
         for user in before.iter().filter(|user| !post.mentions.contains(user)) {
@@ -173,8 +174,8 @@ impl Feed {
         boosts.map(|(user, ..)| *user)
     }
 
-    /// A post was edited, and maybe `before`: the node notifies those who boost it later, of the last edit alone, and of
-    /// none soon after another one.
+    /// Records an edit of a post that was edited last at `before`. The node later notifies the boosters of the last
+    /// edit only, and of none soon after another.
     pub(super) fn announce_edit(&mut self, stamp: u64, id: u64, before: Option<u64>) {
         let pending = self.edits.remove(&id);
         let is_quiet = before.is_none_or(|at| ms_of(at) + EDIT_NOTICES_QUIET_MS <= ms_of(stamp));
@@ -185,13 +186,13 @@ impl Feed {
         let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
-            // Those who were notified of the edit before are not notified of this one.
+            // Users notified of the previous edit are not notified of this one.
             let from = pending.map_or(0, |edit| edit.from);
             self.edits.insert(id, ModelEdit { stamp, is_sure, from });
         }
     }
 
-    /// The node notifies some of those who boost an edited post, by their ids.
+    /// Notifies some of the boosters of an edited post, by id.
     pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64, edited_ms: u64) {
         if self.edits.get(&id).is_none_or(|edit| ms_of(edit.stamp) != edited_ms) {
             return;
@@ -217,13 +218,13 @@ impl Feed {
         }
     }
 
-    /// What a post says to `user`, if it notifies them and they have not dismissed that.
+    /// Notification of `user` about a post, if there is one that the user has not dismissed.
     fn notice_of_post(&self, user: u32, id: u64, post: &ModelPost) -> Option<Notice> {
         if self.dismissed.contains(&(user, id)) {
             return None;
         }
         if post.mentions.contains(&user) && user != post.author {
-            // The notification of one that an edit added is stored.
+            // A mention that an edit added is stored.
             let is_new = !self.mentioned_since.contains_key(&(user, id));
             return is_new.then_some(Notice::Mention(PostId(id)));
         }
@@ -232,13 +233,13 @@ impl Feed {
         let is_new = self.follows.contains(&pair) && id > since;
         let is_of_author = post.reply_to.is_none_or(|to| to == post.author);
         let is_open = post.boost.is_none() && post.visibility != Visibility::Direct;
-        // Also one that leaves mentions.
+        // Even a mute that does not hide mentions.
         let is_muted = self.mutes.contains_key(&pair);
         let is_notice = is_new && is_of_author && is_open && !is_muted && self.sees(user, post);
         is_notice.then_some(Notice::Post(PostId(id)))
     }
 
-    /// What is stored, as long as its cause exists.
+    /// Stored notification, while its cause exists.
     fn stored_notice(&self, user: u32, id: u64, (actor, cause): (u32, Cause)) -> Option<Notice> {
         let has_reacted = |post: u64, reaction: Reaction| {
             self.reactions.get(&(actor, post, reaction)) == Some(&id)
@@ -264,7 +265,7 @@ impl Feed {
         }
     }
 
-    /// The notifications of `user`, newest first.
+    /// Notifications of `user`, newest first.
     pub(crate) fn notifications(&self, user: u32) -> Vec<Notification> {
         let cleared = self.cleared.get(&user).copied().unwrap_or(0);
         let of_posts = self.posts.iter().filter_map(|(id, post)| {
@@ -291,7 +292,7 @@ impl Feed {
     }
 }
 
-/// The post that a notification is about.
+/// Post that a notification is about.
 fn subject(notice: Notice) -> Option<u64> {
     match notice {
         Notice::Mention(post)

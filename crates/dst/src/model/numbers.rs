@@ -1,4 +1,4 @@
-//! Numbers in values, and the longest value.
+//! Numbers in values, and the maximum length of a value.
 
 use kv::KeyRefusal;
 use kv::limits::VALUE_BYTES_MAX;
@@ -12,7 +12,7 @@ pub(super) fn integer(text: &[u8]) -> Result<i64, KeyRefusal> {
     number.filter(|number| number.to_string().as_bytes() == text).ok_or(KeyRefusal::NotInteger)
 }
 
-/// A number with up to two places; the commands add such numbers alone.
+/// Parses a number with up to two places. The commands only add such numbers.
 pub(super) fn hundredths(text: &[u8]) -> Result<i64, KeyRefusal> {
     let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::NotFloat)?;
     let number: f64 = text.parse().map_err(|_| KeyRefusal::NotFloat)?;

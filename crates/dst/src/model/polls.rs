@@ -1,4 +1,4 @@
-//! The expected polls, votes and scheduled posts.
+//! Expected polls, votes and scheduled posts.
 
 use feed::limits::{SCHEDULED_MAX, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN};
 use feed::media::MediaUse;
@@ -11,10 +11,10 @@ use super::ms_of;
 use super::notices::{Cause, NOTIFIED_AT_ONCE, next_notified};
 use super::posts::ids;
 
-/// A poll of a post.
+/// Poll of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelPoll {
-    /// The stamp of the command that gave the post these options.
+    /// Stamp of the command that set these options.
     pub(crate) id: u64,
     pub(crate) options: Vec<String>,
     pub(crate) multiple: bool,
@@ -34,7 +34,7 @@ impl ModelPoll {
         }
     }
 
-    /// What it is after an edit: other options make another poll, and one that has ended stays so.
+    /// The poll after an edit: other options make another poll, and an ended poll stays ended.
     pub(super) fn edited(&self, stamp: u64, new: &NewPoll) -> Self {
         let mut next = Self::new(stamp, new);
         if (&next.options, next.multiple) == (&self.options, self.multiple) {
@@ -84,14 +84,14 @@ impl Feed {
         Ok(Done::Voted)
     }
 
-    /// Posts of existing users whose polls end, or have ended and concern users who may not be notified yet; and when they end.
+    /// Posts of existing users whose poll ends, or has ended with users who may not be notified yet; with the end.
     pub(crate) fn polls_to_end(&self) -> impl Iterator<Item = (u64, u64)> {
         let polls =
             self.posts.iter().filter_map(|(id, post)| Some((*id, post.poll.as_ref()?.ends_ms)));
         polls.filter(|(id, ends_ms)| self.ended.get(id).is_none_or(|end| *end != (*ends_ms, None)))
     }
 
-    /// The node notifies some of those whom the end of a poll concerns: its author first, then voters by their ids.
+    /// Notifies some users of the end of a poll: its author first, then voters by id.
     pub(super) fn end_poll(&mut self, stamp: u64, post: PostId, ends_ms: u64) {
         let Some(found) = self.posts.get(&post.0) else { return };
         let Some(poll) = found.poll.clone() else { return };
@@ -114,7 +114,7 @@ impl Feed {
         }
     }
 
-    /// Votes in polls that no post has any more do not exist for any read.
+    /// Removes votes in polls that no post has any more, which no read shows.
     pub(super) fn forget_votes(&mut self) {
         let polls = self.posts.values().filter_map(|post| Some(post.poll.as_ref()?.id));
         let polls: std::collections::BTreeSet<u64> = polls.collect();
@@ -165,7 +165,7 @@ impl Feed {
         Ok(Done::Schedule(done))
     }
 
-    /// The node publishes a post that is due. Returns its id.
+    /// Publishes a due post. Returns its id.
     pub(super) fn publish_due(
         &mut self,
         stamp: u64,

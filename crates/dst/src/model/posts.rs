@@ -1,4 +1,4 @@
-//! The expected posts, and who sees them.
+//! Expected posts, and their visibility.
 
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use feed::media::MediaId;
@@ -8,7 +8,7 @@ use super::feed::Feed;
 use super::polls::ModelPoll;
 use super::{ms_of, page_of};
 
-/// A post.
+/// Expected post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelPost {
     pub(crate) author: u32,
@@ -24,20 +24,20 @@ pub(crate) struct ModelPost {
     pub(crate) boost: Option<ModelBoost>,
     pub(crate) media: Vec<u64>,
     pub(crate) poll: Option<ModelPoll>,
-    /// The first post of the conversation, of a direct reply to a direct post.
+    /// First post of the conversation, for a direct reply to a direct post.
     pub(crate) conversation: Option<u64>,
-    /// The first post of the thread, of a reply to a post.
+    /// First post of the thread, for a reply.
     pub(crate) thread: Option<u64>,
 }
 
 impl ModelPost {
-    /// The first post of its thread.
+    /// First post of the thread.
     pub(super) fn thread_of(&self, id: u64) -> u64 {
         self.thread.or(self.parent).unwrap_or(id)
     }
 }
 
-/// What a boost shows.
+/// Boosted post of a boost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelBoost {
     pub(crate) post: u64,
@@ -46,13 +46,13 @@ pub(crate) struct ModelBoost {
     pub(crate) earlier: Vec<u32>,
 }
 
-/// The ids of pictures.
+/// Ids of pictures.
 pub(super) fn ids(media: &[MediaId]) -> Vec<u64> {
     media.iter().map(|media| media.0).collect()
 }
 
 impl Feed {
-    /// The author of a post that can be published, and that of the post replied to.
+    /// Checks a new post. Returns its author, and the author of the parent.
     pub(super) fn check_new(
         &mut self,
         new: &Draft,
@@ -77,15 +77,15 @@ impl Feed {
         Ok((author, replied))
     }
 
-    /// The post that a reply is to: of a boost, the boosted post.
+    /// Parent of a reply; for a boost, the boosted post.
     pub(super) fn parent_of(&self, new: &Draft) -> Option<u64> {
         let named = new.parent?.0;
         let boost = self.posts.get(&named)?.boost.as_ref();
         Some(boost.map_or(named, |boost| boost.post))
     }
 
-    /// Publishes a draft, for which the pictures of `held` are held. By the rule of the 2014 report, one that begins with a
-    /// mention is a reply to that user.
+    /// Publishes a draft, for which the pictures in `held` are held. By the rule of the 2014 report, a post that begins
+    /// with a mention is a reply to that user.
     pub(super) fn publish(&mut self, stamp: u64, new: &Draft, held: &[u64]) -> Outcome {
         let (author, replied) = self.check_new(new, held)?;
         let text = new.text.as_str().to_owned();
@@ -177,8 +177,8 @@ impl Feed {
         Ok(Done::Deleted)
     }
 
-    /// The users mentioned, each once: first the author of the post replied to, unless that is the author. In the texts of
-    /// a run each mention is a word, to which marks may be added.
+    /// Mentioned users without duplicates: first the author of the parent, unless that is the author. In the texts of a
+    /// run, each mention is a word, possibly with punctuation.
     fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> Vec<u32> {
         let mut found = Vec::new();
         for handle in text.split(' ').filter_map(mention) {
@@ -201,7 +201,7 @@ impl Feed {
             && post.boost.as_ref().is_none_or(|boost| is_enabled(boost.author))
     }
 
-    /// Whether `user` may see a post, and has muted neither its author nor that of what it boosts.
+    /// Whether `user` may see a post, and mutes neither its author nor the author of the boosted post.
     pub(crate) fn wants(&self, user: u32, post: &ModelPost) -> bool {
         let mutes = |author| self.mutes.contains_key(&(user, author));
         let mutes_boosted = post.boost.as_ref().is_some_and(|boost| mutes(boost.author));
@@ -222,7 +222,7 @@ impl Feed {
         (user == post.author || is_visible) && !boosts_hidden
     }
 
-    /// Later boosts do not know one that has ended.
+    /// Removes an ended boost from the later boosts of the post.
     pub(super) fn show_later_boosts(&mut self, user: u32, post: u64) {
         for boost in self.posts.values_mut().filter_map(|found| found.boost.as_mut()) {
             if boost.post == post {
@@ -241,7 +241,7 @@ impl Feed {
         }
         let day = |at: u64| ms_of(at) + BOOST_RECENT_MS > ms_of(stamp);
         let is_recent = day(id) && post.reply_to.is_none_or(|to| to == author);
-        // Who boosts it now, the last one first. One who takes a boost back makes no room for older ones.
+        // Current boosters, most recent first. Undoing a boost makes no room for older ones.
         let mut boosters = self.boosters.remove(&id).unwrap_or_default();
         boosters.retain(|other| {
             *other != user && self.reactions.contains_key(&(*other, id, Reaction::Boost))
@@ -272,7 +272,7 @@ impl Feed {
         Ok(Done::Reacted)
     }
 
-    /// The posts with what the node has not removed yet of boosts of deleted posts, newest first.
+    /// All posts and the remaining boosts of deleted posts, newest first.
     pub(super) fn listed_posts(&self, orphans: &[u64]) -> impl Iterator<Item = (u64, &ModelPost)> {
         let orphans = orphans.iter().filter_map(|id| Some((*id, self.orphans.get(id)?)));
         let mut all: Vec<_> = self.posts.iter().map(|(id, post)| (*id, post)).collect();
@@ -281,15 +281,15 @@ impl Feed {
         all.into_iter().rev()
     }
 
-    /// Whether a boost of a post by `author` is shown at home of `reader`.
+    /// Whether a boost of a post by `author` appears at home of `reader`.
     pub(crate) fn wants_boosts_of(&self, reader: u32, author: u32) -> bool {
         !self.are_hidden(reader, author) && !self.mutes.contains_key(&(reader, author))
     }
 
-    /// A page of the home timeline of `reader`: posts by the reader and by those whom the reader follows and does not
-    /// mute, without replies by others to users whom the reader does not follow, or mutes, without boosts by users whose
-    /// boosts the reader hides, without boosts of what is at home anyway, and without what the reader does not see; but with
-    /// boosts that are hidden because of what they boost. And what has a hashtag that the reader follows.
+    /// Page of the home timeline of `reader`: posts by the reader and by followed, unmuted users, and posts with
+    /// followed hashtags. Excluded are replies by others to users whom the reader does not follow or mutes, boosts by
+    /// users whose boosts the reader hides, repeated boosts, and posts that the reader may not see; but boosts whose
+    /// boosted post is hidden are included.
     pub(crate) fn home(&self, reader: u32, page: &Page, orphans: &[u64]) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
@@ -313,14 +313,14 @@ impl Feed {
         page_of(newest_first.map(|(id, _)| id), page)
     }
 
-    /// A page of the posts by `author` that `reader` may see.
+    /// Page of the posts by `author` that `reader` may see.
     pub(crate) fn posts_by(&self, reader: u32, author: u32, page: &Page) -> PageOf<PostId> {
         let visible = |post: &ModelPost| post.author == author && self.sees(reader, post);
         let newest_first = self.posts.iter().rev().filter(|(_, post)| visible(post));
         page_of(newest_first.map(|(id, _)| *id), page)
     }
 
-    /// A page of the posts that mention `user`.
+    /// Page of the posts that mention `user`.
     pub(crate) fn mentions(&self, user: u32, page: &Page) -> PageOf<PostId> {
         let newest_first = self.posts.iter().rev().filter(|(id, post)| {
             post.mentions.contains(&user) && post.author != user && self.notified(user, **id)
@@ -329,8 +329,8 @@ impl Feed {
     }
 }
 
-/// The name that a word of a text mentions. Signs of a sentence may be around it; what has another sign before it, or
-/// a domain after it, is nobody here.
+/// Name that a word of a text mentions. Punctuation may surround it; a word with another sign before it, or a domain
+/// after it, mentions no user here.
 fn mention(word: &str) -> Option<&str> {
     let name = word.trim_matches(['(', ')', '.']).strip_prefix('@')?;
     (!name.contains('@')).then_some(name)

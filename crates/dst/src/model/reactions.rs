@@ -1,4 +1,4 @@
-//! The expected favourites, bookmarks, pins and boosts.
+//! Expected favourites, bookmarks, pins and boosts.
 
 use feed::limits::PINS_MAX;
 use feed::{Done, Outcome, Reaction, Refusal, Visibility};
@@ -15,7 +15,7 @@ impl Feed {
         on: bool,
     ) -> Outcome {
         let (user, post, reaction) = key;
-        // A reaction to a boost is one to the boosted post.
+        // A reaction to a boost applies to the boosted post.
         let boosted = self.posts.get(&post).and_then(|post| post.boost.as_ref());
         let post = boosted.map_or(post, |boost| boost.post);
         let key = (user, post, reaction);
@@ -64,8 +64,8 @@ impl Feed {
         Ok(Done::Reacted)
     }
 
-    /// Removes reactions to posts that are gone, and hides boosts of them. What they caused is still stored, and not
-    /// shown. Of their edits nobody is notified any more.
+    /// Removes reactions to deleted posts, and hides boosts of them. Notifications they caused stay stored, but are not
+    /// shown. Edits of deleted posts notify no more users.
     pub(super) fn forget_reactions(&mut self) {
         let posts = &self.posts;
         let is_orphan = |post: &ModelPost| {

@@ -1,4 +1,4 @@
-//! The expected stories.
+//! Expected stories.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use feed::{Done, Lifetime, Outcome, PostText, Refusal, StoryId, UserRef};
 use super::feed::Feed;
 use super::ms_of;
 
-/// A story that was not deleted.
+/// Story that was not deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelStory {
     pub(crate) author: u32,
     pub(crate) text: String,
     pub(crate) expires_ms: u64,
-    /// Users who viewed it, with the first time in milliseconds since 1970.
+    /// Users who viewed the story, with the time of the first view in milliseconds since 1970.
     pub(crate) viewers: BTreeMap<u32, u64>,
 }
 
@@ -56,7 +56,7 @@ impl Feed {
         Ok(Done::StoryViewed)
     }
 
-    /// The live stories of all friends of `user` whom they do not mute, newest first.
+    /// Live stories of all unmuted friends of `user`, newest first.
     pub(crate) fn stories_home(&self, user: u32, now_ms: u64) -> Vec<(u64, &ModelStory)> {
         let shown = |story: &ModelStory| {
             let pair = (user, story.author);

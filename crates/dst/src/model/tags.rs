@@ -1,4 +1,4 @@
-//! The expected hashtags: those of posts are looked for in all texts.
+//! Expected hashtags; those of posts are searched for in all texts.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +36,13 @@ impl Feed {
         is_kept.then_some(Done::TagFollowed).ok_or(Refusal::TooManyFollowedTags)
     }
 
-    /// The hashtags that a user follows, in order, and since when.
+    /// Hashtags that a user follows, in order, with the stamps of the follows.
     pub(crate) fn followed_tags_of(&self, user: u32) -> impl Iterator<Item = (&str, u64)> {
         let all = self.followed_tags.iter().filter(move |((one, _), _)| *one == user);
         all.map(|((_, tag), since)| (tag.as_str(), *since))
     }
 
-    /// Whether a post is public and has a hashtag, and `reader` wants posts by its author.
+    /// Whether a post is public, has a hashtag, and `reader` wants posts by its author.
     pub(super) fn is_tagged(&self, reader: u32, post: &ModelPost, tag: &str) -> bool {
         let author = post.author;
         post.visibility == Visibility::Public
@@ -52,7 +52,7 @@ impl Feed {
             && post.text.to_lowercase().split_whitespace().any(|word| hashtag(word) == Some(tag))
     }
 
-    /// A page of the posts that have one of some hashtags, all of others, and none of others, as a user sees them.
+    /// Page of the posts with any of some hashtags, all of others, and none of others, as a user sees them.
     pub(crate) fn tagged(
         &self,
         user: u32,
@@ -68,12 +68,12 @@ impl Feed {
     }
 }
 
-/// The hashtag that a word of a text is. Signs of a sentence may be around it.
+/// Hashtag that a word of a text is. Punctuation may surround it.
 fn hashtag(word: &str) -> Option<&str> {
     word.trim_matches(['(', ')', '.', '!']).strip_prefix(['#', '\u{ff03}'])
 }
 
-/// Gives a user a hashtag since a time, unless they have it, or takes it away; false if they have `most` others.
+/// Adds a hashtag of a user with a stamp, or removes it. Returns false if the user has `most` others.
 fn set(
     tags: &mut BTreeMap<(u32, String), u64>,
     (user, tag): (u32, &Tag),

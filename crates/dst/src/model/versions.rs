@@ -1,9 +1,9 @@
-//! What posts said before they were edited.
+//! Expected versions of edited posts.
 
 use super::feed::Feed;
 use super::posts::ModelPost;
 
-/// What a post said from a time on.
+/// Version of a post.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelVersion {
     pub(crate) since: u64,
@@ -16,7 +16,8 @@ pub(crate) struct ModelVersion {
 }
 
 impl Feed {
-    /// Records what a post says before it is edited. All of it: how much is kept is checked.
+    /// Records the version of a post before an edit. All versions are recorded; the check knows how many the node
+    /// keeps.
     pub(super) fn add_version(&mut self, post: u64, old: ModelPost) {
         self.versions.entry(post).or_default().push(ModelVersion {
             since: old.edited.unwrap_or(post),

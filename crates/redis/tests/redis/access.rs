@@ -1,4 +1,4 @@
-//! The application key, and how many may connect.
+//! Application keys, and the limit of connections.
 
 use std::sync::Arc;
 
@@ -61,12 +61,12 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("FLUSHALL", &refused("flushall")),
         ("CLIENT LIST", &refused("client")),
         ("CONFIG SET save x", &refused("config")),
-        // Inside of a transaction, too.
+        // The same in a transaction.
         ("MULTI", "OK"),
         ("GET a", "QUEUED"),
         ("SET a 1", &refused("set")),
         ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
-        // Queued, it takes effect only after what was queued with it was checked.
+        // When queued, it takes effect only after the commands queued with it were checked.
         ("MULTI", "OK"),
         ("AUTH both", "QUEUED"),
         ("SET a 1", &refused("set")),
@@ -80,7 +80,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("KEYS *", &refused("keys")),
         ("WATCH a", &refused("watch")),
         ("FLUSHDB", &refused("flushdb")),
-        // Changes that answer with what is stored.
+        // Changes that reply with stored values.
         ("SET a 1 GET", &refused("set")),
         ("SET a 1 EX 5 get NX", &refused("set")),
         ("GETSET a 1", &refused("getset")),
@@ -96,7 +96,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("MULTI", "OK"),
         ("GETDEL a", &refused("getdel")),
         ("DISCARD", "OK"),
-        // Others change it without.
+        // Changes without stored values in the reply.
         ("SET get get", "OK"),
         ("APPEND a 2", "2"),
         ("SETRANGE a 0 3", "2"),
@@ -111,7 +111,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("AUTH both", "OK"),
         ("GET a", "nil"),
         ("AUTH wrong", "-WRONGPASS invalid username-password pair or user is disabled."),
-        // The connection keeps what it had.
+        // The connection keeps its earlier permissions.
         ("SET a 2", "OK"),
     ]);
 }
@@ -123,7 +123,7 @@ fn a_connection_whose_key_is_revoked_does_nothing_more() {
     let (mut one, mut two) = (server.client(), server.client());
     one.check(&[("AUTH a", "OK"), ("MULTI", "OK"), ("SET k 1", "QUEUED")]);
     two.check(&[("AUTH b", "OK"), ("MULTI", "OK"), ("SET k 2", "QUEUED")]);
-    // One key is revoked, and the other one may only read.
+    // One key is revoked, and the other may now only read.
     keys.replace(&[key_with("b", &[Scope::Read])]);
     one.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "-NOAUTH Authentication required.")]);
     two.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "nil"), ("SET k 3", "-NOPERM ...")]);

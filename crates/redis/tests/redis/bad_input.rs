@@ -1,4 +1,4 @@
-//! Invalid input. It is answered or refused as Redis does, and has no other effect.
+//! Invalid input, which is answered or refused as by Redis and has no other effect.
 
 use kv::limits::KEY_BYTES_MAX;
 

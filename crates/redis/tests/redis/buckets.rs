@@ -1,4 +1,4 @@
-//! Buckets with names.
+//! Named buckets.
 
 use crate::client::TestServer;
 

@@ -1,5 +1,4 @@
-//! A server on a free port with its node in a temporary directory and a clock that tests set, and a
-//! simple client.
+//! Server on a free port, with a node in a temporary directory and a clock that tests set, and a simple client.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,27 +10,27 @@ use redis::RedisOptions;
 use testkit::redis::{Redis, command};
 use testkit::server::Serving;
 
-/// The key of servers that need one.
+/// Key of servers that need one.
 pub(crate) const KEY: &str = "a-key-for-tests";
-/// The first time of the clock.
+/// Initial time of the clock.
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
 
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     clock: Arc<AtomicU64>,
-    // In this order: the node must not outlive its directory.
+    // In this order, because the node must not outlive its directory.
     serving: Serving,
     _node: Node,
     _directory: tempfile::TempDir,
 }
 
 impl TestServer {
-    /// A server in open mode.
+    /// Starts a server in open mode.
     pub(crate) fn open() -> Self {
         Self::start(Access::Open, |_, _| ())
     }
 
-    /// A server that needs [`KEY`].
+    /// Starts a server that needs [`KEY`].
     pub(crate) fn with_key() -> Self {
         Self::start(Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]), |_, _| ())
     }
@@ -75,16 +74,16 @@ impl TestServer {
     }
 }
 
-/// Sends commands and shows replies as text.
+/// Client that shows replies as text.
 pub(crate) struct Client(pub(crate) Redis);
 
 impl Client {
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.0.send(bytes);
     }
 
-    /// The next reply; `None` if the server has closed the connection.
+    /// Waits for the next reply; `None` if the server has closed the connection.
     pub(crate) fn receive(&mut self) -> Option<String> {
         self.0.receive_or_end().map(|reply| reply.to_string())
     }
@@ -101,7 +100,7 @@ impl Client {
         self.receive().unwrap_or_else(|| panic!("closed after {line}"))
     }
 
-    /// Runs lines of a table and compares the replies. An expectation that ends in `...` is a beginning.
+    /// Runs the lines of a table and compares the replies. An expectation that ends in `...` is a prefix.
     pub(crate) fn check(&mut self, table: &[(&str, &str)]) {
         for (line, expect) in table {
             let reply = self.line(line);

@@ -1,4 +1,4 @@
-//! The connection: protocols, pipelines, CLIENT, and how it ends.
+//! Connection: protocols, pipelines, CLIENT, and its end.
 
 use std::io::Write as _;
 
@@ -42,7 +42,7 @@ fn info_counts_the_keys_that_reads_found_and_did_not_find() {
     }
     let stats = client.line("INFO stats");
     assert!(stats.contains("keyspace_hits:4\\r\\nkeyspace_misses:4\\r\\n"), "{stats}");
-    // The rate of the second before: asked for until there were commands in it.
+    // The rate of the previous second: repeated until that second had commands.
     while client.line("INFO stats").contains("instantaneous_ops_per_sec:0\\r") {}
 }
 

@@ -1,4 +1,4 @@
-//! Random commands against a simple model: an ordered map of values with expiries, and a clock.
+//! Random commands compared with a simple model: an ordered map of values with expiries, and a clock.
 
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..80)
 }
 
-/// The expected state: for each key its value and when it expires.
+/// Expected state: value and expiry of each key.
 #[derive(Default)]
 struct Model {
     now_ms: u64,
@@ -80,7 +80,7 @@ impl Model {
         self.keys.insert(key, (value, until));
     }
 
-    /// The command as it is typed, and the reply.
+    /// Command as typed, and its expected reply.
     fn run(&mut self, step: &Step) -> (String, String) {
         match step {
             Step::Set(key, value, life, only) => {
@@ -131,7 +131,7 @@ impl Model {
             Step::Increment(key, by) => {
                 let command = format!("INCRBY {key} {by}");
                 let (value, until) = self.keys.get(&key).cloned().unwrap_or((b"0".into(), None));
-                // Leading zeros, or zero bytes from a SETRANGE beyond the end, make it no number.
+                // With leading zeros, or zero bytes from a SETRANGE beyond the end, it is not a number.
                 let text = String::from_utf8(value).unwrap();
                 let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
                 match number.map(|number| number.checked_add(by.into())) {

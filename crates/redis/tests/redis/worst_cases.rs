@@ -1,5 +1,5 @@
-//! For each family of commands the smallest request with the largest effect, against a server with
-//! little memory: it gets a reply or an error, other clients are served, and all memory is freed.
+//! Smallest request with the largest effect for each family of commands, against a server with little memory: it gets a
+//! reply or an error, other clients are served, and all memory is freed.
 
 use edge::{Access, KeyHash, Scopes};
 use redis::RedisOptions;
@@ -8,11 +8,11 @@ use testkit::redis::command;
 
 use crate::client::{Client, KEY, TestServer};
 
-/// What Redis clients may take together.
+/// Maximum memory of all Redis clients.
 const MEMORY: usize = 24 << 20;
 const BUSY: &str = "-BUSY the server has no memory for this now; try again in a second";
 
-/// A server with little memory, and the budgets that count its use.
+/// Server with little memory, and the budgets that count its use.
 struct Small {
     server: TestServer,
     metrics: redis::RedisMetrics,
@@ -38,7 +38,7 @@ impl Small {
         self.server.client()
     }
 
-    /// Waits until nothing is reserved any more.
+    /// Waits until no memory is reserved.
     fn check_all_is_given_back(&self) {
         let used = std::iter::repeat_with(|| {
             std::thread::yield_now();
@@ -49,7 +49,7 @@ impl Small {
     }
 }
 
-/// What a reply to a hostile request is: the beginning of its text.
+/// Checks the beginning of the reply to a hostile request.
 fn begins(client: &mut Client, words: &[&[u8]], expect: &str) {
     let reply = client.run(words);
     assert!(reply.starts_with(expect), "{}: {:.200}", words[0].escape_ascii(), reply);
@@ -92,7 +92,7 @@ fn requests_with_the_largest_effect_are_answered_and_their_memory_is_given_back(
         (&[b"SCAN", b"0", b"MATCH", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"CONFIG", b"GET", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"KEYS", &hostile], "[]"),
-        // It stops after so many bytes, and goes on from there.
+        // Stops after a number of bytes, and can be continued.
         (&[b"SCAN", b"0", b"MATCH", &hostile, b"COUNT", b"9223372036854775807"], "[\""),
         (&[b"LCS", b"long", b"long"], "-ERR Insufficient memory, transient memory for LCS"),
         (&[b"LCS", b"long", b"short", b"LEN"], "-ERR Insufficient memory"),
@@ -117,7 +117,7 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
     for number in 0..8_u8 {
         assert_eq!(client.run(&[b"SET", &[number], &long]), "OK");
     }
-    // The rows of such a pipeline are never together in memory.
+    // The rows of such a pipeline are never in memory together.
     let getex = command(&[b"GETEX", &[0], b"EX", b"100"]).repeat(40);
     client.send(&getex);
     let mut answered = 0;
@@ -134,7 +134,7 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
     }
     assert_eq!(client.line("EXEC"), BUSY);
     assert_eq!(client.line("DBSIZE"), "8");
-    // Nor is one whose rows are longer than a reply.
+    // A transaction whose rows exceed a reply is not executed either.
     client.line("MULTI");
     for _ in 0..17 {
         assert_eq!(client.run(&[b"GETEX", &[0], b"PERSIST"]), "QUEUED");
@@ -160,7 +160,7 @@ fn what_transactions_keep_is_within_the_budget() {
     assert_eq!((one.run(&watch), other.run(&watch)), ("OK".into(), "OK".into()));
     assert!(one.run(&watch).len() < 100);
     assert_eq!(one.line("UNWATCH"), "OK");
-    // Reads in a transaction: the writer looks up no more than so many keys.
+    // Reads in a transaction: the number of keys that the writer looks up is limited.
     assert_eq!(one.line("MULTI"), "OK");
     let exists: Vec<&[u8]> =
         [&b"EXISTS"[..]].into_iter().chain(std::iter::repeat_n(&b"k"[..], 3_000)).collect();
@@ -184,7 +184,7 @@ fn keys_that_are_watched_already_and_failed_watches_count_nothing() {
         begins(&mut client, &many, "-ERR a command reads 65536 keys at most");
         assert_eq!(client.run(&watch), "OK");
     }
-    // The same key many times in one command is one key.
+    // The same key many times in one command counts once.
     let twice: Vec<&[u8]> = [&b"WATCH"[..]].into_iter().chain([&keys[0][1..]; 100]).collect();
     assert_eq!(client.run(&twice), "OK");
     drop(client);
@@ -209,7 +209,7 @@ fn a_small_payload_that_unpacks_to_much_is_counted_before_it_is_unpacked() {
     assert_eq!(client.run(&[b"RESTORE", b"k", b"0", &payload]), "OK");
     assert_eq!(client.line("STRLEN k"), unpacked.to_string());
     assert_eq!(client.line("DEL k"), "1");
-    // In a transaction the second does not fit beside the first.
+    // In a transaction, the second one does not fit next to the first.
     assert_eq!(client.line("MULTI"), "OK");
     for key in [b"a", b"b"] {
         assert_eq!(client.run(&[b"RESTORE", key, b"0", &payload]), "QUEUED");
@@ -220,7 +220,7 @@ fn a_small_payload_that_unpacks_to_much_is_counted_before_it_is_unpacked() {
     small.check_all_is_given_back();
 }
 
-/// CRC-64 as Redis computes it, bit by bit.
+/// Computes the CRC-64 of Redis bit by bit.
 fn crc64(bytes: &[u8]) -> u64 {
     let mut crc = 0_u64;
     for byte in bytes {
@@ -292,7 +292,7 @@ fn a_new_connection_takes_the_place_of_one_that_never_authenticated() {
     let mut fourth = small.client();
     assert_eq!(fourth.line(&format!("AUTH {KEY}")), "OK");
     assert_eq!(second.receive(), None);
-    // Now every connection has authenticated.
+    // Every connection has authenticated now.
     assert_eq!(small.client().receive().unwrap(), "-ERR max number of clients reached");
     assert_eq!((known.line("PING"), third.line("PING")), ("PONG".into(), "PONG".into()));
     drop((known, third, fourth));

@@ -5,22 +5,21 @@ use std::fmt;
 /// Faults of the disk while a process runs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// The process stops at this operation from now: 1 is the next one.
+    /// Operation at which the process stops, counted from now: 1 is the next one.
     pub stop_at: Option<u64>,
-    /// Bytes that can be written until the disk is full.
+    /// Number of bytes that can be written until the disk is full.
     pub bytes_left: Option<u64>,
-    /// The write from now that fails.
+    /// Write that fails, counted from now.
     pub failed_write: Option<u64>,
-    /// The sync from now that fails. As on Linux the data is lost, readers see it nevertheless, and later
-    /// syncs succeed.
+    /// Sync that fails, counted from now. As on Linux, the data is lost, readers still see it, and later syncs succeed.
     pub failed_sync: Option<u64>,
-    /// The write from now that lands in a wrong place and reports success.
+    /// Write that lands in a wrong place and reports success, counted from now.
     pub misdirected_write: Option<u64>,
-    /// One in so many reads and writes is done in part only, or interrupted; 0 for none.
+    /// Makes one in this many reads and writes partial or interrupted; 0 for none.
     pub partial: u64,
 }
 
-/// Only the faults that there are.
+/// Shows only the faults that are set.
 impl fmt::Debug for Faults {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = [
@@ -36,7 +35,7 @@ impl fmt::Debug for Faults {
     }
 }
 
-/// Counts an event; true if it is the one.
+/// Counts an event down. Returns true for the last one.
 pub(super) fn count_down(left: &mut Option<u64>) -> bool {
     match left {
         Some(0 | 1) => {

@@ -1,4 +1,4 @@
-//! The disk as the log uses it.
+//! File operations of the log on the disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Disk for FaultyDisk {
 
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         self.operate(|state| {
-            // One that is under way when everything stops has done nothing for certain.
+            // A sync in progress when the process stops guarantees nothing.
             if !state.stopped {
                 state.durable_names = state.names.clone();
                 state.unsynced_names.clear();

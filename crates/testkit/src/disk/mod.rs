@@ -1,12 +1,12 @@
-//! A disk in memory that fails as disks do: it loses power, fills up, fails, tears, loses and misdirects
-//! writes, and flips bits. All of it follows from the seed.
+//! Disk in memory that fails like real disks: it loses power, fills up, fails, tears, loses and misdirects writes, and
+//! flips bits. Everything follows from the seed.
 //!
-//! State: for every file what a reader sees and what is on the platter, sector by sector; the same for the
-//! names in the one directory. After a power loss there is what was synced, and a random part of the rest.
-//! Names are whole paths, and there is one directory.
+//! State: for every file the bytes that a reader sees and those on the platter, sector by sector; the same for the
+//! names in the only directory. After a power loss the disk has the synced data, and a random part of the rest. Names
+//! are whole paths.
 //!
-//! Operations of threads whose name begins with `log-` happen, but do not count for the moment at which
-//! everything stops, so that a run is the same however threads are scheduled.
+//! Operations of threads whose name begins with `log-` take place, but do not count towards the moment at which
+//! everything stops, so that a run does not depend on the scheduling of threads.
 
 mod faults;
 mod files;
@@ -24,14 +24,14 @@ use crate::Random;
 
 const SECTOR: usize = 512;
 
-/// A disk. Clones are the same disk.
+/// Simulated disk. Clones share it.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk(Arc<Mutex<State>>);
 
-/// The reason for which a process ended.
+/// Reason why a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// The process was killed: what it wrote is in the page cache.
+    /// The process was killed; its writes are in the page cache.
     Kill,
     /// The machine lost power.
     PowerLoss,
@@ -46,11 +46,11 @@ struct State {
     durable_names: BTreeMap<PathBuf, usize>,
     unsynced_names: Vec<NameChange>,
     faults: Faults,
-    /// Everything fails, because the process has stopped.
+    /// Whether the process has stopped, so that everything fails.
     stopped: bool,
-    /// Whether an operation has failed in this process because of a fault.
+    /// Whether an operation of this process has failed because of a fault.
     has_failed: bool,
-    /// Whether a write was misdirected, and the log may have lost what it acknowledged.
+    /// Whether a write was misdirected, so that the log may have lost acknowledged data.
     lied: bool,
 }
 
@@ -69,7 +69,7 @@ enum NameChange {
 }
 
 impl FaultyDisk {
-    /// An empty disk, whose random choices these are.
+    /// Creates an empty disk with these random choices.
     #[must_use]
     pub fn new(random: Random) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -86,44 +86,44 @@ impl FaultyDisk {
         })))
     }
 
-    /// Sets what happens to it from now on, in place of what was set before.
+    /// Replaces the faults of the disk.
     pub fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
     }
 
-    /// Everything stops during the n-th operation from now (1 is the next one): follow it with a restart.
+    /// Stops everything during the n-th operation from now, where 1 is the next one. A restart must follow.
     pub fn stop_at(&self, operation: u64) {
         self.state().faults.stop_at = Some(operation);
     }
 
-    /// From now on only this number of bytes can be written.
+    /// Limits the number of bytes that can still be written.
     pub fn fill_up_after(&self, bytes: u64) {
         self.state().faults.bytes_left = Some(bytes);
     }
 
-    /// The n-th sync of a file from now fails (1 is the next one): see [`Faults::failed_sync`].
+    /// Makes the n-th sync of a file from now fail, where 1 is the next one: see [`Faults::failed_sync`].
     pub fn fail_sync(&self, sync: u64) {
         self.state().faults.failed_sync = Some(sync);
     }
 
-    /// Removes all faults; returns whether there were any, in this process.
+    /// Removes all faults. Returns whether this process had any.
     pub fn repair(&self) -> bool {
         let mut state = self.state();
         let faults = std::mem::take(&mut state.faults);
         std::mem::take(&mut state.has_failed) || faults != Faults::default()
     }
 
-    /// From now on every operation fails: the process has ended.
+    /// Makes every operation fail from now on, because the process has ended.
     pub fn stop(&self) {
         self.state().stopped = true;
     }
 
-    /// Whether a write was misdirected since this was asked last.
+    /// Whether a write was misdirected since the last call.
     pub fn take_lie(&self) -> bool {
         std::mem::take(&mut self.state().lied)
     }
 
-    /// The next process finds what the last one left, and a disk without faults.
+    /// Starts the next process with the remaining data and without faults.
     pub fn restart(&self, crash: Crash) {
         let mut state = self.state();
         state.stopped = false;
@@ -137,7 +137,7 @@ impl FaultyDisk {
         state.files.retain(|id, _| used.contains(id));
     }
 
-    /// Flips a bit of a file that holds something; returns where, to be flipped back.
+    /// Flips a bit of a non-empty file. Returns its place, to be flipped back.
     pub fn flip_bit(&self) -> Option<(PathBuf, usize, u8)> {
         let mut state = self.state();
         let names: Vec<(PathBuf, usize)> =
@@ -147,7 +147,7 @@ impl FaultyDisk {
         }
         let (name, id) = state.random.pick(&names).clone();
         let file = state.files.get(&id)?;
-        // Mostly where something was written.
+        // Usually in the written part.
         let written = file.now.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
         let all = file.now.len();
         let reach = if state.random.once_in(4) { all } else { written.min(all) };
@@ -167,19 +167,19 @@ impl FaultyDisk {
         }
     }
 
-    /// A power loss and a restart. The same seed keeps the same part of what was not synced.
+    /// Loses power and restarts. The same seed keeps the same part of the unsynced data.
     pub fn lose_power(&self, seed: u64) {
         self.state().random = Random::new(seed);
         self.restart(Crash::PowerLoss);
     }
 
-    /// The paths of all files, in order.
+    /// Paths of all files, sorted.
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         self.state().names.keys().cloned().collect()
     }
 
-    /// Content of the file as a reader sees it.
+    /// Content of a file as a reader sees it.
     #[must_use]
     pub fn contents(&self, path: &Path) -> Vec<u8> {
         let mut state = self.state();
@@ -187,7 +187,7 @@ impl FaultyDisk {
         state.file(id).now.clone()
     }
 
-    /// Puts a file on the disk, durably, in place of one that may be there.
+    /// Puts a file on the disk durably, replacing any former one.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let (now, durable) = (bytes.to_vec(), bytes.to_vec());
@@ -203,7 +203,7 @@ impl FaultyDisk {
         self.put(path, &bytes);
     }
 
-    /// Another disk with the same files, all of them durable, and no faults.
+    /// Copies the disk: the same files, all durable, and no faults.
     #[must_use]
     pub fn copy(&self) -> Self {
         let copy = Self::default();
@@ -218,7 +218,7 @@ impl FaultyDisk {
         self.state().stopped
     }
 
-    /// A write of the store: fails if the process stops there, or if it is the write that fails.
+    /// Counts a write of the store. Fails if the process stops there, or if a fault makes this write fail.
     pub fn pass(&self) -> io::Result<()> {
         self.operate(|state| {
             if count_down(&mut state.faults.failed_write) {
@@ -230,12 +230,12 @@ impl FaultyDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic of another thread is reported by its test, which may go on to look at the disk.
+        // A panic of another thread is reported by its test, which may still look at the disk.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does `act` unless the process has stopped. If it stops just then, the caller gets an error although
-    /// it is done.
+    /// Runs `act` unless the process has stopped. If it stops during the operation, the caller gets an error although
+    /// the operation took place.
     fn operate<T>(&self, act: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.state();
         if state.stopped {
@@ -248,7 +248,7 @@ impl FaultyDisk {
     }
 }
 
-/// An empty disk; nothing on it happens by chance until [`FaultyDisk::lose_power`].
+/// Creates an empty disk, on which nothing is random until [`FaultyDisk::lose_power`].
 impl Default for FaultyDisk {
     fn default() -> Self {
         Self::new(Random::new(0))
@@ -256,7 +256,7 @@ impl Default for FaultyDisk {
 }
 
 impl Contents {
-    /// Puts one sector, as it is now, on the platter.
+    /// Writes the current content of one sector to the platter.
     fn persist(&mut self, sector: usize) {
         let from = sector * SECTOR;
         let to = self.now.len().min(from + SECTOR);
@@ -320,7 +320,7 @@ impl State {
         }
     }
 
-    /// Keeps what was synced, and of the rest a share that is drawn once.
+    /// Keeps the synced data, and a random share of the rest.
     fn lose_power(&mut self) {
         let kept_in_ten = self.random.below(11);
         for change in std::mem::take(&mut self.unsynced_names) {
@@ -340,7 +340,7 @@ impl State {
         }
     }
 
-    /// The number of done bytes of `bytes`: all, or less if the operation is incomplete. An error if interrupted.
+    /// Number of completed bytes of `bytes`: all, or fewer if the operation is partial. An error if it is interrupted.
     fn part(&mut self, bytes: usize) -> io::Result<usize> {
         let partial = self.faults.partial;
         if partial == 0 || !self.random.once_in(partial) || bytes <= SECTOR {
@@ -361,7 +361,7 @@ impl State {
         }
         let mut writes = self.part(bytes.len())?;
         if let Some(left) = self.faults.bytes_left {
-            // What is there already needs no more space.
+            // Existing data needs no more space.
             let there = self.file(id).now.len().saturating_sub(offset);
             // Whole sectors, as `commitlog::disk` promises.
             writes = writes.min(there + left as usize / SECTOR * SECTOR);
@@ -371,7 +371,7 @@ impl State {
             self.faults.bytes_left = Some(left - writes.saturating_sub(there) as u64);
         }
         if self.stopped {
-            // It stops in the middle of the write.
+            // The process stops in the middle of the write.
             writes = self.random.index(writes / SECTOR + 1) * SECTOR;
         }
         let mut offset = offset;

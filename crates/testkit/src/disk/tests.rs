@@ -1,10 +1,10 @@
-//! The data that the disk keeps and loses.
+//! Tests of the data that the disk keeps and loses.
 
 use commitlog::disk::Disk as _;
 
 use super::*;
 
-/// Two sectors and a file, of which the first sector and the name were synced.
+/// Writes two sectors and a file, and syncs the first sector and the name.
 fn written(seed: u64) -> FaultyDisk {
     let disk = FaultyDisk::new(Random::new(seed));
     let file = disk.create(Path::new("/a")).unwrap();
