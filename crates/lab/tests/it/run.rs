@@ -167,8 +167,8 @@ fn a_trial_that_fails_ends_the_run_and_says_which() {
     assert!(error.ends_with("in keys failed: signal 9"), "{error}");
 }
 
-/// The pilot decides the number of trials if none is set: more for all designs, if the ratio of one of them varies. Blocks in
-/// which the machine is slower do not matter.
+/// The pilot decides the number of trials if none is set: more for all designs, if the ratio of one of them varies.
+/// Blocks in which the machine is slower do not matter.
 #[test]
 fn the_pilot_decides_the_number_of_trials() {
     let change = |request: &Request, measured: &mut Measured| {
