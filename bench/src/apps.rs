@@ -1,6 +1,6 @@
 //! The Mastodon client API, against controls and targets: see `bench apps --help`.
 //!
-//! Many users act, so that the limits of one user are not reached: what is measured are default settings.
+//! Many users act, so that the limits of one user are not reached: the measured server has the default settings.
 
 mod home;
 mod log_ins;
@@ -24,16 +24,16 @@ use crate::rig::Server;
 /// Measure the Mastodon client API.
 #[derive(Args)]
 pub(crate) struct Apps {
-    /// What to measure; everything if none is named
+    /// Parts to measure [default: all]
     #[arg(value_enum)]
     parts: Vec<Part>,
     /// Interleaved runs of each measurement
     #[arg(long, default_value_t = 5)]
     pub(crate) runs: usize,
-    /// Seconds of one run of a load
+    /// Length of a run of a load, in seconds
     #[arg(long, default_value_t = 4)]
     pub(crate) seconds: u64,
-    /// The roost binary to measure
+    /// The roost binary to measure [default: the one next to this program]
     #[arg(long, value_name = "FILE")]
     pub(crate) roost: Option<PathBuf>,
     /// Directory for the raw data and the summary
@@ -43,7 +43,7 @@ pub(crate) struct Apps {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Home timelines of 20 full entities at 64 connections against a constant answer of the same size
+    /// Home timelines of 20 full entities over 64 connections, against a constant response of the same size
     Home,
     /// The check of a token inside the process
     Token,
@@ -51,11 +51,11 @@ enum Part {
     LogIns,
     /// Posts to 100 active followers, by policy, through this API and roost's own
     Posts,
-    /// Delivery to streams of followers while there are 5,000 posts per second
+    /// Delivery to streams of followers at 5,000 posts per second
     Streams,
     /// Search for accounts and hashtags among a million users
     Search,
-    /// Memory and the start with 100,000 accounts, 12 million follows, 1 million posts and 3 million reactions
+    /// Memory and start with 100,000 accounts, 12 million follows, 1 million posts and 3 million reactions
     Size,
 }
 
@@ -98,7 +98,7 @@ struct World {
 }
 
 impl World {
-    /// A new server in `data` with this many accounts, which are its first users.
+    /// Starts a server in `data` with this many accounts, which are its first users.
     async fn new(
         plan: &Plan,
         data: &Path,
@@ -116,21 +116,21 @@ impl World {
         Ok(Requests::new(&self.server.address.to_string(), Some(token)))
     }
 
-    /// A GET of a user as bytes.
+    /// GET request of a user as bytes.
     fn get(&self, user: usize, path: &str) -> anyhow::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.requests(user)?.get(path, &mut bytes);
         Ok(bytes)
     }
 
-    /// A POST of a user as bytes.
+    /// POST request of a user as bytes.
     fn post(&self, user: usize, path: &str, body: &str) -> anyhow::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.requests(user)?.post(path, body.as_bytes(), &mut bytes);
         Ok(bytes)
     }
 
-    /// GETs of users, one by each.
+    /// GET requests, one by each user.
     fn gets(
         &self,
         users: impl IntoIterator<Item = usize>,
@@ -140,7 +140,7 @@ impl World {
     }
 }
 
-/// Makes accounts on the server of a data directory; returns their tokens.
+/// Creates accounts on the server of a data directory; returns their tokens.
 async fn test_tokens(roost: &Path, data: &Path, accounts: u32) -> anyhow::Result<Vec<String>> {
     let mut command = Command::new(roost);
     command.args(["account", "test-tokens", &accounts.to_string(), "--data"]).arg(data);
@@ -150,13 +150,13 @@ async fn test_tokens(roost: &Path, data: &Path, accounts: u32) -> anyhow::Result
     Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
 }
 
-/// A line of the batch route by which `user` follows all of `others`, of which there are at most 1,000.
+/// Line of the batch route by which `user` follows all of `others`, at most 1,000.
 fn follow_all_line(user: u32, others: impl Iterator<Item = u32>) -> String {
     let others: Vec<String> = others.map(|other| other.to_string()).collect();
     format!("{{\"op\":\"follow\",\"user\":{user},\"others\":[{}]}}\n", others.join(","))
 }
 
-/// A text of usual length with a mention and a hashtag.
+/// Text of typical length with a mention and a hashtag.
 fn rich_text(number: u64, mentioned: &str) -> String {
     let tag = number % 1_000;
     format!(

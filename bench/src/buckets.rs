@@ -1,5 +1,5 @@
-//! Buckets over the Redis protocol: `redis-benchmark` by turns against roost and a redis-server that keeps
-//! as much on the disk, and the memory of a million keys in both.
+//! Buckets over the Redis protocol: `redis-benchmark` alternately against roost and a redis-server with the same
+//! durability, and the memory of a million keys in both.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -14,21 +14,21 @@ use crate::report::{Report, Target};
 use crate::rig::{memory_mb, started};
 
 const CLIENTS: &str = "100";
-/// Requests for each second of a run.
+/// Requests per second of a run's length.
 const PLAIN_PER_SECOND: u64 = 75_000;
 const PIPELINED_PER_SECOND: u64 = 400_000;
 const KEYS: u32 = 1_000_000;
-/// Memory allowed beside that of the control.
+/// Maximum memory relative to the control.
 const MEMORY_MAX: f64 = 1.2;
 
-/// The load, and the target of the ratio to the control.
+/// Load, and the target of the ratio to the control.
 struct Load {
     test: &'static str,
     pipeline: u64,
     target: f64,
 }
 
-/// The durability setting of each server, with the same guarantee.
+/// Durability setting of each server, with the same guarantee.
 struct Policy {
     roost: &'static str,
     redis: &'static str,
@@ -81,7 +81,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// One load by turns against both.
+/// Drives one load alternately against both.
 fn compare(
     plan: &Plan,
     policy: &Policy,
@@ -118,7 +118,7 @@ fn compare(
     Ok(())
 }
 
-/// A server in a process of its own, on a directory of its own; killed when dropped.
+/// Server in its own process and directory; killed on drop.
 struct Server {
     address: SocketAddr,
     child: tokio::process::Child,

@@ -1,5 +1,5 @@
-//! The first read of an inactive user who follows 500 users, over HTTP: right after the posts
-//! were written, and after a restart with nothing in memory but the files' pages.
+//! The first read of an inactive user who follows 500 users, over HTTP: right after the posts were written, and after a
+//! restart with only the files' pages in memory.
 
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ async fn first_reads(roost: &Server, readers: std::ops::Range<u32>) -> anyhow::R
     Ok(times)
 }
 
-/// The samples without the first, which warms up.
+/// Samples without the first, which warms up.
 fn skip(samples: &[f64]) -> Vec<f64> {
     samples.iter().skip(1).copied().collect()
 }

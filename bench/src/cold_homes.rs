@@ -1,9 +1,8 @@
-//! The first read of an inactive user's home, inside the server, in processor time of the reading thread.
-//! The control, in the same run, is the definition: the newest posts of every followed user are read from
-//! the store and merged.
+//! The first read of an inactive user's home, inside the server, in processor time of the reading thread. The control,
+//! in the same run, is the definition: the newest posts of every followed user are read from the store and merged.
 //!
-//! 20,000 users of the simulator's population with ten posts each represent a million: every memory budget
-//! is a fiftieth of the default, so the caches hold the same shares as there.
+//! 20,000 users of the simulator's population with ten posts each represent a million: every memory budget is a
+//! fiftieth of the default, so the caches hold the same shares.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,22 +20,22 @@ use crate::report::{Report, Target};
 use crate::stories::submit_all;
 
 const USERS: u32 = 20_000;
-/// The default budgets are for so many times the users.
+/// Factor of users for which the default budgets are meant.
 const SCALE: usize = 50;
-/// Posts of a user, on average.
+/// Average number of posts of a user.
 const POSTS_EACH: u32 = 10;
-/// Readers who follow many, beside the population, and how many they follow.
+/// Number of additional readers who follow many, and the number of users they follow.
 const BIG_READERS: [(u32, u32); 2] = [(200, 2_000), (60, 7_500)];
-/// Readers of the population who follow about 120.
+/// Number of readers in the population who follow about 120.
 const READERS: usize = 1_000;
-/// Readers at once after a start, and those who read again: their timelines fit the budget.
+/// Number of readers right after a start, and of those who read again: their timelines fit the budget.
 const FEW: usize = 20;
 const AROUND_120: std::ops::RangeInclusive<usize> = 100..=140;
-/// Posts that are gathered for a timeline, as the server does.
+/// Number of posts gathered for a timeline, as in the server.
 const KEPT: usize = feed::limits::PAGE_MAX + 4;
-/// Users who follow others while homes are read.
+/// Number of users who follow others while homes are read.
 const WRITERS: u32 = 100;
-/// Commands submitted together.
+/// Number of commands submitted together.
 const BATCH: usize = 4_000;
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -62,7 +61,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures `readers`, who follow as many as `name` says, against a target in microseconds.
+/// Measures `readers`, whose number of follows is in `name`, against a target in microseconds.
 fn measure_readers(
     plan: &Plan,
     report: &mut Report,
@@ -113,8 +112,8 @@ fn measure_readers(
     Ok(())
 }
 
-/// What `act` returns while another thread follows and unfollows as fast as it can, so that checkpoints and
-/// compactions are under way. Nobody who is measured takes part.
+/// Runs `act` while another thread follows and unfollows as fast as it can, so that checkpoints and compactions are
+/// running. The measured users take no part.
 fn while_follows_are_written(node: &Node, act: impl FnOnce() -> f64) -> anyhow::Result<f64> {
     let done = AtomicBool::new(false);
     let first = USERS + BIG_READERS.iter().map(|(count, _)| count).sum::<u32>();
@@ -146,7 +145,7 @@ fn while_follows_are_written(node: &Node, act: impl FnOnce() -> f64) -> anyhow::
     })
 }
 
-/// A store with all users, follows and posts.
+/// Creates a store with all users, follows and posts.
 fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
     let node = Node::open(options)?;
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
@@ -182,7 +181,7 @@ fn load(options: &NodeOptions, population: &Population) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until the store is not compacted any more and nothing more is read into memory.
+/// Waits until compaction and reading into memory have finished.
 pub(crate) fn settle(node: &Node) {
     let mut state = (0, 0);
     let mut changed = Instant::now();
@@ -206,14 +205,14 @@ fn from_all_authors(node: &Node, user: UserId) {
     black_box(gather(facts, user, &authors, &newest(KEPT)));
 }
 
-/// Microseconds of processor time that `read` takes of this thread, on average.
+/// Average processor time of this thread per `read`, in microseconds.
 fn each_us(readers: &[u32], mut read: impl FnMut(UserId)) -> f64 {
     let start = processor_ns();
     readers.iter().for_each(|reader| read(UserId(*reader)));
     (processor_ns() - start) as f64 / 1e3 / readers.len() as f64
 }
 
-/// Nanoseconds of processor time that this thread has used.
+/// Processor time used by this thread, in nanoseconds.
 fn processor_ns() -> i64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec * 1_000_000_000 + time.tv_nsec

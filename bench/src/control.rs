@@ -12,10 +12,10 @@ use clap::Args;
 /// Serves constant bytes to every GET and, once the body is read, to every POST.
 #[derive(Args)]
 pub(crate) struct Control {
-    /// Bytes of the answer to GET
+    /// Bytes of the response to GET
     #[arg(long)]
     get_bytes: usize,
-    /// Bytes of the answer to POST
+    /// Bytes of the response to POST
     #[arg(long)]
     post_bytes: usize,
 }
@@ -30,7 +30,7 @@ impl Control {
             drop(body);
             std::future::ready((StatusCode::CREATED, json(), posted.clone()))
         };
-        // Whatever path is asked for, so that roost's own clients can be driven against it.
+        // Serves all paths, so that roost's own clients can be driven against it.
         let router = Router::new().fallback_service(get(read).post(write));
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {

@@ -1,6 +1,6 @@
-//! Bytes on disk of a follow, a post, a story and a key, and how much of them comes back when half are deleted.
+//! Bytes on disk of a follow, a post, a story and a key, and the bytes that are freed when half are deleted.
 //!
-//! The store alone counts: the log is cut with each checkpoint.
+//! Only the store counts: the log is cut with each checkpoint.
 
 use feed::{Command, Done, Lifetime, PostId, PostText, StoryId, UserId, UserRef};
 use kv::{BucketId, Bytes, Expiry, KeyOp, KeyOps, Only};
@@ -20,14 +20,14 @@ const STORIES: u32 = 500_000;
 const KEYS: u32 = 1_000_000;
 /// Bytes of a value.
 const VALUE: usize = 100;
-/// Keys that are changed together.
+/// Number of keys that are changed together.
 const KEYS_AT_ONCE: u32 = 1_000;
 
-/// A kind of record, and how many are made and half of them deleted.
+/// Kind of record, with its creation and the deletion of half of the records.
 struct Kind {
     name: &'static str,
     make: fn(&Node, &Runtime, &mut Vec<u64>) -> anyhow::Result<()>,
-    /// Gets the ids of every second one.
+    /// Deletes the records with these ids, every second one.
     delete: fn(&Node, &Runtime, &[u64]) -> anyhow::Result<()>,
 }
 
@@ -70,14 +70,14 @@ pub(crate) fn measure(report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The folder of the store in a data directory.
+/// Folder of the store in a data directory.
 const STORE: &str = "store";
 
 fn id(user: u32) -> UserRef {
     UserRef::Id(UserId(user))
 }
 
-/// Who follows whom in the simulator's population.
+/// Follows of the simulator's population.
 fn follows() -> Vec<(u32, u32)> {
     let population = Population::made(&Making::of(USERS, 1));
     let of = |user| population.following(user).iter().map(move |other| (user, *other));
@@ -99,7 +99,7 @@ fn unfollow(node: &Node, runtime: &Runtime, ids: &[u64]) -> anyhow::Result<()> {
     submit_all(node, runtime, pairs.map(command))
 }
 
-/// A text of 78 characters, half of them random.
+/// Text of 78 characters, half of them random.
 fn checked(number: u32) -> PostText {
     let random: String = value(number).chars().take(40).collect();
     PostText::parse(&format!("{random} is what somebody had to say about it."))
@@ -145,7 +145,7 @@ fn key(number: u32) -> String {
     format!("key:{number:08}")
 }
 
-/// Hexadecimal digits: nothing compresses them to less than a half.
+/// Hexadecimal digits, which cannot be compressed to less than half.
 fn value(number: u32) -> String {
     let mixed = |n: usize| (u64::from(number) << 8 | n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut digits: String =

@@ -1,5 +1,4 @@
-//! 10 million live stories that expire over a day: what they cost in memory, what the expiry of one
-//! costs, and what other users notice of it.
+//! 10 million live stories that expire over a day: their memory, the cost of an expiry, and the effect on other users.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,11 +17,11 @@ use crate::stories::{befriend, pairs, post_story, read_home, register, submit_al
 const USERS: u32 = 100_000;
 const STORIES: u32 = 10_000_000;
 const DAY_S: u32 = 86_400;
-/// Users who read and post stories meanwhile; their homes have been read before.
+/// Number of users who read and post stories meanwhile; their homes have been read before.
 const OTHERS: u32 = 1_000;
 /// Pause after the load, in which the store finishes its background work.
 const SETTLE: Duration = Duration::from_secs(15);
-/// Homes are read and stories posted this often, by turns.
+/// Interval between acts, alternately reads of homes and posts of stories.
 const PACE: Duration = Duration::from_micros(500);
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -99,7 +98,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds what others waited while stories expired as `what` says.
+/// Adds the waits of other users while stories expired as in `what`.
 fn add_waits(what: &str, noticed: &[Noticed], report: &mut Report) {
     let of = |figure: fn(&Noticed) -> f64| noticed.iter().map(figure).collect::<Vec<f64>>();
     report.add(format!("home reads meanwhile, p99.9: {what}"), "ms", of(|n| n.read.0), None);
@@ -109,13 +108,13 @@ fn add_waits(what: &str, noticed: &[Noticed], report: &mut Report) {
     report.add(format!("story posts meanwhile, longest: {what}"), "ms", of(|n| n.posted.1), most);
 }
 
-/// Latency of other users in milliseconds: p99.9 and longest.
+/// Latency of other users in milliseconds: p99.9 and maximum.
 struct Noticed {
     read: (f64, f64),
     posted: (f64, f64),
 }
 
-/// Reads homes and posts stories by turns.
+/// Reads homes and posts stories alternately.
 fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noticed> {
     let (mut read, mut posted) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
     let mut out = Vec::with_capacity(8_192);

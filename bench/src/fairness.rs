@@ -1,6 +1,6 @@
-//! Latency of another client (the stranger) while one client floods one route, compared with its latency
-//! while an unrelated process takes as much processor time: sharing two processors affects both, so the
-//! ratio shows the effect of the server.
+//! Latency of another client (the stranger) while one client floods one route, compared with its latency while an
+//! unrelated process uses as much processor time: sharing two processors affects both, so the ratio shows the effect of
+//! the server.
 
 mod flood;
 mod floods;
@@ -24,15 +24,15 @@ use crate::report::{Report, Target};
 use crate::rig::{KEY, Server, follow_line, post_line, register_lines};
 use stranger::{KINDS, PACE, Paced, Waits};
 
-/// Connections of the client that floods.
+/// Number of connections of the flooding client.
 const CONNECTIONS: usize = 4;
-/// A stranger's p99 may be so many times that beside the control.
+/// Maximum ratio of a stranger's p99 to that with the control.
 const RATIO_MAX: f64 = 1.5;
-/// Each user follows so many, and has as many friends.
+/// Number of follows and of friends of each user.
 const FOLLOWS: u32 = 20;
-/// A server is idle when it takes less than this share of a processor.
+/// Share of a processor below which a server is idle.
 const REST_CORES: f64 = 0.1;
-/// How long to wait until it is idle.
+/// Longest wait until it is idle.
 const REST_PATIENCE: Duration = Duration::from_secs(120);
 /// Interval over which processor use is measured.
 const LOOK: Duration = Duration::from_millis(250);
@@ -58,13 +58,13 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// A server that is flooded.
+/// Server that is flooded.
 struct Flooded {
     server: Server,
     redis: SocketAddr,
 }
 
-/// The results of one run of a flood.
+/// Results of one run of a flood.
 struct Run {
     alone: Waits,
     control: Waits,
@@ -139,7 +139,7 @@ impl Flooded {
         stranger::measure(self.server.address, self.redis, time)
     }
 
-    /// The stranger during a flood, and the processors that server and client took together.
+    /// Measures the stranger during a flood, and the processors used by server and client together.
     async fn flooded(&self, flood: Flood, time: Duration) -> anyhow::Result<(Waits, f64)> {
         let address = if flood.is_http() { self.server.address } else { self.redis };
         let (address, connections) = (address.to_string(), CONNECTIONS.to_string());
@@ -158,7 +158,7 @@ impl Flooded {
     }
 }
 
-/// Waits until a server is idle, but not forever; returns how long.
+/// Waits until a server is idle, up to a limit; returns the duration.
 pub(crate) async fn rest(server: &Server) -> anyhow::Result<Duration> {
     let pid = server.child.id().context("the server has ended")?;
     let start = Instant::now();
@@ -172,12 +172,12 @@ pub(crate) async fn rest(server: &Server) -> anyhow::Result<Duration> {
     }
 }
 
-/// This program with other arguments; killed when dropped.
+/// Starts this program with other arguments; killed on drop.
 fn this(arguments: &[&str]) -> anyhow::Result<Child> {
     Ok(Command::new(std::env::current_exe()?).args(arguments).kill_on_drop(true).spawn()?)
 }
 
-/// Processor time that a process has taken, in seconds; 0 if it has ended.
+/// Processor time used by a process, in seconds; 0 if it has ended.
 fn processor_seconds(pid: u32) -> f64 {
     testkit::proc::processor_seconds(pid).unwrap_or(0.0)
 }

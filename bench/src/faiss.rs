@@ -1,4 +1,4 @@
-//! FAISS as a child process, if there is a Python that has it.
+//! FAISS as a child process, if a Python has it.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::kernels::Answered;
 
 const SCRIPT: &str = include_str!("faiss.py");
 
-/// An index of references and the queries that it is asked.
+/// Index of references, and the connection for queries.
 pub(crate) struct Faiss {
     child: Child,
     ask: ChildStdin,
@@ -20,7 +20,7 @@ pub(crate) struct Faiss {
 }
 
 impl Faiss {
-    /// Starts it; `None` if `python` does not exist or does not have it.
+    /// Starts FAISS; `None` if `python` does not exist or does not have it.
     pub(crate) fn start(
         python: &Path,
         references: &[Bits],
@@ -52,7 +52,7 @@ impl Faiss {
         Ok(Some(Self { child, ask, answers, version }))
     }
 
-    /// Answers all queries in this way of the script.
+    /// Answers all queries with this method of the script.
     pub(crate) fn answer(&mut self, way: &str) -> anyhow::Result<Answered> {
         writeln!(self.ask, "{way}")?;
         let line = self.answers.next().context("FAISS has ended")??;
@@ -63,7 +63,7 @@ impl Faiss {
 
 impl Drop for Faiss {
     fn drop(&mut self) {
-        // It may have ended by itself; there is nothing to do about it here.
+        // It may have ended already; errors do not matter here.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,5 +1,5 @@
-//! The limits of `roost simulate` itself, against the bare control: requests per second in the open loop,
-//! its scheduling delay, and what a million users cost it.
+//! The limits of `roost simulate` itself, against the bare control: requests per second in the open loop, its
+//! scheduling delay, and the cost of a million users.
 
 use std::process::{Command, Stdio};
 
@@ -33,7 +33,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         closed_cores.push(number(&most, "/generator/cores")?);
     }
     let each = |what: &str| format!("{PER_SECOND} requests per second due: {what}");
-    // All but one in a hundred, because when a request is due is random.
+    // All but one in a hundred, because due times are random.
     let target = Some(Target::AtLeast(f64::from(PER_SECOND) * 0.99));
     report.add(each("done"), "1/s", done, target);
     report.add(each("the generator's cores"), "cores", cores, Some(Target::AtMost(1.0)));

@@ -31,8 +31,8 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     against_control((plan, report), (roost.address, body.len()), of, 0.8, readers).await
 }
 
-/// Drives reads of pages with 20 of `items`, of so many bytes, by turns with a server that sends as many constant bytes;
-/// `requests` are those of a connection.
+/// Drives reads of pages with 20 of `items`, of this many bytes, alternately with a server that sends as many constant
+/// bytes; `requests` returns those of a connection.
 pub(crate) async fn against_control(
     (plan, report): (&Plan, &mut Report),
     (address, bytes): (SocketAddr, usize),

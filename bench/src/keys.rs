@@ -1,5 +1,5 @@
-//! Keys inside the server: the workload of the old report, 100 clients with 1,000 operations each on 1,000
-//! buckets of 100 keys, compared with a bare map under locks, which is the bound of memory alone.
+//! Keys inside the server: the workload of the old report, 100 clients with 1,000 operations each on 1,000 buckets of
+//! 100 keys, compared with a bare map under locks, the bound given by memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const BUCKETS: u32 = 1_000;
 const KEYS: u32 = 100;
 const THREADS: usize = 2;
 const SHARDS: usize = 64;
-/// Of a hundred operations so many read.
+/// Percentages of reads, with their names.
 const READS: [(u32, &str); 3] = [(100, "reads alone"), (90, "90/10"), (50, "50/50")];
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -49,7 +49,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a client does at its n-th operation: in which bucket, with which key, and whether it reads.
+/// The n-th operation of a client: its bucket, its key, and whether it reads.
 fn step(client: u32, number: u32, reads: u32) -> (u32, u32, bool) {
     let mixed = (u64::from(client) << 32 | u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let part = |shift: u32, below: u32| (mixed >> shift) as u32 % below;
@@ -114,7 +114,7 @@ fn on_node(runtime: &Runtime, node: &Node, reads: u32) -> anyhow::Result<f64> {
     Ok(rate(started))
 }
 
-/// Maps under locks: no log, no expiry, no counts.
+/// Maps under locks, without log, expiry and counts.
 struct Bare(Vec<Shard>);
 
 type Shard = RwLock<HashMap<(u32, String), Vec<u8>>>;

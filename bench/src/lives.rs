@@ -1,6 +1,6 @@
-//! Reads of story homes while stories have a TTL of 1, 5, 30 and 300 seconds, inside the server: 6,000
-//! users with 10 friends and 10 stories each, posted again as they expire. The shorter the TTL, the more
-//! stories are posted; so the shortest is also compared with long TTLs at the same rate of posts.
+//! Reads of story homes while stories have a TTL of 1, 5, 30 and 300 seconds, inside the server: 6,000 users with 10
+//! friends and 10 stories each, posted again as they expire. The shorter the TTL, the more stories are posted; so the
+//! shortest is also compared with the longest at the same post rate.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -20,11 +20,10 @@ const STORIES: u32 = USERS_INSIDE * 10;
 /// TTLs in seconds and story posts per second: at the rate of expiry, and then the control.
 const RUNS: [(u32, u32); 5] =
     [(1, STORIES), (5, STORIES / 5), (30, STORIES / 30), (300, STORIES / 300), (300, STORIES)];
-/// Homes are read this often: as many as one thread can sleep between.
+/// Interval between reads of homes: the shortest that one thread can sleep.
 const PACE: Duration = Duration::from_micros(500);
-/// Stories are posted in batches this often.
+/// Interval between batches of story posts.
 const POST_PACE: Duration = Duration::from_millis(5);
-/// The most by which homes may get slower.
 const SLOWER_MAX: f64 = 1.3;
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -53,7 +52,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long reads of homes took, from when they were due, in nanoseconds.
+/// Measures the latency of reads of homes from their due times, in nanoseconds.
 fn simulate(plan: &Plan, life_s: u32, posted_per_second: u32) -> anyhow::Result<Histogram<u64>> {
     let data = tempfile::tempdir()?;
     let node = Node::open(&NodeOptions::new(data.path()))?;
@@ -66,7 +65,7 @@ fn simulate(plan: &Plan, life_s: u32, posted_per_second: u32) -> anyhow::Result<
     let done = AtomicBool::new(false);
     let read = std::thread::scope(|scope| {
         let poster = scope.spawn(|| keep_posting(&node, &there, life, posted_per_second, &done));
-        // Until the first have expired and every home has been read once.
+        // Until the first stories have expired and every home has been read once.
         let mut out = Vec::with_capacity(8_192);
         (0..USERS_INSIDE).for_each(|user| read_home(&node, UserId(user), &mut out));
         read_homes(&node, Duration::from_millis(2_500))?;

@@ -1,5 +1,5 @@
-//! Measures roost. Every figure is a ratio to a control, or has its bound measured, in the same
-//! run: see `--help`. The controls are bare axum handlers that send as many bytes, and the disk.
+//! Measures roost. Every figure is a ratio to a control, or has its bound measured, in the same run: see `--help`. The
+//! controls are bare axum handlers that send as many bytes, and the disk.
 
 mod apps;
 mod buckets;
@@ -26,7 +26,7 @@ mod stories;
 
 use std::path::{Path, PathBuf};
 
-// As in the server, which the in-process measurements represent.
+// The same allocator as the server, which the in-process measurements represent.
 use allocator as _;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -37,85 +37,85 @@ use crate::report::Report;
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// What to measure; everything if none is named
+    /// Parts to measure [default: all but scale and soak]
     #[arg(value_enum)]
     what: Vec<What>,
     /// Interleaved runs of each measurement
     #[arg(long, default_value_t = 5)]
     runs: usize,
-    /// Seconds of one run of a load
+    /// Length of a run of a load, in seconds
     #[arg(long, default_value_t = 4)]
     seconds: u64,
-    /// The roost binary to measure
+    /// The roost binary to measure [default: the one next to this program]
     #[arg(long, value_name = "FILE")]
     roost: Option<PathBuf>,
     /// Directory for the raw data and the summary
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Floods of `fairness`; all if none is named
+    /// Floods of `fairness` [default: all]
     #[arg(long, value_enum, value_name = "FLOOD")]
     flood: Vec<fairness::Flood>,
     /// Numbers of users of `scale`
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
     users: Vec<u32>,
-    /// Minutes of `soak`
+    /// Length of `soak`, in minutes
     #[arg(long, default_value_t = 120)]
     minutes: u64,
-    /// A Python that may have faiss-cpu, to compare with
+    /// Python that may have faiss-cpu, for a comparison
     #[arg(long, value_name = "FILE", default_value = "python3")]
     python: PathBuf,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// The bare axum server that roost is compared with
+    /// Run the bare axum server with which roost is compared
     Control(control::Control),
     /// Measure the Mastodon client API
     Apps(apps::Apps),
-    /// A client that floods a server
+    /// Flood a server with requests
     Flood(fairness::Flooder),
-    /// A process that only takes processor time
+    /// Only use processor time
     Spin(fairness::Spinner),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Home timeline reads at 64 connections against a constant answer of the same size
+    /// Home timeline reads over 64 connections, against a constant response of the same size
     Home,
     /// Posts to 100 active followers, by policy, against the control and the disk
     Posts,
-    /// Posts and homes inside the server: what the writer applies, with new posts, mixed with posts, and of a million followers of an author
+    /// Posts and homes inside the server: the writer's work, reads with new posts, mixed with posts, and of an author's
+    /// million followers
     Homes,
-    /// Stories homes against a constant answer of the same size, and inside the server
+    /// Stories homes against a constant response of the same size, and inside the server
     Stories,
     /// Stories homes inside the server while stories have a TTL of 1, 5, 30 and 300 s
     Lives,
     /// 10 million live stories: memory, the cost of their expiry, its effect on other users
     Expiry,
-    /// Recognitions: over HTTP against a constant answer of the same size, and inside the process by
-    /// instruction set, against memory and, if there is one, FAISS
+    /// Recognitions: over HTTP against a constant response of the same size, and inside the process by instruction set,
+    /// against memory and, if installed, FAISS
     Recognise,
     /// Buckets: redis-benchmark against redis-server, memory of a million keys, and inside the process
     Buckets,
-    /// The limits of `roost simulate` itself against the control, and what a million users cost it
+    /// The limits of `roost simulate` itself against the control, and its cost with a million users
     Generator,
     /// First read of an inactive user who follows 500
     Cold,
-    /// The same inside the server, for users who follow 120 and 2,000, in processor time
+    /// First read inside the server, of users who follow 120 and 2,000, in processor time
     ColdHomes,
-    /// Loading, memory, disk, capacity and restarts as the number of users grows. Takes half an hour, so it is
-    /// measured only if it is named
+    /// Loading, memory, disk, capacity and restarts by number of users. Takes half an hour; measured only if named
     Scale,
-    /// Bytes on disk of each kind of record, and what comes back when half are deleted
+    /// Bytes on disk of each kind of record, and bytes freed when half are deleted
     Disk,
     /// Latency of another client while one client floods one route
     Fairness,
-    /// Hours of mixed load at half capacity with restarts: whether memory, descriptors, disk and latency stay what
-    /// they are. Measured only if it is named
+    /// Hours of mixed load at half capacity with restarts: changes of memory, descriptors, disk and latency. Measured
+    /// only if named
     Soak,
 }
 
-/// How measurements are taken.
+/// Parameters of measurements.
 #[derive(Clone)]
 struct Plan {
     runs: usize,
@@ -124,7 +124,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// `roost` is the binary; the one beside this program if there is none.
+    /// `roost` is the path of the binary; `None` for the one next to this program.
     fn new(runs: usize, seconds: u64, roost: Option<PathBuf>) -> anyhow::Result<Self> {
         let beside = std::env::current_exe()?.with_file_name("roost");
         let roost = roost.unwrap_or(beside);

@@ -1,5 +1,5 @@
-//! Posts to 100 active followers: 64 connections and one, by policy, against the control's POST
-//! rate and the disk's own append + fdatasync.
+//! Posts to 100 active followers: 64 connections and one, by policy, against the control's POST rate and the disk's own
+//! append + fdatasync.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -83,7 +83,7 @@ impl Samples {
     }
 }
 
-/// Authors with 100 followers each, all of whom have read their timeline.
+/// Registers authors with 100 followers each, all of whom have read their timeline.
 async fn prepare(roost: &Server) -> anyhow::Result<()> {
     roost.batch(register_lines("u", AUTHORS + FOLLOWERS)).await?;
     let follows = (AUTHORS..AUTHORS + FOLLOWERS)

@@ -1,5 +1,5 @@
-//! Recognitions of one drawing as a hexadecimal string: at 64 connections against the control's POST
-//! rate with a body and an answer of the same sizes, and 1,000 per second in an open loop.
+//! Recognitions of one drawing as a hexadecimal string: over 64 connections against the control's POST rate with a body
+//! and a response of the same sizes, and 1,000 per second in an open loop.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use crate::report::{Report, Target};
 use crate::rig::{KEY, Server, at_pace, drive};
 
 const CONNECTIONS: usize = 64;
-/// Drawings of each connection.
+/// Number of drawings of each connection.
 const DRAWINGS: usize = 30;
-/// Recognitions of the open loop.
+/// Recognitions per second of the open loop.
 const PER_SECOND: u32 = 1_000;
 const PATH: &str = "/v1/recognitions";
 
@@ -54,8 +54,8 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     open_loop(plan, &roost, report).await
 }
 
-/// The open loop of `roost simulate --profile recognize`, whose latency counts from when each was due.
-/// It also reports how late a thread is that only sleeps until the same times.
+/// The open loop of `roost simulate --profile recognize`, whose latency is measured from the due times. It also reports
+/// the delay of a thread that only sleeps until the same times.
 async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::Result<()> {
     let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
     let drawings = Drawings { references, per_second: PER_SECOND };

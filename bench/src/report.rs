@@ -31,7 +31,7 @@ pub(crate) enum Target {
 pub(crate) struct Report {
     machine: String,
     date: String,
-    /// Commit of the sources, as `git describe` names it; null outside of a repository.
+    /// Commit of the sources, from `git describe`; null outside of a repository.
     commit: Option<String>,
     runs: usize,
     seconds: u64,

@@ -12,10 +12,10 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// The key of every server that is measured: with a key is how roost is run.
+/// Application key of every measured server, because roost runs with a key in production.
 pub(crate) const KEY: &str = "key-of-the-benchmark";
 
-/// A server in a process of its own; killed when dropped.
+/// Server in its own process; killed on drop.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     /// The address for Redis clients, if any.
@@ -24,7 +24,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// The control with these sizes of answers.
+    /// Starts the control with these sizes of responses.
     pub(crate) async fn control(get_bytes: usize, post_bytes: usize) -> anyhow::Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.arg("control").args(["--get-bytes", &get_bytes.to_string()]);
@@ -32,7 +32,7 @@ impl Server {
         Self::start(command).await
     }
 
-    /// roost with its default settings, but for `settings`.
+    /// Starts roost with its default settings, except for `settings`.
     pub(crate) async fn roost(
         roost: &Path,
         data: &Path,
@@ -60,21 +60,21 @@ impl Server {
         Requests::new(&self.address.to_string(), Some(KEY))
     }
 
-    /// A GET request as bytes.
+    /// GET request as bytes.
     pub(crate) fn get(&self, path: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.requests().get(path, &mut bytes);
         bytes
     }
 
-    /// A POST request as bytes.
+    /// POST request as bytes.
     pub(crate) fn post(&self, path: &str, body: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.requests().post(path, body.as_bytes(), &mut bytes);
         bytes
     }
 
-    /// A request to the batch route as bytes.
+    /// Request to the batch route as bytes.
     fn ndjson(&self, body: &str) -> Vec<u8> {
         let (address, length) = (self.address, body.len());
         format!(
@@ -84,7 +84,7 @@ impl Server {
         .into_bytes()
     }
 
-    /// Sends one request; returns the body of a successful answer.
+    /// Sends one request; returns the body of a successful response.
     pub(crate) async fn ask(&self, request: &[u8]) -> anyhow::Result<Vec<u8>> {
         let mut connection = Connection::connect(self.address).await?;
         let response = connection.send(request).await?;
@@ -114,7 +114,7 @@ impl Server {
         Ok(())
     }
 
-    /// As [`memory_mb`].
+    /// Resident and peak memory of the server in MB.
     pub(crate) fn memory_mb(&self) -> anyhow::Result<(f64, f64)> {
         memory_mb(self.child.id().context("the server has ended")?)
     }
@@ -128,7 +128,7 @@ pub(crate) fn memory_mb(pid: u32) -> anyhow::Result<(f64, f64)> {
 
 /// Starts a server and waits until it prints a line with `ready`; returns the lines up to it.
 ///
-/// The test kit's processes are not for this: they would hold back what a server logs during a run.
+/// It does not use the test kit's processes, which would hold back the server's log during a run.
 pub(crate) async fn started(
     mut command: Command,
     ready: &str,
@@ -149,15 +149,15 @@ pub(crate) async fn started(
     anyhow::bail!("a server ended early: {}", child.wait().await?)
 }
 
-/// The results of a closed loop.
+/// Results of a closed loop.
 pub(crate) struct Driven {
     pub(crate) per_second: f64,
     /// Latencies in nanoseconds.
     pub(crate) latency: Histogram<u64>,
 }
 
-/// Drives `address` over `connections` at once, each sending the next of its requests as soon as
-/// the one before is answered. Every answer must be a success.
+/// Drives `address` over concurrent connections, each of which sends its next request after the response to the
+/// previous one. Every response must be a success.
 pub(crate) async fn drive(
     address: SocketAddr,
     connections: usize,
@@ -194,8 +194,8 @@ pub(crate) async fn drive(
     Ok(Driven { per_second, latency })
 }
 
-/// Acts every `pace` for `time`, however long acts take: an open loop. An act gets its number and the
-/// time when it was due. Latency counts from then, so it includes waiting after a slow act.
+/// Calls `act` every `pace` for `time`, however long it takes: an open loop. `act` gets its number and its due time.
+/// Latency is measured from then, so it includes waiting after a slow call.
 pub(crate) fn at_pace(
     pace: Duration,
     time: Duration,

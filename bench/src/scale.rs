@@ -1,7 +1,7 @@
-//! How figures grow with the number of users: loading, memory, disk, capacity, and how soon a killed server
+//! Growth of figures with the number of users: loading, memory, disk, capacity, and the time until a killed server
 //! answers again and gathers home timelines that are not in memory.
 //!
-//! A power law is fitted to each figure over the sizes: an exponent of 1 means that it grows as the users do.
+//! A power law is fitted to each figure over the sizes: an exponent of 1 means proportional growth.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,24 +22,24 @@ use crate::fairness::stranger::{self, KINDS, Paced, Waits};
 use crate::report::{Report, Target};
 use crate::rig::{KEY, Server, post_line};
 
-/// Posts of a user, on average.
+/// Average number of posts of a user.
 const POSTS_EACH: u64 = 10;
-/// Connections that read cold homes.
+/// Number of connections that read cold homes.
 const READERS: u32 = 16;
-/// Posts between a checkpoint and a kill: what a start replays.
+/// Number of posts between a checkpoint and a kill, which a start replays.
 const POSTS_REPLAYED: u64 = 20_000;
-/// Posts per second of a bulk load that is certainly not exceeded: how long one lasts at least.
+/// Upper bound of the posts per second of a bulk load, for its minimum duration.
 const POSTS_PER_S_MAX: u64 = 400_000;
-/// Least time for which another client is measured beside it.
+/// Minimum time of another client's measurement during the load.
 const BESIDE_MIN: Duration = Duration::from_secs(10);
-/// Interval between the requests of that client: more than a change takes that is synced.
+/// Interval between the requests of that client: longer than a synced change.
 const BESIDE_PACE: Duration = Duration::from_millis(40);
-/// Another client's p99 may be so many times that on an idle server.
+/// Maximum ratio of another client's p99 to that on an idle server.
 const BUSY_MAX: f64 = 2.0;
 /// The largest size, for which there are absolute targets.
 const MILLION: u32 = 1_000_000;
 
-/// What was measured for one number of users, for the fits.
+/// Figures of one number of users, for the fits.
 struct Size {
     users: u32,
     figures: Vec<(String, f64)>,
@@ -88,7 +88,7 @@ pub(crate) async fn measure(
     Ok(())
 }
 
-/// A figure over the number of users, with the law that was fitted.
+/// Plot of a figure over the number of users, with the fitted law.
 fn plot(name: &str, points: &[(f64, f64)], law: &PowerLaw) -> Option<charts::Figure> {
     let exact = |value| Interval { estimate: value, low: value, high: value };
     let points: Vec<_> = points.iter().map(|(users, value)| (*users, exact(*value))).collect();
@@ -103,7 +103,7 @@ fn plot(name: &str, points: &[(f64, f64)], law: &PowerLaw) -> Option<charts::Fig
     charts::power_law(names, &[series], Format::NUMBER, Format::NUMBER)
 }
 
-/// What is measured for one number of users.
+/// Figures measured with one number of users.
 struct Measured<'r> {
     size: Size,
     report: &'r mut Report,
@@ -136,12 +136,12 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// Posts of all users in batches, and how long another client waits meanwhile, afterwards and on an idle server.
+    /// Posts as all users in batches, and measures another client meanwhile, afterwards and on an idle server.
     async fn post(&mut self, roost: &Server) -> anyhow::Result<()> {
         let (start, users) = (Instant::now(), u64::from(self.size.users));
         let posts = POSTS_EACH * users;
         let batch = roost.batch((0..posts).map(|n| post_line((n * 7 % users) as u32, n)));
-        // For a small number of users the load is over before anything was measured.
+        // For a small number of users the load is over before anything could be measured.
         let time = Duration::from_secs(posts / POSTS_PER_S_MAX);
         let time = if time < BESIDE_MIN { Duration::ZERO } else { time };
         let (loaded, beside) = tokio::join!(batch, waits(roost, time));
@@ -169,7 +169,7 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// Kills the server again and again, and reads home timelines that are not in memory after each start.
+    /// Kills the server repeatedly, and reads home timelines that are not in memory after each start.
     async fn kill(&mut self, plan: &Plan, data: &Path, roost: Server) -> anyhow::Result<()> {
         let (users, mut running) = (self.size.users, roost);
         let [mut answers, mut rates, mut later, mut p99s] = [const { Vec::new() }; 4];
@@ -180,8 +180,8 @@ impl Measured<'_> {
             running = Server::roost(&plan.roost, data, &[]).await?;
             running.ask(&running.get("/v1/users/5/timeline")).await?;
             answers.push(start.elapsed().as_secs_f64());
-            // Each run reads other users: a third as fast as it can, a third at half that rate, and a third as fast as it
-            // can once the server has read what it keeps in memory.
+            // Each run reads other users: a third as fast as it can, a third at half that rate, and a third as fast as
+            // it can after the server has filled its caches.
             let share = users / (3 * plan.runs as u32 + 3);
             let part = |nth| spread((3 * run as u32 + nth) * share, share, users);
             let fast = cold_homes(&running, part(0), plan.seconds, None).await?;
@@ -222,7 +222,7 @@ async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::R
     Ok(it.size)
 }
 
-/// Latency of another client for a time; nothing if the time is zero.
+/// Latency of another client for a time; empty if the time is zero.
 async fn waits(roost: &Server, time: Duration) -> anyhow::Result<Waits> {
     let redis = roost.redis.context("it listens to Redis clients")?;
     let address = roost.address;
@@ -254,7 +254,7 @@ async fn load(roost: &Server, users: u32) -> anyhow::Result<sim::Summary> {
     Ok(summary)
 }
 
-/// The capacity in requests per second, with its interval: mean, low, high.
+/// Capacity in requests per second, with its interval: mean, low, high.
 async fn capacity(
     plan: &Plan,
     roost: &Server,
@@ -280,8 +280,8 @@ async fn capacity(
     Ok([per_s("mean")?, per_s("low")?, per_s("high")?])
 }
 
-/// Users `first` to `first + count` of all in an order in which neighbours are far apart: rows of users with
-/// similar numbers are in the same block of the store.
+/// Users `first` to `first + count` of all in an order in which neighbors are far apart: rows of users with similar
+/// numbers are in the same block of the store.
 fn spread(
     first: u32,
     count: u32,
@@ -293,7 +293,7 @@ fn spread(
 
 struct ColdHomes {
     per_second: f64,
-    /// In nanoseconds, from when a request was due.
+    /// Latency in nanoseconds, measured from the due times.
     latency: Histogram<u64>,
 }
 
@@ -340,8 +340,8 @@ async fn cold_homes(
     Ok(ColdHomes { per_second: latency.len() as f64 / start.elapsed().as_secs_f64(), latency })
 }
 
-/// `y = factor * x^exponent` through points, by least squares of the logarithms; without intervals, because most
-/// figures have one sample for each size.
+/// The law `y = factor * x^exponent` through points, by least squares of the logarithms; without intervals, because
+/// most figures have one sample for each size.
 struct PowerLaw {
     factor: f64,
     exponent: f64,

@@ -1,7 +1,7 @@
-//! Hours of mixed load at half of what the server can do, with restarts: whether memory, descriptors, disk and
-//! latency stay what they are, and whether deleted and expired texts are gone from the files.
+//! Hours of mixed load at half of the server's capacity, with restarts: checks that memory, descriptors, disk and
+//! latency do not grow, and that deleted and expired texts are gone from the files.
 //!
-//! Nothing grows by itself: each client deletes as many posts as it makes, stories and keys expire, follows end.
+//! The load is stationary: each client deletes as many posts as it makes, stories and keys expire, follows end.
 
 mod clients;
 mod plots;
@@ -19,20 +19,20 @@ use crate::report::{Report, Target};
 use crate::rig::{Server, follow_line, register_lines};
 use clients::{Clients, KINDS};
 
-/// Users, and how many each of them follows.
+/// Number of users, and of users that each follows.
 const USERS: u32 = 10_000;
 const FOLLOWS: u32 = 20;
-/// How long the closed loop runs that finds out what the server can do.
+/// Length of the closed loop that measures the server's capacity.
 const CAPACITY: Duration = Duration::from_secs(30);
-/// Time between two samples.
+/// Interval between two samples.
 const SAMPLE: Duration = Duration::from_secs(10);
-/// Time between two restarts: by turns the server is killed and asked to end.
+/// Interval between two restarts: the server is alternately killed and stopped.
 const RESTART: Duration = Duration::from_secs(600);
-/// The server's settings. Texts that were deleted or expired for twice this time must be in no file.
+/// Settings of the server. Texts that were deleted or expired for twice the erasure time must be in no file.
 const SETTINGS: [&str; 4] = ["--erase-within", "2m", "--redis-listen", "127.0.0.1:0"];
 const ERASED_AFTER: Duration = Duration::from_secs(240);
 
-/// What is measured in each period.
+/// Figures of one period.
 struct Sample {
     /// Seconds since the start.
     at_s: f64,
@@ -40,7 +40,7 @@ struct Sample {
     descriptors: f64,
     disk_mb: f64,
     per_second: f64,
-    /// Latency of all requests from when they were due, in milliseconds.
+    /// Latency of all requests from their due times, in milliseconds.
     p50_ms: f64,
     p99_ms: f64,
     max_ms: f64,
@@ -48,7 +48,7 @@ struct Sample {
     restarted: bool,
 }
 
-/// Name, unit and value of a quantity that should stay what it is.
+/// Name, unit and value of a quantity that should not change.
 type Quantity = (&'static str, &'static str, fn(&Sample) -> f64);
 const QUANTITIES: [Quantity; 5] = [
     ("Resident memory", "MB", |sample| sample.resident_mb),
@@ -114,7 +114,7 @@ fn count(samples: &[Sample]) -> f64 {
     samples.iter().filter(|sample| sample.restarted).count() as f64
 }
 
-/// Ends the server: at once, or as an operator would.
+/// Ends the server: at once, or like an operator.
 async fn end(server: &mut Server, kill: bool) -> anyhow::Result<()> {
     if !kill {
         let process = server.child.id().and_then(|id| i32::try_from(id).ok());
@@ -149,7 +149,7 @@ fn sample(
     })
 }
 
-/// The median of the last quarter against that of the second one: the first quarter warms up.
+/// Compares the median of the last quarter with that of the second one: the first quarter warms up.
 fn compare(samples: &[Sample], report: &mut Report) {
     let quarter = samples.len() / 4;
     let median = |from: usize, value: fn(&Sample) -> f64| {
@@ -165,7 +165,7 @@ fn compare(samples: &[Sample], report: &mut Report) {
     }
 }
 
-/// The kinds of requests, as the page names them.
+/// Kinds of requests, as named on the page.
 pub(crate) fn kinds() -> String {
     KINDS.map(|(name, share)| format!("{share} % {name}")).join(", ")
 }

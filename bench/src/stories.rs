@@ -1,5 +1,5 @@
-//! Stories homes: over HTTP at 64 connections against the control, inside the server on two
-//! threads, and how the time of a home grows with the stories that friends have.
+//! Stories homes: over HTTP at 64 connections against the control, inside the server on two threads, and the growth of
+//! a home's time with the number of friends' stories.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::report::{Report, Target};
 use crate::rig::{Server, drive, register_lines, text};
 
 const CONNECTIONS: usize = 64;
-/// Users of one measurement over HTTP.
+/// Number of users of one measurement over HTTP.
 const USERS: u32 = 1_000;
-/// Users of a node in this process: as many as in the old report.
+/// Number of users of a node in this process, as in the old report.
 pub(crate) const USERS_INSIDE: u32 = 6_000;
 const THREADS: u32 = 2;
 const NEWEST: Page = Page::newest(10);
 
-/// Over HTTP.
+/// Measures over HTTP.
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let roost = Server::roost(&plan.roost, data.path(), &["--durability", "never"]).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Users in a ring, each a friend of those nearest and with as many stories as friends.
+/// Users in a ring, each a friend of the nearest ones and with as many stories as friends.
 struct Crowd {
     first: u32,
     friends: u32,
@@ -108,7 +108,7 @@ pub(crate) fn pairs(users: u32, friends: u32) -> impl Iterator<Item = (u32, u32)
         .flat_map(move |user| (1..=friends / 2).map(move |step| (user, (user + step) % users)))
 }
 
-/// Inside the server.
+/// Measures inside the server.
 pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let data = tempfile::tempdir()?;
@@ -119,7 +119,7 @@ pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result
     report.add("story homes in process, 10 x 10, 2 threads", "1/s", rates, least);
     node.close();
 
-    // Without memory for what story homes are gathered from, each reads the store.
+    // Without memory for the lists of stories, each home reads the store.
     for (budget, source) in [(None, "memory"), (Some(0), "the store")] {
         let mut nodes = Vec::new();
         for stories in [10, 100, 1_000] {
@@ -141,7 +141,7 @@ pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result
     Ok(())
 }
 
-/// A node of `users` in a ring, each with 10 friends and `stories` stories with a TTL of a day.
+/// Creates a node of `users` in a ring, each with 10 friends and `stories` stories with a TTL of a day.
 fn populated(
     data: &Path,
     runtime: &Runtime,
@@ -174,7 +174,7 @@ pub(crate) fn submit_all(
     submit_each(node, runtime, commands, |_| ())
 }
 
-/// Submits many commands, of which none may be refused; `each` gets their results.
+/// Submits many commands, none of which may be refused; `each` gets their results.
 pub(crate) fn submit_each(
     node: &Node,
     runtime: &Runtime,
@@ -250,7 +250,7 @@ fn microseconds_a_home(node: &Node) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / f64::from(HOMES)
 }
 
-/// As the server does: from memory if possible, else from the store.
+/// Reads a home like the server: from memory if possible, otherwise from the store.
 pub(crate) fn read_home(node: &Node, user: UserId, out: &mut Vec<u8>) {
     out.clear();
     if node.try_stories_home(user, &NEWEST, out).is_none() {

@@ -9,7 +9,7 @@ use crate::settings::Settings;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
-/// The text of a configuration file. Names of hosts are left out: they would be looked up.
+/// Text of a configuration file. Names of hosts are excluded, because they would be looked up.
 pub fn config(data: &[u8]) {
     if data.windows(6).any(|word| word.eq_ignore_ascii_case(b"listen")) {
         return;
@@ -17,7 +17,7 @@ pub fn config(data: &[u8]) {
     let path = FOLDER.path().join(format!("{:?}.toml", std::thread::current().id()));
     fs::write(&path, data).unwrap();
     let Ok(settings) = Settings::of_file(&path) else { return };
-    // The first byte chooses how much memory there is, up to 4 GiB in steps of 16 MiB.
+    // The first byte selects the available memory, up to 4 GiB in steps of 16 MiB.
     let available = data.first().map(|byte| u64::from(*byte) << 24);
     if let Ok(memory) = settings.memory(available) {
         drop(settings.node_options(&memory));

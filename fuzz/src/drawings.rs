@@ -3,10 +3,10 @@
 use api::drawing;
 use knn::Grey;
 
-/// Images that need more are not decoded here, in bytes: they are slow, and no different.
+/// Decoder memory above which images are skipped here, in bytes: they are slow, and no different.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// A PNG or JPEG file; or a width, and pixels.
+/// Input: a PNG or JPEG file; or a width, and pixels.
 pub fn drawings(data: &[u8]) {
     if let Ok(image) = drawing::open(data)
         && image.bytes() <= BYTES_MAX

@@ -1,6 +1,6 @@
-//! What the patterns of the Redis server need of its errors.
+//! Error type required by the patterns of the Redis server.
 
-/// An error.
+/// Error without details.
 #[derive(Debug)]
 pub(crate) struct Failure;
 

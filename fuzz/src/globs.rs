@@ -2,7 +2,7 @@
 
 use crate::glob::{PATTERN_BYTES_MAX, Pattern};
 
-/// A pattern, a zero byte, and a text.
+/// Input: a pattern, a zero byte, and a text.
 pub fn globs(data: &[u8]) {
     let mut parts = data.splitn(2, |byte| *byte == 0);
     let (pattern, text) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -23,7 +23,8 @@ pub fn globs(data: &[u8]) {
     }
 }
 
-/// Stars and question marks, by the definition: which lengths of the text each part of the pattern matches.
+/// Matches stars and question marks by the definition, with the lengths of the text that each part of the pattern
+/// matches.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let mut ends = vec![false; text.len() + 1];
     ends[0] = true;

@@ -1,6 +1,6 @@
 //! HTTP requests from the request line to the last byte of the response, and lines of a batch.
 //!
-//! Without the transport: requests are passed to the router as hyper would pass them.
+//! There is no transport: the router gets requests as hyper would pass them.
 
 use std::sync::LazyLock;
 
@@ -34,10 +34,10 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     router
 });
 
-/// `METHOD target`, header lines, a blank line, and the body.
+/// Input: `METHOD target`, header lines, a blank line, and the body.
 pub fn http(data: &[u8]) {
     let Some(request) = parse(data) else { return };
-    // Outside the runtime, because making it waits.
+    // Outside the runtime, because creating it waits.
     let router = ROUTER.clone();
     server::RUNTIME.block_on(async {
         let response = router.oneshot(request).await.unwrap();
@@ -45,7 +45,7 @@ pub fn http(data: &[u8]) {
     });
 }
 
-/// The lines of a batch.
+/// Input: the lines of a batch.
 pub fn batch(data: &[u8]) {
     let results = server::RUNTIME.block_on(post_lines(&ROUTER, data));
     let Some(results) = results else { return };
@@ -94,7 +94,7 @@ async fn post_lines(router: &Router, lines: &[u8]) -> Option<Vec<u8>> {
 /// Reads a response to its end, if it has one; returns the body of a 200.
 pub(crate) async fn read(response: Response<Body>) -> Option<Vec<u8>> {
     let (head, body) = response.into_parts();
-    // Too much at a time, and more samples than there is memory for.
+    // Too many requests, and more samples than the memory allows.
     let is_limit = [503, 507].contains(&head.status.as_u16());
     assert!(!head.status.is_server_error() || is_limit, "{}", head.status);
     let kind = head.headers.get("content-type").cloned();

@@ -1,12 +1,12 @@
 //! Fuzz targets: each is a function of any bytes that must neither panic nor return contradicting results.
-//! `tests/replay.rs` runs them on the inputs in `corpus/` in every test run; `runner/` is the program that looks
-//! for new inputs (`cargo xtask fuzz TARGET`).
+//! `tests/replay.rs` runs them on the inputs in `corpus/` in every test run; `runner/` is the program that searches for
+//! new inputs (`cargo xtask fuzz TARGET`).
 //!
 //! State: the servers of `http`, `mastodon` and `redis`, one for all inputs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
-// Parts of the binary and of the Redis server that are private there, under the paths that they expect.
+// Private parts of the binary and of the Redis server, under the paths that they expect.
 #[allow(dead_code, reason = "parts of a program")]
 #[path = "../../crates/roost/src/address.rs"]
 mod address;
@@ -32,7 +32,7 @@ mod resp;
 mod rows;
 mod server;
 
-/// The targets. Each program of `runner/` uses one, so that it holds no code of the others: libFuzzer looks at all
+/// The targets. Each program of `runner/` uses one, so that it contains no code of the others: libFuzzer examines all
 /// code after every input.
 pub mod targets {
     pub use crate::config::config;

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex};
 use commitlog::disk::{Disk, DiskFile};
 use commitlog::{LocalLog, Log as _, LogOptions, Position};
 
-/// Segments of a few groups, in bytes.
+/// Options for segments of a few groups.
 const OPTIONS: LogOptions = LogOptions { segment_bytes: 4_096, prepares_on_thread: false };
 const GROUPS_MAX: usize = 24;
 
-/// A byte for the number of groups, then changes: three bytes for the place, one for what becomes of it. A
-/// place beyond the log shortens the last file.
+/// Input: a byte for the number of groups, then changes: three bytes for the place, one for the new value. A place
+/// beyond the log shortens the last file.
 pub fn log(data: &[u8]) {
     let Some((groups, changes)) = data.split_first() else { return };
     let groups = usize::from(*groups) % GROUPS_MAX;
@@ -41,7 +41,7 @@ pub fn log(data: &[u8]) {
     assert_eq!(log.last().0, last + 1);
 }
 
-/// What was written as this group, counted from 0.
+/// Payload of the group with this number, from 0.
 fn payload(number: usize) -> Vec<u8> {
     vec![number as u8 + 1; 1 + number * 97 % 1500]
 }
@@ -68,7 +68,7 @@ type MemoryFile = Arc<Bytes>;
 struct Bytes(Mutex<Vec<u8>>);
 
 impl MemoryDisk {
-    /// Changes a byte of all files, counted through, or the length of the last one.
+    /// Changes a byte at a place in the concatenation of all files, or the length of the last one.
     fn change(&self, mut place: usize, with: u8) {
         let files = self.0.lock().unwrap();
         for file in files.values() {

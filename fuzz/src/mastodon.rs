@@ -1,8 +1,8 @@
 //! Requests of apps and browsers, up to the last byte of the response.
 //!
 //! There are two users, each with a token and a session whose secrets are `ada-token`, `ada-session` and so on. In an
-//! input, `$0` and `$1` are the ids of the newest posts in their homes, and `$2` is the id of the app. What an input
-//! has revoked is granted again before the next one.
+//! input, `$0` and `$1` are the ids of the newest posts in their homes, and `$2` is the id of the app. Sessions and
+//! tokens revoked by an input are granted again before the next one.
 
 use std::sync::LazyLock;
 
@@ -44,7 +44,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
             website: None,
             redirects: vec![RedirectUri::parse(RedirectUri::OUT_OF_BAND).unwrap()],
             scopes: AccessScopes::parse(SCOPES).unwrap(),
-            // Nobody knows it, so the app itself revokes nothing.
+            // Its secret is discarded, so the app itself revokes nothing.
             secret: Secret::random().unwrap().hash(),
         })),
     );
@@ -66,7 +66,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     Server { node, router, app }
 });
 
-/// As the target `http`: `METHOD target`, header lines, a blank line, and the body.
+/// Input: `METHOD target`, header lines, a blank line, and the body, as for the target `http`.
 pub fn mastodon(data: &[u8]) {
     let server = &*SERVER;
     grant(server);
@@ -79,7 +79,7 @@ pub fn mastodon(data: &[u8]) {
     });
 }
 
-/// Grants what does not exist: a session and a token of each user.
+/// Grants a session and a token to each user who lacks one.
 fn grant(Server { node, app, .. }: &Server) {
     for (user, name) in USERS {
         let Some(account) = node.facts().account(user) else { continue };
@@ -126,7 +126,7 @@ fn submit(node: &Node, command: AccountCommand) -> AccountDone {
     }
 }
 
-/// The hash of a password that nobody knows.
+/// Hash of an unknown password.
 fn password() -> PasswordHash {
     let text = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     PasswordHash::parse(text).unwrap()

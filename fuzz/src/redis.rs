@@ -9,9 +9,9 @@ use testkit::redis::{Redis, Reply, command};
 
 use crate::server;
 
-/// Most commands of an input.
+/// Maximum number of commands of an input.
 const COMMANDS_MAX: usize = 64;
-/// The reply to this shows that all before have been sent.
+/// Echoed text: its reply shows that all earlier replies have been sent.
 const MARK: &[u8] = b"that-was-all";
 
 static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
@@ -25,14 +25,14 @@ static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
     address
 });
 
-/// A command on each line, its words between blanks.
+/// Input: a command on each line, with blanks between its words.
 pub fn redis(data: &[u8]) {
     let mut bytes = command(&[b"FLUSHALL"]);
     for line in data.split(|byte| *byte == b'\n').take(COMMANDS_MAX) {
         let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
         bytes.extend(command(&words));
     }
-    // So that the last reply is not one of a transaction, or held back.
+    // So that the last reply is neither part of a transaction nor suppressed.
     for last in [&[b"DISCARD".as_slice()][..], &[b"CLIENT", b"REPLY", b"ON"], &[b"PING", MARK]] {
         bytes.extend(command(last));
     }

@@ -1,15 +1,15 @@
-//! The parser of the Redis protocol gives the same result however a stream is split into pieces.
+//! The parser of the Redis protocol gives the same result for any division of a stream into pieces.
 
 use resp::{Limits, Parser};
 
-/// Small, so that they are reached.
+/// Small limits, so that inputs reach them.
 const LIMITS: Limits =
     Limits { arguments_max: 12, bulk_bytes_max: 12, line_bytes_max: 24, command_bytes_max: 60 };
 
-/// The commands of a stream, and the error or the bytes left at its end.
+/// The commands of a stream, and the error or the remaining bytes at its end.
 type Found = (Vec<Vec<Vec<u8>>>, Result<Vec<u8>, String>);
 
-/// A byte for the size of the pieces and whether the client has authenticated, then the stream.
+/// Input: a byte for the size of the pieces and whether the client has authenticated, then the stream.
 pub fn resp(data: &[u8]) {
     let Some((first, stream)) = data.split_first() else { return };
     let size = usize::from(first >> 1) + 1;

@@ -1,5 +1,4 @@
-//! Rows of the store and entries of the log: bytes are refused, or are a value that is written and read back
-//! unchanged.
+//! Rows of the store and entries of the log: bytes are refused, or are a value that is written and read back unchanged.
 
 use std::fmt::Debug;
 
@@ -8,7 +7,7 @@ use kv::{Bucket, KeyOps};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A byte for the kind of record, then its bytes.
+/// Input: a byte for the kind of record, then its bytes.
 pub fn rows(data: &[u8]) {
     let Some((kind, bytes)) = data.split_first() else { return };
     match kind % 7 {

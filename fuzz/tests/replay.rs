@@ -1,4 +1,4 @@
-//! Every input that a fuzz target has been found to treat differently, again.
+//! Replays every input on which a fuzz target has failed once.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 

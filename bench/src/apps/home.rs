@@ -11,12 +11,12 @@ use crate::report::Report;
 const USERS: u32 = 2_000;
 const FOLLOWING: u32 = 50;
 const POSTS: u64 = 20_000;
-/// Users who read over one connection: so many that none reaches the limit of a user.
+/// Number of users who read over one connection: enough that none reaches the limit of a user.
 const READERS: usize = 30;
-/// The page.
+/// Path of the page.
 const HOME: &str = "/api/v1/timelines/home?limit=20";
 
-/// A server with users who follow 50 others, posts with mentions and hashtags, and profiles.
+/// Starts a server with users who follow 50 others, posts with mentions and hashtags, and profiles.
 pub(super) async fn world(plan: &Plan, data: &std::path::Path) -> anyhow::Result<World> {
     let settings = ["--durability", "never", "--password-grant"];
     let world = World::new(plan, data, &settings, USERS).await?;
@@ -48,7 +48,7 @@ async fn describe_all(world: &World) -> anyhow::Result<()> {
     send_all(world, requests).await.map(drop)
 }
 
-/// Lets each user favourite two statuses at home, and bookmark one.
+/// Makes each user favourite two statuses of their home, and bookmark one.
 async fn react(world: &World) -> anyhow::Result<()> {
     let homes = send_all(world, world.gets(0..USERS as usize, HOME)?).await?;
     let mut requests = Vec::new();

@@ -1,5 +1,5 @@
-//! Home timelines at a fixed rate, without and with 100 log-ins per second by password: what the hashes of passwords cost
-//! other users. Of the log-ins the server computes what its bound allows, and refuses the others.
+//! Home timelines at a fixed rate, without and with 100 password log-ins per second: the cost of password hashes for
+//! other users. The server computes as many log-ins as its limit allows, and refuses the others.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -16,13 +16,13 @@ use super::{World, home};
 use crate::Plan;
 use crate::report::{Report, Target};
 
-/// Home timelines per second: a small share of what the server can do, so that it has time for both.
+/// Home timelines per second: a small share of the server's capacity, so that it has time for both.
 const HOMES_PER_SECOND: u32 = 1_000;
 const READERS: usize = 32;
 const LOG_INS_PER_SECOND: u32 = 100;
-/// Connections that log in: as many as log-ins are offered while one waits for its turn.
+/// Number of connections that log in: the number of offered log-ins while one waits for its turn.
 const LOG_IN_CONNECTIONS: usize = 64;
-/// Accounts that log in: so many that none reaches the limit of its log-ins.
+/// Number of accounts that log in: enough that none reaches the limit of its log-ins.
 const ACCOUNTS: usize = 64;
 const PASSWORD: &str = "a password for the benchmark";
 
@@ -43,7 +43,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         let without = homes(address, &requests, time).await?;
         let offered = log_ins.clone();
         let (offer, taken) = std::sync::mpsc::channel();
-        // On a thread of its own, so that it does not delay the readers.
+        // On a separate thread, so that it does not delay the readers.
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let answers = paced(address, &offered, LOG_INS_PER_SECOND, time);
@@ -80,15 +80,15 @@ async fn homes(
     Ok(answers)
 }
 
-/// Answers to requests at a rate.
+/// Responses to requests at a rate.
 struct Answers {
-    /// In nanoseconds, from when a request was sent, or was due if its connection was busy then.
+    /// Latency in nanoseconds, measured from sending, or from the due time if the connection was busy then.
     latency: Histogram<u64>,
-    /// Those with status 503.
+    /// Number of responses with status 503.
     refused: u64,
 }
 
-/// Sends requests at a rate over as many connections as there are lists of them.
+/// Sends requests at a rate, one connection per list.
 async fn paced(
     address: SocketAddr,
     requests: &[Vec<Vec<u8>>],
@@ -140,7 +140,7 @@ async fn paced(
     Ok(all)
 }
 
-/// Makes an account with the password.
+/// Creates an account with the password.
 async fn create(plan: &Plan, data: &std::path::Path, handle: &str) -> anyhow::Result<()> {
     let mut command = Command::new(&plan.roost);
     command.args(["account", "create", handle, "--password-stdin", "--data"]).arg(data);
@@ -152,7 +152,7 @@ async fn create(plan: &Plan, data: &std::path::Path, handle: &str) -> anyhow::Re
     Ok(())
 }
 
-/// Log-ins into the accounts, each from an address of its own: a proxy on this machine is trusted.
+/// Log-in requests for the accounts, each from its own address: a proxy on this machine is trusted.
 async fn log_in_requests(world: &World) -> anyhow::Result<Vec<Vec<Vec<u8>>>> {
     let app = "{\"client_name\":\"bench\",\"redirect_uris\":\"urn:ietf:wg:oauth:2.0:oob\"}";
     let app = world.server.ask(&world.server.post("/api/v1/apps", app)).await?;

@@ -1,4 +1,4 @@
-//! Memory, and the time from a start to the first answer, of a large server: 100,000 accounts, 12 million follows, 1
+//! Memory, and the time from a start to the first response, of a large server: 100,000 accounts, 12 million follows, 1
 //! million posts, and 3 million favourites and boosts, which are imported. All users have read their home timelines.
 
 use std::fs::File;
@@ -20,7 +20,7 @@ const USERS: u32 = 100_000;
 const FOLLOWING: u32 = 120;
 const POSTS: u64 = 1_000_000;
 const CONNECTIONS: usize = 16;
-/// The time of the first post, in milliseconds since 2024: in 2026.
+/// Time of the first post, in milliseconds since 2024: in 2026.
 const FIRST_MS: u64 = 70_000_000_000;
 /// Milliseconds between two posts; the reactions to a post are between them.
 const STEP_MS: u64 = 10;
@@ -67,7 +67,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Each user reads their home once.
+/// Reads the home of each user once.
 async fn read_all(world: &World) -> anyhow::Result<()> {
     let mut tasks = JoinSet::new();
     for connection in 0..CONNECTIONS {
@@ -114,7 +114,7 @@ fn write(path: &Path) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-/// A post with two favourites and a boost.
+/// Writes a post with two favourites and a boost.
 fn write_post(n: u64, out: &mut impl Write) -> anyhow::Result<()> {
     let users = u64::from(USERS);
     let id = |step: u64| (FIRST_MS + n * STEP_MS + step) << 22;

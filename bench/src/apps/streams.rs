@@ -1,6 +1,6 @@
-//! Delivery to streams while 500 users post 5,000 times per second: 32 followers listen, each of whom follows another one
-//! of these users. A stream reads 20 times per second, so these posts are further apart. The time is from when a post is
-//! sent until the follower has read its event.
+//! Delivery to streams while 500 users post 5,000 times per second: each of 32 listening followers follows another of
+//! these users. A stream reads 20 times per second, so these posts are further apart. The time is measured from sending
+//! a post until the follower has read its event.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -20,21 +20,21 @@ use crate::rig::{follow_line, text};
 
 const AUTHORS: u32 = 500;
 const PER_SECOND: u64 = 5_000;
-/// Connections that post: so many that each is answered before its next post is due.
+/// Number of connections that post: enough that each is answered before its next post is due.
 const CONNECTIONS: u64 = 32;
-/// Followers who listen, each to one author: every 15th.
+/// Number of followers who listen, each to one author: every 15th.
 const LISTENERS: u32 = 32;
 const APART: u32 = 15;
-/// Longest silence of the stream after which what is missing counts as lost.
+/// Longest silence of the stream after which missing posts count as lost.
 const SILENCE: Duration = Duration::from_secs(2);
-/// What is before the number of a post in its text, and the digits of the number.
+/// Text before the number of a post, and the number's digits.
 const MARK: &[u8] = b"Number ";
 const DIGITS: usize = 7;
 
 /// Deliveries of one run.
 struct Delivered {
     latency: Histogram<u64>,
-    /// Posts by authors whom a listener follows.
+    /// Posts by authors with a listener.
     expected: u64,
     per_second: f64,
 }
@@ -89,7 +89,7 @@ async fn run_once(world: &World, run: u64, seconds: u64) -> anyhow::Result<Deliv
     Ok(Delivered { latency: joined.await??, expected, per_second })
 }
 
-/// Posts at the rate; notes when each post was sent. Returns how long it took.
+/// Posts at the rate, and records the time of each post. Returns the total duration.
 async fn post_all(
     world: &World,
     first: u64,
@@ -129,7 +129,7 @@ async fn post_all(
     Ok(begun.elapsed())
 }
 
-/// The client of a stream.
+/// Client of a stream.
 struct Listener {
     stream: TcpStream,
     /// Bytes that were not searched yet.
@@ -137,7 +137,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// Connects; what is connected gets every later post.
+    /// Connects; a connected listener gets every later post.
     fn connect(world: &World, user: usize) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(world.server.address)?;
         stream.set_read_timeout(Some(SILENCE))?;
@@ -157,7 +157,7 @@ impl Listener {
         Ok(read)
     }
 
-    /// Notes when each post arrives, until all have or the stream is silent.
+    /// Records the arrival of each post, until all have arrived or the stream is silent.
     fn listen(
         mut self,
         first: u64,
@@ -179,7 +179,7 @@ impl Listener {
             }
             let now = start.elapsed().as_nanos() as u64;
             while let Some(number) = self.next()? {
-                // Posts of the run before may still arrive.
+                // Posts of the previous run may still arrive.
                 let time = number.checked_sub(first).and_then(|at| sent.get(at as usize));
                 if let Some(time) = time {
                     latency.record(now.saturating_sub(time.load(Ordering::Relaxed)))?;
@@ -189,7 +189,7 @@ impl Listener {
         Ok(latency)
     }
 
-    /// The number of the next post in what was read.
+    /// Number of the next post in the received bytes.
     fn next(&mut self) -> anyhow::Result<Option<u64>> {
         let Some(at) = find(&self.rest, MARK) else {
             let keep = self.rest.len().min(MARK.len() - 1);

@@ -1,6 +1,6 @@
-//! The check of a token inside the process: two routes with the same constant answer, of which one needs a token. The
-//! difference of their times is the check: the header, the hash of the token, the cache, the scopes, and the count of
-//! the user's requests.
+//! The check of a token inside the process: two routes with the same constant response, only one of which needs a
+//! token. The difference of their times is the check: the header, the hash of the token, the cache, the scopes, and the
+//! count of the user's requests.
 
 use std::time::Instant;
 
@@ -24,9 +24,9 @@ use crate::report::{Report, Target};
 const REQUESTS: u32 = 50_000;
 /// Users with tokens: some of the cached entries are in the caches of the processor, as for a busy server.
 const USERS: u32 = 1_000;
-/// Answers `[]` to everybody.
+/// Path that returns `[]` to everybody.
 const PUBLIC: &str = "/api/v1/custom_emojis";
-/// Answers `[]` to users.
+/// Path that returns `[]` to users.
 const OF_USER: &str = "/api/v1/announcements";
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -55,7 +55,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Time of a request, which has a token in any case.
+/// Time of a request, which has a token for both paths.
 async fn nanoseconds(router: &Router, path: &str, tokens: &[String]) -> anyhow::Result<f64> {
     let start = Instant::now();
     for token in tokens.iter().cycle().take(REQUESTS as usize) {

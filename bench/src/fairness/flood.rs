@@ -1,5 +1,5 @@
-//! The processes that take processor time while another client is measured: one that floods a server, and
-//! one that only spins.
+//! Processes that use processor time while another client is measured: one that floods a server, and one that only
+//! spins.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use super::floods::{Flood, command};
 use crate::rig::KEY;
 
-/// Time in which a spinning thread spins and rests once.
+/// Period in which a spinning thread spins and sleeps once.
 const SPIN_PERIOD: Duration = Duration::from_millis(1);
 /// Pause after a connection broke.
 const RECONNECT: Duration = Duration::from_millis(5);
@@ -21,13 +21,13 @@ const RECONNECT: Duration = Duration::from_millis(5);
 /// Floods a server until it is killed.
 #[derive(Args)]
 pub(crate) struct Flooder {
-    /// What is sent
+    /// Flood to send
     #[arg(value_enum)]
     flood: Flood,
-    /// Where to
+    /// Address of the server
     #[arg(long)]
     address: SocketAddr,
-    /// Connections
+    /// Number of connections
     #[arg(long)]
     connections: usize,
 }
@@ -42,7 +42,7 @@ impl Flooder {
                 let (flood, address, bytes) = (self.flood, self.address, Arc::clone(&bytes));
                 tasks.spawn(async move {
                     loop {
-                        // A server may refuse a flood and close the connection: then it is made again.
+                        // A server may refuse a flood and close the connection, which is then opened again.
                         let _broken = connection(flood, address, &bytes).await;
                         tokio::time::sleep(RECONNECT).await;
                     }
@@ -54,7 +54,7 @@ impl Flooder {
     }
 }
 
-/// Writes without waiting for answers, which are dropped.
+/// Writes without waiting for responses, which are dropped.
 async fn connection(flood: Flood, address: SocketAddr, bytes: &[u8]) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let mut thrown = vec![0; 256 << 10];
@@ -118,7 +118,7 @@ impl Spinner {
     }
 }
 
-/// A request for the timeline of the stranger.
+/// Request for the timeline of the stranger.
 pub(super) fn home(address: SocketAddr) -> Vec<u8> {
     let mut bytes = Vec::new();
     Requests::new(&address.to_string(), Some(KEY)).get("/v1/users/0/timeline", &mut bytes);

@@ -1,4 +1,4 @@
-//! The floods: what one client sends again and again, on one route each.
+//! The floods: requests that one client repeats, on one route each.
 
 use std::fmt::Write as _;
 
@@ -7,23 +7,23 @@ use sim::client::Requests;
 
 use crate::rig::{KEY, text};
 
-/// Users of a server that is flooded.
+/// Number of users of a flooded server.
 pub(super) const USERS: u32 = 200;
-/// Keys that exist, `k0` and so on.
+/// Number of existing keys, `k0` and so on.
 pub(super) const KEYS: usize = 200_000;
 /// Bytes of their values.
 pub(super) const VALUE_BYTES: usize = 32;
-/// Keys that one read names.
+/// Number of keys in one read.
 const READ_KEYS: usize = 65_536;
-/// Keys that one change sets, and removes. A few less than a change may have rows for.
+/// Number of keys set, and removed, by one change: a few less than the maximum rows of a change.
 const SET_KEYS: usize = 60_000;
 const REMOVED_KEYS: usize = 80_000;
-/// Bytes of a value that is long.
+/// Bytes of a long value.
 const LONG_BYTES: usize = 900_000;
-/// Short requests in what is sent at a time.
+/// Number of short requests sent at a time.
 const PIPELINED: usize = 256;
 
-/// A route, and how it is flooded. `...-cold` is for a server that has not all keys in memory.
+/// Route, and the way to flood it. `...-cold` is for a server whose keys are not all in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "kebab-case")]
 pub(crate) enum Flood {
@@ -56,12 +56,12 @@ pub(crate) enum Flood {
 }
 
 impl Flood {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub(super) fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether it needs a server that has not all keys in memory.
+    /// Whether it needs a server whose keys are not all in memory.
     pub(super) fn is_cold(self) -> bool {
         matches!(
             self,
@@ -78,12 +78,12 @@ impl Flood {
         self.name().starts_with("http")
     }
 
-    /// Whether each request takes a connection of its own, which ends when the answer begins.
+    /// Whether each request needs a new connection, which ends when the response begins.
     pub(super) fn reconnects(self) -> bool {
         self == Self::HttpEvents
     }
 
-    /// What a connection sends again and again, to a server at this address.
+    /// Bytes that a connection repeats, to a server at this address.
     pub(super) fn bytes(self, host: &str) -> Vec<u8> {
         let requests = Http(Requests::new(host, Some(KEY)), host.to_owned());
         let of_user = |number: usize| number as u32 % USERS;
@@ -120,7 +120,7 @@ impl Flood {
         }
     }
 
-    /// The same for Redis clients.
+    /// Commands that a Redis client repeats.
     fn commands(self) -> Vec<u8> {
         let mut out = Vec::new();
         let value = vec![b'v'; VALUE_BYTES];
@@ -166,7 +166,7 @@ impl Flood {
     }
 }
 
-/// Writes requests for a host.
+/// Writer of requests for a host.
 struct Http(Requests, String);
 
 impl Http {
@@ -221,14 +221,14 @@ pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-/// A command for each key, with the value if there is one.
+/// Appends a command for each key, with the value if there is one.
 fn each(out: &mut Vec<u8>, name: &[u8], keys: &[String], value: Option<&[u8]>) {
     for key in keys {
         of_all(out, name, std::slice::from_ref(key), value);
     }
 }
 
-/// One command for all keys, each followed by the value if there is one.
+/// Appends one command for all keys, each followed by the value if there is one.
 pub(super) fn of_all(out: &mut Vec<u8>, name: &[u8], keys: &[String], value: Option<&[u8]>) {
     let of_key = |key| std::iter::once(String::as_bytes(key)).chain(value);
     let words: Vec<&[u8]> = std::iter::once(name).chain(keys.iter().flat_map(of_key)).collect();

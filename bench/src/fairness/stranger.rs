@@ -11,32 +11,32 @@ use super::flood::home;
 use super::floods::{VALUE_BYTES, command};
 use crate::rig::KEY;
 
-/// Interval between the requests of each thread, for a server that syncs no change for itself.
+/// Interval between the requests of each thread, for a server that does not sync each change.
 pub(crate) const PACE: Duration = Duration::from_millis(2);
-/// An answer that takes longer than this ends the measurement.
+/// Timeout of a response, which ends the measurement.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The key that is read.
+/// Key that is read.
 const READ_KEY: &[u8] = b"k7";
 
-/// The kinds of requests.
+/// Kinds of requests.
 pub(crate) const KINDS: [&str; 3] = ["home", "GET", "SET"];
 
-/// How long answers took, in nanoseconds, by kind, and how many were refused.
+/// Latencies in nanoseconds by kind, and the number of refused requests.
 pub(crate) struct Waits {
     pub(crate) latency: [Histogram<u64>; 3],
     pub(crate) refused: u64,
 }
 
-/// How long one measures, and the interval between the requests of each thread. If an answer takes longer than that, the
-/// next request is late, which counts as waiting.
+/// Length of a measurement, and the interval between the requests of each thread. If a response takes longer than that,
+/// the next request is late, which counts as waiting.
 #[derive(Clone, Copy)]
 pub(crate) struct Paced {
     pub(crate) time: Duration,
     pub(crate) pace: Duration,
 }
 
-/// Measures for a time.
+/// Measures for the given time.
 pub(crate) fn measure(http: SocketAddr, redis: SocketAddr, time: Paced) -> anyhow::Result<Waits> {
     std::thread::scope(|scope| {
         let home = scope.spawn(move || homes(http, time));
@@ -52,7 +52,7 @@ pub(crate) fn measure(http: SocketAddr, redis: SocketAddr, time: Paced) -> anyho
     })
 }
 
-/// Sends requests at a fixed rate. Latency counts from when a request was sent, or was due if the one before it
+/// Sends requests at a fixed rate. Latency is measured from sending a request, or from its due time if the previous one
 /// was not answered by then: a late wake-up of this thread is not the server's.
 fn paced(
     Paced { time, pace }: Paced,
@@ -62,7 +62,7 @@ fn paced(
     let (start, mut answered) = (Instant::now(), Instant::now());
     for n in 0.. {
         let due = start + pace * n;
-        // A thread that is far behind has recorded large latencies already.
+        // A thread that is far behind schedule has recorded large latencies already.
         if due - start >= time || start.elapsed() >= 2 * time {
             break;
         }
@@ -103,7 +103,7 @@ pub(crate) fn prepare(address: SocketAddr) -> anyhow::Result<()> {
     Ok(stream.read_exact(&mut [0; 5])?)
 }
 
-/// `reply` is the length of the reply if it is not refused.
+/// Sends commands. `reply` is the length of a successful reply.
 fn commands(
     address: SocketAddr,
     time: Paced,

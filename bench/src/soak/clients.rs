@@ -1,4 +1,4 @@
-//! The clients: each makes what it later removes, at a fixed rate or as fast as it can, and connects again after a
+//! The clients: each removes later what it creates, at a fixed rate or as fast as it can, and reconnects after a
 //! restart of the server.
 
 use std::collections::{HashSet, VecDeque};
@@ -32,15 +32,15 @@ pub(super) const KINDS: [(&str, u64); 10] = [
     ("recognitions", 2),
     ("Redis commands", 8),
 ];
-/// Connections, each with one request at a time.
+/// Number of connections, each with one request at a time.
 const CLIENTS: u64 = 16;
-/// Posts that each client has before it deletes the oldest.
+/// Maximum number of posts of each client, which then deletes the oldest.
 const POSTS: usize = 2_000;
-/// The TTL of stories and keys.
+/// TTL of stories and keys, in seconds.
 const TTL_S: u64 = 30;
-/// Keys of each client.
+/// Number of keys of each client.
 const KEYS: u64 = 2_000;
-/// Of deleted and expired texts, one in so many is remembered, and the newest of them.
+/// One in this many deleted and expired texts is remembered, and only the newest of these.
 const REMEMBERED: u8 = 16;
 const GONE_MAX: usize = 100_000;
 /// Pause before another attempt to connect.
@@ -50,11 +50,11 @@ pub(super) const TOKEN_BYTES: usize = 16;
 /// A random text of letters and digits.
 pub(super) type Token = [u8; TOKEN_BYTES];
 
-/// What kind of text is gone, and since when.
+/// Deleted or expired texts of a kind, with the time of each.
 type Gone = VecDeque<(Instant, Token)>;
 const GONE: [&str; 3] = ["deleted and edited posts", "expired stories", "expired values"];
 
-/// Where a server listens.
+/// Addresses of a server.
 #[derive(Clone, Copy)]
 pub(super) struct Addresses {
     http: SocketAddr,
@@ -67,7 +67,7 @@ impl Addresses {
     }
 }
 
-/// What all clients share.
+/// State shared by all clients.
 pub(super) struct Clients {
     users: u32,
     waits: Mutex<Histogram<u64>>,
@@ -81,8 +81,8 @@ impl Clients {
         Self { users, waits, failed: AtomicU64::new(0), gone }
     }
 
-    /// Runs all clients for a time, together at `rate` or as fast as they can; `beside` runs at the same time. Returns
-    /// the number of answers per second.
+    /// Runs all clients for a time, together at `rate` or as fast as they can, and concurrently `beside`. Returns the
+    /// number of responses per second.
     pub(super) async fn run(
         self: &Arc<Self>,
         addresses: &watch::Receiver<Option<Addresses>>,
@@ -113,12 +113,12 @@ impl Clients {
         std::mem::replace(&mut *self.waits.lock(), histogram())
     }
 
-    /// Number of requests that had no answer, or 503.
+    /// Number of requests without a response, or with 503.
     pub(super) fn failed(&self) -> f64 {
         self.failed.load(Ordering::Relaxed) as f64
     }
 
-    /// Texts that are gone for longer than `age`, by kind.
+    /// Texts deleted or expired for longer than `age`, by kind.
     pub(super) fn gone(&self, age: Duration) -> Vec<(&'static str, HashSet<Token>)> {
         let gone = self.gone.lock();
         let old = |gone: &Gone| {
@@ -128,7 +128,7 @@ impl Clients {
         GONE.into_iter().zip(gone.iter().map(old)).collect()
     }
 
-    /// Remembers a text that is gone, or will be.
+    /// Remembers a text that is deleted or will expire.
     fn forget(&self, kind: usize, since: Instant, token: Token) {
         let [first, ..] = token;
         if first % REMEMBERED != 0 {
@@ -201,7 +201,7 @@ impl Link {
         Ok(Self { address: addresses.http, http, redis })
     }
 
-    /// Status and body of an answer; none if the connection broke.
+    /// Status and body of a response; `None` if the connection broke.
     async fn ask(&mut self, method: &str, path: &str, body: &str) -> Option<(u16, Vec<u8>)> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {KEY}\r\n\
@@ -231,7 +231,7 @@ async fn redis_reply(stream: &mut TcpStream, line: &str) -> anyhow::Result<()> {
     }
 }
 
-/// One client, with what it made.
+/// Client with its posts, stories and keys.
 struct Client {
     number: u64,
     users: u64,
@@ -274,7 +274,7 @@ impl Client {
                 shared.failed.fetch_add(1, Ordering::Relaxed);
                 Ok(false)
             }
-            // What a killed server did without an answer may be gone already.
+            // Changes of a killed server without a response may be gone already.
             Some((200..=299 | 404, _)) => Ok(true),
             Some((status, body)) => {
                 anyhow::bail!("{status}: {}", String::from_utf8_lossy(&body))
@@ -341,7 +341,7 @@ impl Client {
     async fn follow(&mut self, server: &mut Link) -> Option<(u16, Vec<u8>)> {
         self.follows = !self.follows;
         let method = if self.follows { "PUT" } else { "DELETE" };
-        // Nobody else follows from here.
+        // No other client follows from here.
         let (user, other) = (self.number, self.users - 1 - self.number);
         server.ask(method, &format!("/v1/users/{user}/following/{other}"), "").await
     }
@@ -371,7 +371,7 @@ impl Client {
     }
 }
 
-/// A text with the token as JSON, with further fields.
+/// JSON of a text with the token, and further fields.
 fn text(token: &Token, more: &str) -> String {
     format!(
         "{{\"text\":\"{} and the usual length of a text\"{more}}}",
@@ -379,7 +379,7 @@ fn text(token: &Token, more: &str) -> String {
     )
 }
 
-/// The id of what was made.
+/// Id of the created record.
 fn id(body: &[u8]) -> Option<u64> {
     let body = std::str::from_utf8(body).ok()?;
     body.split_once("\"id\":\"")?.1.split_once('"')?.0.parse().ok()

@@ -1,4 +1,4 @@
-//! Looks for texts in files. Texts are random letters and digits, so no compression hides more than a few of them.
+//! Searches for texts in files. Texts are random letters and digits, so compression hides at most a few of them.
 
 use std::collections::HashSet;
 use std::io::Read as _;
@@ -9,7 +9,7 @@ use super::clients::{TOKEN_BYTES, Token};
 /// Bytes read at once.
 const PIECE: usize = 4 << 20;
 
-/// The number of `tokens` that are in any file below `folder`.
+/// Number of `tokens` that are in any file below `folder`.
 pub(super) fn count(folder: &Path, tokens: &HashSet<Token>) -> anyhow::Result<usize> {
     let (mut found, mut folders) = (HashSet::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
