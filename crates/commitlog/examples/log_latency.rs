@@ -1,7 +1,6 @@
-//! Prints what a durable group costs in the local log, against the same bytes with the plainest code that
-//! makes them durable: appending to a file and overwriting one that was filled before, each with
-//! fdatasync. The three take turns, so that they see the same disk. Then the cost of filling segments
-//! without a sync, and the speed of replay.
+//! Prints the cost of a durable group in the local log, and that of the same bytes with the plainest durable code:
+//! appending to a file, and overwriting one that was filled before, each with fdatasync. The three are interleaved, so
+//! that they see the same disk. Then prints the cost of filling segments without a sync, and the speed of replay.
 //!
 //! `cargo run --profile dist -p commitlog --example log_latency -- DIRECTORY`
 

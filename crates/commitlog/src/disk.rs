@@ -1,12 +1,11 @@
-//! The file layer under the local log: the few operations on directories and files that it needs, as
-//! traits, so that the tests can replace the real disk by one that loses power, fills up or fails its
-//! fsync.
+//! File layer of the local log: the few operations on directories and files that it needs, as traits, so that tests can
+//! replace the real disk by one that loses power, fills up or fails its fsync.
 //!
-//! State: none; the operating system owns it. What callers may rely on:
+//! The operating system owns the state. Callers may rely on this:
 //! - written data survives a power loss once `sync_data` of its file has returned;
-//! - a file that was created, renamed or removed stays so once `sync_dir` of its directory returned;
-//! - sectors of 512 bytes are written whole or not at all, and a write that stops early stops
-//!   between two sectors if it began at the start of one (Linux copies page by page).
+//! - a file that was created, renamed or removed stays so once `sync_dir` of its directory has returned;
+//! - sectors of 512 bytes are written whole or not at all, and a write that stops early stops between two sectors if it
+//!   began at the start of one (Linux copies page by page).
 //!
 //! After a failed sync the state of everything written since the last successful one is unknown.
 
@@ -18,15 +17,15 @@ use std::sync::Arc;
 
 /// Directories and the files in them.
 pub trait Disk: Send + Sync {
-    /// Makes the directory and its missing parents, durably. One that exists is left as it is.
+    /// Creates the directory and its missing parents, durably. Leaves an existing directory unchanged.
     fn make_dir(&self, dir: &Path) -> io::Result<()>;
-    /// The names of the files in the directory, in any order; names that are not UTF-8 are left out.
+    /// Returns the names of the files in the directory, unordered; leaves out names that are not UTF-8.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
-    /// Opens a file that exists, to read and write.
+    /// Opens an existing file for reading and writing.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
-    /// Opens an empty file, to read and write; one that exists is emptied.
+    /// Opens an empty file for reading and writing; empties an existing one.
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
-    /// Gives a file another name in the same directory; a file that has the name already is replaced.
+    /// Renames a file within a directory; replaces an existing file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Removes a file. An open handle of it stays usable.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -34,18 +33,18 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 }
 
-/// An open file. Several threads may use one at the same time.
+/// An open file. Several threads may use it at the same time.
 pub trait DiskFile: Send + Sync {
-    /// The length of the file in bytes.
+    /// Returns the length of the file in bytes.
     fn bytes(&self) -> io::Result<u64>;
-    /// Reads up to `into.len()` bytes from `offset` on; 0 at the end of the file.
+    /// Reads up to `into.len()` bytes from `offset` on; returns 0 at the end of the file.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes a first part of `bytes` at `offset`, extending the file if necessary, and returns how many.
+    /// Writes a first part of `bytes` at `offset`, extending the file if necessary; returns its length.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
     /// Waits until everything written, and the length needed to read it, is durable.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Reads exactly `into.len()` bytes from `offset` on. The end of the file before that is an error.
+    /// Reads exactly `into.len()` bytes from `offset` on. An earlier end of the file is an error.
     fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !into.is_empty() {
             match self.read_at(into, offset) {
@@ -80,7 +79,7 @@ pub trait DiskFile: Send + Sync {
     }
 }
 
-/// The disk of this machine.
+/// Disk of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
 
@@ -112,7 +111,7 @@ impl Disk for RealDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
-            // It can still be read; a write fails.
+            // The file can still be read; a write fails.
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
                 OpenOptions::new().read(true).open(path)
             }

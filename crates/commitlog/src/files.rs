@@ -1,33 +1,33 @@
-//! Files that the nodes of a cluster give each other by servers that keep copies, named after their bytes.
+//! Files that the nodes of a cluster exchange through servers that keep copies, named after their bytes.
 
-/// The SHA-256 of the bytes of a file, which is its name.
+/// Name of a file: the SHA-256 of its bytes.
 pub type FileName = [u8; 32];
 
-/// Why a file was not stored, or not looked for.
+/// Reason why a file was not stored or not searched for.
 #[derive(Debug, thiserror::Error)]
 #[error("the servers of the cluster do not exchange files: {0}")]
 pub struct FilesError(pub String);
 
-/// The servers by which files travel. They keep a file for a limited time, and may lose it; the nodes keep it for good.
+/// Servers that transfer files. They keep a file for a limited time, and may lose it; the nodes keep it permanently.
 ///
-/// **Invariant:** storing a file that is there already changes nothing but how long it stays, whoever stores it.
+/// **Invariant:** storing an existing file only extends its lifetime, whichever node stores it.
 pub trait SharedFiles: Send + Sync {
-    /// Stores a file. When this returns, most servers have it on their disks. Blocks, for some seconds at most.
+    /// Stores a file. When this returns, most servers have it on their disks. Blocks for at most some seconds.
     ///
     /// # Errors
-    /// [`FilesError`]; some of the file may be stored.
+    /// [`FilesError`]; parts of the file may be stored.
     fn put(&self, name: &FileName, bytes: &[u8]) -> Result<(), FilesError>;
 
-    /// The file, unless the servers do not have all of it, or it is longer than `bytes_max`. The caller compares it with
-    /// its name. Blocks, for some seconds at most.
+    /// Returns a file; `None` if the servers lack a part of it, or it is longer than `bytes_max`. The caller compares
+    /// it with its name. Blocks for at most some seconds.
     ///
     /// # Errors
     /// [`FilesError`]
     fn get(&self, name: &FileName, bytes_max: usize) -> Result<Option<Vec<u8>>, FilesError>;
 
-    /// Asks the other nodes to store a file again. Does not wait, and nobody has to answer.
+    /// Asks the other nodes to store a file again. Does not wait; no node has to answer.
     fn ask(&self, name: &FileName);
 
-    /// From now on `on_request` is called with each file that a node asks for, this one too.
+    /// Makes each request of a node for a file, including this one's own, call `on_request` from now on.
     fn listen(&self, on_request: Box<dyn Fn(FileName) + Send + Sync>);
 }

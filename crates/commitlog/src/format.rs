@@ -1,9 +1,9 @@
-//! Format 1 of the local log: what a segment file contains, byte by byte. Pure: no files here.
+//! Format 1 of the local log: the content of a segment file, byte by byte. Pure: no files here.
 //!
-//! All numbers are little endian. A file is a row of **sectors** of 512 bytes, the unit that a disk
-//! writes whole or not at all. The first four bytes of a sector are its type:
+//! All numbers are little endian. A file is a sequence of **sectors** of 512 bytes, the unit that a disk writes whole
+//! or not at all. The first four bytes of a sector are its type:
 //!
-//! | sector | bytes | what |
+//! | sector | bytes | content |
 //! |---|---|---|
 //! | segment, the first of a file | 0..4 | `SEGM` |
 //! | | 4..8 | format version, `u32` |
@@ -23,34 +23,34 @@
 //! | | 4..512 | the payload's next 508 bytes |
 //! | unwritten | 0..512 | zeros |
 //!
-//! The rest of a group's last sector after the payload is zeros. The file name is the position of the
-//! first group in 20 digits and `.log`. Bytes 0..8 and 24..28 of the segment sector mean the same in
-//! every later format, so that an older program can distinguish a newer format from damage.
+//! The rest of a group's last sector after the payload is zeros. The file name is the position of the first group in 20
+//! digits and `.log`. Bytes 0..8 and 24..28 of the segment sector mean the same in every later format, so that an older
+//! program can distinguish a newer format from damage.
 //!
 //! Reasons:
-//! - Files are filled with zeros before they are used, because overwriting is cheaper to sync than
-//!   growing; so a sector lost at a power loss is a sector of zeros.
-//! - No two groups share a sector: what was acknowledged is never written again.
-//! - No written sector is all zeros, or one flipped bit away from it: a lost sector and a damaged one can
-//!   be distinguished whatever the payload is. And no payload can be mistaken for a group's header.
-//! - `durable` distinguishes a group that was lost before it was synced, while later ones happened to
-//!   reach the disk, from a group that was synced and then damaged.
+//! - Files are filled with zeros before they are used, because overwriting is cheaper to sync than growing; so a sector
+//!   lost at a power loss is a sector of zeros.
+//! - No two groups share a sector: acknowledged data is never written again.
+//! - No written sector is all zeros, or one flipped bit away from it: a lost sector and a damaged one can be
+//!   distinguished whatever the payload is. And no payload can be mistaken for a group's header.
+//! - `durable` distinguishes a group that was lost before it was synced, while later ones happened to reach the disk,
+//!   from a group that was synced and then damaged.
 
 use std::path::Path;
 
 use crate::LogError;
 
-/// The unit of writing, and of alignment, in bytes.
+/// Unit of writing and of alignment, in bytes.
 pub(crate) const SECTOR_BYTES: usize = 512;
-/// The format that this program reads and writes.
+/// Format that this program reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// The longest payload of one group, in bytes.
+/// Maximum length of the payload of one group, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
 
 const SEGMENT: [u8; 4] = *b"SEGM";
 const GROUP: [u8; 4] = *b"GRUP";
 const MORE: [u8; 4] = *b"MORE";
-/// Payload bytes in each sector of a group but the first.
+/// Number of payload bytes in each sector of a group except the first.
 const MORE_BYTES: usize = SECTOR_BYTES - 4;
 /// Length of a group's header with its two checksums, in bytes.
 const HEADER_BYTES: usize = 40;
@@ -68,7 +68,7 @@ impl SegmentHeader {
     }
 }
 
-/// The content of the first sector of a file.
+/// Content of the first sector of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) version: u32,
@@ -76,25 +76,25 @@ pub(crate) struct SegmentHeader {
     pub(crate) bytes: u64,
 }
 
-/// The content of the first sector of a group.
+/// Content of the first sector of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GroupHeader {
     pub(crate) payload_bytes: usize,
     pub(crate) position: u64,
     pub(crate) durable: u64,
-    /// Milliseconds since 1970.
+    /// Time of the group in milliseconds since 1970.
     pub(crate) time_ms: u64,
     payload_crc: u32,
 }
 
-/// The content of a sector where a group may begin.
+/// Content of a sector where a group may begin.
 pub(crate) enum Start {
     Unwritten,
     Group(GroupHeader),
     Damaged(&'static str),
 }
 
-/// The state of a group whose header is valid.
+/// State of a group whose header is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Whole,
@@ -103,14 +103,14 @@ pub(crate) enum Body {
     Damaged(&'static str),
 }
 
-/// The number of sectors of a group with this number of payload bytes.
+/// Returns the number of sectors of a group with this number of payload bytes.
 pub(crate) fn group_sectors(payload_bytes: usize) -> usize {
     let first = SECTOR_BYTES - HEADER_BYTES;
     1 + payload_bytes.saturating_sub(first).div_ceil(MORE_BYTES)
 }
 
 pub(crate) fn is_unwritten(sector: &Sector) -> bool {
-    // Without an early exit the compiler makes vector code of it.
+    // Without an early exit the compiler can vectorize this.
     sector.iter().fold(0, |any, byte| any | byte) == 0
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn segment_sector(first: u64, bytes: u64) -> Sector {
     sector_of(&header, &[])
 }
 
-/// Reads a file's first sector, of any version; the rest after the header is checked in the known one.
+/// Reads a file's first sector of any version; checks the bytes after the header if the version is known.
 pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'static str> {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
@@ -141,12 +141,12 @@ pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'st
         return Err("the segment header does not match its checksum");
     }
     if header.version <= FORMAT_VERSION && rest.iter().any(|byte| *byte != 0) {
-        return Err("there is something after the segment header");
+        return Err("unexpected data after the segment header");
     }
     Ok(header)
 }
 
-/// A group that is being written to a file.
+/// Group that is being written to a file.
 pub(crate) struct NewGroup<'a> {
     pub(crate) position: u64,
     pub(crate) durable: u64,
@@ -161,7 +161,7 @@ pub(crate) fn write_group(group: &NewGroup<'_>, out: &mut Vec<Sector>) {
     out.extend(more);
 }
 
-/// The first sector of a group, and the others.
+/// Returns the first sector of a group, and the others.
 pub(crate) fn sectors_of<'a>(
     group: &NewGroup<'a>,
 ) -> (Sector, impl ExactSizeIterator<Item = Sector> + use<'a>) {
@@ -181,7 +181,7 @@ pub(crate) fn sectors_of<'a>(
     (sector_of(&header, first), more.chunks(MORE_BYTES).map(|part| sector_of(&MORE, part)))
 }
 
-/// Reads a sector where a group is due.
+/// Reads a sector where a group is expected.
 pub(crate) fn read_start(sector: &Sector) -> Start {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
@@ -196,7 +196,7 @@ pub(crate) fn read_start(sector: &Sector) -> Start {
     if is_unwritten(sector) {
         Start::Unwritten
     } else if magic != GROUP {
-        Start::Damaged("there is something else where a group is due")
+        Start::Damaged("unexpected data in place of a group")
     } else if crc != crc32c::crc32c(sector.split_at(checked).0) {
         Start::Damaged("a group's header does not match its checksum")
     } else if !(1..=PAYLOAD_BYTES_MAX).contains(&payload_bytes) || durable >= position {
@@ -206,8 +206,8 @@ pub(crate) fn read_start(sector: &Sector) -> Start {
     }
 }
 
-/// Collects the payload from all the sectors of a group, and checks it. Unless the result is `Whole`,
-/// the content of `payload` is undefined.
+/// Collects the payload from all sectors of a group, and checks it. Unless the result is `Whole`, the content of
+/// `payload` is undefined.
 pub(crate) fn read_group(header: &GroupHeader, sectors: &[Sector], payload: &mut Vec<u8>) -> Body {
     assert_eq!(sectors.len(), group_sectors(header.payload_bytes));
     let Some((first, more)) = sectors.split_first() else {
@@ -231,20 +231,20 @@ pub(crate) fn read_group(header: &GroupHeader, sectors: &[Sector], payload: &mut
         let sound = |sector: &Sector| sector.starts_with(&MORE) || is_unwritten(sector);
         return match more.iter().all(sound) {
             true => Body::Torn,
-            false => Body::Damaged("a part of a group is not marked as such"),
+            false => Body::Damaged("a sector of a group has the wrong mark"),
         };
     }
     if crc32c::crc32c(body) != header.payload_crc && !crate::has_bug("skip-checksum") {
         return Body::Damaged("a payload does not match its checksum");
     }
     if padding.iter().any(|byte| *byte != 0) {
-        return Body::Damaged("there is something between two groups");
+        return Body::Damaged("unexpected data between two groups");
     }
     payload.truncate(header.payload_bytes);
     Body::Whole
 }
 
-/// A sector of a header, as much payload as there is, and zeros.
+/// Returns a sector of a header, as much payload as fits, and zeros.
 fn sector_of(header: &[u8], payload: &[u8]) -> Sector {
     let mut sector = [0; SECTOR_BYTES];
     let mut rest = sector.as_mut_slice();

@@ -1,8 +1,7 @@
-//! The local log: groups in segment files of one directory, as [`crate::format`] describes.
+//! Local log: groups in segment files of one directory, as [`crate::format`] describes.
 //!
-//! State: the last segment, the only one that is written to; the list of older segments; and the next file, which
-//! is filled with zeros in advance. The directory belongs to one log at a time; the caller ensures that.
-//! What always holds:
+//! State: the last segment, the only one that is written to; the list of older segments; and the next file, which is
+//! filled with zeros in advance. The directory belongs to one log at a time; the caller ensures that.
 //! - An append is one write to a file that already has its full length, and a sync is one fdatasync of it.
 //! - **Invariant:** everything in a segment is durable before its successor gets its name.
 
@@ -21,21 +20,21 @@ use crate::{
     Arrived, Durability, GroupId, Log, LogError, Placed, Position, SyncPoint, Unsynced, disk_error,
 };
 
-/// The length of a segment file, unless a single group needs a longer one.
+/// Length of a segment file in bytes, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
-/// Groups for which memory is kept after a replay.
+/// Number of groups whose memory is kept after a replay.
 const SPARE_GROUPS: usize = 64;
-/// Capacity kept, in sectors, of the buffer in which groups are built: 1 MiB.
+/// Capacity that is kept of the buffer in which groups are built, in sectors: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
 /// Options of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// Length of new segments in bytes: a multiple of 512, at least 1,024. Segments of another length in the
-    /// directory remain as they are.
+    /// Length of new segments in bytes: a multiple of 512, at least 1,024. Existing segments of another length stay
+    /// unchanged.
     pub segment_bytes: u64,
-    /// Whether the next segment is filled with zeros on a separate thread. If not, an append does it: only
-    /// for a simulator, in which everything happens on one thread.
+    /// Whether the next segment is filled with zeros on a separate thread. Otherwise an append does it: only for a
+    /// simulator, in which everything happens on one thread.
     pub prepares_on_thread: bool,
 }
 
@@ -45,7 +44,7 @@ impl Default for LogOptions {
     }
 }
 
-/// A log in the files of one directory.
+/// Log in the files of one directory.
 pub struct LocalLog {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
@@ -53,11 +52,11 @@ pub struct LocalLog {
     closed: VecDeque<Segment>,
     tail: Segment,
     file: Arc<dyn DiskFile>,
-    /// Position of the next group in `file`, in bytes.
+    /// Offset of the next group in `file`, in bytes.
     end: u64,
     last: u64,
     last_at_open: u64,
-    /// The last group that was delivered, and those after it that are in memory.
+    /// Last delivered group, and the later ones that are in memory.
     delivered: u64,
     arrived: VecDeque<Arrived>,
     durability: Arc<Durability>,
@@ -65,7 +64,7 @@ pub struct LocalLog {
     buffer: Vec<Sector>,
 }
 
-/// The next segment.
+/// Next segment.
 enum Next {
     Filling(JoinHandle<Result<Blank, LogError>>),
     Filled(Result<Blank, LogError>),
@@ -92,11 +91,11 @@ impl Next {
 }
 
 impl LocalLog {
-    /// Opens the log in `dir`, which is made if there is none. Every group kept is checked. Groups that a
-    /// power loss left incomplete, none of which was durable, are erased; any other damage is an error.
+    /// Opens the log in `dir`, creating it if it does not exist. Checks every kept group. Erases groups that a power
+    /// loss left incomplete, none of which was durable; any other damage is an error.
     ///
-    /// `from` is the last group that the caller has already, 0 for none: the code that made its effects
-    /// durable elsewhere must have called `sync` before.
+    /// `from` is the last group that the caller already has, 0 for none: the code that made its effects durable
+    /// elsewhere must have called `sync` before.
     ///
     /// # Errors
     /// [`LogError`]; among others if the log lacks the group after `from`, or ends before `from`.
@@ -104,10 +103,10 @@ impl LocalLog {
         LocalLog::open_with(disk, dir, LogOptions::default(), from)
     }
 
-    /// Like `open`, with other options.
+    /// Opens the log like `open`, with other options.
     ///
     /// # Errors
-    /// See [`LocalLog::open`].
+    /// Those of [`LocalLog::open`].
     pub fn open_with(
         disk: Arc<dyn Disk>,
         dir: &Path,
@@ -134,7 +133,7 @@ impl LocalLog {
         })
     }
 
-    /// Writes a group, which [`Log::next`] does not give: for a log that is only written.
+    /// Writes a group, which [`Log::next`] does not return: for a log that is only written.
     ///
     /// # Errors
     /// [`LogError`]
@@ -146,13 +145,13 @@ impl LocalLog {
         self.guarded(|log| log.write(payload, time_ms))
     }
 
-    /// The position of the last group; 0 if there has never been one.
+    /// Returns the position of the last group; 0 if there has never been one.
     #[must_use]
     pub fn last(&self) -> Position {
         Position(self.last)
     }
 
-    /// Reads what was found at the opening and was not delivered: a segment at a time.
+    /// Reads the undelivered groups that were found at the opening, one segment at a time.
     fn read_on(&mut self) -> Result<(), LogError> {
         let next = self.delivered + 1;
         let segments = self.closed.iter().chain([&self.tail]);
@@ -173,7 +172,7 @@ impl LocalLog {
             Ok(())
         })?;
         if self.arrived.is_empty() {
-            // At the opening it was there.
+            // The group existed at the opening.
             let (file, position) = (self.dir.clone(), Position(next));
             return Err(LogError::Damaged {
                 file,
@@ -185,7 +184,7 @@ impl LocalLog {
         Ok(())
     }
 
-    /// Gives every group after `after` to `each`, in order, and stops at its first error.
+    /// Passes every group after `after` to `each`, in order, and stops at its first error.
     ///
     /// # Errors
     /// [`LogError`]
@@ -194,7 +193,7 @@ impl LocalLog {
         let mut segments = self.closed.iter().chain([&self.tail]).peekable();
         while let Some(segment) = segments.next() {
             let next = segments.peek().map_or(self.last + 1, |next| next.first);
-            // Whole segments that the caller has already are not read again.
+            // Skips whole segments that the caller already has.
             if next <= after.0.saturating_add(1) {
                 continue;
             }
@@ -206,7 +205,7 @@ impl LocalLog {
         Ok(())
     }
 
-    /// Does `act` unless the log is poisoned, and poisons it if that fails.
+    /// Runs `act` unless the log is poisoned, and poisons it if that fails.
     fn guarded<T>(
         &mut self,
         act: impl FnOnce(&mut LocalLog) -> Result<T, LogError>,
@@ -256,7 +255,7 @@ impl LocalLog {
         };
         let (segment, file) = install(&*self.disk, &self.dir, blank, self.last + 1)?;
         let full = std::mem::replace(&mut self.tail, segment);
-        // A segment without groups has just been replaced by a longer one of the same name.
+        // Otherwise a segment without groups was replaced by a longer one of the same name.
         if full.first != self.tail.first {
             self.closed.push_back(full);
         }
@@ -368,7 +367,7 @@ impl Log for LocalLog {
 
 impl Drop for LocalLog {
     fn drop(&mut self) {
-        // The directory may be opened again at once, and no other thread may be writing there then.
+        // The directory may be reopened at once, and no other thread may write to it then.
         if let Some(next) = self.next.take() {
             drop(next.join());
         }

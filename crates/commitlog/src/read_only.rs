@@ -9,7 +9,7 @@ use crate::recover::{Recovered, recover};
 use crate::segment::first_of;
 use crate::{LogError, Position, SEGMENT_BYTES, disk_error};
 
-/// The disk of this machine, on which every change succeeds and is ignored.
+/// Disk of this machine on which every change succeeds and is ignored.
 pub(crate) struct ReadOnlyDisk;
 
 struct ReadOnlyFile(std::fs::File);
@@ -67,12 +67,12 @@ impl DiskFile for ReadOnlyFile {
 pub struct Checked {
     /// Number of segment files.
     pub segments: usize,
-    /// The last group; 0 if there has never been one.
+    /// Last group; 0 if there has never been one.
     pub last: Position,
 }
 
-/// Checks every group of the log in `dir`, and that it has everything after `from`, as opening it does, and
-/// changes nothing. The caller keeps the owner of the log away meanwhile.
+/// Checks every group of the log in `dir` and that it has everything after `from`, like an opening, but changes
+/// nothing. The caller keeps the owner of the log away meanwhile.
 ///
 /// # Errors
 /// Those of [`crate::LocalLog::open`].
@@ -81,7 +81,7 @@ pub fn check(dir: &Path, from: Position) -> Result<Checked, LogError> {
     Ok(Checked { segments: closed.len() + 1, last: Position(last) })
 }
 
-/// As [`check`], from the oldest group that exists.
+/// Checks the log in `dir` like [`check`], from the oldest existing group on.
 ///
 /// # Errors
 /// Those of [`crate::LocalLog::open`].

@@ -1,8 +1,7 @@
 //! Reading a log that another owner may be writing at the same time, and beginning a log at any position.
 //!
 //! State: open handles of segments. They stay readable when the log is cut.
-//! What always holds:
-//! - Nothing here changes a file of a log that exists.
+//! - Nothing here changes a file of an existing log.
 //! - **Invariant:** the caller reads only groups whose append has returned: later bytes may be incomplete.
 
 use std::collections::BTreeMap;
@@ -21,10 +20,10 @@ use crate::{Group, LogError, Position, disk_error};
 pub struct LogReader {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    /// Segments without a group after this one are not opened, nor more than `segments_max`.
+    /// Position after which segments are opened; at most `segments_max` at a time.
     after: Position,
     segments_max: usize,
-    /// By the position of their first group.
+    /// Open segments by the position of their first group.
     files: BTreeMap<u64, OpenSegment>,
 }
 
@@ -34,7 +33,7 @@ pub(crate) struct OpenSegment {
 }
 
 impl LogReader {
-    /// Opens all segments that exist in `dir`.
+    /// Opens all existing segments in `dir`.
     ///
     /// # Errors
     /// [`LogError::Disk`].
@@ -42,7 +41,7 @@ impl LogReader {
         Self::open_after(disk, dir, Position(0), usize::MAX)
     }
 
-    /// Opens the segments with groups after `after`, the oldest first and at most `segments_max` at a time.
+    /// Opens the segments with groups after `after`, oldest first and at most `segments_max` at a time.
     ///
     /// # Errors
     /// [`LogError::Disk`].
@@ -58,7 +57,7 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Opens the segments that exist now, and keeps those that were removed meanwhile.
+    /// Opens the present segments, and keeps the open ones that were removed meanwhile.
     ///
     /// # Errors
     /// [`LogError::Disk`].
@@ -81,30 +80,30 @@ impl LogReader {
         Ok(())
     }
 
-    /// Makes all groups durable that were appended before the segments were opened, if the last of them is. An error must end the process
-    /// that appends: see [`crate::SyncPoint::sync`].
+    /// Makes all groups durable that were appended before the segments were opened, provided that the last of them is
+    /// open. An error must end the process that appends: see [`crate::SyncPoint::sync`].
     ///
     /// # Errors
     /// [`LogError::Disk`].
     pub fn sync(&self) -> Result<(), LogError> {
-        // All segments but the last are durable.
+        // All segments except the last are durable.
         let Some(newest) = self.files.values().next_back() else { return Ok(()) };
         newest.file.sync_data().map_err(disk_error("sync", &newest.path))
     }
 
-    /// The last group of the segment that has the one after `after`, or a greater position in the last segment.
+    /// Returns the last group of the segment that has the one after `after`, or a greater position in the last segment.
     pub(crate) fn end_of_segment(&self, after: Position) -> Position {
         let next = self.files.range(after.0.saturating_add(2)..).next();
         Position(next.map_or(u64::MAX, |(first, _)| first - 1))
     }
 
-    /// The oldest group; none if there is no segment. The segment may have no group yet.
+    /// Returns the oldest group; `None` if there is no segment. The segment may have no group yet.
     #[must_use]
     pub fn first(&self) -> Option<Position> {
         self.files.keys().next().copied().map(Position)
     }
 
-    /// Gives the groups after `after` up to `up_to` to `each`, in order, each of them checked.
+    /// Passes the groups after `after` up to `up_to` to `each`, in order, after checking each.
     ///
     /// # Errors
     /// [`LogError`]; [`LogError::StartsAfterStore`] if the group after `after` is in no open segment.
@@ -138,7 +137,7 @@ impl LogReader {
 }
 
 impl OpenSegment {
-    /// Gives the groups after `after` to `each` of a file that has exactly the groups `first` to `last`.
+    /// Passes the groups after `after` of a file to `each`. The file must have exactly the groups `first` to `last`.
     pub(crate) fn read_all(
         &self,
         first: u64,
@@ -152,13 +151,12 @@ impl OpenSegment {
             return Err(self.damaged(offset, due, "a group is missing or its header is damaged"));
         }
         if offset != bytes {
-            return Err(self.damaged(offset, due, "there is something after the last group"));
+            return Err(self.damaged(offset, due, "unexpected data after the last group"));
         }
         Ok(())
     }
 
-    /// Gives the groups after `after` up to `up_to` to `each`; returns the position after the last one read, and
-    /// where it would be in the file.
+    /// Passes the groups after `after` up to `up_to` to `each`; returns the next position and its offset in the file.
     fn read(
         &self,
         mut due: u64,
@@ -232,7 +230,7 @@ impl OpenSegment {
     }
 }
 
-/// Makes a log without groups in `dir`, which must have none: its first group will be the one after `after`.
+/// Creates an empty log in `dir`, which must have none: its first group will be the one after `after`.
 ///
 /// # Errors
 /// [`LogError::Disk`].

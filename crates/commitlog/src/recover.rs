@@ -1,17 +1,16 @@
-//! Opening and reading a log. Every group kept is checked. The remains of groups that were not durable at
-//! a power loss are erased. Any other difference from the data written is an error.
+//! Opening and reading a log. Every kept group is checked. The remains of groups that were not durable at a power loss
+//! are erased. Any other difference from the written data is an error.
 //!
 //! State: the files, until [`recover`] returns and the log owns what it found.
-//! What always holds:
-//! - **Invariant:** only the last segment may hold groups that are not durable, because a segment is
-//!   synced before its successor gets its name. So all others must be complete.
-//! - Groups after the first one that is missing or torn are erased with it: they were appended later, so
-//!   they were not durable either. If one of them states that it was, the log is damaged.
+//! - **Invariant:** only the last segment may have groups that are not durable, because a segment is synced before its
+//!   successor gets its name. So all others must be complete.
+//! - Groups after the first one that is missing or torn are erased with it: they were appended later, so they were not
+//!   durable either. If one of them states that it was, the log is damaged.
 //! - All groups found are durable before they are used.
 //!
-//! A file that is shorter than its header says is refused too: files have their full length before they
-//! are used, so no power loss shortens one. To accept the loss of what is missing, lengthen it with zeros
-//! (`truncate --size`).
+//! A file that is shorter than its header says is also refused: files have their full length before they are used, so
+//! no power loss shortens one. To accept the loss of the missing part, lengthen the file with zeros (`truncate
+//! --size`).
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -25,22 +24,22 @@ use crate::format::{
 use crate::segment::{Segment, install, make_blank, read_segment, survey};
 use crate::{Group, LogError, Position, ReadError, disk_error};
 
-/// The callback that receives the groups.
+/// Callback that receives the groups.
 pub(crate) type EachGroup<'a> = &'a mut dyn FnMut(Group<'_>) -> Result<(), ReadError>;
 
-/// A log as it was found: all of it durable.
+/// Recovered log: all of it is durable.
 pub(crate) struct Recovered {
-    /// All segments but the last, oldest first.
+    /// All segments except the last, oldest first.
     pub(crate) closed: VecDeque<Segment>,
     pub(crate) tail: Segment,
     pub(crate) file: Arc<dyn DiskFile>,
-    /// Position of the next group in the last segment, in bytes.
+    /// Offset of the next group in the last segment, in bytes.
     pub(crate) end: u64,
     pub(crate) last: u64,
 }
 
-/// Checks the log in `dir`, which is made if there is none. It must have everything after `from` and at
-/// least what is before.
+/// Checks the log in `dir`, creating it if it does not exist. It must have everything after `from`, and must not end
+/// before `from`.
 pub(crate) fn recover(
     disk: &dyn Disk,
     dir: &Path,
@@ -101,10 +100,9 @@ pub(crate) fn recover(
     Ok(Recovered { closed, tail, file, end, last })
 }
 
-/// Makes the last segment durable as it was read. A process that was killed leaves groups that are only in the
-/// page cache, and they may go into a checkpoint: a store must never be newer than the log on disk. A sync
-/// alone is not enough. If one has failed before, the page cache has what the disk has not, and the next sync
-/// reports success.
+/// Makes the last segment durable as it was read. A killed process leaves groups that are only in the page cache, and
+/// they may go into a checkpoint: a store must never be newer than the log on disk. A sync alone is not enough: after a
+/// failed sync the page cache has data that the disk lacks, and the next sync reports success.
 fn write_again(file: &dyn DiskFile, segment: &Segment, sectors: &[Sector]) -> Result<(), LogError> {
     if crate::has_bug("trust-page-cache") {
         return file.sync_data().map_err(disk_error("sync", &segment.path));
@@ -113,7 +111,7 @@ fn write_again(file: &dyn DiskFile, segment: &Segment, sectors: &[Sector]) -> Re
     file.sync_data().map_err(disk_error("sync", &segment.path))
 }
 
-/// Gives the groups of a segment to `each`, in order. The bytes after the last of them are not checked.
+/// Passes the groups of a segment to `each`, in order. The bytes after the last of them are not checked.
 pub(crate) fn read_groups(
     disk: &dyn Disk,
     dir: &Path,
@@ -125,18 +123,18 @@ pub(crate) fn read_groups(
     Scan { segment: &segment, sectors, at: 1, due: first }.groups(each)
 }
 
-/// A segment being read.
+/// Reader of a segment.
 struct Scan<'a> {
     segment: &'a Segment,
     sectors: &'a [Sector],
-    /// The current sector.
+    /// Index of the current sector.
     at: usize,
-    /// The position of the group expected there.
+    /// Position of the group expected there.
     due: u64,
 }
 
 impl Scan<'_> {
-    /// Reads valid groups until there is none. Leaves `at` and `due` at the first one missing or torn.
+    /// Reads valid groups until there is none. Leaves `at` and `due` at the first missing or torn one.
     fn groups(&mut self, each: EachGroup<'_>) -> Result<(), LogError> {
         let mut payload = Vec::new();
         while let Some(sector) = self.sectors.get(self.at) {
@@ -175,16 +173,16 @@ impl Scan<'_> {
         }
     }
 
-    /// For a segment that has a successor: everything in it was durable, so there must be nothing after the
+    /// Checks the rest of a segment with a successor: everything in it was durable, so there must be nothing after the
     /// groups, not even a torn one.
     fn check_rest_unwritten(&self) -> Result<(), LogError> {
         match self.rest().find(|(_, sector)| !is_unwritten(sector)) {
-            Some((at, _)) => Err(self.damaged(at, "there is something after the last group")),
+            Some((at, _)) => Err(self.damaged(at, "unexpected data after the last group")),
             None => Ok(()),
         }
     }
 
-    /// For the last segment: data after the groups was never durable. Returns whether there is any.
+    /// Checks that data after the groups of the last segment was never durable. Returns whether there is any.
     fn check_rest_never_durable(&self) -> Result<bool, LogError> {
         let mut any = false;
         for (_, sector) in self.rest() {
@@ -193,7 +191,7 @@ impl Scan<'_> {
                 continue;
             };
             if header.durable >= self.due {
-                return Err(self.damaged(self.at, "a group that was durable is not there"));
+                return Err(self.damaged(self.at, "a durable group is missing"));
             }
         }
         Ok(any)

@@ -1,7 +1,7 @@
-//! Reading what is left of a damaged log: every whole group, wherever it is. Changes nothing.
+//! Salvage of a damaged log: reads every whole group, wherever it is. Changes nothing.
 //!
-//! A sector that begins a group cannot be mistaken for a part of a payload (see [`crate::format`]), so after
-//! damage the next group is found by looking at each sector.
+//! A sector that begins a group cannot be mistaken for a part of a payload (see [`crate::format`]), so after damage the
+//! next group is found by checking each sector.
 
 use std::path::{Path, PathBuf};
 
@@ -13,44 +13,44 @@ use crate::format::{
 use crate::segment::{first_of, path_of};
 use crate::{Group, LogError, Position, ReadError, disk_error};
 
-/// Groups that follow each other without a gap, all of them whole.
+/// Consecutive whole groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The first one.
+    /// First group.
     pub first: Position,
-    /// The last one.
+    /// Last group.
     pub last: Position,
-    /// The time of the last one in milliseconds since 1970.
+    /// Time of the last group in milliseconds since 1970.
     pub last_ms: u64,
 }
 
-/// A place in a log where something else is than what was written.
+/// Place in a log whose content differs from the written one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogDamage {
-    /// The segment.
+    /// Path of the segment.
     pub file: PathBuf,
-    /// Position in the file, in bytes.
+    /// Offset in the file, in bytes.
     pub offset: u64,
-    /// The group expected there.
+    /// Group expected there.
     pub position: Position,
     /// Description of the damage.
     pub what: &'static str,
 }
 
-/// The readable rest of a damaged log.
+/// Readable rest of a damaged log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSurvey {
-    /// The last group that was there: of the last segment that has groups, or before the last segment. None without
-    /// segments.
+    /// Last group that existed: that of the last segment with groups, or the one before the last segment. `None`
+    /// without segments.
     pub last: Option<Position>,
-    /// In order. Between two of them, groups are missing or damaged.
+    /// Stretches in order. Between two of them, groups are missing or damaged.
     pub stretches: Vec<Stretch>,
-    /// In the order of files.
+    /// Damage in the order of files.
     pub damage: Vec<LogDamage>,
 }
 
-/// Reads all segments in `dir` and gives every whole group to `each`, in order. The caller keeps the owner of the
-/// log away meanwhile. Groups that a power loss left incomplete, none of which was durable, are no damage.
+/// Reads all segments in `dir` and passes every whole group to `each`, in order. The caller keeps the owner of the log
+/// away meanwhile. Groups that a power loss left incomplete, none of which was durable, do not count as damage.
 ///
 /// # Errors
 /// [`LogError`]: the directory cannot be listed, a segment has another format than this program, or `each` failed.
@@ -75,7 +75,7 @@ pub fn salvage(
                 let bytes = scan.header(&sectors, first)?;
                 scan.segment(&sectors, Some(first) == last)?;
                 if bytes.is_some_and(|bytes| bytes != (sectors.len() * SECTOR_BYTES) as u64) {
-                    // What is missing was after the last group that was found.
+                    // The missing part was after the last group that was found.
                     scan.damaged(sectors.len(), "the file is not as long as its header says");
                 }
             }
@@ -90,13 +90,13 @@ pub fn salvage(
     Ok(survey)
 }
 
-/// The whole sectors of a file. What cannot be read is missing at the end.
+/// Returns the whole sectors of a file. An unreadable sector is filled with 0xff.
 fn read(path: &Path) -> std::io::Result<Vec<Sector>> {
     let file = std::fs::File::open(path)?;
     let mut sectors = vec![[0; SECTOR_BYTES]; (file.bytes()? / SECTOR_BYTES as u64) as usize];
     for (at, sector) in sectors.iter_mut().enumerate() {
         if file.read_exact_at(sector, (at * SECTOR_BYTES) as u64).is_err() {
-            // Neither a group nor unwritten.
+            // This is neither a group nor unwritten.
             sector.fill(0xff);
         }
     }
@@ -105,7 +105,7 @@ fn read(path: &Path) -> std::io::Result<Vec<Sector>> {
 
 struct Scan<'a> {
     path: &'a Path,
-    /// The position of the group expected next.
+    /// Position of the next expected group.
     due: u64,
     survey: &'a mut LogSurvey,
     each: &'a mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
@@ -148,7 +148,7 @@ impl Scan<'_> {
                 Start::Unwritten => "a group is missing",
                 Start::Damaged(what) => what,
             };
-            // What was never durable may be missing at the end of the log, and is no damage.
+            // Groups that were never durable may be missing at the end of the log.
             let is_gap = matches!(start, Start::Unwritten) || what == "a group is not whole";
             let rest = sectors.get(at..).unwrap_or_default();
             if is_gap && !reported && !self.is_durable(rest, is_last) {
@@ -163,7 +163,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether something in the rest of a segment says that the group expected first was durable.
+    /// Whether the rest of a segment proves that the first expected group was durable.
     fn is_durable(&self, rest: &[Sector], is_last: bool) -> bool {
         if !is_last {
             return rest.iter().any(|sector| !is_unwritten(sector));
@@ -174,7 +174,7 @@ impl Scan<'_> {
         })
     }
 
-    /// The length of the file by its header; none if that is damaged.
+    /// Returns the length of the file by its header; `None` if that is damaged.
     fn header(&mut self, sectors: &[Sector], first: u64) -> Result<Option<u64>, LogError> {
         let header = sectors.first().map(read_segment_sector);
         match header.unwrap_or(Err("the file has no header")) {

@@ -1,10 +1,9 @@
 //! Segment files: preparing one in advance, putting it in place, and reading a whole one.
 //!
 //! State: the directory and its files; `Segment` is the log's description of a file in place.
-//! What always holds:
-//! - **Invariant:** a file with the name of a segment is complete: its full length of zeros and its
-//!   header were synced before it got the name.
-//! - Anything that ends in `.tmp` was never part of the log.
+//! - **Invariant:** a file with the name of a segment is complete: its full length of zeros and its header were synced
+//!   before it got the name.
+//! - Files that end in `.tmp` were never part of the log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,28 +12,28 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::{SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
 use crate::{LogError, Position, disk_error};
 
-/// Number of bytes zeroed and synced at a time. Small enough that a sync of the log, which waits for
-/// these writes at the disk, is not delayed for long.
+/// Number of bytes that are zeroed and synced at a time. Small enough that a sync of the log, which waits for these
+/// writes at the disk, is not delayed for long.
 const ZEROING_BYTES: u64 = 1 << 20;
 const TEMPORARY: &str = ".tmp";
 const SUFFIX: &str = ".log";
 
-/// A segment in place.
+/// Segment in place.
 pub(crate) struct Segment {
     pub(crate) first: u64,
-    /// The length of the file.
+    /// Length of the file in bytes.
     pub(crate) bytes: u64,
     pub(crate) path: Arc<Path>,
 }
 
-/// A file full of zeros that will be a segment; its content is durable, its name is not final.
+/// File full of zeros that will be a segment; its content is durable, its name is not final.
 pub(crate) struct Blank {
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     bytes: u64,
 }
 
-/// Makes a file of zeros. `name` distinguishes files that are made at the same time.
+/// Creates a file of zeros. `name` distinguishes files that are created at the same time.
 pub(crate) fn make_blank(
     disk: &dyn Disk,
     dir: &Path,
@@ -60,8 +59,8 @@ fn write_zeros(file: &dyn DiskFile, path: &Path, mut from: u64, to: u64) -> Resu
     Ok(())
 }
 
-/// Turns a blank into the segment that begins with the group `first`, durably. A segment without groups that
-/// has the same first position is replaced.
+/// Turns a blank into the segment that begins with the group `first`, durably. Replaces a segment without groups that
+/// has the same first position.
 pub(crate) fn install(
     disk: &dyn Disk,
     dir: &Path,
@@ -81,7 +80,7 @@ pub(crate) fn install(
     Ok((Segment { first, bytes, path }, file))
 }
 
-/// Removes what was left of blanks and returns the first positions of the segments, in order.
+/// Removes the remains of blanks and returns the first positions of the segments, in order.
 pub(crate) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> {
     let mut firsts = Vec::new();
     for name in disk.list(dir).map_err(disk_error("list", dir))? {
@@ -93,7 +92,7 @@ pub(crate) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> 
         }
     }
     firsts.sort_unstable();
-    // A process that was killed may have renamed a segment and not synced the name.
+    // A killed process may have renamed a segment without syncing the name.
     disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
     Ok(firsts)
 }

@@ -1,4 +1,4 @@
-//! Checking a completed segment, group by group, while its log is in use.
+//! Check of a completed segment, group by group, while its log is in use.
 
 use std::fs::File;
 use std::io;
@@ -11,18 +11,18 @@ use crate::format::{
 use crate::segment::{first_of, path_of};
 use crate::{LogError, Position, disk_error};
 
-/// A segment that is being checked.
+/// Check of a segment.
 pub struct SegmentCheck {
     file: File,
     path: PathBuf,
-    /// The group expected next, and where in bytes.
+    /// Next expected group, and its offset in bytes.
     due: u64,
     at: u64,
-    /// The first group of the next segment.
+    /// First group of the next segment.
     end: u64,
 }
 
-/// The segments in `dir` that are not written any more: the first group of each and of the one after it.
+/// Returns the completed segments in `dir`: the first group of each and of the next one.
 ///
 /// # Errors
 /// [`LogError::Disk`]
@@ -38,7 +38,7 @@ pub fn closed_segments(dir: &Path) -> Result<Vec<(Position, Position)>, LogError
 }
 
 impl SegmentCheck {
-    /// Begins with one of [`closed_segments`]; none if it was cut meanwhile.
+    /// Opens one of [`closed_segments`]; `None` if it was cut meanwhile.
     ///
     /// # Errors
     /// [`LogError`], also if the header of the file is damaged.
@@ -58,16 +58,16 @@ impl SegmentCheck {
         Ok(Some(check))
     }
 
-    /// The file.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Checks the next group; returns its bytes, or none if it was the last one before.
+    /// Checks the next group; returns its size in bytes, or `None` after the last one.
     ///
     /// # Errors
-    /// [`LogError::Damaged`], and [`LogError::Disk`] if it cannot be read.
+    /// [`LogError::Damaged`], and [`LogError::Disk`] if it is unreadable.
     pub fn step(&mut self) -> Result<Option<usize>, LogError> {
         if self.due >= self.end {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Groups as they come out of a log, and who appended them: a group gets its place when it comes back, in a log that several nodes
-//! share among those of others.
+//! Groups that a log returns, and their origin. A group gets its position when it comes back; in a shared log its
+//! position is among the groups of other nodes.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use crate::Position;
 
-/// Identifies a node for ever: the identity of its data directory.
+/// Permanent id of a node: the identity of its data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u128);
 
@@ -17,61 +17,61 @@ impl std::fmt::Display for NodeId {
     }
 }
 
-/// Who appended a group to a log that several nodes share, and as which one.
+/// Origin of a group in a log that several nodes share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupId {
-    /// The node.
+    /// Node that appended the group.
     pub node: NodeId,
-    /// Greater at each start of the node.
+    /// Epoch, which rises with each start of the node.
     pub epoch: u64,
-    /// Counts the groups of an epoch from 1.
+    /// Number of the group in the epoch, from 1.
     pub number: u64,
 }
 
 impl GroupId {
-    /// Of a message in the log that is no group, because another program wrote it: no group has this id.
+    /// Id of a message in the log that is no group, because another program wrote it: no group has this id.
     pub const NONE: Self = Self { node: NodeId(0), epoch: 0, number: 0 };
-    /// The id of each group in a log of one node, where nothing is lost, sent twice or reordered on its way.
+    /// Id of each group in a log of one node, where nothing is lost, sent twice or reordered.
     pub const ALONE: Self = Self { node: NodeId(0), epoch: 0, number: 1 };
 }
 
-/// How far a node has applied a shared log when it opens it.
+/// Position up to which a node has applied a shared log when it opens it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// The position of the last group that was applied.
+    /// Position of the last applied group.
     pub position: Position,
-    /// The position and id of the last one that counted: the log must still have it there, or it is not the same log.
+    /// Position and id of the last counted group: the log must still have it there, or it is another log.
     pub counted: Option<(Position, GroupId)>,
 }
 
-/// The end of a log, as its servers reported it last.
+/// End of a log, as its servers last reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEnd {
-    /// The last position of the log then.
+    /// Last position of the log at that time.
     pub position: Position,
-    /// How long ago it was.
+    /// Time since the report.
     pub ago: Duration,
 }
 
-/// A group that a log gives back, if several nodes share it to each of them.
+/// Group that a log returns; a shared log returns it to each node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrived {
-    /// Its position.
+    /// Position of the group.
     pub position: Position,
-    /// The time that the log gave it, in milliseconds since 1970.
+    /// Time that the log gave the group, in milliseconds since 1970.
     pub time_ms: u64,
-    /// The time of the node when it appended it, as it said; [`Self::time_ms`] if no node did.
+    /// Time of the appending node by its own clock; [`Self::time_ms`] if no node appended the message.
     pub sent_ms: u64,
-    /// The node that appended it, and its number there. [`GroupId::NONE`] if it is none, and then it has no payload; [`GroupId::ALONE`] in a log of one
-    /// node.
+    /// Origin of the group. [`GroupId::NONE`] for a message that is no group and has no payload; [`GroupId::ALONE`] in
+    /// a log of one node.
     pub id: GroupId,
-    /// Whether it is the oldest group that this process has appended and that had not come back. A duplicate is not.
+    /// Whether this is the oldest group of this process that had not come back. False for a duplicate.
     pub is_own: bool,
-    /// The payload as it was appended.
+    /// Appended payload.
     pub payload: Bytes,
 }
 
-/// Identifies the nodes that share a log: 32 hexadecimal digits.
+/// Id of the nodes that share a log: 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClusterId(pub u128);
 

@@ -1,4 +1,5 @@
-//! Archiving the longest group takes no more memory than a node reserves for it. A binary of its own, for its allocator.
+//! Tests that archiving the longest group stays within the memory that a node reserves for it. A separate binary,
+//! because of its allocator.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]
@@ -16,7 +17,7 @@ use commitlog::{
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the allocated bytes, and their maximum.
+/// Allocator that counts the allocated bytes, and their maximum.
 struct Counting;
 
 // SAFETY: every call is passed unchanged to the system's allocator.
@@ -24,13 +25,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
         MOST.fetch_max(now, Ordering::SeqCst);
-        // SAFETY: the caller keeps the promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::SeqCst);
-        // SAFETY: the caller keeps the promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -38,10 +39,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One test only: the allocator counts the bytes of the whole process.
+/// The only test: the allocator counts the bytes of the whole process.
 #[test]
 fn the_longest_group_is_archived_within_the_stated_memory() {
-    // Without a disk, whose syncs would take most of the time.
+    // In memory, because syncs to a disk would take most of the time.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let folder = folder.unwrap();

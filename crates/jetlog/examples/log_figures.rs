@@ -1,9 +1,9 @@
-//! Measures the log on NATS servers that run already: `cargo run -p jetlog --example log_figures -- URL,URL,URL`.
-//! Makes the streams `figures` and `control` and removes nothing; use servers that can be thrown away.
+//! Measures the log on running NATS servers: `cargo run -p jetlog --example log_figures -- URL,URL,URL`. Creates the
+//! streams `figures` and `control` and removes nothing; use disposable servers.
 //!
-//! First one group after the other from one node, which is the least that a client waits for, by turns with the client
-//! library alone. Then as many groups as
-//! may be under way. Then three nodes, each with one group under way at a time, which apply what all three append.
+//! First one group after the other from one node, which is the minimum that a client waits for, interleaved with the
+//! client library alone. Then as many groups as may be pending. Then three nodes, each with one pending group at a
+//! time, which apply the groups of all three.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), JetLogError> {
     JetLog::create(&options, CLUSTER, Position(0))?;
     let mut log = open(&options, 1)?;
 
-    // They take turns, so that both see the same machine.
+    // Interleaved, so that both see the same machine.
     let (mut of_log, mut of_client) = (Vec::new(), Vec::new());
     let mut control = Control::new(&servers);
     for _ in 0..1_000 {
@@ -87,7 +87,7 @@ struct Control {
 }
 
 impl Control {
-    /// Makes a stream `control` like that of the log.
+    /// Creates a stream `control` like that of the log.
     fn new(servers: &str) -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("there are threads");
         let server = servers.split(',').next().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ impl Control {
     }
 }
 
-/// Opens the log for a node and skips what is in it.
+/// Opens the log for a node and skips its groups.
 fn open(options: &JetLogOptions, node: u128) -> Result<JetLog, JetLogError> {
     let mut last = JetLog::open(
         options,

@@ -1,6 +1,6 @@
-//! Measures for how long no group comes back when one of three NATS servers is killed, stopped or started again:
-//! `cargo run -p jetlog --example log_pauses`. It starts the servers itself, with the program that
-//! `cargo xtask test --install` builds.
+//! Measures the time without a returned group when one of three NATS servers is killed, stopped or started again:
+//! `cargo run -p jetlog --example log_pauses`. Starts the servers itself, with the program that `cargo xtask test
+//! --install` builds.
 
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,12 @@ use testkit::nats::NatsServers;
 
 const ROUNDS: usize = 3;
 const CLUSTER: ClusterId = ClusterId(1);
-/// Groups under way at a time.
+/// Number of pending groups at a time.
 const UNDER_WAY: usize = 10;
-/// How long each state of the servers lasts at least; it goes on until groups have come back for [`FLUENT`].
+/// Minimum duration of each state of the servers; it continues until groups have come back for [`FLUENT`].
 const PHASE: Duration = Duration::from_secs(4);
 const FLUENT: Duration = Duration::from_secs(2);
-/// No group for this long is a pause after which [`FLUENT`] begins again.
+/// Time without a group that counts as a pause, after which [`FLUENT`] begins again.
 const PAUSE: Duration = Duration::from_millis(200);
 
 fn main() -> Result<(), JetLogError> {
@@ -44,7 +44,7 @@ fn main() -> Result<(), JetLogError> {
     Ok(())
 }
 
-/// Appends for a while and prints the longest time without a group that came back.
+/// Appends for a while and prints the longest time without a returned group.
 fn phase(log: &mut JetLog, name: &str) -> Result<(), JetLogError> {
     let start = Instant::now();
     let (mut last, mut longest, mut own, mut others) = (start, Duration::ZERO, 0, 0);

@@ -1,4 +1,4 @@
-//! Connecting to NATS servers, and what can be wrong with that.
+//! Connections to NATS servers, and their errors.
 
 use std::error::Error as _;
 use std::io;
@@ -11,34 +11,34 @@ use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, 
 
 use crate::error::JetLogError;
 
-/// The oldest version of nats-server that syncs a group of appends with one fsync.
+/// Oldest version of nats-server that syncs a group of appends with one fsync.
 const OLDEST: (i64, i64) = (2, 15);
 const OLDEST_TEXT: &str = "2.15";
-/// For how long a request waits for its answer.
+/// Longest wait for the answer to a request.
 pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// A server that does not answer two of these is taken for dead.
+/// Interval of pings; a server that does not answer two of them counts as dead.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where the log is, and how to get there.
+/// Address of the log and credentials for it.
 #[derive(Clone, Debug)]
 pub struct JetLogOptions {
-    /// Addresses of servers with commas between them: `nats://HOST:4222` or `tls://HOST:4222`, also with
-    /// `USER:PASSWORD@` before the first host, as they are, without percent-encoding.
+    /// Addresses of servers, separated by commas: `nats://HOST:4222` or `tls://HOST:4222`, optionally with
+    /// `USER:PASSWORD@` before the first host, without percent-encoding.
     pub servers: String,
-    /// A file of credentials as NATS makes them.
+    /// File of NATS credentials.
     pub credentials: Option<PathBuf>,
-    /// Certificate authorities, PEM, beside those of the system. Requires TLS.
+    /// PEM file of certificate authorities in addition to those of the system. Requires TLS.
     pub tls_ca: Option<PathBuf>,
-    /// Certificate and key, PEM, by which this node identifies itself.
+    /// PEM files of the certificate and key of this node.
     pub tls_identity: Option<(PathBuf, PathBuf)>,
     /// Name of the stream.
     pub stream: String,
-    /// Number of replicas that the stream must have at least.
+    /// Minimum number of replicas of the stream.
     pub replicas: usize,
 }
 
 impl JetLogOptions {
-    /// The stream `roost` with 3 replicas on these servers.
+    /// Creates options for the stream `roost` with 3 replicas on these servers.
     #[must_use]
     pub fn new(servers: &str) -> Self {
         Self {
@@ -51,22 +51,22 @@ impl JetLogOptions {
         }
     }
 
-    /// The subject of all messages.
+    /// Returns the subject of all messages.
     pub(crate) fn subject(&self) -> String {
         format!("{}.groups", self.stream)
     }
 
-    /// The stream of files.
+    /// Returns the name of the stream of files.
     pub(crate) fn files_stream(&self) -> String {
         format!("{}-files", self.stream)
     }
 
-    /// Before the subjects of all parts of files.
+    /// Returns the prefix of the subjects of all parts of files.
     pub(crate) fn files_subject(&self) -> String {
         format!("{}.files", self.stream)
     }
 
-    /// The subject by which a node asks the others for a file. No stream keeps what is said there.
+    /// Returns the subject with which a node asks the others for a file. No stream stores these requests.
     pub(crate) fn requests_subject(&self) -> String {
         format!("{}.requests", self.stream)
     }
@@ -86,7 +86,7 @@ impl JetLogOptions {
 
 fn parse(address: &str) -> Result<ServerAddr, JetLogError> {
     let failed = |reason: &str| {
-        // What comes before an @ may be a password.
+        // The part before an @ may be a password.
         let address = address.rsplit('@').next().unwrap_or_default().to_owned();
         JetLogError::Address { address, reason: reason.to_owned() }
     };
@@ -128,7 +128,7 @@ pub(crate) async fn connect(
                 }
             }
         });
-    // The client library does not take them from the address. One pair serves all servers.
+    // The client library does not read them from the address. One pair serves all servers.
     if let Some((user, password)) = addresses.iter().find_map(|address| {
         Some((address.username()?.to_owned(), address.password().unwrap_or_default().to_owned()))
     }) {
@@ -141,7 +141,7 @@ pub(crate) async fn connect(
     let certificates =
         options.tls_identity.iter().flat_map(|(certificate, key)| [certificate, key]);
     for file in options.tls_ca.iter().chain(certificates) {
-        // The library reads them later, and then does not say which file was wrong.
+        // The library reads the files later, and then does not report which one was wrong.
         let read = tokio::fs::read(file).await;
         read.map_err(|source| JetLogError::File { file: file.clone(), source })?;
     }
@@ -173,13 +173,13 @@ fn refused(error: &ConnectError, addresses: String) -> JetLogError {
     }
 }
 
-/// Whether an error of the connection comes from TLS, which reports every certificate that it refuses as invalid data.
+/// Whether an error of the connection comes from TLS, which reports every refused certificate as invalid data.
 fn is_of_tls(error: &ConnectError) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::InvalidData)
 }
 
-/// An error and its causes, each once.
+/// Formats an error and its causes, each once.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let (mut text, mut cause) = (error.to_string(), error.source());
     while let Some(error) = cause {

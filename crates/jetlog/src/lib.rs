@@ -1,24 +1,23 @@
-//! A log that several nodes share: groups of bytes as messages of one stream of NATS JetStream. It does not
-//! interpret the payloads.
+//! A log that several nodes share: groups of bytes as messages of one stream of NATS JetStream. It does not interpret
+//! the payloads.
 //!
-//! [`JetLog::append`] hands a group to the stream. [`JetLog::next`] gives all groups of the stream, those of this
-//! node and of others, in one order that is the same for all nodes. Which of them count is the caller's
-//! decision, by a rule that depends on nothing but what came before: a group counts if it has the next number of
-//! the current epoch of its node, or number 1 of a later epoch. By that rule each group that was appended
-//! counts once if it came back, whatever was lost, sent twice or reordered on its way.
+//! [`JetLog::append`] sends a group to the stream. [`JetLog::next`] returns all groups of the stream, those of this
+//! node and of others, in one order that is the same for all nodes. The caller decides which of them count, by a rule
+//! that depends only on earlier groups: a group counts if it has the next number of the current epoch of its node, or
+//! number 1 of a later epoch. By that rule each appended group that came back counts once, even if messages were lost,
+//! sent twice or reordered.
 //!
-//! State: `window` has the groups of this node that have not come back. `publisher`, `reader` and `watch` are tasks on a
-//! thread of the log; the caller's thread never waits for the network, except in [`JetLog::open`] and, as long
-//! as it wants, in [`JetLog::next`]. `files` is beside the log: the files that nodes give each other, with a connection and
-//! a thread of its own, so that long files delay no group.
-//! What always holds:
-//! - **Invariant:** positions rise by one from message to message. A gap, a damaged message, a stream
-//!   that ends before the position of the caller, and another message there than the one that it applied are errors.
-//! - **Invariant:** what is under way, and what arrived and was not delivered, is bounded in bytes.
+//! State: `window` has the groups of this node that have not come back. `publisher`, `reader` and `watch` are tasks on
+//! a thread of the log; the caller's thread never waits for the network, except in [`JetLog::open`] and, as long as it
+//! wants, in [`JetLog::next`]. `files` is the separate exchange of files between nodes, with its own connection and
+//! thread, so that long files delay no group.
+//! - **Invariant:** positions rise by one from message to message. A gap, a damaged message, a stream that ends before
+//!   the position of the caller, and a different message at the caller's last applied position are errors.
+//! - **Invariant:** pending groups, and groups that arrived and were not delivered, are bounded in bytes.
 //! - **Invariant:** after an error other than `Busy` and `Length` every operation fails.
 //!
-//! Read `message`, `window`, `publisher`, `reader`, `watch`, then `log`. `stream` and `files/bucket` say how the two
-//! streams must be configured.
+//! Read `message`, `window`, `publisher`, `reader`, `watch`, then `log`. `stream` and `files/bucket` define the
+//! required configuration of the two streams.
 
 mod connect;
 mod error;
@@ -54,9 +53,9 @@ use reader::Reader;
 use shared::Shared;
 use window::Window;
 
-/// Bytes of groups that arrived and were not delivered; a single longer one may be alone.
+/// Maximum size of groups that arrived and were not delivered, in bytes; a single longer one is allowed alone.
 pub(crate) const QUEUE_BYTES: usize = 16 << 20;
-/// Groups that arrived and were not delivered.
+/// Maximum number of groups that arrived and were not delivered.
 const QUEUE_GROUPS: usize = 4_096;
 
 /// A group with the memory that is reserved for it.
@@ -65,14 +64,14 @@ struct Received {
     _permit: OwnedSemaphorePermit,
 }
 
-/// See the crate.
+/// Log in a stream of NATS JetStream.
 pub struct JetLog {
     shared: Arc<Shared>,
     arrivals: mpsc::Receiver<Result<Received, JetLogError>>,
     node: NodeId,
-    /// The last position of the stream when it was opened.
+    /// Last position of the stream when it was opened.
     last_at_open: Position,
-    /// The position of the last group that was delivered.
+    /// Position of the last delivered group.
     last: Position,
     payload_bytes_max: usize,
     stopped: bool,
@@ -83,7 +82,7 @@ pub struct JetLog {
 }
 
 impl JetLog {
-    /// Makes the stream of a new cluster: the next group will be the one after `after`. Blocks.
+    /// Creates the stream of a new cluster: the next group will be the one after `after`. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`]; also if the stream exists with another configuration.
@@ -103,7 +102,7 @@ impl JetLog {
         })
     }
 
-    /// The cluster to which the stream belongs. Blocks.
+    /// Returns the cluster to which the stream belongs. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`]; also if the stream was not made for roost.
@@ -115,7 +114,7 @@ impl JetLog {
         })
     }
 
-    /// Opens the stream of `cluster` for the node `node`, which has all groups that `applied` says. Blocks.
+    /// Opens the stream of `cluster` for the node `node`, which has all groups up to `applied`. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`]
@@ -131,7 +130,7 @@ impl JetLog {
         let (stream, last, payload_bytes_max) = runtime.block_on(async {
             let reconnected = Arc::clone(&shared);
             let on_connect = move || {
-                // What was under way may be lost with the connection.
+                // Pending messages may be lost with the connection.
                 reconnected.window.lock().restart(Instant::now());
                 reconnected.changed.notify_one();
             };
@@ -180,30 +179,30 @@ impl JetLog {
         })
     }
 
-    /// The last position of the stream when it was opened.
+    /// Returns the last position of the stream when it was opened.
     #[must_use]
     pub fn last_at_open(&self) -> Position {
         self.last_at_open
     }
 
-    /// The longest payload that the servers accept, in bytes.
+    /// Returns the maximum length of a payload that the servers accept, in bytes.
     #[must_use]
     pub fn payload_bytes_max(&self) -> usize {
         self.payload_bytes_max
     }
 
-    /// Lets this node append groups, in an epoch that must be greater than all of it before. The caller knows these
-    /// once it has all groups up to [`JetLog::last_at_open`]. It takes the time if that is greater, because groups of
-    /// an earlier process may still arrive.
+    /// Lets this node append groups, in an epoch that must be greater than all its earlier ones. The caller knows these
+    /// once it has all groups up to [`JetLog::last_at_open`]. It uses the time if that is greater, because groups of an
+    /// earlier process may still arrive.
     ///
     /// # Panics
-    /// If it was called before.
+    /// On a second call.
     pub fn begin(&mut self, epoch: u64) {
         self.shared.window.lock().begin(epoch);
     }
 
-    /// Hands a group to the stream; returns its number in the epoch. The group has no position, and is not
-    /// durable, before it came back. `time_ms` is the node's time in milliseconds since 1970. Does not wait.
+    /// Sends a group to the stream; returns its number in the epoch. The group has no position, and is not durable,
+    /// before it comes back. `time_ms` is the node's time in milliseconds since 1970. Does not wait.
     ///
     /// # Errors
     /// [`JetLogError::Busy`] and [`JetLogError::Length`], which change nothing, and [`JetLogError::Stopped`].
@@ -228,10 +227,10 @@ impl JetLog {
         Ok(number)
     }
 
-    /// The next group of the stream, for which it waits up to `wait`. Not to be called by async code.
+    /// Returns the next group of the stream, waiting up to `wait`. Must not be called by async code.
     ///
     /// # Errors
-    /// [`JetLogError`]; the log has stopped then.
+    /// [`JetLogError`]; the log has then stopped.
     pub fn next(&mut self, wait: Duration) -> Result<Option<Arrived>, JetLogError> {
         if self.stopped {
             return Err(JetLogError::Stopped);
@@ -270,31 +269,31 @@ impl JetLog {
                     tracing::info!(up_to = up_to.0, groups = purged.purged, "trimmed the stream");
                 }
                 Err(error) => {
-                    shared.report(&format!("the stream is not trimmed: {}", with_causes(&error)));
+                    shared.report(&format!("cannot trim the stream: {}", with_causes(&error)));
                 }
             }
         });
     }
 
-    /// Number of groups of this node that have not come back.
+    /// Returns the number of groups of this node that have not come back.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.shared.window.lock().len()
     }
 
-    /// Why groups do not come back now, if that is known; it may pass by itself.
+    /// Returns the known reason why groups do not come back now; it may be temporary.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
 }
 
-/// One thread, on which the tasks run.
+/// Creates the thread on which the tasks run.
 fn runtime() -> Result<Runtime, JetLogError> {
     runtime_on("log")
 }
 
-/// One thread of this name.
+/// Creates a runtime with one thread of this name.
 fn runtime_on(name: &str) -> Result<Runtime, JetLogError> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

@@ -1,4 +1,4 @@
-//! The log as the writer of a node uses it.
+//! Implementation of [`Log`] for the writer of a node.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,7 +47,7 @@ impl Log for JetLog {
     fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>) {
         assert!(self.shared.wake.set(wake).is_ok(), "a log begins once");
         self.begin(epoch);
-        // What arrived before was not announced.
+        // Groups that arrived before were not announced.
         self.shared.wake();
     }
 

@@ -14,31 +14,31 @@
 use bytes::{BufMut as _, Bytes, BytesMut};
 use commitlog::{GroupId, NodeId};
 
-/// The version of the format that this program reads and writes.
+/// Version of the format that this program reads and writes.
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// Bytes of a message before its payload.
+/// Length of the header before the payload, in bytes.
 pub(crate) const HEADER_BYTES: usize = 52;
 const MAGIC: &[u8; 4] = b"RGRP";
 
-/// The content of a message.
+/// Content of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) id: GroupId,
-    /// The node's time when it appended the group, in milliseconds since 1970.
+    /// Time of the node when it appended the group, in milliseconds since 1970.
     pub(crate) sent_ms: u64,
     pub(crate) payload: Bytes,
 }
 
-/// Why a message cannot be read.
+/// Reason why a message cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
     /// Description of the damage.
     Damaged(&'static str),
-    /// The version in which it was written.
+    /// Version of the message.
     Version(u32),
 }
 
-/// The message of a group.
+/// Encodes the message of a group.
 pub(crate) fn encode(id: GroupId, sent_ms: u64, payload: &[u8]) -> Bytes {
     let mut named = BytesMut::with_capacity(HEADER_BYTES + payload.len());
     named.put_u128_le(id.node.0);
@@ -55,13 +55,13 @@ pub(crate) fn encode(id: GroupId, sent_ms: u64, payload: &[u8]) -> Bytes {
     message.freeze()
 }
 
-/// Of a group in a message: of everything but the checksum, with the bytes that it must begin with.
+/// Returns the checksum of a group's message: of all other bytes, including the magic.
 fn checksum(version: [u8; 4], named: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(MAGIC), &version), named)
 }
 
-/// The group of a message; none if another program wrote the message. A group is recognized by how it begins or by its
-/// checksum: so if it is damaged, it is not taken for a message of others.
+/// Decodes the group of a message; `None` if another program wrote the message. A group is recognized by its magic or
+/// its checksum, so a damaged one is not mistaken for a message of another program.
 pub(crate) fn decode(message: &Bytes) -> Result<Option<Message>, Malformed> {
     let begins = message.starts_with(MAGIC);
     let short = match begins {

@@ -1,4 +1,4 @@
-//! The task that sends the groups of the window to the stream.
+//! Task that sends the groups of the window to the stream.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::connect::with_causes;
 use crate::shared::Shared;
 use crate::window::Send;
 
-/// Pause after a probe that failed; doubled up to [`PAUSE_MAX`]. A probe costs the servers little, and clients wait.
+/// Pause after a failed probe; doubled up to [`PAUSE_MAX`]. A probe costs the servers little, and clients wait.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_millis(200);
 
@@ -23,7 +23,7 @@ pub(crate) async fn run(client: Client, context: Context, subject: String, share
         let next = shared.window.lock().next_to_send(Instant::now());
         match next {
             Some(Send::Plain(message)) => {
-                // It is queued in the client. If that fails or it is lost, no group comes back.
+                // The message is queued in the client. If that fails or it is lost, no group comes back.
                 if let Err(error) = client.publish(subject.clone(), message).await {
                     shared.report(&with_causes(&error));
                 }
@@ -39,7 +39,7 @@ pub(crate) async fn run(client: Client, context: Context, subject: String, share
                         shared.window.lock().probe_stored(Position(stored.sequence));
                     }
                     Err(error) => {
-                        shared.report(&format!("a group is not stored: {}", reason(&error)));
+                        shared.report(&format!("cannot store a group: {}", reason(&error)));
                         tokio::time::sleep(pause).await;
                         pause = (pause * 2).min(PAUSE_MAX);
                         shared.window.lock().restart(Instant::now());
@@ -53,7 +53,7 @@ pub(crate) async fn run(client: Client, context: Context, subject: String, share
 
 fn reason(error: &PublishError) -> String {
     match error.kind() {
-        // Nobody listens to the subject: the stream existed when the log was opened.
+        // No subscriber on the subject: the stream existed when the log was opened.
         PublishErrorKind::StreamNotFound => "the stream has no leader now".into(),
         _ => with_causes(error),
     }
@@ -66,7 +66,7 @@ async fn wait(shared: &Shared) {
         return;
     };
     tokio::time::timeout_at(stalls_at.into(), shared.changed.notified()).await.ok();
-    // Also after a change: groups of other nodes cause changes all the time.
+    // Checked even after a change: groups of other nodes cause changes all the time.
     if shared.window.lock().restart_if_stalled(Instant::now()) {
         shared.report("no group has come back for a second: all are sent again");
     }

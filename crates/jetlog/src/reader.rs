@@ -1,9 +1,10 @@
-//! The task that reads the stream, in order and from one position on.
+//! Task that reads the stream, in order and from one position on.
 //!
-//! After any interruption a new consumer begins after the last position. The positions of messages are
-//! compared here, so nothing depends on how the broker or the client library recover.
+//! After any interruption a new consumer begins after the last position. This code compares the positions of messages,
+//! so nothing depends on the recovery of the broker or the client library.
 //!
-//! **Invariant:** messages are passed on in the order of positions, each once. What cannot be passed on ends the log.
+//! **Invariant:** messages are passed on in the order of positions, each once. A message that cannot be passed on ends
+//! the log.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,27 +26,28 @@ use crate::shared::Shared;
 use crate::window::Arrival;
 use crate::{JetLogOptions, Received, stream};
 
-/// Interval of the messages by which a server shows that the consumer exists. After two intervals it is made again.
+/// Interval of the messages by which a server shows that the consumer exists. After two missed intervals it is created
+/// again.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// How long one pull is open at a server.
+/// Time for which one pull is open at a server.
 const PULL: Duration = Duration::from_secs(10);
-/// A server that does not answer for this long is left for another.
+/// Time without an answer after which another server is used.
 const INFO_TIMEOUT: Duration = Duration::from_secs(1);
-/// A consumer that is not used is removed by the server after this time.
+/// Time after which the server removes an unused consumer.
 const INACTIVE: Duration = Duration::from_secs(30);
-/// Bytes in the client that were not passed on, beside those of [`crate::QUEUE_BYTES`].
+/// Maximum size of messages in the client that were not passed on, in bytes, in addition to [`crate::QUEUE_BYTES`].
 const PULL_BYTES: usize = 8 << 20;
 /// Pause after an interruption; doubled up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
-/// A new leader of the stream may not have applied everything yet. Only after this time is a stream too short.
+/// Time after which a stream that ends too early counts as too short: a new leader may not have applied everything yet.
 const SHORT_FOR: Duration = Duration::from_secs(5);
 
-/// Why reading was interrupted.
+/// Reason why reading was interrupted.
 enum Interrupted {
-    /// For this reason, which may pass.
+    /// A possibly temporary reason.
     Retry(String),
-    /// For ever.
+    /// A permanent error.
     Stop(JetLogError),
     /// The log was dropped.
     Closed,
@@ -63,22 +65,22 @@ pub(crate) struct Reader {
     pub(crate) stream: Stream,
     pub(crate) options: JetLogOptions,
     pub(crate) cluster: ClusterId,
-    /// The position of the last message that was passed on.
+    /// Position of the last message that was passed on.
     pub(crate) last: Position,
-    /// A message that was passed on, or that the node had applied before: the stream must still have it there.
+    /// Message that was passed on, or that the node had applied before: the stream must still have it there.
     pub(crate) known: Option<(Position, GroupId)>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) arrivals: mpsc::Sender<Result<Received, JetLogError>>,
-    /// Bytes that may wait in `arrivals`.
+    /// Number of bytes that may wait in `arrivals`.
     pub(crate) queue_bytes: Arc<Semaphore>,
-    /// Longest message that the servers accept.
+    /// Maximum length of a message that the servers accept.
     pub(crate) message_bytes_max: usize,
-    /// Since when the stream ends before `last`.
+    /// Time since which the stream ends before `last`.
     pub(crate) short_since: Option<Instant>,
 }
 
 impl Reader {
-    /// Reads until the log is dropped or cannot go on.
+    /// Reads until the log is dropped or cannot continue.
     pub(crate) async fn run(mut self) {
         let mut pause = PAUSE;
         loop {
@@ -100,7 +102,7 @@ impl Reader {
         }
     }
 
-    /// Reads until something is wrong.
+    /// Reads until an error.
     async fn read(&mut self) -> Interrupted {
         match self.try_read().await {
             Err(interrupted) => interrupted,
@@ -160,7 +162,7 @@ impl Reader {
         }
     }
 
-    /// Checks that the stream has what follows, and all that was read.
+    /// Checks that the stream has the next message, and all that were read.
     fn check_ends(&mut self, state: &State) -> Result<(), Interrupted> {
         match check_ends(state, self.last) {
             Err(JetLogError::Shorter { .. })
@@ -176,7 +178,7 @@ impl Reader {
         }
     }
 
-    /// Checks that the stream has what follows, and is the one that the node has applied.
+    /// Checks that the stream has the next message, and is the one that the node has applied.
     ///
     /// # Errors
     /// [`JetLogError`]
@@ -192,8 +194,8 @@ impl Reader {
         }
     }
 
-    /// Checks that the message at a position that was read is still the same, unless it was removed from the front: a
-    /// stream that lost its end and was continued has another one there.
+    /// Checks that the message at a known position is unchanged, unless it was removed from the front: a stream that
+    /// lost its end and was continued has another message there.
     async fn check_known(&self, state: &State) -> Result<(), Interrupted> {
         let Some((position, id)) = self.known.filter(|(at, _)| at.0 >= state.first_sequence) else {
             return Ok(());
@@ -225,7 +227,7 @@ impl Reader {
         let group = group(message, position)?.unwrap_or_else(|| {
             tracing::warn!(
                 position = position.0,
-                "another program wrote to the stream: that is skipped"
+                "skipping a message of another program in the stream"
             );
             Group { id: GroupId::NONE, sent_ms: time_ms, payload: Bytes::new() }
         });
@@ -250,7 +252,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether the message that should come instead is lost, or only did not arrive.
+    /// Decides whether the next expected message is lost or only did not arrive.
     async fn out_of_order(&self, found: Position) -> Interrupted {
         let position = Position(self.last.0 + 1);
         let lost = match self.stream.get_raw_message(position.0).await {
@@ -264,7 +266,7 @@ impl Reader {
     }
 }
 
-/// The group in a message; none if another program wrote it.
+/// Returns the group in a message; `None` if another program wrote it.
 fn group(message: &Bytes, position: Position) -> Result<Option<Group>, JetLogError> {
     decode(message).map_err(|error| match error {
         Malformed::Damaged(what) => JetLogError::Damaged { position, what },
@@ -274,7 +276,7 @@ fn group(message: &Bytes, position: Position) -> Result<Option<Group>, JetLogErr
     })
 }
 
-/// Checks that a stream has the group after `from`, if that was written, and ends with it or later.
+/// Checks that a stream has the group after `from`, if that was written, and does not end before `from`.
 pub(crate) fn check_ends(state: &State, from: Position) -> Result<(), JetLogError> {
     let (first, last) = (Position(state.first_sequence), Position(state.last_sequence));
     if first.0 > from.0 + 1 {

@@ -1,4 +1,4 @@
-//! What the log and its two tasks share.
+//! State that the log and its tasks share.
 
 use std::sync::OnceLock;
 use std::time::Instant;
@@ -10,15 +10,15 @@ use tokio::sync::Notify;
 use crate::window::Window;
 
 pub(crate) struct Shared {
-    /// Locked only for a moment.
+    /// Window of pending groups. Locked only briefly.
     pub(crate) window: Mutex<Window>,
     /// Wakes the publisher.
     pub(crate) changed: Notify,
-    /// The last trouble; none once a group arrived after it.
+    /// Last trouble; `None` once a later group arrived.
     trouble: Mutex<Option<String>>,
-    /// The last position of the stream that is known, and when a server said so.
+    /// Last known position of the stream, and the time of the server's report.
     end: Mutex<(Position, Instant)>,
-    /// Why changes are refused: the configuration of the stream was changed.
+    /// Reason why changes are refused: the configuration of the stream was changed.
     refusal: Mutex<Option<String>>,
     /// Called after each group or error that arrived.
     pub(crate) wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -31,7 +31,7 @@ impl Shared {
         Self { window: Mutex::new(window), changed, trouble, end, refusal: Mutex::new(None), wake }
     }
 
-    /// Takes note of a trouble that may pass by itself.
+    /// Records a trouble that may be temporary.
     pub(crate) fn report(&self, trouble: &str) {
         let mut last = self.trouble.lock();
         if last.as_deref() != Some(trouble) {
@@ -40,12 +40,12 @@ impl Shared {
         }
     }
 
-    /// Something can be delivered.
+    /// Announces that a group or error can be delivered.
     pub(crate) fn wake(&self) {
         self.wake.get().inspect(|wake| wake());
     }
 
-    /// Groups arrive.
+    /// Records that groups arrive.
     pub(crate) fn recovered(&self) {
         *self.trouble.lock() = None;
     }
@@ -54,7 +54,7 @@ impl Shared {
         self.refusal().or_else(|| self.trouble.lock().clone())
     }
 
-    /// A server says that this is the last position of the stream.
+    /// Records the last position of the stream as reported by a server.
     pub(crate) fn note_end(&self, end: Position) {
         let mut last = self.end.lock();
         *last = (last.0.max(end), Instant::now());
@@ -65,7 +65,7 @@ impl Shared {
         LogEnd { position, ago: at.elapsed() }
     }
 
-    /// Takes note of whether changes are refused, and why.
+    /// Records whether changes are refused, and the reason.
     pub(crate) fn refuse(&self, why: Option<String>) {
         let mut refusal = self.refusal.lock();
         if *refusal == why {
@@ -73,7 +73,7 @@ impl Shared {
         }
         match &why {
             Some(why) => tracing::error!("changes are refused: {why}"),
-            None => tracing::info!("the stream is configured as it must be again"),
+            None => tracing::info!("the configuration of the stream is valid again"),
         }
         *refusal = why;
         drop(refusal);

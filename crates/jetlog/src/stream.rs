@@ -1,4 +1,4 @@
-//! How the stream must be configured, and the command of the `nats` program that changes it back.
+//! Required configuration of the stream, and the command of the `nats` program that restores it.
 //!
 //! **Invariant:** no advice here removes the stream of the log, or anything in it.
 
@@ -11,14 +11,14 @@ use commitlog::ClusterId;
 use crate::JetLogOptions;
 use crate::error::JetLogError;
 
-/// The field of a stream's metadata that says to which cluster it belongs.
+/// Field of a stream's metadata with the cluster to which it belongs.
 pub(crate) const CLUSTER: &str = "roost_cluster";
 
-/// What to do with a stream that can never be used.
+/// Remedy for a stream that can never be used.
 const CANNOT_CHANGE: &str = "that cannot be changed: stop the nodes with SIGTERM and make a new cluster of one of them, \
     with another stream, as docs/cluster.md says";
 
-/// The configuration of a new stream whose first group is at `first`.
+/// Returns the configuration of a new stream whose first group is at `first`.
 pub(crate) fn desired(options: &JetLogOptions, cluster: ClusterId, first: u64) -> Config {
     Config {
         name: options.stream.clone(),
@@ -40,16 +40,16 @@ pub(crate) fn desired(options: &JetLogOptions, cluster: ClusterId, first: u64) -
     }
 }
 
-/// One thing that a stream must have.
+/// Requirement of a stream.
 pub(crate) struct Requirement {
-    /// In words.
+    /// Description of the requirement.
     what: String,
-    /// What the stream has; empty if that is obvious.
+    /// Present value of the stream; empty if that is obvious.
     found: String,
     is_met: bool,
-    /// The flag of `nats stream edit`, unless it `is_fixed`.
+    /// Flag of `nats stream edit`, unless `is_fixed`.
     flag: String,
-    /// It cannot be changed in an existing stream.
+    /// Whether it cannot be changed in an existing stream.
     is_fixed: bool,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn unlimited(what: &str, is_met: bool, flag: &str) -> Requirement {
     need(&format!("no limit of {what}"), "one", is_met, flag)
 }
 
-/// The cluster to which the stream belongs.
+/// Returns the cluster to which the stream belongs.
 pub(crate) fn cluster(config: &Config, options: &JetLogOptions) -> Result<ClusterId, JetLogError> {
     let id = config.metadata.get(CLUSTER).and_then(|id| u128::from_str_radix(id, 16).ok());
     id.map(ClusterId).ok_or_else(|| JetLogError::NotOurs { stream: options.stream.clone() })
@@ -142,7 +142,7 @@ pub(crate) fn check(
     refuse_unmet(requirements(config, options), (stream, "changes"), CANNOT_CHANGE)
 }
 
-/// Refuses a stream that could lose something, unless it meets all requirements.
+/// Refuses a stream that could lose data because it does not meet all requirements.
 pub(crate) fn refuse_unmet(
     requirements: Vec<Requirement>,
     (stream, what): (String, &'static str),
@@ -172,7 +172,7 @@ mod tests {
         JetLogOptions::new("nats://127.0.0.1:4222")
     }
 
-    /// What is wrong with the configuration and what to do; empty if nothing is.
+    /// Checks the faults of a changed configuration and the advice; both are empty if there is no fault.
     #[track_caller]
     fn expect(change: impl FnOnce(&mut Config), wrong: &str, advice: &str) {
         let mut config = desired(&options(), CLUSTER_ID, 1);

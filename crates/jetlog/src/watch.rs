@@ -1,5 +1,5 @@
-//! The task that looks at the stream: at its configuration, because no changes are accepted while it could lose some, and
-//! at its end, to know how far the node is behind.
+//! Task that watches the stream: its configuration, because changes are refused while it could lose some, and its end,
+//! to know how far the node lags.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ pub(crate) async fn run(
     let mut interval = tokio::time::interval(INTERVAL);
     loop {
         interval.tick().await;
-        // If nobody answers, changes are refused for that.
+        // Without an answer, changes are refused for that reason.
         let Ok(info) = stream.get_info().await else { continue };
         shared.note_end(Position(info.state.last_sequence));
         match stream::check(&info.config, &options, cluster) {
             Ok(()) => shared.refuse(None),
             Err(error @ JetLogError::Config { .. }) => shared.refuse(Some(error.to_string())),
-            // The reader meets that too, and stops.
+            // The reader gets the same error, and stops.
             Err(_) => {}
         }
     }

@@ -1,11 +1,11 @@
-//! The groups of this node that have not come back from the stream, as a function: what to send next, and when to
+//! Groups of this node that have not come back from the stream, as a function: decides what to send next, and when to
 //! send everything again.
 //!
-//! Groups are sent in order and without waiting for the broker's answers. If one may be lost, all that have not
-//! come back are sent again from the oldest on. The first of them is a probe: the others wait until the broker
-//! says that it is stored. So a broker in trouble gets one message at a time, and the reason of the trouble is
-//! known. What is stored is not sent again while the reader has not reached its position: the trouble is on the way back,
-//! or at the node itself.
+//! Groups are sent in order and without waiting for the broker's answers. If one may be lost, all that have not come
+//! back are sent again from the oldest on. The first of them is a probe: the others wait until the broker confirms that
+//! it is stored. So a broker in trouble gets one message at a time, and the reason of the trouble is known. A stored
+//! group is not sent again while the reader has not reached its position: the trouble is on the way back, or at the
+//! node itself.
 //!
 //! **Invariant:** a group keeps its number and bytes however often it is sent.
 
@@ -17,53 +17,53 @@ use commitlog::{GroupId, NodeId, Position};
 
 use crate::message::{HEADER_BYTES, encode};
 
-/// Bytes of messages that may be under way; a single longer one may be alone.
+/// Maximum size of pending messages in bytes; a single longer one is allowed alone.
 pub(crate) const BYTES_MAX: usize = 8 << 20;
-/// Messages that may be under way. JetStream drops messages of a stream for which 10,000 wait.
+/// Maximum number of pending messages. JetStream drops messages of a stream for which 10,000 wait.
 pub(crate) const GROUPS_MAX: usize = 1_024;
-/// If no group has come back for this long, everything is sent again.
+/// Time without a returned group after which everything is sent again.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
 
-/// What to send.
+/// Next message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Send {
-    /// A message; no answer is needed.
+    /// A message that needs no answer.
     Plain(Bytes),
     /// The message of the oldest group; the broker's answer decides what is next.
     Probe(Bytes),
 }
 
-/// What a group of the stream is to this node.
+/// Kind of an arrived group for this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// Its oldest group that had not come back.
     Own,
-    /// Anything else: a group of another node, or one of its own that does not count.
+    /// A group of another node, or one of its own that does not count.
     Other,
-    /// Another process writes in the name of this node.
+    /// A group of another process with the id of this node.
     Superseded,
 }
 
-/// See the module.
+/// Window of pending groups.
 pub(crate) struct Window {
     node: NodeId,
-    /// None until the node may append.
+    /// Epoch of the node; `None` until it may append.
     epoch: Option<u64>,
-    /// The oldest first, with consecutive numbers.
+    /// Pending groups with consecutive numbers, oldest first.
     groups: VecDeque<(u64, Bytes)>,
     bytes: usize,
-    /// The number of the next group.
+    /// Number of the next group.
     next: u64,
-    /// How many of `groups` were sent since the last restart.
+    /// Number of `groups` that were sent since the last restart.
     sent: usize,
     probing: bool,
-    /// Where the broker has stored the oldest group, if that is known.
+    /// Position at which the broker has stored the oldest group, if known.
     stored: Option<Position>,
-    /// The number of the probe whose answer is awaited.
+    /// Number of the probe whose answer is pending.
     probe: u64,
-    /// Groups up to here were sent before the last restart and may still overtake others.
+    /// Last group that was sent before the last restart; groups up to it may still overtake others.
     resent_up_to: u64,
-    /// When the oldest group was sent or the last one came back.
+    /// Time at which the oldest group was sent or the last one came back.
     progress: Instant,
 }
 
@@ -96,7 +96,7 @@ impl Window {
         self.groups.is_empty() || self.groups.len() < GROUPS_MAX && bytes <= BYTES_MAX
     }
 
-    /// Number of groups that have not come back.
+    /// Returns the number of groups that have not come back.
     pub(crate) fn len(&self) -> usize {
         self.groups.len()
     }
@@ -115,7 +115,7 @@ impl Window {
         number
     }
 
-    /// What to send now, if anything.
+    /// Returns the next message to send, if any.
     pub(crate) fn next_to_send(&mut self, now: Instant) -> Option<Send> {
         if self.probing && self.sent > 0 {
             return None;
@@ -134,7 +134,7 @@ impl Window {
         })
     }
 
-    /// The broker has stored the probe at this position.
+    /// Records that the broker has stored the probe at this position.
     pub(crate) fn probe_stored(&mut self, position: Position) {
         self.probing = false;
         if self.groups.front().is_some_and(|(oldest, _)| *oldest == self.probe) {
@@ -151,8 +151,8 @@ impl Window {
         self.progress = now;
     }
 
-    /// When everything is to be sent again unless a group comes back; none if nothing was sent, or the broker has the
-    /// oldest group.
+    /// Returns the time at which everything is sent again unless a group comes back; `None` if nothing was sent, or the
+    /// broker has the oldest group.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         (self.sent > 0 && self.stored.is_none()).then(|| self.progress + STALLED_AFTER)
     }
@@ -166,7 +166,7 @@ impl Window {
         stalled
     }
 
-    /// Takes note of a group of the stream, at a position.
+    /// Records a group of the stream, at a position.
     pub(crate) fn arrived(
         &mut self,
         (position, id): (Position, GroupId),
@@ -177,7 +177,7 @@ impl Window {
         if arrival == Arrival::Own {
             self.stored = None;
         } else if self.stored.is_some_and(|stored| stored <= position) {
-            // It is not where the broker said.
+            // The group is not where the broker reported it.
             self.stored = None;
             self.restart(now);
         }
@@ -199,14 +199,14 @@ impl Window {
                 }
                 self.bytes -= message.len();
                 self.groups.pop_front();
-                // It may have come back although it is to be sent again.
+                // The group may have come back although it is to be sent again.
                 self.sent = self.sent.saturating_sub(1);
                 self.probing = false;
                 self.progress = now;
                 Arrival::Own
             }
             Some((oldest, _)) if id.number > *oldest => {
-                // The oldest was lost, and this one does not count.
+                // The oldest group was lost, and this one does not count.
                 if id.number > self.resent_up_to {
                     self.restart(now);
                 }

@@ -1,5 +1,5 @@
-//! The log against real servers: `nats-server` processes that are killed, stopped and filled, and streams of all
-//! kinds of wrong configurations.
+//! Tests of the log with real servers: `nats-server` processes that are killed, stopped and filled, and streams with
+//! all kinds of wrong configurations.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -22,7 +22,7 @@ const A: NodeId = NodeId(0xa);
 const B: NodeId = NodeId(0xb);
 const TIME_MS: u64 = 1_800_000_000_000;
 
-/// A server with a stream, and how to open it.
+/// Starts a server with a stream; returns it and the options to open it.
 fn one_server() -> Option<(NatsServers, JetLogOptions)> {
     let servers = NatsServers::start(1, "")?;
     let options = JetLogOptions { replicas: 1, ..JetLogOptions::new(&servers.urls()) };
@@ -30,11 +30,11 @@ fn one_server() -> Option<(NatsServers, JetLogOptions)> {
     Some((servers, options))
 }
 
-/// Three servers with a stream of three replicas, and how to open it.
+/// Starts three servers with a stream of three replicas; returns them and the options to open it.
 fn three_servers() -> Option<(NatsServers, JetLogOptions)> {
     let servers = NatsServers::start(3, "")?;
     let options = JetLogOptions::new(&servers.urls());
-    // The servers have to elect a leader first.
+    // The servers must elect a leader first.
     let start = std::time::Instant::now();
     while let Err(error) = JetLog::create(&options, CLUSTER, Position(0)) {
         assert!(start.elapsed() < PATIENCE, "{error}");
@@ -50,7 +50,7 @@ fn up_to(position: u64) -> Applied {
     Applied { position: Position(position), counted: None }
 }
 
-/// A log that may append.
+/// Opens a log that may append.
 fn begun(options: &JetLogOptions, node: NodeId, epoch: u64) -> JetLog {
     let mut log = open(options, node, 0);
     log.begin(epoch);
@@ -91,7 +91,7 @@ fn with_jetstream<T>(url: &str, act: impl AsyncFnOnce(async_nats::jetstream::Con
     })
 }
 
-/// Publishes a message as another program would.
+/// Publishes a message like another program.
 fn publish(url: &str, message: Vec<u8>) {
     with_jetstream(url, async |jetstream| {
         jetstream.publish("roost.groups", message.into()).await.unwrap().await.unwrap();
@@ -108,7 +108,7 @@ fn change(url: &str, change: impl FnOnce(&mut Config)) {
     });
 }
 
-/// The groups that count, by the rule of the crate.
+/// Groups that count by the rule of the crate.
 #[derive(Default)]
 struct Counted {
     last: BTreeMap<NodeId, (u64, u64)>,
@@ -190,7 +190,7 @@ fn groups_count_once_and_in_order_while_servers_are_killed() {
     let mut killed = 0;
     loop {
         for ((log, counted), appended) in nodes.iter_mut().zip(&mut appended) {
-            // A few at a time, so that some are under way at every kill.
+            // A few at a time, so that some are pending at every kill.
             for _ in 0..20 {
                 if *appended < groups && log.append(&appended.to_le_bytes(), TIME_MS).is_ok() {
                     *appended += 1;
@@ -226,7 +226,7 @@ fn groups_count_once_and_in_order_while_servers_are_killed() {
 #[test]
 fn a_server_that_hangs_is_left_for_another() {
     let Some((servers, options)) = three_servers() else { return };
-    // It knows one address at first, so the server that will hang is the one of the connection.
+    // The log knows one address at first, so the server that will hang is the one of the connection.
     let first = JetLogOptions { servers: servers.url(0), ..options };
     let mut log = begun(&first, A, 1);
     log.append(b"before", TIME_MS).unwrap();
@@ -293,7 +293,7 @@ fn a_full_stream_is_reported_and_groups_wait_until_it_has_room() {
             break trouble;
         }
     };
-    assert!(full.starts_with("a group is not stored"), "{full}");
+    assert!(full.starts_with("cannot store a group"), "{full}");
     assert!((1..5).contains(&counted.groups.len()));
     change(&servers.urls(), |config| config.max_bytes = -1);
     while counted.groups.len() < 10 {
@@ -320,7 +320,7 @@ fn a_damaged_message_stops_the_log_with_its_position() {
     for stopped in [log.next(Duration::ZERO).err(), log.append(b"x", TIME_MS).err()] {
         assert!(matches!(stopped, Some(JetLogError::Stopped)), "{stopped:?}");
     }
-    // So does every node that is opened.
+    // Every other node that is opened fails too.
     let mut other = open(&options, B, 0);
     assert_eq!(next(&mut other).position, Position(1));
     assert!(matches!(other.next(PATIENCE), Err(JetLogError::Damaged { .. })));
@@ -350,7 +350,7 @@ fn messages_of_other_programs_are_given_as_none() {
     assert!(next(&mut log).is_own);
 }
 
-/// As after the restore of a snapshot of the servers: positions that a node has applied are given again.
+/// Like the restore of a snapshot of the servers: positions that a node has applied are assigned again.
 #[test]
 fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
     let Some((servers, options)) = one_server() else { return };
@@ -368,7 +368,7 @@ fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
     (0..9).for_each(|_| _ = other.append(b"y", TIME_MS).unwrap());
     take_own(&mut other, 9);
     let at_open = JetLog::open(&options, (CLUSTER, A), applied).err().expect("it is refused");
-    // The open log finds that out too, when it reads again, unless the stream was still too short then.
+    // The open log also notices at its next read, unless the stream was still too short then.
     for error in [at_open, log.next(PATIENCE).unwrap_err()] {
         let (text, advice) = (error.to_string(), "join the cluster again with a new directory");
         let expected = "group 5 of the stream is not the one that this node has applied there";
@@ -378,7 +378,7 @@ fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
             "{text}"
         );
     }
-    // A position that the stream does not have any more cannot be compared.
+    // A position that the stream no longer has cannot be compared.
     with_jetstream(&servers.urls(), async |jetstream| {
         let stream = jetstream.get_stream("roost").await.unwrap();
         stream.purge().sequence(6).await.unwrap();
@@ -394,7 +394,7 @@ fn a_changed_configuration_refuses_changes_until_it_is_changed_back() {
     wait_until(&mut log, true);
     let trouble = log.trouble().unwrap();
     assert!(trouble.contains("nats stream edit roost --force --max-msgs=-1"), "{trouble}");
-    // What is in the stream is still read.
+    // Groups in the stream are still read.
     log.append(b"x", TIME_MS).unwrap();
     assert!(next(&mut log).is_own);
     change(&servers.urls(), |config| config.max_messages = -1);
@@ -402,7 +402,7 @@ fn a_changed_configuration_refuses_changes_until_it_is_changed_back() {
     assert_eq!(log.trouble(), None);
 }
 
-/// Waits until the log refuses changes, or does not.
+/// Waits until the log refuses changes, or no longer does.
 fn wait_until(log: &mut JetLog, refuses: bool) {
     let start = std::time::Instant::now();
     while log.refuses_changes() != refuses {
@@ -450,7 +450,7 @@ fn a_trimmed_stream_begins_later() {
 }
 
 /// Messages in the middle cannot be removed, because the stream forbids it. So a reader is kept waiting until groups
-/// are removed that it has not got.
+/// that it lacks are removed.
 #[test]
 fn a_gap_stops_the_log_with_its_position() {
     let Some((servers, options)) = one_server() else { return };
@@ -554,7 +554,7 @@ fn a_stream_in_memory_or_with_one_replica_is_refused() {
     assert!(!error.to_string().contains("stream rm"), "{error}");
 }
 
-/// Runs what an error advises; then the stream can be opened and written.
+/// Runs the command that an error advises; then the stream can be opened and written.
 #[track_caller]
 fn mend(servers: &NatsServers, advice: &str, options: &JetLogOptions) {
     let command = advice.strip_prefix("change it back with: nats ");
@@ -670,7 +670,7 @@ fn tls_needs_the_authority_of_the_servers() {
     assert!(refused(&without_file, 0).to_string().ends_with("none.pem"));
 }
 
-/// Makes an authority, and certificates of it for a server on this machine and for a client. False without openssl.
+/// Creates an authority, and certificates of it for a server on this machine and for a client. False without openssl.
 fn make_certificates(folder: &Path) -> bool {
     std::fs::write(folder.join("san"), "subjectAltName=IP:127.0.0.1\n").unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
@@ -693,13 +693,13 @@ fn make_certificates(folder: &Path) -> bool {
 
 fn file(length: usize) -> (FileName, Vec<u8>) {
     let bytes: Vec<u8> = (0..length).map(|at| (at * 31 + at / 97) as u8).collect();
-    // A name of the right kind: nobody here compares it with the bytes.
+    // A name of the right kind: this test does not compare it with the bytes.
     let mut name = [7; 32];
     name[..8].copy_from_slice(&(length as u64).to_be_bytes());
     (name, bytes)
 }
 
-/// The subject of a part of a file.
+/// Returns the subject of a part of a file.
 fn part(name: &FileName, at: usize) -> String {
     let digits: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("roost.files.{digits}.{at}")
@@ -749,7 +749,7 @@ fn a_file_that_one_node_stores_is_there_for_all() {
         jetstream.get_stream("roost-files").await.unwrap().cached_info().state.messages
     });
     assert_eq!(messages, 1 + 1 + 1 + 2 + 17, "each part is there once");
-    // Parts that are missing, of another length, or no parts.
+    // Missing parts, parts of another length, and messages that are no parts.
     let (name, bytes) = file(130_000);
     let damage = |at: usize, message: Option<Vec<u8>>| {
         a.put(&name, &bytes).unwrap();
@@ -784,7 +784,7 @@ fn nodes_hear_what_others_ask_for() {
         log.files().unwrap().listen(Box::new(move |name| heard.send((node, name)).unwrap()));
     }
     with_jetstream(&servers.urls(), async |jetstream| {
-        // What is no name is left out.
+        // An invalid name is ignored.
         jetstream.client().publish("roost.requests", vec![1; 31].into()).await.unwrap();
         jetstream.client().flush().await.unwrap();
     });
@@ -808,7 +808,7 @@ fn files_are_stored_and_read_while_a_server_is_down() {
         assert!(get(&*b, &name) == bytes);
         servers.restart(at);
     }
-    // With two of three servers nothing is acknowledged.
+    // With two of three servers down nothing is acknowledged.
     servers.kill(0);
     servers.kill(1);
     let (name, bytes) = file(70_000);
@@ -818,7 +818,7 @@ fn files_are_stored_and_read_while_a_server_is_down() {
     assert!(get(&*b, &name) == bytes);
 }
 
-/// The stream of files is made by the first node, and is no place for files while it could lose some.
+/// The first node creates the stream of files, which accepts no files while it could lose some.
 #[test]
 fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
     type Change<'a> = &'a dyn Fn(&mut Config) -> bool;
@@ -848,7 +848,7 @@ fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
             },
             "change it back with: ",
         ),
-        (&|_| false, "start a node again, which makes it, or run: "),
+        (&|_| false, "start a node again, which creates it, or run: "),
     ];
     for (change, advice) in changes {
         run(change);
@@ -869,7 +869,7 @@ fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
         insist(&*files, &name, &bytes);
         assert!(get(&*files, &name) == bytes);
     }
-    // A node that starts makes it, too.
+    // A starting node creates it, too.
     run(&|_| false);
     open(&options, B, 0).files().unwrap().put(&name, &bytes).unwrap();
 }

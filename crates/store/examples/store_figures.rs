@@ -1,9 +1,9 @@
-//! Prints what the store costs on this machine: `cargo run --profile dist -p store --example
-//! store_figures -- [FOLLOWS] [grouped|random]`. Everything lies in a temporary directory.
+//! Prints the costs of the store on this machine: `cargo run --profile dist -p store --example store_figures --
+//! [FOLLOWS] [grouped|random]`. All files are in a temporary directory.
 //!
-//! It loads 100,000 users, FOLLOWS follows (default 12,000,000) follower by follower or in random
-//! order, and 1,000,000 posts by 60 % of the users, freezing at 100 MB of overlay with checkpoints
-//! on a second thread, as the node does; then it reads.
+//! It loads 100,000 users, FOLLOWS follows (default 12,000,000) follower by follower or in random order, and 1,000,000
+//! posts by 60 % of the users, freezing at 100 MB of overlay with checkpoints on a second thread, like the node; then
+//! it reads.
 
 use allocator as _;
 use std::error::Error;
@@ -19,7 +19,7 @@ const POSTS: u64 = 1_000_000;
 const OVERLAY_BYTES: usize = 100 << 20;
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 128 << 20, bucket_bytes: 0 };
 
-/// xorshift64: the same numbers every time.
+/// Xorshift64 generator: the same numbers every time.
 struct Noise(u64);
 
 impl Noise {
@@ -31,7 +31,7 @@ impl Noise {
     }
 }
 
-/// The writer with its checkpoints, as a node drives it.
+/// The writer with its checkpoints, driven like in a node.
 struct Load {
     writer: StoreWriter,
     running: Option<JoinHandle<Result<CheckpointStats, StoreError>>>,
@@ -79,7 +79,7 @@ impl Load {
     }
 }
 
-/// Runs `work` `times` times and prints what one took.
+/// Runs `work` `times` times and prints the time of one run.
 fn each(what: &str, times: u64, mut work: impl FnMut()) {
     let start = Instant::now();
     (0..times).for_each(|_| work());
@@ -87,7 +87,7 @@ fn each(what: &str, times: u64, mut work: impl FnMut()) {
     println!("{what:<58} {:>10.2} us", nanos / 1_000.0);
 }
 
-/// Resident and peak memory of this process in MiB.
+/// Returns the resident and peak memory of this process in MiB.
 fn memory_mb() -> (u64, u64) {
     let memory = testkit::proc::memory(std::process::id());
     memory.map_or((0, 0), |memory| (memory.resident >> 20, memory.peak >> 20))

@@ -1,11 +1,10 @@
-//! An archive: a separate directory with copies of the groups of one log, in files that never change. Together with
-//! a backup it can restore every later state; any tool can copy its files.
+//! Archive: a separate directory with copies of the groups of one log, in files that never change. Together with a
+//! backup it can restore every later state; any tool can copy its files.
 //!
-//! A file is a segment as [`crate::format`] describes, exactly as long as its groups. Its name is the positions of
-//! its first and last group, 20 digits each: `FIRST-LAST.log`. So the names show a missing file. The file
-//! `roost-archive` identifies the log of the archive, and is locked by the process that writes.
+//! A file is a segment as [`crate::format`] describes, exactly as long as its groups. Its name is the positions of its
+//! first and last group, 20 digits each: `FIRST-LAST.log`. So the names show a missing file. The file `roost-archive`
+//! identifies the log of the archive, and is locked by the process that writes.
 //!
-//! What always holds:
 //! - **Invariant:** a file gets its name after all of it is durable, and never changes after that.
 //! - **Invariant:** every group is checked when it is copied, and again when it is read.
 //! - Files may overlap, for example when groups were archived again because a file had been moved away: the same
@@ -26,51 +25,51 @@ pub use write::{ARCHIVE_MEMORY, Archive};
 
 const MARK: &str = "roost-archive";
 const MARK_PREFIX: &str = "roost archive 1 ";
-/// Longest mark that is read, in bytes.
+/// Maximum length of the mark that is read, in bytes.
 const MARK_BYTES_MAX: u64 = 256;
 
-/// Why an archive cannot be written or read.
+/// Reason why an archive cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The directory is no archive.
+    /// The directory is not an archive.
     #[error("{} is not an archive: it has no file {MARK}", .0.display())]
     NotAnArchive(PathBuf),
     /// The archive was made from another log.
     #[error("the archive {} belongs to another data directory", .0.display())]
     Foreign(PathBuf),
-    /// The archive has groups that the log has not, or others in their place.
+    /// The archive has groups that the log lacks, or different ones in their place.
     #[error(
         "the archive {} has different changes than this data directory, which is an older state or a copy of the \
          archived directory; use an empty directory as the archive", .0.display()
     )]
     Diverged(PathBuf),
-    /// Another process writes to it.
+    /// Another process writes to the archive.
     #[error("another process writes to the archive {}", .0.display())]
     InUse(PathBuf),
     /// Groups are in no file.
     #[error("the archive {} lacks the groups {} to {}", dir.display(), from.0, to.0)]
     Gap {
-        /// The archive.
+        /// Directory of the archive.
         dir: PathBuf,
-        /// The first group that is missing.
+        /// First missing group.
         from: Position,
-        /// The last one.
+        /// Last missing group.
         to: Position,
     },
     /// A file of the archive is damaged, or the receiver of a group refused it.
     #[error(transparent)]
     Segment(LogError),
-    /// The log that is to be archived cannot be read.
+    /// The log to archive cannot be read.
     #[error("the log cannot be read")]
     Log(#[from] LogError),
     /// The operating system reports an error.
     #[error("cannot {doing} {}", file.display())]
     Disk {
-        /// The operation, as a verb.
+        /// Operation, as a verb.
         doing: &'static str,
-        /// The file or directory.
+        /// File or directory.
         file: PathBuf,
-        /// The error.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -110,7 +109,7 @@ fn spans(disk: &dyn Disk, dir: &Path) -> Result<Vec<Span>, ArchiveError> {
     Ok(spans)
 }
 
-/// The id in the mark of an archive; none if the mark is empty, as it is until it was written.
+/// Returns the id in the mark of an archive; `None` if the mark is empty because it was not written yet.
 fn read_mark(dir: &Path, file: &File) -> Result<Option<String>, ArchiveError> {
     let mut text = String::new();
     let read = io::Read::read_to_string(&mut io::Read::take(file, MARK_BYTES_MAX), &mut text);

@@ -12,7 +12,7 @@ use crate::read_only::ReadOnlyDisk;
 use crate::reader::OpenSegment;
 use crate::recover::EachGroup;
 
-/// An archive that is read. Its files may be carried away, and others added, at any time before it is opened.
+/// Reader of an archive. Before it is opened, files may be moved away and added at any time.
 #[derive(Debug)]
 pub struct ArchiveReader {
     dir: PathBuf,
@@ -44,27 +44,27 @@ impl ArchiveReader {
         dir.join(MARK).is_file()
     }
 
-    /// The id of its log.
+    /// Returns the id of the archived log.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Number of files.
+    /// Returns the number of files.
     #[must_use]
     pub fn files(&self) -> usize {
         self.spans.len()
     }
 
-    /// The first and the last group; none if there is no file.
+    /// Returns the first and the last group; `None` if there is no file.
     #[must_use]
     pub fn ends(&self) -> Option<(Position, Position)> {
         let last = self.spans.iter().map(|span| span.last).max()?;
         Some((Position(self.spans.first()?.first), Position(last)))
     }
 
-    /// Gives the groups after `after` to `each`, in order, each of them checked, until it returns an error or there
-    /// are no more.
+    /// Passes the groups after `after` to `each`, in order, after checking each, until it returns an error or there are
+    /// no more.
     ///
     /// # Errors
     /// [`ArchiveError::Gap`] and [`ArchiveError::Segment`], also for the error of `each`, after all groups before.
@@ -84,10 +84,10 @@ impl ArchiveReader {
         Ok(())
     }
 
-    /// Checks every file to its end, whatever is wrong with others. Returns all gaps and damage.
+    /// Checks every file to its end, even if others are damaged. Returns all gaps and damage.
     ///
     /// # Errors
-    /// Those of `each`, which gets the groups that are whole.
+    /// Those of `each`, which receives the whole groups.
     pub fn check(&self, each: EachGroup<'_>) -> Vec<ArchiveError> {
         let mut wrong = Vec::new();
         let mut done = self.spans.first().map_or(0, |span| span.first - 1);

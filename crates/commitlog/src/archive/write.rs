@@ -1,6 +1,6 @@
 //! Writing an archive.
 //!
-//! State: the lock of the archive, and the last group that it has.
+//! State: the lock of the archive, and its last group.
 
 use std::fmt;
 use std::fs::{File, TryLockError};
@@ -19,12 +19,12 @@ use crate::format::{
 use crate::reader::LogReader;
 
 const TEMPORARY: &str = "next.tmp";
-/// Sectors that are written and synced at a time: 1 MiB, so that a sync of a log on the same disk, which waits for
-/// these writes, is not delayed for long.
+/// Number of sectors that are written and synced at a time: 1 MiB, so that a sync of a log on the same disk, which
+/// waits for these writes, is not delayed for long.
 const SECTORS_AT_ONCE: usize = (1 << 20) / SECTOR_BYTES;
 
-/// Most memory that writing to an archive takes, in bytes: the longest group of the log and its sectors, and the
-/// sectors that are written at a time. Usually far less, because most groups are short.
+/// Maximum memory of writing to an archive, in bytes: the longest group of the log and its sectors, and the sectors
+/// that are written at a time. Usually far less, because most groups are short.
 pub const ARCHIVE_MEMORY: usize =
     2 * PAYLOAD_BYTES_MAX + PAYLOAD_BYTES_MAX / 32 + 2 * SECTORS_AT_ONCE * SECTOR_BYTES;
 
@@ -32,7 +32,7 @@ pub const ARCHIVE_MEMORY: usize =
 pub struct Archive {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    /// Locked until it is dropped.
+    /// Mark file, locked until the archive is dropped.
     mark: File,
     last: Position,
 }
@@ -47,9 +47,8 @@ impl fmt::Debug for Archive {
 }
 
 impl Archive {
-    /// Opens the archive in `dir` of the log that is called `id`. If it may be `new`, a directory that is missing or
-    /// empty becomes one; its parent must exist. Its files are written through `disk`; only the mark, which is locked, is
-    /// not.
+    /// Opens the archive in `dir` of the log with the id `id`. If `new`, a missing or empty directory becomes one; its
+    /// parent must exist. The files are written through `disk`, except the mark, which is locked.
     ///
     /// # Errors
     /// [`ArchiveError`]
@@ -84,7 +83,7 @@ impl Archive {
                     .map_err(disk_error("write to", &path))?;
             }
         }
-        // A process that was killed may have renamed a file and not synced the name.
+        // A killed process may have renamed a file without syncing the name.
         disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
         let last = spans(&*disk, dir)?.iter().map(|span| span.last).max().unwrap_or_default();
         Ok(Self { disk, dir: dir.to_owned(), mark, last: Position(last) })
@@ -119,7 +118,7 @@ impl Archive {
         if ours == theirs { Ok(()) } else { Err(ArchiveError::Diverged(self.dir.clone())) }
     }
 
-    /// Checks that the directory is still the one that was opened: where a disk was mounted may be another one.
+    /// Checks that the directory is still the one that was opened: after an unmount there may be another one.
     fn check_present(&self) -> Result<(), ArchiveError> {
         let path = self.dir.join(MARK);
         let of = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
@@ -129,17 +128,17 @@ impl Archive {
         if of(&opened) == of(&now) { Ok(()) } else { Err(disk_error("use", &path)(replaced())) }
     }
 
-    /// The last group that a file has; 0 if there is no file.
+    /// Returns the last group in a file; 0 if there is no file.
     #[must_use]
     pub fn last(&self) -> Position {
         self.last
     }
 
-    /// Copies the groups after `after` up to `up_to` into one file, or fewer if they are in several segments of the
-    /// log. Returns the last one copied, which is durable in the archive then. They must be durable in the log.
+    /// Copies the groups after `after` up to `up_to`, which are durable in the log, into one file, or fewer if they are
+    /// in several segments of the log. Returns the last copied group, which is then durable in the archive.
     ///
     /// # Errors
-    /// [`ArchiveError`]; no file was added then, or it is a whole one whose name is not durable.
+    /// [`ArchiveError`]; then no file was added, or a whole one whose name is not durable.
     pub fn add(
         &mut self,
         log: &LogReader,
@@ -149,7 +148,7 @@ impl Archive {
         self.check_present()?;
         let up_to = log.end_of_segment(after).min(up_to);
         let path = self.dir.join(TEMPORARY);
-        // A file that is not completed only takes space.
+        // An incomplete file only takes space.
         self.copy(log, after, up_to, &path).inspect_err(|_| drop(self.disk.remove(&path)))?;
         let span = Span { first: after.0 + 1, last: up_to.0 };
         let name = self.dir.join(span.name());
@@ -184,19 +183,19 @@ impl Archive {
     }
 }
 
-/// Of the time and the payload of a group: a copy of the payload would take memory.
+/// Returns a digest of the time and the payload of a group: a copy of the payload would take memory.
 fn digest(group: &crate::Group<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (group.time_ms, group.payload).hash(&mut hasher);
     hasher.finish()
 }
 
-/// A file of an archive that is being written.
+/// File of an archive that is being written.
 struct Copy<'a> {
     file: &'a dyn DiskFile,
-    /// Not written yet.
+    /// Sectors that are not written yet.
     sectors: Vec<Sector>,
-    /// Position in the file for the next groups, in bytes.
+    /// Offset in the file for the next groups, in bytes.
     end: u64,
 }
 

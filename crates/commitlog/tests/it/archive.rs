@@ -1,4 +1,4 @@
-//! Archives: copying the groups of a log beside its owner, reading them back, and finding what is wrong.
+//! Tests of archives: copying the groups of a log in parallel to its owner, reading them back, and finding damage.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use commitlog::{
     Position,
 };
 
-/// Eight sectors, so that short histories have many segments.
+/// Length of eight sectors, so that short histories have many segments.
 const SEGMENT_BYTES: u64 = 4096;
 const ID: &str = "log-of-this-test";
 
@@ -33,7 +33,7 @@ fn append(log: &mut LocalLog, count: u64) {
     }
 }
 
-/// Archives everything after what the archive has.
+/// Archives everything that the archive lacks.
 fn archive(archive: &mut Archive, log_dir: &Path, last: Position) {
     let log = LogReader::open(Arc::new(RealDisk), log_dir).unwrap();
     log.sync().unwrap();
@@ -42,7 +42,7 @@ fn archive(archive: &mut Archive, log_dir: &Path, last: Position) {
     }
 }
 
-/// Positions of the groups after `after`, and how the reading ended.
+/// Returns the positions of the groups after `after`, and the result of the reading.
 fn read(dir: &Path, after: u64) -> (Vec<u64>, Result<(), ArchiveError>) {
     let mut positions = Vec::new();
     let read = ArchiveReader::open(dir).unwrap().read(Position(after), &mut |group| {
@@ -58,14 +58,14 @@ fn check(dir: &Path) -> Vec<ArchiveError> {
     ArchiveReader::open(dir).unwrap().check(&mut |_| Ok(()))
 }
 
-/// The segments in an archive by their first group.
+/// Returns the segments in an archive by their first group.
 fn files(dir: &Path) -> BTreeMap<u64, PathBuf> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let first = |path: &Path| path.file_name()?.to_str()?.get(..20)?.parse().ok();
     entries.filter_map(|path| Some((first(&path)?, path))).collect()
 }
 
-/// A log of 60 groups in `dir/log`, all of which are in `dir/archive`, in several files.
+/// Creates a log of 60 groups in `dir/log`, all of which are in `dir/archive`, in several files.
 fn archived(dir: &Path) -> PathBuf {
     let (log_dir, to) = (dir.join("log"), dir.join("archive"));
     let mut log = open(&log_dir);
@@ -126,7 +126,7 @@ fn an_archive_belongs_to_one_log_and_has_one_writer() {
         let refused = ArchiveReader::open(dir.path());
         assert!(matches!(refused, Err(ArchiveError::NotAnArchive(_))), "{mark:?}");
     }
-    // A folder with other things does not become one.
+    // A folder with other files does not become an archive.
     fs::remove_file(dir.path().join("roost-archive")).unwrap();
     fs::write(dir.path().join("photo"), "").unwrap();
     assert!(matches!(
@@ -152,7 +152,7 @@ fn a_missing_file_is_a_gap_with_its_positions() {
         let is_gap = |error: &ArchiveError| matches!(error, ArchiveError::Gap { from: f, to: t, .. } if (f.0, t.0) == (from, to_group));
         assert!(is_gap(&ended.unwrap_err()));
         assert!(is_gap(&check(&to)[0]));
-        // Whoever has what is before the gap needs no more of it.
+        // A reader that has the groups before the gap needs no others.
         read(&to, to_group).1.unwrap();
         fs::rename(&aside, &files[&from]).unwrap();
     }
@@ -165,7 +165,7 @@ fn a_missing_file_is_a_gap_with_its_positions() {
 fn a_flipped_bit_in_any_byte_and_any_truncation_is_found_with_its_file() {
     let dir = tempfile::tempdir().unwrap();
     let to = archived(dir.path());
-    // One file of it, and the mark.
+    // One file of the archive, and the mark.
     let kept = files(&to).into_iter().nth(2).unwrap();
     let other = files(&to).into_values().nth(3).unwrap();
     let other = fs::read(other).unwrap();
@@ -198,7 +198,7 @@ fn a_flipped_bit_in_any_byte_and_any_truncation_is_found_with_its_file() {
     }
     damaged(&[&whole[..], &[0; 512]].concat(), "a sector more");
     damaged(&other, "another segment");
-    // A name that says one group less than there are.
+    // A name that has one group less than the file.
     let last: u64 = path.file_stem().unwrap().to_str().unwrap()[21..].parse().unwrap();
     assert!(last > kept.0);
     fs::write(&path, &whole).unwrap();
@@ -286,7 +286,7 @@ fn nothing_is_written_where_the_archive_is_no_longer() {
     let mut log = open(&log_dir);
     append(&mut log, 5);
     let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
-    // As if its disk was unmounted: the directory is an empty one.
+    // Like an unmounted disk: the directory is an empty one.
     fs::rename(&to, dir.path().join("away")).unwrap();
     fs::create_dir(&to).unwrap();
     let reader = LogReader::open(Arc::new(RealDisk), &log_dir).unwrap();
@@ -401,11 +401,11 @@ fn whatever_fails_under_an_archive_its_files_are_whole_and_nothing_is_missing_la
             Err(ArchiveError::Disk { .. }) => failures += 1,
             added => added.unwrap(),
         }
-        // A file has its name only if it is whole.
+        // A file gets its name only when it is whole.
         assert!(check(&to).is_empty(), "{operations}: {:?}", check(&to));
         let (before, _) = read(&to, 0);
         assert_eq!(before, (1..=before.len() as u64).collect::<Vec<_>>(), "{operations}");
-        // As the node does: it opens the archive again and goes on.
+        // Like the node, opens the archive again and continues.
         let mut again = Archive::open(Arc::new(RealDisk), &to, ID, false).unwrap();
         assert_eq!(again.last().0, before.len() as u64, "{operations}");
         add(&mut again).unwrap();

@@ -1,4 +1,4 @@
-//! The promises of the local log, on a disk that fails in every way a disk is known to.
+//! Tests of the guarantees of the local log, on a disk that fails in every way that disks are known to fail.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,10 @@ use proptest::prelude::*;
 use testkit::disk::{Crash, FaultyDisk};
 
 const DIR: &str = "/log";
-/// Eight sectors, so that short histories have many segments.
+/// Length of eight sectors, so that short histories have many segments.
 const SEGMENT_BYTES: u64 = 4096;
 
-/// Payloads as they were given to the log, or by it, in order.
+/// Appended or read payloads in order.
 type Groups = Vec<Vec<u8>>;
 
 fn options(segment_bytes: u64) -> LogOptions {
@@ -34,7 +34,7 @@ fn open_in(
     Ok((log, groups))
 }
 
-/// The payloads of all groups after `after`.
+/// Returns the payloads of all groups after `after`.
 fn read(log: &LocalLog, after: u64) -> Result<Groups, LogError> {
     let mut groups = Groups::new();
     let mut each = |group: Group<'_>| {
@@ -47,7 +47,7 @@ fn read(log: &LocalLog, after: u64) -> Result<Groups, LogError> {
     Ok(groups)
 }
 
-/// The time that the tests give to the group at a position.
+/// Returns the time that the tests give to the group at a position.
 fn time_of(position: u64) -> u64 {
     position << 33 | 7
 }
@@ -73,25 +73,25 @@ fn segments(disk: &FaultyDisk) -> Vec<PathBuf> {
     paths
 }
 
-/// What the writer of a log does to it.
+/// Step of the writer of a log.
 #[derive(Debug, Clone)]
 enum Step {
     Append(Vec<u8>),
     Sync,
     TakeSyncPoint,
     SyncAtPoint,
-    /// Cut up to this share of what is durable, in 256ths.
+    /// Cuts the log up to this share of the durable groups, in 256ths.
     Cut(u8),
 }
 
-/// The state of the writer.
+/// State of the writer.
 #[derive(Default)]
 struct Writer {
     /// Every payload that was passed to `append`, even if it failed.
     given: Groups,
-    /// Number of them that are acknowledged as durable.
+    /// Number of payloads that are acknowledged as durable.
     durable: usize,
-    /// The last group that is not needed any more.
+    /// Last group that is no longer needed.
     from: usize,
     point: Option<SyncPoint>,
 }
@@ -124,8 +124,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Opens the log and checks that everything durable is there, perhaps some of what was not, and
-    /// nothing else.
+    /// Opens the log and checks that it has everything durable, possibly some of the other groups, and nothing else.
     fn reopen(&self, disk: &FaultyDisk) -> LocalLog {
         let (log, groups) = open(disk, self.from as u64).expect("a sound log opens");
         let last = self.from + groups.len();
@@ -136,8 +135,8 @@ impl Writer {
     }
 }
 
-/// Payloads of all sorts of lengths, those around the borders of sectors among them, and of contents
-/// that are easily mistaken for something else.
+/// Payloads of all kinds of lengths, including those around the borders of sectors, and of contents that are easily
+/// mistaken for others.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let border = (0..4_usize, 0..3_usize).prop_map(|(more, off)| 472 + more * 508 + off - 1);
     let length = prop_oneof![3 => 1..1500_usize, 3 => border, 1 => 3000..6000_usize];
@@ -163,7 +162,7 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step(), 1..most)
 }
 
-/// A log without its writer, with these groups synced one by one.
+/// Creates a log without its writer, with these groups synced one by one.
 fn disk_with(groups: &[Vec<u8>]) -> FaultyDisk {
     let disk = FaultyDisk::default();
     let (mut log, _) = open(&disk, 0).unwrap();
@@ -237,7 +236,7 @@ proptest! {
             drop(open(&disk, writer.from as u64));
             disk.lose_power(seed.rotate_left(7) ^ moment);
 
-            // What recovery shows has become durable, whatever it was before.
+            // Groups that recovery returns have become durable, whatever their state before.
             let mut log = writer.reopen(&disk);
             writer.given.truncate(log.last().0 as usize);
             writer.durable = writer.given.len();
@@ -313,8 +312,8 @@ proptest! {
     }
 }
 
-/// After a failed sync the page cache has what the disk has not, and the next sync reports success. A process
-/// that is started again must not build on that.
+/// After a failed sync the page cache has data that the disk lacks, and the next sync reports success. A restarted
+/// process must not rely on that.
 #[test]
 fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {
     for seed in 0..20 {
@@ -337,7 +336,7 @@ fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {
     }
 }
 
-/// Runs the steps on a disk with a fault. Returns whether they came to their end before the fault.
+/// Runs the steps on a disk with a fault. Returns whether they ended before the fault.
 fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
     let mut writer = Writer::default();
     let Ok((mut log, _)) = open(disk, 0) else {
@@ -357,14 +356,14 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
         assert!(matches!(log.cut(last), Err(LogError::Poisoned)));
     }
     drop(log);
-    // The process ends, and the next one finds what the kernel has; later the power fails as well.
+    // The process ends, and the next one finds the kernel's state; later the power fails as well.
     writer.reopen(&disk.copy());
     disk.lose_power(seed);
     writer.reopen(disk);
     !stopped
 }
 
-/// The log must open with the same groups, or not at all and with the name of this file.
+/// Checks that the log opens with the same groups, or fails with the name of this file.
 fn check_flipped(disk: &FaultyDisk, path: &Path, bit: usize, groups: &Groups) {
     let disk = disk.copy();
     disk.edit(path, |bytes| bytes[bit / 8] ^= 1 << (bit % 8));
@@ -392,8 +391,8 @@ fn no_single_flipped_bit_of_a_small_log_loses_groups() {
     }
 }
 
-/// A log of three segments, with groups 1 and 2, 3, and 4 to 6. The last three are synced one by one, or
-/// not at all.
+/// Creates a log of three segments, with groups 1 and 2, 3, and 4 to 6. The last three are synced one by one, or not at
+/// all.
 fn three_segments(synced: bool) -> FaultyDisk {
     let disk = disk_with(&[vec![1; 1000], vec![2; 1400], vec![3; 3400]]);
     let (mut log, _) = open(&disk, 0).unwrap();
@@ -414,12 +413,12 @@ fn zero(disk: &FaultyDisk, first: u64, sectors: std::ops::Range<usize>) {
     });
 }
 
-/// Changes a byte by two bits.
+/// Flips two bits of a byte.
 fn flip(disk: &FaultyDisk, first: u64, at: usize) {
     disk.edit(&segment(first), |bytes| bytes[at] ^= 0x18);
 }
 
-/// Opens the log after the damage: `Ok(last position)` or the message.
+/// Opens the log after the damage and checks the last position or the message.
 fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &str>) {
     let disk = three_segments(synced);
     damage(&disk);
@@ -437,7 +436,7 @@ fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &st
 
 #[test]
 fn a_tail_that_was_never_durable_is_cut() {
-    // The last segment: header, group 4 in one sector, 5 in three, 6 in three.
+    // Last segment: header, group 4 in one sector, 5 in three, 6 in three.
     check(false, |_| (), Ok(6));
     check(false, |disk| zero(disk, 4, 5..8), Ok(5));
     check(false, |disk| zero(disk, 4, 6..7), Ok(5));
@@ -449,25 +448,25 @@ fn a_tail_that_was_never_durable_is_cut() {
     check(true, |disk| disk.put(&Path::new(DIR).join("next.tmp"), b"half"), Ok(6));
 }
 
-/// Damage to a log that was synced after each group must be refused with this message.
+/// Checks that damage to a log that was synced after each group is refused with this message.
 fn check_refused(damage: impl FnOnce(&FaultyDisk), expect: &str) {
     check(true, damage, Err(&format!("the log is damaged: NAME-{expect}")));
 }
 
 #[test]
 fn a_lost_sector_or_segment_that_was_durable_is_refused_with_file_offset_and_position() {
-    let lost = "a group that was durable is not there";
-    // Sectors lost from groups that later ones call durable.
+    let lost = "a durable group is missing";
+    // Sectors are lost from groups that later ones state to be durable.
     check_refused(|disk| zero(disk, 4, 1..2), &format!("004.log at byte 512, group 4: {lost}"));
     check_refused(|disk| zero(disk, 4, 3..4), &format!("004.log at byte 1024, group 5: {lost}"));
     check_refused(|disk| zero(disk, 4, 1..5), &format!("004.log at byte 512, group 4: {lost}"));
-    // The same in a segment that has a successor.
-    let after = "there is something after the last group";
+    // Lost in a segment that has a successor.
+    let after = "unexpected data after the last group";
     check_refused(|disk| zero(disk, 1, 1..2), &format!("001.log at byte 1024, group 1: {after}"));
     check_refused(|disk| zero(disk, 1, 5..6), &format!("001.log at byte 2048, group 2: {after}"));
     check_refused(
         |disk| flip(disk, 1, 7 * 512 + 9),
-        "001.log at byte 3584, group 3: there is something else where a group is due",
+        "001.log at byte 3584, group 3: unexpected data in place of a group",
     );
     let gap = "groups are missing before this segment";
     check_refused(|disk| zero(disk, 1, 4..7), &format!("003.log at byte 0, group 2: {gap}"));
@@ -482,7 +481,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
     // Changed bytes: magic, header, payload, mark, padding, in the last group and elsewhere.
     check_refused(
         |disk| flip(disk, 4, 2560),
-        "004.log at byte 2560, group 6: there is something else where a group is due",
+        "004.log at byte 2560, group 6: unexpected data in place of a group",
     );
     check_refused(
         |disk| flip(disk, 4, 2564),
@@ -494,15 +493,15 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
     );
     check_refused(
         |disk| flip(disk, 4, 3072),
-        "004.log at byte 2560, group 6: a part of a group is not marked as such",
+        "004.log at byte 2560, group 6: a sector of a group has the wrong mark",
     );
     check_refused(
         |disk| flip(disk, 4, 4095),
-        "004.log at byte 2560, group 6: there is something between two groups",
+        "004.log at byte 2560, group 6: unexpected data between two groups",
     );
     check_refused(
         |disk| flip(disk, 3, 40),
-        "003.log at byte 0, group 3: there is something after the segment header",
+        "003.log at byte 0, group 3: unexpected data after the segment header",
     );
     check_refused(
         |disk| zero(disk, 3, 0..1),
@@ -514,7 +513,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
             zero(disk, 4, 6..7);
             flip(disk, 4, 3584);
         },
-        "004.log at byte 2560, group 6: a part of a group is not marked as such",
+        "004.log at byte 2560, group 6: a sector of a group has the wrong mark",
     );
     // A valid group in the place of another.
     check_refused(
@@ -678,7 +677,7 @@ fn on_the_real_disk_groups_of_all_lengths_are_read_again() {
     open_in(Arc::new(RealDisk), &dir, 64 << 10, all.len() as u64).unwrap();
 }
 
-/// The groups of the checked-in log: one sector, two sectors, and one sector without a byte to spare.
+/// Returns the groups of the checked-in log: one sector, two sectors, and one sector without a byte to spare.
 fn fixture_groups() -> Groups {
     vec![b"the first group".to_vec(), (0..600).map(|i| (i % 251) as u8).collect(), vec![0; 472]]
 }
@@ -697,8 +696,8 @@ fn a_log_of_format_1_is_read_and_written_the_same() {
     assert!(written.contents(&segment(1)) == disk.contents(&segment(1)));
 }
 
-/// Makes the fixture. After the first release, a new format gets a new folder, and the old ones stay:
-/// `cargo test -p commitlog --test it -- --ignored write_the_fixture`
+/// Writes the fixture. After the first release, a new format gets a new folder, and the old ones stay: `cargo test -p
+/// commitlog --test it -- --ignored write_the_fixture`
 #[test]
 #[ignore = "writes into the source tree"]
 fn write_the_fixture() {

@@ -1,4 +1,4 @@
-//! The tests of `commitlog` as its users see it, in one binary: linking each file takes longer than most tests.
+//! Tests of the public interface of `commitlog`, in one binary: linking each file takes longer than most tests.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 

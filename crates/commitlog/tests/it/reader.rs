@@ -1,4 +1,5 @@
-//! Reading a log beside its owner, beginning one at any position, and checking one without changing it.
+//! Tests of reading a log in parallel to its owner, beginning one at any position, and checking one without changing
+//! it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use commitlog::{
     LocalLog, Log as _, LogError, LogOptions, LogReader, Position, begin_after, check,
 };
 
-/// Eight sectors, so that short histories have many segments.
+/// Length of eight sectors, so that short histories have many segments.
 const SEGMENT_BYTES: u64 = 4096;
 
 fn open(dir: &Path, from: u64) -> LocalLog {
@@ -16,7 +17,7 @@ fn open(dir: &Path, from: u64) -> LocalLog {
     LocalLog::open_with(Arc::new(RealDisk), dir, options, Position(from)).unwrap()
 }
 
-/// Payloads of one to six sectors.
+/// Returns a payload of one to six sectors.
 fn payload(position: u64) -> Vec<u8> {
     vec![position as u8; 1 + (position as usize * 700) % 2_800]
 }

@@ -1,6 +1,7 @@
-//! How the stream of files must be configured, and the commands of the `nats` program that make it or change it back.
+//! Required configuration of the stream of files, and the commands of the `nats` program that create or restore it.
 //!
-//! The last message of each subject is kept, for two weeks: a part of a file replaces itself, with a new age.
+//! The last message of each subject is kept for two weeks: storing a part of a file again replaces it and renews its
+//! age.
 
 use std::time::Duration;
 
@@ -12,19 +13,19 @@ use crate::JetLogOptions;
 use crate::error::JetLogError;
 use crate::stream::{Requirement, fixed, need, refuse_unmet, unlimited};
 
-/// The servers keep a file at least for so long. A node that was away for longer asks the others.
+/// Minimum time for which the servers keep a file. A node that was away for longer asks the others.
 const KEPT_FOR: Duration = Duration::from_secs(14 * 86_400);
 const KEPT_FOR_TEXT: &str = "14d";
 
-/// The nodes have all files, so nothing is lost with the stream once no node lacks any.
+/// Remedy for a wrong stream. The nodes have all files, so once no node lacks any, nothing is lost with the stream.
 const CANNOT_CHANGE: &str = "that cannot be changed: once `missing_files` in GET /v1/cluster is 0 on all nodes, remove \
-    this stream and start a node again, which makes it anew";
+    this stream and start a node again, which creates it again";
 
-/// The configuration of a new stream.
+/// Returns the configuration of a new stream.
 pub(super) fn desired(options: &JetLogOptions) -> Config {
     Config {
         name: options.files_stream(),
-        description: Some("Files of pictures on their way between the nodes of roost".into()),
+        description: Some("Files of pictures in transit between the nodes of roost".into()),
         subjects: vec![subjects(options)],
         num_replicas: options.replicas,
         storage: StorageType::File,
@@ -42,7 +43,7 @@ pub(super) fn desired(options: &JetLogOptions) -> Config {
     }
 }
 
-/// The command that makes the stream.
+/// Returns the command that creates the stream.
 pub(super) fn command(options: &JetLogOptions) -> String {
     format!(
         "nats stream add {} --subjects='{}' --replicas={} --storage=file --retention=limits --discard=new \
@@ -160,7 +161,7 @@ mod tests {
         expect(
             |config| config.storage = StorageType::Memory,
             "memory instead of storage file",
-            "which makes it anew",
+            "which creates it again",
         );
     }
 }

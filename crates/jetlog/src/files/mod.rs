@@ -1,9 +1,9 @@
-//! The files that nodes give each other, as messages of a stream beside that of the log: a subject for each part of each
-//! file, named by the hash of the file.
+//! Files that nodes exchange, as messages of a second stream: a subject for each part of each file, named by the hash
+//! of the file.
 //!
-//! **Invariant:** what is under way at a time is bounded: some parts of one file for each caller.
-//! **Invariant:** a file is acknowledged when most servers have all of its parts on their disks, and only while the stream
-//! is configured so that it keeps them.
+//! **Invariant:** pending parts are bounded: some parts of one file for each caller.
+//! **Invariant:** a file is acknowledged when most servers have all of its parts on their disks, and only while the
+//! configuration of the stream keeps them.
 
 mod bucket;
 mod part;
@@ -26,10 +26,10 @@ use crate::JetLogOptions;
 use crate::connect::{self, with_causes};
 use crate::error::JetLogError;
 
-/// Parts of a file that are under way at a time.
+/// Maximum number of pending parts of a file.
 const UNDER_WAY: usize = 8;
-/// For how long parts are sent again, and for how long a file is read. Shorter than an election of the servers may take:
-/// somebody waits.
+/// Time for which parts are sent again, and for which a file is read. Shorter than an election of the servers may take,
+/// because a caller waits.
 const WITHIN: Duration = Duration::from_secs(5);
 /// Pause before a part is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -39,11 +39,11 @@ const INTERVAL: Duration = Duration::from_secs(5);
 /// Called with each file that a node asks for.
 type OnRequest = Box<dyn Fn(FileName) + Send + Sync>;
 
-/// See the module.
+/// Exchange of files through a stream.
 pub(crate) struct JetFiles {
     servers: Servers,
     state: Arc<State>,
-    /// None only while it is dropped.
+    /// Runtime; `None` only while it is dropped.
     runtime: Option<Runtime>,
 }
 
@@ -56,7 +56,7 @@ struct Servers {
 
 #[derive(Default)]
 struct State {
-    /// Why nothing is stored now.
+    /// Reason why nothing is stored now.
     refusal: Mutex<Option<String>>,
     on_request: OnceLock<OnRequest>,
 }
@@ -69,15 +69,15 @@ impl State {
         }
         match &why {
             Some(why) => tracing::error!("pictures are refused: {why}"),
-            None => tracing::info!("the stream of files is configured as it must be again"),
+            None => tracing::info!("the configuration of the stream of files is valid again"),
         }
         *refusal = why;
     }
 }
 
 impl JetFiles {
-    /// Connects, and makes the stream if there is none. One that cannot be made or used is no error: then nothing is
-    /// stored until it can. Blocks.
+    /// Connects, and creates the stream if it does not exist. If it cannot be created or used, that is no error: then
+    /// nothing is stored until it can. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`] if no server can be reached.
@@ -109,7 +109,7 @@ impl JetFiles {
 
 impl Drop for JetFiles {
     fn drop(&mut self) {
-        // Perhaps by an async worker, which must not wait.
+        // May run on an async worker, which must not wait.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
@@ -133,7 +133,7 @@ impl SharedFiles for JetFiles {
     fn ask(&self, name: &FileName) {
         let (servers, name) = (self.servers.clone(), Bytes::copy_from_slice(name));
         let Some(runtime) = &self.runtime else { return };
-        // If it is lost, the caller asks again.
+        // If the request is lost, the caller asks again.
         runtime.spawn(async move {
             let _ = servers.client.publish(servers.options.requests_subject(), name).await;
         });
@@ -161,7 +161,7 @@ impl Servers {
                 Err(error) => Err(error),
             };
             let Err(error) = sent else { return Ok(()) };
-            tracing::debug!(error = %with_causes(&error), "a part of a file is not stored");
+            tracing::debug!(error = %with_causes(&error), "cannot store a part of a file");
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -189,7 +189,7 @@ impl Servers {
         Ok(Some(file))
     }
 
-    /// The message of a part, if there is one.
+    /// Returns the message of a part, if it exists.
     async fn read_part(
         &self,
         stream: &Stream<()>,
@@ -203,22 +203,21 @@ impl Servers {
         }
     }
 
-    /// Finds the stream, or makes it unless it `is_made`, and takes note of whether it can be used. Returns whether it
-    /// exists.
+    /// Finds the stream, or creates it unless `is_made`, and records whether it can be used. Returns whether it exists.
     async fn watch(&self, state: &State, is_made: bool) -> bool {
         let name = self.options.files_stream();
         let found = match self.context.get_stream(&name).await {
             Err(error) if !is_made && is_missing(&error.kind()) => {
                 self.context.create_stream(bucket::desired(&self.options)).await.map_err(|error| {
                     let command = bucket::command(&self.options);
-                    tracing::warn!(error = %with_causes(&error), "the stream of files is not made");
+                    tracing::warn!(error = %with_causes(&error), "cannot create the stream of files");
                     JetLogError::NoFiles { stream: name, command }
                 })
             }
             Err(error) if is_missing(&error.kind()) => {
                 Err(JetLogError::NoFiles { stream: name, command: bucket::command(&self.options) })
             }
-            // If nobody answers, nothing is acknowledged either.
+            // Without an answer nothing is acknowledged either.
             Err(_) => return is_made,
             Ok(stream) => Ok(stream),
         };
@@ -235,8 +234,8 @@ fn is_missing(kind: &GetStreamErrorKind) -> bool {
         if refusal.error_code() == async_nats::jetstream::ErrorCode::STREAM_NOT_FOUND)
 }
 
-/// Reads the configuration of the stream periodically. A stream that existed is not made again: that it is gone is for
-/// the operator to know.
+/// Reads the configuration of the stream periodically. Does not create an existing stream again: the operator must
+/// notice that it is gone.
 async fn watch(servers: Servers, state: Arc<State>, mut is_made: bool) {
     let mut interval = tokio::time::interval(INTERVAL);
     loop {
@@ -245,7 +244,7 @@ async fn watch(servers: Servers, state: Arc<State>, mut is_made: bool) {
     }
 }
 
-/// Passes on what nodes ask for.
+/// Passes on the requests of nodes.
 async fn listen(mut requests: Subscriber, state: Arc<State>) {
     while let Some(message) = requests.next().await {
         if let (Ok(name), Some(on_request)) =

@@ -1,22 +1,21 @@
 //! A file as messages: parts of one length, the last one shorter.
 //!
-//! | bytes | |
+//! | bytes | content |
 //! |---|---|
 //! | 1 | format, 1 |
 //! | 4 | length of the file, little endian |
 //! | up to [`PART_BYTES`] | part of the file |
 //!
-//! The same file has the same parts, whoever stores it, so it can be stored any number of times, and by several nodes at
-//! once.
+//! The parts of a file depend only on its bytes, so it can be stored any number of times, and by several nodes at once.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// Bytes of a part. With what is before them they fit into the shortest messages that a cluster may have (64 KiB).
+/// Length of a part in bytes. With its header it fits into the shortest messages that a cluster may have (64 KiB).
 pub(super) const PART_BYTES: usize = 60 << 10;
 const FORMAT: u8 = 1;
 const HEADER_BYTES: usize = 5;
 
-/// The parts of a file; an empty one has one.
+/// Returns the parts of a file; an empty file has one.
 pub(super) fn parts(file: &[u8]) -> impl Iterator<Item = Bytes> + '_ {
     let count = count(file.len());
     (0..count).map(|at| {
@@ -30,12 +29,12 @@ pub(super) fn parts(file: &[u8]) -> impl Iterator<Item = Bytes> + '_ {
     })
 }
 
-/// Number of parts of a file with so many bytes.
+/// Returns the number of parts of a file of `bytes` bytes.
 pub(super) fn count(bytes: usize) -> usize {
     bytes.div_ceil(PART_BYTES).max(1)
 }
 
-/// The length of the file and the part in a message; none if it is no part of a file.
+/// Returns the length of the file and the part in a message; `None` if it is not a part of a file.
 pub(super) fn read(message: &[u8]) -> Option<(usize, &[u8])> {
     let (header, part) = message.split_first_chunk::<HEADER_BYTES>()?;
     let [format, length @ ..] = *header;

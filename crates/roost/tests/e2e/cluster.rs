@@ -430,7 +430,7 @@ fn two_processes_as_one_node_do_not_both_serve() {
     other.client().publish(user, "hello");
     let ended = world.nodes[0].take().unwrap().process.ended();
     assert!(!ended.status.success());
-    let expected = "each node needs a data directory of its own";
+    let expected = "each node needs its own data directory";
     assert!(ended.err.contains("another process writes as this node"), "{}", ended.err);
     assert!(ended.err.contains(expected), "{}", ended.err);
     assert_eq!(texts(&mut other.client(), user.into(), 0), ["hello"]);

@@ -1,5 +1,5 @@
-//! What commands cost when they are applied, against what they were costed at before: rows changed and
-//! looked up, bytes copied, memory that the overlay grew by, rows kept for answers.
+//! Tests that commands cost at most their declared cost when they are applied: rows changed and looked up, bytes
+//! copied, growth of the overlay, rows kept for answers.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -48,12 +48,12 @@ use rows::{
 };
 use store::{Store, StoreOptions, StoreWriter};
 
-/// Rows that count what is done to them.
+/// Rows that count the operations on them.
 struct Counting {
     rows: StoreWriter,
     changed: usize,
     looked_up: Cell<usize>,
-    /// Keys that were prefetched, and keys that were looked up without.
+    /// Keys that were prefetched, and keys that were looked up without a prefetch.
     prefetched: RefCell<BTreeSet<Vec<u8>>>,
     unexpected: Cell<usize>,
 }
@@ -181,7 +181,7 @@ impl KeyRowsMut for Counting {
     }
 }
 
-/// Lengths as they are at the moment.
+/// Lengths at the present moment.
 struct Now<'a>(&'a StoreWriter);
 
 impl Lengths for Now<'_> {
@@ -226,7 +226,7 @@ impl World {
         }
     }
 
-    /// Compares what was declared with what `act` does.
+    /// Compares the declared cost with that of `act`.
     fn check(&mut self, what: &str, cost: Cost, act: impl FnOnce(&mut Self) -> (usize, usize)) {
         self.counting.changed = 0;
         self.counting.looked_up.set(0);
@@ -433,7 +433,7 @@ fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
     items.get(at % items.len().max(1)).copied()
 }
 
-/// The most mentions that fit, of users who exist and others: a joiner is one character with the letter before it.
+/// Returns the maximum of mentions, of users who exist and others: a joiner is one character with the letter before it.
 fn mentioning(mentions: usize) -> PostText {
     let registered = ["@u1 @u3 @u5", "@u0 @u2", "@u1"][mentions % 3];
     // Hashtags with two letters of two bytes, which have three bytes in lower case.
@@ -444,14 +444,14 @@ fn mentioning(mentions: usize) -> PostText {
     PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
 }
 
-/// All that is due now, but for rows of deleted users.
+/// Returns all due work, except rows of deleted users.
 fn due(world: &World) -> Vec<Due> {
     let due = Facts::new(&world.counting.rows).first_due(0, None, usize::MAX).into_iter();
     let due = due.take_while(|due| due.at_ms <= world.now_ms);
     due.filter(|due| !matches!(due.work, DueWork::Erase { .. })).collect()
 }
 
-/// Does all that is due now; returns the number of commands.
+/// Does all due work; returns the number of commands.
 fn do_due(world: &mut World) -> usize {
     let mut commands = 0;
     while let Some(due) = due(world).first() {
@@ -461,7 +461,7 @@ fn do_due(world: &mut World) -> usize {
     commands
 }
 
-/// What is removed next of a deleted user.
+/// Returns the next command that removes rows of a deleted user.
 fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     let user = *facts.erasing().first()?;
     let mut remains = Remains::first();
@@ -740,7 +740,7 @@ fn idempotency_costs_no_more_than_it_was_costed_at() {
     }
 }
 
-/// The sweeps at their limits, which random steps do not reach.
+/// Sweeps at their limits, which random steps do not reach.
 #[test]
 fn sweeps_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -781,7 +781,7 @@ fn sweeps_cost_no_more_than_they_were_costed_at() {
     assert_eq!(world.counting.rows.totals().stories, 0);
 }
 
-/// Deleting users at the limits, which random steps do not reach.
+/// Deletions of users at the limits, which random steps do not reach.
 #[test]
 fn deletions_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -818,7 +818,7 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
         let story = world.stories[world.stories.len() - 1];
         world.request(Request::from(Command::ViewStory { story, viewer: id(0) }));
     }
-    // The last one, when the most others are not removed.
+    // The last one, when most of the others are not removed.
     for user in (0..ERASING_USERS_MAX).rev() {
         world.request(Request::from(Command::DeleteUser { user: id(user) }));
     }
@@ -854,7 +854,7 @@ fn filter_command(world: &World, u: u8, kind: u8, at: usize) -> Option<Command> 
     })))
 }
 
-/// As long as one can be.
+/// Returns a text of maximum length.
 fn filter_text() -> FilterText {
     FilterText::parse(&"\u{1F600}".repeat(FILTER_TEXT_CHARS_MAX)).unwrap()
 }
@@ -873,7 +873,7 @@ fn new_filter(keywords: usize) -> NewFilter {
     }
 }
 
-/// The longest options.
+/// Returns a poll with the longest options.
 fn longest_poll(time: u64) -> NewPoll {
     let long = |letter: &str| letter.to_owned() + &"\u{1F600}".repeat(POLL_OPTION_CHARS_MAX - 1);
     let options = ["a", "b", "c", "d"].map(long);
@@ -885,12 +885,12 @@ fn longest_poll(time: u64) -> NewPoll {
     }
 }
 
-/// Publishes a post with a poll, or gives one to a post.
+/// Publishes a post with a poll, or adds one to a post.
 fn poll_command(author: UserRef, text: PostText, post: Option<PostId>) -> Command {
     let poll = longest_poll(POLL_SECS_MIN);
     match post {
         Some(post) => {
-            // Other options every other time.
+            // Other options every second time.
             let poll = NewPoll { multiple: post.0 % 2 == 0, ..poll };
             Command::edit(post, Patch { poll: Some(Some(poll)), ..Patch::of_text(text) })
         }
@@ -920,8 +920,8 @@ fn scheduled_command(world: &World, u: u8, kind: u8) -> Option<Command> {
     }))
 }
 
-/// Polls at the limits, which random steps do not reach: as many voters as one command notifies, whose inboxes are full,
-/// and more votes than one command removes.
+/// Polls at the limits, which random steps do not reach: as many voters as one command notifies, whose inboxes are
+/// full, and more votes than one command removes.
 #[test]
 fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -932,7 +932,7 @@ fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
         world.request(Request::from(Command::Register { handle, name, bio }));
     }
     let id = |user| UserRef::Id(UserId(user));
-    // So that each is looked up for blocks, mutes and follows.
+    // Makes each look-up check blocks, mutes and follows.
     world.request(Request::from(Command::Block { user: id(0), other: id(voters) }));
     for user in 1..voters {
         world.request(Request::from(Command::Follow { user: id(user), other: id(0) }));
@@ -970,7 +970,7 @@ fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
     }
 }
 
-/// The most scheduled posts, the longest ones, and such with pictures.
+/// The maximum of scheduled posts, the longest ones, and some with pictures.
 #[test]
 fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
     let mut pictures = Pictures { world: World::new(), added: 0 };
@@ -1060,7 +1060,7 @@ fn full_filters_cost_no_more_than_they_were_costed_at() {
     assert_eq!(world.counting.rows.first_name(NameTable::Filters, &[]), None);
 }
 
-/// Edits of a post with all earlier versions that it may have, and marks of as many conversations as a user may have.
+/// Edits of a post with the maximum of earlier versions, and marks of the maximum of conversations.
 #[test]
 fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -1099,7 +1099,7 @@ fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
     assert_eq!(world.counting.rows.first_name(NameTable::PostVersions, &[]), None);
 }
 
-/// Follows with as many options as there may be, the most muted threads, and edits of a post that many boosted.
+/// Follows with the maximum of options, the maximum of muted threads, and edits of a post that many boosted.
 #[test]
 fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -1131,15 +1131,15 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     let row = world.counting.rows.name(NameTable::MutedThreads, &[0; 4]).unwrap();
     assert!(row.len() * 5 > MUTED_THREADS_BYTES_MAX * 3, "{}", row.len());
     let post = world.posts[0];
-    // Then each look-up of a user asks whether they are deleted.
+    // Makes each look-up of a user check for a deletion.
     world.request(Request::from(Command::DeleteUser { user: id(2) }));
     for user in 3..EDIT_NOTICES_MAX as u32 + 9 {
-        // Each has notifications that are replaced, and may hide somebody.
+        // Each user has notifications that are replaced, and may hide somebody.
         for other in [1, 4] {
             world.request(Request::from(Command::Follow { user: id(other), other: id(user) }));
         }
         world.request(Request::from(Command::ClearNotifications { user: id(user) }));
-        // They are blocked and block nobody, so both directions are looked up.
+        // These users are blocked and block nobody, so both directions are looked up.
         let (blocker, blocked) = (id(EDIT_NOTICES_MAX as u32 + 20), id(user));
         world.request(Request::from(Command::Block { user: blocker, other: blocked }));
         let (other, time) = (id(5), None);
@@ -1154,7 +1154,7 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
         world.request(Request::from(Command::edit(post, Patch::of_text(text))));
         assert!(do_due(&mut world) > 1);
     }
-    // Those who follow the deleted user have options of many follows, and so have those who ask to.
+    // Users who follow the deleted user, or ask to, have options of many follows.
     for user in 10..40 {
         for other in (1..FOLLOW_OPTIONS_MAX as u32).filter(|other| *other != user) {
             let with =
@@ -1198,7 +1198,7 @@ fn full_lists_cost_no_more_than_they_were_costed_at() {
             world.request(Request::from(change(ListChange::Add { list, users })));
         }
     }
-    // In all lists.
+    // A member of all lists.
     world.request(Request::from(Command::Unfollow { user: id(0), other: id(1) }));
     world.request(Request::from(Command::Block { user: id(0), other: id(2) }));
     world.request(Request::from(Command::Block { user: id(3), other: id(0) }));
@@ -1219,7 +1219,7 @@ fn full_lists_cost_no_more_than_they_were_costed_at() {
     }
 }
 
-/// Pictures with the longest descriptions, each with two files of its own.
+/// Pictures with the longest descriptions, each with two separate files.
 struct Pictures {
     world: World,
     added: u8,
@@ -1297,7 +1297,7 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
         let patch = Patch { media, described, ..Patch::of_text(text) };
         pictures.world.request(Request::from(Command::edit(post, patch)));
     }
-    // With all parts at once: a poll in place of pictures, and other pictures in place of the poll.
+    // All parts at once: a poll in place of pictures, and other pictures in place of the poll.
     for (new, text) in [(&media[..0], mentioning(60)), (&media[44..48], mentioning(70))] {
         let poll = Some(new.is_empty().then(|| longest_poll(POLL_SECS_MIN)));
         let described = Pictures::changes(if new.is_empty() { &media[40..44] } else { new });
@@ -1376,7 +1376,7 @@ impl Accounts {
         AppId(self.world.counting.rows.totals().last_stamp.unwrap().0)
     }
 
-    /// A code for an app, which becomes a token.
+    /// Creates a code for an app, which becomes a token.
     fn grant(&mut self, user: UserId, app: AppId, is_exchanged: bool) {
         let (code, redirect, scopes) = (self.secret(), self.secret(), self.scopes);
         let challenge = Some(self.secret());
@@ -1393,7 +1393,7 @@ impl Accounts {
     }
 }
 
-/// Users with the most grants, apps with the longest rows and the most tokens, the most invites.
+/// Users with the maximum of grants, apps with the longest rows and the maximum of tokens, the maximum of invites.
 #[test]
 fn accounts_cost_no_more_than_they_were_costed_at() {
     let mut accounts = Accounts::new();
@@ -1404,7 +1404,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         let (scopes, token) = (accounts.scopes, accounts.secret());
         accounts.run(AccountCommand::GrantApp { app: apps[n % 4], scopes, token });
     }
-    // An app registers while the most apps are unused: two are removed, with their tokens.
+    // An app registers while the maximum of apps are unused: two are removed, with their tokens.
     let totals = accounts.world.counting.rows.totals();
     let full = Totals { apps_unused: UNUSED_APPS_MAX + 5, ..totals };
     accounts.world.counting.rows.put_totals(full);
@@ -1415,7 +1415,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         let (password, session) = (accounts.password.clone(), accounts.secret());
         accounts.run(AccountCommand::LogIn { user: UserId(1), password, session });
     }
-    // One user has the most, half of them minted; another has one that ends with the user.
+    // One user has the maximum, half of them minted; another has one that ends with the user.
     for n in 0..USER_TOKENS_MAX as u32 + 1 {
         let (scopes, token, user) = (accounts.scopes, accounts.secret(), UserRef::Id(UserId(1)));
         let user = if n == 0 { UserRef::Id(UserId(2)) } else { user };
@@ -1426,7 +1426,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         accounts.run(AccountCommand::Mint { user, scopes, life_secs: 60, token });
     };
     (1..USER_TOKENS_MAX).for_each(|_| mint_for_two(&mut accounts));
-    // Codes and sessions have expired, and minted tokens, for which another one is.
+    // Codes and sessions have expired, and minted tokens, which a new one replaces.
     accounts.world.now_ms += 2_600_000_000;
     mint_for_two(&mut accounts);
     for _ in 0..4 {

@@ -1,6 +1,6 @@
-//! A process that makes checkpoints is killed at random moments, again and again. Whatever the
-//! moment, reopening finds exactly the rows of one checkpoint: the last that finished, or the one
-//! that was under way. Ephemeral rows are those of the same checkpoint or of the one under way.
+//! Tests of crashes: a process that makes checkpoints is killed at random moments, again and again. Reopening always
+//! finds exactly the rows of one checkpoint: the last that finished, or the one that was running. Ephemeral rows are
+//! those of the same checkpoint or of the running one.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +21,8 @@ const CHILD_DIR: &str = "ROOST_STORE_CRASH_DIR";
 const ROWS: u64 = 3_000;
 const KILLS: u64 = 24;
 
-/// Writes every row with the number of the generation; items of even and odd generations differ,
-/// so each checkpoint also removes what the one before it wrote.
+/// Writes every row with the number of the generation; items of even and odd generations differ, so each checkpoint
+/// also removes the items of the one before.
 fn write(rows: &mut impl RowsMut, generation: u64) {
     for row in 0..ROWS {
         let value = Value::from_slice(&generation.to_le_bytes());
@@ -43,7 +43,7 @@ fn write(rows: &mut impl RowsMut, generation: u64) {
     rows.put_totals(Totals { posts: generation, ..Totals::default() });
 }
 
-/// All rows have the generation of the applied position, none is missing, none is left over.
+/// Checks that exactly the rows of the generation of the applied position exist.
 fn check(rows: &impl Rows, generation: u64) {
     let value = (generation > 0).then(|| Value::from_slice(&generation.to_le_bytes()));
     assert_eq!(rows.totals().posts, generation);
@@ -55,7 +55,7 @@ fn check(rows: &impl Rows, generation: u64) {
     check_sparse(rows, SetTable::Reactions, generation);
 }
 
-/// All ephemeral rows have one generation, which is returned, none is missing, none is left over.
+/// Checks that exactly the ephemeral rows of one generation exist; returns the generation.
 fn check_ephemeral(rows: &impl Rows) -> u64 {
     let first = rows.point(PointTable::StoryText, 0);
     let generation =
@@ -77,7 +77,7 @@ fn check_dense(rows: &impl Rows, table: SetTable, generation: u64) {
     }
 }
 
-/// The owners of `generation` have their rows, those of the ones around it have none.
+/// Checks that the owners of `generation` have their rows, and those of its neighbors none.
 fn check_sparse(rows: &impl Rows, table: SetTable, generation: u64) {
     for other in generation.saturating_sub(1)..=generation + 1 {
         for owner in 0..50 {
@@ -89,7 +89,7 @@ fn check_sparse(rows: &impl Rows, table: SetTable, generation: u64) {
     }
 }
 
-/// The child: checkpoints without end, printing each start and end.
+/// Child process: makes checkpoints without end, printing each start and end.
 #[test]
 #[ignore = "run by the other test, which kills it"]
 fn child() {
@@ -106,8 +106,8 @@ fn child() {
     }
 }
 
-/// Kills the child some busy moments after the `nth` line it prints; returns the last generation
-/// it began and the last it ended.
+/// Kills the child some busy moments after the `nth` line that it prints; returns the last generation that it began and
+/// the last that it ended.
 fn run_and_kill(dir: &Path, nth: usize, spin: u64) -> (u64, u64) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "crash::child", "--ignored", "--nocapture"]).env(CHILD_DIR, dir);
@@ -119,7 +119,7 @@ fn run_and_kill(dir: &Path, nth: usize, spin: u64) -> (u64, u64) {
     for _ in 0..spin {
         std::hint::spin_loop();
     }
-    // What it had printed before it died counts too.
+    // Lines that it had printed before it died count too.
     let output = child.kill().out;
     let (mut began, mut ended) = (0, 0);
     for (word, generation) in output.lines().filter_map(parsed) {
@@ -132,7 +132,7 @@ fn run_and_kill(dir: &Path, nth: usize, spin: u64) -> (u64, u64) {
     (began, ended)
 }
 
-/// A line of the child: what happened, and to which generation.
+/// Parses a line of the child: the event and its generation.
 fn parsed(line: &str) -> Option<(&str, u64)> {
     let (word, generation) = line.split_once(' ')?;
     let known = ["opened", "begin", "end"].contains(&word);
@@ -157,7 +157,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
         );
         check(&writer, applied);
         let ephemeral = check_ephemeral(&writer);
-        // They may be newer because of an earlier kill.
+        // The rows may be newer because of an earlier kill.
         assert!(
             (applied..=began.max(applied).max(ephemeral_at_last)).contains(&ephemeral),
             "round {round}: began {began}, applied {applied}, ephemeral rows of {ephemeral}"
@@ -167,7 +167,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
     assert!(at_last > KILLS / 2, "the child got work done between kills: {at_last}");
 }
 
-/// Two friends post, view and delete stories, which expire and are swept.
+/// Returns commands of two friends who post, view and delete stories, which expire and are swept.
 fn history() -> Vec<StampedCommand> {
     let mut clock = StampClock::new(Stamp(0));
     let mut now_ms = rows::EPOCH_MS;
@@ -227,8 +227,8 @@ fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[StampedCommand]) 
     }
 }
 
-/// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the ephemeral rows
-/// and the facts; reopens and replays the rest.
+/// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the ephemeral rows and the facts;
+/// reopens and replays the rest.
 fn check_cut_between(log: &[StampedCommand], applied: usize, ahead: usize) {
     let mut straight = MemoryRows::default();
     let outcomes = apply_all(&mut straight, log);

@@ -1,13 +1,14 @@
-//! Long values of keys do not make reads of other rows expensive. The only test of its process, whose reads it counts.
+//! Tests that long values of keys do not make reads of other rows expensive. The only test of its process, whose reads
+//! it counts.
 
 use kv::{BucketId, Bytes, Expiry, KeyOp, KeyOps, Only, Txn, apply};
 use rows::{EPOCH_MS, PointTable, PutRows as _, Rows as _, Stamp, Value};
 use store::{Store, StoreOptions};
 
-/// Long values, each in an ingestion of its own with some points.
+/// Number of long values, each in a separate ingestion with some points.
 const VALUES: u64 = 3;
 const VALUE_BYTES: usize = 4 << 20;
-/// Reads of a range of points.
+/// Number of reads of a range of points.
 const READS: u64 = 100;
 
 #[test]
@@ -17,7 +18,7 @@ fn a_read_of_points_loads_no_value_of_a_key() {
     let (mut writer, _) = Store::open(data.path(), options).unwrap();
     let mut random = 7_u64;
     for number in 1..=VALUES {
-        // What cannot be compressed.
+        // Incompressible bytes.
         let mut next = || {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (random >> 56) as u8

@@ -1,7 +1,8 @@
-//! Stores of this format open, and so do those of earlier ones; those of later ones are refused.
+//! Tests that stores of this format and of earlier ones open, and that those of later ones are refused.
 //!
-//! `make_the_fixture` writes `fixtures/store-v1`. A fixture is never written again once its format is released. With the
-//! feature `next-format` this is a build that adds a table and a field: `cargo test -p store --features next-format format`.
+//! `make_the_fixture` writes `fixtures/store-v1`. A fixture is never written again after its format is released. The
+//! feature `next-format` simulates a build that adds a table and a field: `cargo test -p store --features next-format
+//! format`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,14 +72,14 @@ fn write(rows: &mut impl RowsMut) {
     rows.put_totals(totals());
 }
 
-/// The second checkpoint removes some rows of the first.
+/// Removes some rows of the first checkpoint, in the second one.
 fn remove(rows: &mut impl RowsMut) {
     rows.put_member(SetTable::Following, 0, 0, None);
     rows.put_name(NameTable::Handle, b"user_0", None);
     rows.put_name(NameTable::Idempotency, b"day and key", Some(Value::from_slice(b"outcome")));
 }
 
-/// Friends, and a story that one of them has seen.
+/// Writes friends, and a story that one of them has seen.
 fn write_stories(rows: &mut dyn RowsMut) {
     let story = Story { author: UserId(1), expires_ms: STORY_EXPIRES_MS, views: 0 };
     let totals = Totals { friendships: 2, stories: 1, ..totals() };
@@ -106,7 +107,7 @@ fn check_stories(rows: &impl Rows) {
     assert_eq!(facts.seen_by(UserId(39), Span::ALL), [STORY]);
 }
 
-/// A bucket with two keys, one of which expires.
+/// Writes a bucket with two keys, one of which expires.
 fn write_keys(rows: &mut impl KeyRowsMut) {
     let space = Space(16);
     rows.put_bucket(
@@ -187,7 +188,7 @@ fn plain_post(author: UserId, text: PostText) -> Post {
     }
 }
 
-/// A post, and a reply to it.
+/// Writes a post, and a reply to it.
 fn write_replies(rows: &mut dyn RowsMut) {
     let mut txn = Txn::new(rows);
     txn.put_post(PARENT, &parent());
@@ -201,7 +202,7 @@ fn check_replies(rows: &impl Rows) {
     assert_eq!(facts.replies_to(PARENT, Span::ALL), [(REPLY, Visibility::Public)]);
 }
 
-/// Deleted users, of whom one has rows left.
+/// Writes deleted users, one of whom has rows left.
 fn write_deletions(rows: &mut dyn RowsMut) {
     for user in [35, 36] {
         rows.put_member(SetTable::DeletedUsers, user, 0, Some(0));
@@ -229,7 +230,7 @@ fn check_deletions(rows: &impl Rows) {
     check_due(rows, erasure());
 }
 
-/// An account with a session, and an app that the user has given a code.
+/// Writes an account with a session, and an app that the user has given a code.
 fn write_accounts(rows: &mut dyn RowsMut) {
     let secret = |byte| SecretHash([byte; 32]);
     let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
@@ -275,7 +276,7 @@ fn check_accounts(rows: &impl Rows) {
     assert_eq!((facts.totals().accounts, facts.totals().apps_unused), (1, 0));
 }
 
-/// A block, and a mute that ends.
+/// Writes a block, and a mute that ends.
 fn write_blocks(rows: &mut dyn RowsMut) {
     let mut txn = Txn::new(rows);
     txn.relate(&BLOCKS, UserId(3), UserId(4), 0);
@@ -295,7 +296,7 @@ fn check_blocks(rows: &impl Rows) {
 
 const DIRECT: PostId = PostId(120 << 22);
 
-/// A direct post with a warning, reactions and notifications.
+/// Writes a direct post with a warning, reactions and notifications.
 fn write_reactions(rows: &mut dyn RowsMut) {
     let plain = plain_post(UserId(1), PostText::parse("direct").unwrap());
     let (warning, language) = (Warning::parse("food").unwrap(), Language::parse("en").ok());
@@ -337,7 +338,7 @@ fn check_reactions(rows: &impl Rows) {
     assert_eq!(facts.due_from(sweep()), Some(7));
 }
 
-/// Settings, markers and notes of a user, and a request to follow.
+/// Writes settings, markers and notes of a user, and a follow request.
 fn write_settings(rows: &mut dyn RowsMut) {
     let mut txn = Txn::new(rows);
     txn.put_user(UserId(38), &User::of(Handle::parse("bob").unwrap(), Stamp(9)));
@@ -350,19 +351,19 @@ fn write_settings(rows: &mut dyn RowsMut) {
     run(rows, 141, Command::SetNote { user, other, note });
     let locked = UserEdit { locked: Some(true), ..UserEdit::new(UserRef::Id(UserId(39))) };
     run(rows, 142, Command::EditUser(Box::new(locked)));
-    // The counts of most users are no numbers of rows here, so not by a command.
+    // Written without a command, because the counts of most users do not match their rows here.
     REQUESTS.put(rows, UserId(2), UserId(39), Some(0));
 }
 
 const BOOST: PostId = PostId(148 << 22);
 
-/// A boost, hashtags of posts and of profiles.
+/// Writes a boost, and hashtags of posts and of profiles.
 fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
     let (user, reaction) = (UserRef::Id(UserId(39)), Reaction::Boost);
     run(rows, BOOST.0 >> 22, Command::React { user, post: REPLY, reaction, on: true });
     let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
     run(rows, 150, Command::FeatureTag { user, tag: tag.clone(), on: true });
-    // The counts of most users are no numbers of rows here, so not by a command.
+    // Written without a command, because the counts of most users do not match their rows here.
     let (tag, post) = (tag.as_str().as_bytes(), (!TAGGED).to_be_bytes());
     let by_tag = [tag, &[0], &post, &[0, 0, 0, 1]].concat();
     let by_author = [&[0, 0, 0, 1], tag, &[0], &post].concat();
@@ -373,7 +374,7 @@ fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
 
 const TAGGED: u64 = 151 << 22;
 
-/// A picture that a post could have, with a description and a point.
+/// Returns a picture with a description and a focus.
 fn media() -> Media {
     let file = |byte| MediaFile {
         hash: FileHash([byte; 32]),
@@ -394,7 +395,7 @@ fn media() -> Media {
     }
 }
 
-/// A filter.
+/// Writes a filter.
 fn write_filters(rows: &mut dyn RowsMut) {
     FILTERS.put(rows, UserId(7), &[filter()]);
 }
@@ -420,14 +421,14 @@ fn check_filters(rows: &dyn Rows) {
 
 const MEDIA: MediaId = MediaId(97 << 22);
 
-/// Pictures.
+/// Writes pictures.
 fn write_media(rows: &mut dyn RowsMut) {
     write::media(rows, MEDIA, &media());
     let profile = MediaUse::Profile(ProfilePicture::Avatar);
     write::media(rows, MediaId(96 << 22), &Media { used: profile, ..media() });
 }
 
-/// A hashtag that a user follows.
+/// Writes a hashtag that a user follows.
 fn write_followed_tags(rows: &mut dyn RowsMut) {
     let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
     run(rows, 180, Command::FollowTag { user, tag, on: true });
@@ -440,7 +441,7 @@ fn check_followed_tags(rows: &impl Rows) {
     assert_eq!(followed, [UserTag { tag, since: Stamp(180 << 22) }]);
 }
 
-/// A poll with a vote, and a scheduled post with a poll.
+/// Writes a poll with a vote, and a scheduled post with a poll.
 fn write_polls(rows: &mut dyn RowsMut) {
     let text = PostText::parse("well?").unwrap();
     let post = Draft::new(UserRef::Id(UserId(1)), text);
@@ -452,7 +453,7 @@ fn write_polls(rows: &mut dyn RowsMut) {
     run(rows, 192, Command::Schedule(command));
 }
 
-/// What a post said before it was edited, and what was read of a conversation with a reply.
+/// Writes earlier versions of a post, and the read position of a conversation with a reply.
 fn write_versions(rows: &mut dyn RowsMut) {
     let text = PostText::parse("well!").unwrap();
     run(rows, 200, Command::edit(ASKED, Patch::of_text(text)));
@@ -477,8 +478,7 @@ fn check_versions(rows: &impl Rows) {
     assert_eq!(facts.conversation_marks(UserId(1)), [MARK]);
 }
 
-/// Options of a follow, a muted thread, and an edit of which nobody is notified yet; the
-/// thread of a reply.
+/// Writes options of a follow, a muted thread, and an edit of which nobody is notified yet; the thread of a reply.
 fn write_choices(rows: &mut dyn RowsMut) {
     let [user, other] = [UserId(0), UserId(3)].map(UserRef::Id);
     let text = PostText::parse("well, well").unwrap();
@@ -571,7 +571,7 @@ fn check_tags_and_boosts(rows: &impl Rows) {
     assert_eq!(facts.featured_tags(UserId(1)), [UserTag { tag, since: Stamp(150 << 22) }]);
 }
 
-/// A list with a member.
+/// Writes a list with a member.
 fn write_lists(rows: &mut dyn RowsMut) {
     let mut change = |stamp, change| {
         let user = UserRef::Id(UserId(0));
@@ -660,11 +660,11 @@ fn make_the_fixture() {
     WRITES.into_iter().for_each(|write| write(&mut writer));
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
-    // The engine sizes its (empty) journal down when it opens it again.
+    // Opened again so that the engine shrinks its (empty) journal.
     Store::open(&fixture, OPTIONS).unwrap();
 }
 
-/// Checks all that the fixture has.
+/// Checks all rows of the fixture.
 fn check(writer: &StoreWriter) {
     let mut expected = MemoryRows::default();
     write(&mut expected);
@@ -703,7 +703,7 @@ fn a_store_of_version_1_opens_with_its_rows() {
     }
 }
 
-/// An upgrade: the build with the feature adds a table and a field, and this test is what every such build needs.
+/// Simulates an upgrade: the build with the feature adds a table and a field. Every such build needs this test.
 #[cfg(feature = "next-format")]
 #[test]
 fn a_store_of_version_1_takes_the_rows_and_the_field_of_version_2_and_keeps_its_own() {
@@ -722,7 +722,7 @@ fn a_store_of_version_1_takes_the_rows_and_the_field_of_version_2_and_keeps_its_
     check(&writer);
 }
 
-/// All rows of users are as expected.
+/// Checks all rows of users.
 fn check_rows(writer: &StoreWriter, expected: &MemoryRows) {
     let orders = [Order::Ascending, Order::Descending];
     for owner in 0..41 {
@@ -745,7 +745,7 @@ fn check_rows(writer: &StoreWriter, expected: &MemoryRows) {
     );
 }
 
-/// Overwrites the row that describes the store, as another version of this program would.
+/// Overwrites the head row, like another version of this program.
 fn describe(dir: &Path, head: &[u8]) {
     drop(Store::open(dir, OPTIONS).unwrap());
     let database = fjall::Database::builder(dir.join("facts")).worker_threads(1).open().unwrap();
@@ -787,7 +787,7 @@ fn a_store_with_a_malformed_description_is_refused() {
     }
 }
 
-/// fjall would remove the keyspace.
+/// By itself, fjall would remove the keyspace.
 #[test]
 fn a_store_that_lost_the_file_which_names_a_manifest_is_refused_and_keeps_its_tables() {
     for keyspace in ["1", "2"] {

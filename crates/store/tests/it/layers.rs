@@ -1,5 +1,5 @@
-//! What holds while checkpoints start and end: visibility for concurrent readers, the estimate of
-//! memory, refusals.
+//! Tests of what holds while checkpoints start and end: visibility for concurrent readers, the estimate of memory,
+//! refusals.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +58,7 @@ fn readers_see_every_finished_write_while_checkpoints_run() {
             writer.put_name(NameTable::Idempotency, &(round - 1).to_be_bytes(), None);
             written.store(round, Ordering::Release);
             if let Some(checkpoint) = writer.freeze(round) {
-                // The one before has published, so its thread has at most memory left to free.
+                // The previous checkpoint has published, so its thread has at most memory left to free.
                 if let Some(last) = running.replace(scope.spawn(|| checkpoint.run().unwrap())) {
                     last.join().unwrap();
                 }
@@ -92,7 +92,7 @@ fn points_over_three_layers_are_read_backward_with_changes_and_removals() {
         }
     };
     put(&mut writer, &[1, 2, 3, 4, 5, 6], Some(1));
-    // Of the tables before and after it.
+    // Rows of the tables before and after it.
     writer.put_point(PointTable::Counts, u64::MAX, Some(Value::new()));
     writer.put_point(PointTable::Story, 0, Some(Value::new()));
     writer.freeze(1).unwrap().run().unwrap();
@@ -242,7 +242,8 @@ fn disk_bytes_grow_by_what_checkpoints_wrote() {
     assert!((100_000..200_000).contains(&grown), "{grown} bytes for 100,000 of noise");
 }
 
-/// The engine deletes replaced files in the background: one that goes while this looks counts nothing.
+/// Returns the bytes of all files below `dir`. The engine deletes replaced files in the background: one that disappears
+/// meanwhile counts nothing.
 fn bytes_below(dir: &Path) -> u64 {
     let bytes = |entry: std::io::Result<std::fs::DirEntry>| {
         let entry = entry.unwrap();
@@ -260,7 +261,7 @@ fn superseded_rows_leave_the_disk() {
         write_noise(&mut writer, round);
         writer.freeze(round).unwrap().run().unwrap();
     }
-    // The engine merges on a thread of its own.
+    // The engine merges on a separate thread.
     while writer.store().disk_bytes() >= 1_000_000 {
         thread::yield_now();
     }
@@ -290,7 +291,7 @@ fn a_key_that_does_not_exist_is_looked_for_on_disk_once() {
     assert_eq!(writer.store().key_in_memory(Space(0), absent), Some(None));
     assert!(writer.load_key(Space(0), b"there") && writer.key(Space(0), b"there").is_some());
 
-    // What was remembered is no longer so once there is such a key, nor when it is on disk.
+    // The cached absence ends once there is such a key, and stays so when it is on disk.
     writer.put_key(row("absent", 2));
     assert!(writer.key(Space(0), absent).is_some());
     writer.freeze(2).unwrap().run().unwrap();

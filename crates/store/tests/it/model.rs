@@ -1,5 +1,5 @@
-//! The store against ordered maps: whatever is written, frozen, run and reopened in whatever order,
-//! reads answer as plain maps in memory do, and reopening finds the state of the last checkpoint.
+//! Tests the store against ordered maps: whatever is written, frozen, run and reopened in whatever order, reads answer
+//! like plain maps in memory, and reopening finds the state of the last checkpoint.
 
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
@@ -9,7 +9,7 @@ use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
 use testkit::MemoryRows;
 
-/// Keys take more memory than this, so that some are dropped and come back from the disk.
+/// Keys take more memory than this, so that some are dropped and read from the disk again.
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 6 << 10 };
 
 #[derive(Clone, Debug)]
@@ -20,14 +20,14 @@ enum Step {
     Members(SetTable, u64, u64, u64, usize, Option<u64>),
     Name(NameTable, Vec<u8>, Option<Vec<u8>>),
     Totals(u32),
-    /// Removes the first names one by one, as a sweep does.
+    /// Removes the first names one by one, like a sweep.
     Sweep(NameTable, usize),
-    /// Keys of a space from the first number on, so many: values, or none.
+    /// Keys of a space from the first number on: count, and values or removals.
     Keys(u32, u64, u64, Option<Vec<u8>>),
     Bucket(u32, Option<u64>),
-    /// Changes of a command, which are kept or taken back.
+    /// Changes of a command, which are kept or undone.
     Command(Vec<Step>, bool),
-    /// Space, rows and bytes at a time.
+    /// Space, rows and bytes per step.
     Walk(u32, usize, usize),
     Warm,
     Freeze,
@@ -108,7 +108,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 struct World {
     dir: TempDir,
-    /// Taken only while reopening.
+    /// `None` only while reopening.
     writer: Option<StoreWriter>,
     model: MemoryRows,
     frozen: Option<(Checkpoint, u64, MemoryRows)>,
@@ -131,7 +131,7 @@ impl World {
         change(&mut self.model);
     }
 
-    /// Asks both, the writer and a reader's store, what the model answers.
+    /// Compares the answers of the writer and of a reader's store with that of the model.
     fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn KeyRows) -> T) {
         let writer = self.writer.as_ref().unwrap();
         let expected = question(&self.model);
@@ -232,7 +232,7 @@ impl World {
         });
     }
 
-    /// What a walk in pieces finds, whatever its order is, and that pieces keep to their limit.
+    /// Checks the keys of a walk in pieces, in any order, and that pieces keep to their limit.
     fn walk(&self, space: Space, limit: WalkLimit) {
         self.check(|rows| {
             let (mut found, mut next) = (Vec::new(), Some(0));
@@ -306,7 +306,7 @@ impl World {
             self.walk(space, WalkLimit { rows: 7, visits: 30, is_small: true, ..WalkLimit::NONE });
             for key in (0..100u64).map(|number| number.to_string()) {
                 self.check(|rows| rows.key(space, key.as_bytes()));
-                // Memory may know nothing, but never something wrong.
+                // Memory may not know a row, but must not be wrong.
                 let known =
                     self.writer.as_ref().unwrap().store().key_in_memory(space, key.as_bytes());
                 let expected = self.model.key(space, key.as_bytes());
@@ -340,7 +340,7 @@ impl World {
     }
 }
 
-/// Of all tables.
+/// Returns the points of all tables below a key.
 fn points_below(rows: &dyn KeyRows, below: u64, limit: usize) -> Vec<(u64, Vec<u8>)> {
     let mut found = Vec::new();
     for table in PointTable::ALL {
@@ -369,7 +369,7 @@ proptest! {
     }
 }
 
-/// What is changed before a checkpoint: items of few owners, so that deltas pile up on chunks.
+/// Returns changes before a checkpoint: items of few owners, so that deltas pile up on chunks.
 fn small_changes() -> impl Strategy<Value = Vec<Step>> {
     let tables = || proptest::sample::select(vec![SetTable::Following, SetTable::AuthorPosts]);
     let item = || prop_oneof![0..50u64, 0..5_000u64, any::<u64>()];

@@ -1,4 +1,4 @@
-//! Every change of a row counts as one of what the row is about, once readers see it.
+//! Tests that every change of a row raises the revision of its subject once readers see it.
 
 use std::thread;
 
@@ -29,7 +29,7 @@ fn a_change_of_a_row_is_one_of_its_subject() {
     let mut check = |what: &str, subject: Option<Subject>| {
         for (subject_now, seen) in subjects.iter().zip(&mut seen) {
             let now = store.revision(*subject_now);
-            // A change of a profile is one of its user.
+            // A change of a profile is also one of its user.
             let is_part = subject == Some(Subject::Profile(7)) && *subject_now == Subject::User(7);
             let expect = is_part || subject == Some(*subject_now);
             assert_eq!(now > *seen, expect, "{what}: {subject_now:?}");
@@ -104,7 +104,7 @@ fn who_reads_a_revision_reads_no_older_row() {
     });
 }
 
-/// A reader may have read what depends on a row of another subject: pictures are rendered with their posts.
+/// A cached entry may depend on a row of another subject: pictures are rendered with their posts.
 #[test]
 fn taking_changes_back_is_a_change_of_everything() {
     let dir = tempfile::tempdir().unwrap();

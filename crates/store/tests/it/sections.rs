@@ -1,5 +1,5 @@
-//! The end of each table is checked before the engine reads it: whatever bit of it is changed, the store is refused
-//! with the name of the file, and no memory is reserved by what the file says.
+//! Tests that the end of each table is checked before the engine reads it: whatever bit is changed, the store is
+//! refused with the name of the file, and no memory is reserved by the contents of the file.
 
 use rows::{PointTable, PutRows as _, Value};
 use store::{Store, StoreError, StoreOptions};

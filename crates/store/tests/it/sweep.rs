@@ -1,5 +1,4 @@
-//! Sweeps of keys on stores that have the same rows, but not the same ones in memory: that is how the nodes of a cluster
-//! differ.
+//! Tests of sweeps of keys on stores with the same rows but different ones in memory, like the nodes of a cluster.
 
 use std::path::Path;
 
@@ -9,10 +8,10 @@ use store::{Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
 
 const FULL: BucketId = BucketId(0);
-/// Buckets of a few keys each.
+/// Buckets with a few keys each.
 const SMALL: std::ops::Range<u64> = 1..9;
 const SMALL_KEYS: u32 = 5;
-/// Keys of a bucket that is emptied, more than one step may read in memory.
+/// Number of keys of a bucket that is emptied: more than one step may read in memory.
 const KEYS: u32 = 20_000;
 
 /// Items and their numbers in three sets.
@@ -47,7 +46,7 @@ impl Member {
         self.run(KeyOp::Put { bucket, key, value, expiry, only, old: false });
     }
 
-    /// Sweeps until nothing is left; returns what each sweep answered and left.
+    /// Sweeps until nothing is left; returns the answer and the rest of each sweep.
     fn sweep(&mut self) -> Vec<(KeyAnswer, Orphans)> {
         let mut swept = Vec::new();
         loop {
@@ -64,7 +63,7 @@ impl Member {
         self.writer.freeze(self.position).unwrap().run().unwrap();
     }
 
-    /// Spaces without a bucket, how far their rows are removed, how many are left, and the spaces that are free.
+    /// Returns the spaces without a bucket with their cursors, the number of their rows, and the free spaces.
     fn orphans(&self) -> Orphans {
         let members = |table, owner| self.writer.members(table, owner, Span::ALL);
         [(SetTable::OrphanedSpaces, 0), (SetTable::OrphanedSpaces, 1), (SetTable::FreeSpaces, 0)]
@@ -72,7 +71,7 @@ impl Member {
     }
 }
 
-/// Two stores with the same rows. The second one has few of them in memory.
+/// Creates two stores with the same rows. The second one has few of them in memory.
 fn two() -> (TempDir, [Member; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let (one, other) = (folder.path().join("one"), folder.path().join("other"));
@@ -99,7 +98,7 @@ fn every_sweep_ends_at_the_same_key_whatever_is_in_memory() {
     let (_folder, mut members) = two();
     let mut steps = Vec::new();
     for (at, member) in members.iter_mut().enumerate() {
-        // Some rows are not stored yet.
+        // These rows are not stored yet.
         (KEYS..KEYS + 100).for_each(|key| member.put(FULL, key));
         for bucket in SMALL {
             member.run(KeyOp::Flush { bucket: BucketId(bucket) });

@@ -1,5 +1,4 @@
-//! How many bytes on disk hashtags take: `cargo test --profile dist -p store --test it -- --ignored
-//! --nocapture`.
+//! Measures the size of hashtags on disk: `cargo test --profile dist -p store --test it -- --ignored --nocapture`.
 
 use feed::{Bio, Command, Handle, Name, PostText, StampedCommand, Txn, UserId, UserRef, apply};
 use rows::{EPOCH_MS, Stamp};
@@ -8,7 +7,7 @@ use store::{Store, StoreOptions};
 const USERS: u64 = 1_000;
 const POSTS: u64 = 200_000;
 
-/// Bytes of a store with posts of which each has one word of the given kind.
+/// Returns the size of a store with posts that have one word of the given kind each, in bytes.
 fn bytes(word: impl Fn(u64) -> String) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let options = StoreOptions { cache_bytes: 64 << 20, bucket_bytes: 1 << 20 };
