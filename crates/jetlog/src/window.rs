@@ -36,7 +36,7 @@ pub(crate) enum Send {
 /// Kind of an arrived group for this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
-    /// Its oldest group that had not come back.
+    /// The node's oldest group that had not come back.
     Own,
     /// A group of another node, or one of its own that does not count.
     Other,

@@ -350,7 +350,7 @@ fn messages_of_other_programs_are_given_as_none() {
     assert!(next(&mut log).is_own);
 }
 
-/// Like the restore of a snapshot of the servers: positions that a node has applied are assigned again.
+/// Positions that a node has applied are assigned again, like after the restore of a snapshot of the servers.
 #[test]
 fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
     let Some((servers, options)) = one_server() else { return };

@@ -110,7 +110,7 @@ pub enum ClockError {
          once with --accept-clock"
     )]
     Jump(Date, Date),
-    /// The clock (first) lags far behind the time at which the server last ran (second).
+    /// The clock (first) is much earlier than the time at which the server last ran (second).
     #[error(
         "the machine's clock shows {0}, but this server last ran at {1}; set the clock. If it is right and was wrong \
          then, see docs/operations.md: roost export and roost import --set-back undo that; with --accept-clock the \

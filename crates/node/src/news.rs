@@ -57,7 +57,7 @@ impl NewsPosition {
 pub enum Interest {
     /// Mentions, and stories of friends.
     MentionsAndStories,
-    /// Notifications, including those of home posts by authors of whom the user wants to be notified.
+    /// Notifications, including home posts by authors whose posts the user wants to be notified of.
     Notifications,
 }
 

@@ -13,11 +13,11 @@ const MIB: usize = 1 << 20;
 /// Time at which a change is synced from the operating system's cache to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
-    /// Before the reply: acknowledged changes survive a power loss.
+    /// Sync before the reply: acknowledged changes survive a power loss.
     Always,
-    /// At most this long after the reply: a power loss can lose that much, a crash of the process nothing.
+    /// Sync at most this long after the reply: a power loss can lose that much, a crash of the process nothing.
     Interval(Duration),
-    /// Left to the operating system: a crash of the process loses nothing.
+    /// Sync left to the operating system: a crash of the process loses nothing.
     Never,
 }
 
@@ -129,12 +129,12 @@ impl NodeOptions {
         Self { sample_memory: 1 << 40, ..self }
     }
 
-    /// The directory of the log.
+    /// Returns the directory of the log.
     pub(crate) fn log_dir(&self) -> PathBuf {
         self.data.join("log")
     }
 
-    /// The directory of the store.
+    /// Returns the directory of the store.
     pub(crate) fn store_dir(&self) -> PathBuf {
         self.data.join("store")
     }

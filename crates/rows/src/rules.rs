@@ -27,7 +27,7 @@ pub fn outside_rules<T>(run: impl FnOnce() -> T) -> T {
     within_rules(false, run)
 }
 
-/// Returns the result of `run`. `of_rules` tells whether `run` is a part of the rules, as a callback that other code
+/// Returns the result of `run`. `of_rules` is whether `run` is a part of the rules, as a callback that other code
 /// calls.
 pub fn within_rules<T>(of_rules: bool, run: impl FnOnce() -> T) -> T {
     let before = RUN.replace(of_rules);

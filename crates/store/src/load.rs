@@ -25,7 +25,7 @@ const CHUNK_BYTES: usize = 48 << 20;
 /// Sets of users by user. They have most of all items, so they are sorted as pairs of numbers.
 const OF_USERS: [SetTable; 3] = [SetTable::Following, SetTable::Followers, SetTable::Friends];
 
-/// Receiver of the owners of these sets of users, each with the number of its items.
+/// Callback for each owner of one of the sets of users, with the number of its items.
 pub type EachSet<'a> = &'a mut dyn FnMut(SetTable, u32, usize);
 
 /// Store under construction.

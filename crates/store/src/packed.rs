@@ -111,7 +111,7 @@ pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
 /// A checkpoint's action for the changed items of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// Nothing to remove or write.
+    /// No row to remove or write.
     Nothing,
     /// Writes one more delta.
     Delta,

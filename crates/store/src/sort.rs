@@ -106,7 +106,7 @@ fn finish(run: BufWriter<File>) -> io::Result<File> {
 pub struct Merge<R> {
     chunk: std::vec::IntoIter<R>,
     files: Vec<BufReader<File>>,
-    /// Next record of each run, with the run's number; the chunk has the number of files.
+    /// Next record of each run, with the run's number; that of the chunk in memory equals the number of files.
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
 

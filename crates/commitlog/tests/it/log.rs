@@ -312,7 +312,7 @@ proptest! {
     }
 }
 
-/// After a failed sync the page cache has data that the disk lacks, and the next sync reports success. A restarted
+/// The page cache has data that the disk lacks after a failed sync, and the next sync reports success. A restarted
 /// process must not rely on that.
 #[test]
 fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {

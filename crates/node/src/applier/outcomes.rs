@@ -1,7 +1,7 @@
 //! Digest of the outcomes of a group, which the log stores with the next group. A start or a restore that applies the
 //! groups of another build thus detects that its rules lead to other outcomes than the acknowledged ones.
 //!
-//! Rows are not included: hashing them would cost the writer time for each post, and no client was told them.
+//! Rows are not included: hashing them would cost the writer time for each post, and no client has seen them.
 
 use feed::Outcome;
 use kv::KeyAnswer;
@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(digests.len(), count);
     }
 
-    /// These digests are in logs: if they change, a new version refuses what an earlier one has acknowledged.
+    /// Logs contain these digests: if they change, a new version refuses what an earlier one has acknowledged.
     #[test]
     fn digests_of_logs_stay_as_they_are() {
         let mut outcomes = Outcomes::default();

@@ -31,7 +31,7 @@ const DIGESTS: usize = 16_384;
 /// Knowledge of this node about the others, and its own status.
 #[derive(Default)]
 pub(super) struct Statuses {
-    /// This node; `None` in a log of one node.
+    /// Id of this node; `None` in a log of one node.
     node: Option<NodeId>,
     /// Positions of recent counted groups, and the digests after them.
     digests: VecDeque<(u64, u64)>,

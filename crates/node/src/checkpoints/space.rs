@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Divisor of the reserve below which nothing is written.
+/// Divisor of the reserve: with less free space than the quotient nothing is written.
 const LEAST: u64 = 8;
 /// Multiple of the reserve below which a warning is logged.
 const LOW: u64 = 2;

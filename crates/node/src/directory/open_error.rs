@@ -102,7 +102,7 @@ pub enum OpenError {
     /// Rows that a start needs are damaged. The log names them.
     #[error("rows that are necessary for a start are damaged")]
     Unreadable,
-    /// Under the rules of this program the outcomes of a group differ from those that another build has acknowledged.
+    /// The outcomes of a group under the rules of this program differ from those that another build has acknowledged.
     #[error(
         "the outcomes of group {} of the log differ from those that another build of roost acknowledged: start that build on this \
          directory once and stop it with SIGTERM; a backup or an archive is restored with it. If it is lost, \

@@ -54,7 +54,7 @@ pub(crate) enum DueStep {
     Waits,
     /// Number of commands that were sent; there may be more to do.
     Sent(usize),
-    /// Nothing more is due, or the node accepts no commands now.
+    /// No more work is due, or the node accepts no commands now.
     Idle,
 }
 

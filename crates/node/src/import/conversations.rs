@@ -29,7 +29,7 @@ pub(super) fn muted_threads(ids: &mut Ids, lines: &[Id]) -> Result<Vec<PostId>, 
     for first in lines {
         let first = PostId(ids.used(*first)?.0);
         if threads.contains(&first) || threads.len() >= MUTED_THREADS_MAX {
-            let what = format!("muted_threads are at most {MUTED_THREADS_MAX} different posts");
+            let what = format!("muted_threads must be at most {MUTED_THREADS_MAX} different posts");
             return Err(what.into());
         }
         threads.push(first);

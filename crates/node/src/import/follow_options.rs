@@ -37,7 +37,7 @@ impl AllOptions {
         if let Some((user, other)) = self.without_follow.iter().min() {
             let (user, other) = (user.0, other.0);
             let what = format!(
-                "the user {user} has options of a follow of {other}, and no line after it says that they follow or ask to"
+                "the user {user} has options of a follow of {other}, but no later line has this follow or request"
             );
             return Err(what.into());
         }
@@ -53,7 +53,7 @@ impl Users {
         line: &lines::FollowOptions,
     ) -> Result<(), Wrong> {
         if self.has_relations {
-            return Err("options of follows come before follows and requests".into());
+            return Err("options of follows must come before follows and requests".into());
         }
         let (user, other) = (self.find(&line.user)?, self.find(&line.follows)?);
         let since = line.notified_since.map(|since| ids.used(since)).transpose()?;
@@ -61,7 +61,7 @@ impl Users {
         let options = FollowOptions { hides_boosts: line.without_boosts, notified_since };
         if !self.options.without_follow.insert((user, other)) || options == FollowOptions::default()
         {
-            return Err("a follow has one line of options, of which one is not the default".into());
+            return Err("a follow must have at most one line of options, with at least one that is not the default".into());
         }
         options.put_among(self.options.of.entry(user).or_default(), other)?;
         Ok(())

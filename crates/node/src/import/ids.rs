@@ -40,7 +40,7 @@ impl Ids {
     pub(super) fn used(&mut self, Id(id): Id) -> Result<Stamp, Wrong> {
         let stamp = Stamp(id);
         if stamp < Stamp::MIN || stamp > Stamp::MAX {
-            return Err(format!("{id} is no id: see docs/import.md").into());
+            return Err(format!("{id} is not a valid id: see docs/import.md").into());
         }
         if stamp.unix_ms() > self.latest_ms {
             let (date, now) = (Date(stamp.unix_ms()), Date(self.now_ms));
@@ -85,7 +85,11 @@ impl Ids {
                     );
                 }
                 if stamp.0 <= kind.0 {
-                    return Err(format!("ids rise; {} is not above {}", stamp.0, kind.0).into());
+                    return Err(format!(
+                        "ids must rise: {} is not greater than {}",
+                        stamp.0, kind.0
+                    )
+                    .into());
                 }
                 stamp.0
             }
@@ -94,7 +98,7 @@ impl Ids {
                 if Stamp(next).unix_ms() != time.0 {
                     let last = Date(Stamp(kind.0).unix_ms());
                     return Err(format!(
-                        "lines are in the order of time; one of {last} is before it"
+                        "lines must be in the order of time: an earlier one has {last}"
                     )
                     .into());
                 }

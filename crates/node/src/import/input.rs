@@ -78,18 +78,18 @@ impl<R: Read> Input<R> {
         (expected, sha256): (Option<TransferCounts>, Option<String>),
     ) -> Result<(), ImportError> {
         if let Some(expected) = expected.filter(|expected| *expected != counts) {
-            return Err(self.wrong(&format_args!(
-                "it counts {expected}; but the lines before it say {counts}"
-            )));
+            return Err(
+                self.wrong(&format_args!("it counts {expected}, but the lines contain {counts}"))
+            );
         }
         let digest = to_hex(&std::mem::take(&mut self.digest).finalize());
         if sha256.is_some_and(|sha256| sha256 != digest) {
             return Err(
-                self.wrong(&"the lines before it do not match their digest: they were changed")
+                self.wrong(&"the earlier lines do not match their digest: they were changed")
             );
         }
         if self.advance()? {
-            return Err(self.wrong(&"it comes after the last line"));
+            return Err(self.wrong(&"there is a line after the last line"));
         }
         Ok(())
     }

@@ -52,11 +52,11 @@ impl Buckets {
         let name = parse(&line.bucket)?;
         let id = name.numbered().or_else(|| self.ids.get(&name).copied());
         let bucket = id.and_then(|id| self.buckets.get_mut(usize::try_from(id.0).ok()?));
-        let bucket = bucket.ok_or("no line before it is of this bucket")?;
+        let bucket = bucket.ok_or("no earlier line has this bucket")?;
         let key = from_text(line.key, line.key_base64);
-        let key = key.ok_or("it has a key, or key_base64 in base64")?;
+        let key = key.ok_or("exactly one of key and key_base64, in base64, is required")?;
         let value = from_text(line.value, line.value_base64);
-        let value = value.ok_or("it has a value, or value_base64 in base64")?;
+        let value = value.ok_or("exactly one of value and value_base64, in base64, is required")?;
         if !is_possible_key(&key) {
             return Err(KeyRefusal::BadKey.into());
         }
@@ -94,5 +94,5 @@ impl Buckets {
 
 fn parse(name: &str) -> Result<BucketName, Wrong> {
     let name = BucketName::parse(name);
-    name.ok_or_else(|| "a bucket has a name of 1 to 64 of a-z, A-Z, 0-9, _ and -".into())
+    name.ok_or_else(|| "a bucket must have a name of 1 to 64 of a-z, A-Z, 0-9, _ and -".into())
 }

@@ -75,7 +75,7 @@ impl Lists {
     pub(super) fn finish(&self) -> Result<(), Wrong> {
         match self.without_follow.iter().min() {
             Some((user, other)) => Err(format!(
-                "a list of the user {} has the user {}, of whom no line after it says that they are followed",
+                "a list of the user {} has the user {}, but no later line has a follow of that user",
                 user.0, other.0
             )
             .into()),
@@ -92,7 +92,7 @@ impl Users {
         line: &List<'_>,
     ) -> Result<(), Wrong> {
         if self.has_relations {
-            return Err("lists come before follows and friends".into());
+            return Err("lists must come before follows and friends".into());
         }
         let user = self.find(&line.user)?;
         let members: Vec<UserId> =

@@ -73,14 +73,15 @@ impl Pictures {
         line: &Picture<'_>,
     ) -> Result<MediaId, Wrong> {
         let id = MediaId(ids.used(line.id)?.0);
-        let key = from_hex(&line.key).ok_or("the key of a picture has 32 hexadecimal digits")?;
+        let key =
+            from_hex(&line.key).ok_or("the key of a picture must have 32 hexadecimal digits")?;
         let focus = line.focus.map(|(x, y)| Focus::new(x, y)).transpose();
         let media = Media {
             owner,
             key: MediaKey(key),
             original: file(&line.original)?,
             preview: line.preview.as_ref().map(file).transpose()?,
-            blurhash: BlurHash::parse(&line.blurhash).ok_or("this is no BlurHash")?,
+            blurhash: BlurHash::parse(&line.blurhash).ok_or("the BlurHash is invalid")?,
             description: Description::parse(&line.description)?,
             focus: focus?,
             used,
@@ -108,10 +109,10 @@ impl Pictures {
 }
 
 fn file(line: &File<'_>) -> Result<MediaFile, Wrong> {
-    let hash = from_hex(&line.sha256).ok_or("a SHA-256 has 64 hexadecimal digits")?;
+    let hash = from_hex(&line.sha256).ok_or("a SHA-256 must have 64 hexadecimal digits")?;
     let &File { bytes, png, width, height, .. } = line;
     if bytes as usize > media::STORED_BYTES_MAX || width == 0 || height == 0 {
-        return Err("no picture has such a file".into());
+        return Err("the file of the picture is too long, or has no width or height".into());
     }
     Ok(MediaFile { hash: FileHash(hash), bytes, is_png: png, width, height })
 }

@@ -143,7 +143,9 @@ impl Import {
         let (scheduled, stories) = (&mut self.scheduled, &mut self.stories);
         let (samples, buckets) = (&mut self.samples, &mut self.buckets);
         let (count, more) = match line {
-            Line::Export(_) | Line::End(_) => return Err("it is in the middle of the file".into()),
+            Line::Export(_) | Line::End(_) => {
+                return Err("this line is only valid at the start or the end of the file".into());
+            }
             Line::User(line) => {
                 (&mut counts.users, users.add(loader, (ids, pictures), &line).map(|()| 1))
             }

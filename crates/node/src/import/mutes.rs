@@ -19,7 +19,7 @@ impl Users {
         self.count(&MUTES, user, other)?;
         let ends_ms = line.ends.map(|Time(ms)| ms);
         if ends_ms.is_some_and(|ms| ms < EPOCH_MS || ms > Stamp::MAX.unix_ms()) {
-            return Err("a mute ends after 2024 and before 2093".into());
+            return Err("a mute must end after 2024 and before 2093".into());
         }
         let mute = feed::Mute { mentions: line.mentions, ends_ms };
         put_mute(loader, user, other, mute);
@@ -30,7 +30,7 @@ impl Users {
         let (user, about) = (self.find(&line.user)?, self.find(&line.about)?);
         let note = Note::parse(&line.text)?;
         if note == Note::default() {
-            return Err("a note has a text".into());
+            return Err("a note must have a text".into());
         }
         self.count(&NOTES, user, about)?;
         put_note(loader, user, about, &note);

@@ -30,13 +30,13 @@ pub(super) fn poll(
     line: &poll_lines::Poll<'_>,
 ) -> Result<Poll, Wrong> {
     let id = ids.used(line.id.unwrap_or(Id(post.0)))?;
-    let ends_ms = line.ends.ok_or("the poll of a post has a time at which it ends")?.0;
+    let ends_ms = line.ends.ok_or("the poll of a post must have a time at which it ends")?.0;
     let life_ms = ends_ms.checked_sub(id.unix_ms());
     if id.0 < post.0 || life_ms.is_none_or(|ms| ms > 2 * POLL_SECS_MAX * 1_000) {
         return Err(Refusal::BadPollTime.into());
     }
     if line.lasts.is_some() {
-        return Err("only the poll of a scheduled post has a time that it lasts".into());
+        return Err("only the poll of a scheduled post can have a duration in lasts".into());
     }
     let (multiple, hide_totals) = (line.multiple, line.hide_totals);
     let id = PollId(id.0);
@@ -126,9 +126,9 @@ impl ScheduledPosts {
 
 fn new_poll(line: &poll_lines::Poll<'_>) -> Result<NewPoll, Wrong> {
     if line.id.is_some() || line.ends.is_some() {
-        return Err("the poll of a scheduled post has neither an id nor an end".into());
+        return Err("the poll of a scheduled post cannot have an id or an end".into());
     }
-    let lasts = line.lasts.ok_or("the poll of a scheduled post has a time that it lasts")?;
+    let lasts = line.lasts.ok_or("the poll of a scheduled post must have a duration in lasts")?;
     let time = PollTime::from_secs(lasts)?;
     let (multiple, hide_totals) = (line.multiple, line.hide_totals);
     Ok(NewPoll { options: options(line)?, multiple, hide_totals, time })

@@ -63,7 +63,7 @@ impl Posts {
         let Parents { in_reply_to, conversation, thread } = parents(ids, id, line)?;
         let reply_to = line.reply_to.as_ref().map(|user| users.find_any(user)).transpose()?;
         if in_reply_to.is_some() && reply_to.is_none() {
-            return Err("with in_reply_to, reply_to is the author of that post".into());
+            return Err("reply_to must be the author of the post in in_reply_to".into());
         }
         let mentions = match &line.mentions {
             Some(mentions) => {
@@ -76,7 +76,9 @@ impl Posts {
         };
         let distinct: BTreeSet<_> = mentions.iter().collect();
         if distinct.len() < mentions.len() || mentions.len() > POST_MENTIONS_MAX {
-            return Err(format!("it mentions at most {POST_MENTIONS_MAX} users, each once").into());
+            return Err(
+                format!("a post may mention at most {POST_MENTIONS_MAX} users, each once").into()
+            );
         }
         let (edited, versions) = edits(ids, id, line)?;
         let visibility = visibility(line.visibility.as_deref())?;
@@ -125,15 +127,15 @@ impl Posts {
         (users, ids): (&mut Users, &mut Ids),
         line: &ReactionLine<'_>,
     ) -> Result<(), Wrong> {
-        let post = self.last.as_mut().ok_or("no post comes before it")?;
+        let post = self.last.as_mut().ok_or("there is no earlier post")?;
         let user = users.find(&line.user)?;
         let reaction = Reaction::named(&line.kind).ok_or("there is no such kind of reaction")?;
         let stamp = ids.used(line.id)?.0;
         if stamp <= post.id.0 {
-            return Err("its id is not greater than that of the post".into());
+            return Err("the id is not greater than that of the post".into());
         }
         if !line.earlier.is_empty() && reaction != Reaction::Boost {
-            return Err("only a boost has earlier ones".into());
+            return Err("only a boost can have earlier ones".into());
         }
         match reaction {
             Reaction::Boost => {
@@ -186,7 +188,7 @@ impl Posts {
         line: &Vote,
     ) -> Result<(), Wrong> {
         let votes = self.last.as_mut().and_then(|post| post.votes.as_mut());
-        votes.ok_or("no post with a poll comes before it")?.add(loader, users, line)
+        votes.ok_or("there is no earlier post with a poll")?.add(loader, users, line)
     }
 
     /// Writes the counts of the last post.
@@ -217,9 +219,10 @@ impl LastPost {
         }
         let distinct: BTreeSet<_> = earlier.iter().collect();
         if distinct.len() < earlier.len() || earlier.len() > EARLIER_BOOSTS_MAX {
-            return Err(
-                format!("it has at most {EARLIER_BOOSTS_MAX} earlier ones, each once").into()
-            );
+            return Err(format!(
+                "a boost may have at most {EARLIER_BOOSTS_MAX} earlier ones, each once"
+            )
+            .into());
         }
         self.counts.boosts += 1;
         self.last_boosts.push((stamp, user));
@@ -240,18 +243,18 @@ struct Parents {
 fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong> {
     let in_reply_to = line.in_reply_to.map(|parent| PostId(parent.0));
     if in_reply_to.is_some_and(|parent| parent >= id || parent.0 < Stamp::MIN.0) {
-        return Err("in_reply_to is the id of an earlier post".into());
+        return Err("in_reply_to must be the id of an earlier post".into());
     }
     let conversation = line.conversation.map(|first| ids.used(first)).transpose()?;
     let conversation = conversation.map(|first| PostId(first.0));
     let is_direct = line.visibility.as_deref() == Some(Visibility::Direct.name());
     if conversation.is_some_and(|first| !is_direct || in_reply_to.is_none_or(|it| first > it)) {
-        return Err("a conversation is the id of the first post above a direct reply".into());
+        return Err("conversation must be the id of the first post above a direct reply".into());
     }
     let thread = line.thread.map(|first| ids.used(first)).transpose()?;
     let thread = thread.map(|first| PostId(first.0));
     if thread.is_some_and(|first| in_reply_to.is_none_or(|parent| first > parent)) {
-        return Err("a thread is the id of the first post above a reply".into());
+        return Err("thread must be the id of the first post above a reply".into());
     }
     Ok(Parents { in_reply_to, conversation, thread: thread.or(in_reply_to) })
 }
@@ -310,17 +313,17 @@ impl Stories {
         (users, ids): (&Users, &mut Ids),
         line: &View,
     ) -> Result<(), Wrong> {
-        let (id, story, _) = self.last.as_mut().ok_or("no story comes before it")?;
+        let (id, story, _) = self.last.as_mut().ok_or("there is no earlier story")?;
         let viewer = users.find(&line.user)?;
         if viewer == story.author {
-            return Err("authors do not view their own stories".into());
+            return Err("authors cannot view their own stories".into());
         }
         let at_ms = match line.time {
             Some(time) => ids.at(time)?.unix_ms(),
             None => id.unix_ms(),
         };
         if !(id.unix_ms()..story.expires_ms).contains(&at_ms) {
-            return Err("the story did not live then".into());
+            return Err("the story was not live at that time".into());
         }
         story.views = story.views.checked_add(1).ok_or("it has too many views")?;
         write::view(loader, *id, viewer, at_ms);

@@ -28,7 +28,7 @@ impl Samples {
         let id = SampleId(ids.next(&mut self.ids, line.id, line.time)?);
         let (name, label) = (SetName::parse(&line.set)?, Label::parse(&line.label)?);
         let bits: [u8; 128] =
-            from_hex(&line.sample).ok_or("a sample has 256 hexadecimal digits")?;
+            from_hex(&line.sample).ok_or("a sample must have 256 hexadecimal digits")?;
         if !self.sets.contains_key(&name) && self.sets.len() >= SAMPLE_SETS_MAX {
             return Err(Refusal::TooManySets.into());
         }

@@ -63,17 +63,17 @@ impl Users {
         let next = u32::try_from(self.counts.len()).ok().filter(|next| *next < USERS_MAX);
         let id = UserId(next.ok_or(Refusal::Full)?);
         if let Some(given) = line.id.filter(|given| *given != id.0) {
-            return Err(format!("the next user has the id {}, not {given}", id.0).into());
+            return Err(format!("the id of the next user must be {}, not {given}", id.0).into());
         }
         let handle = Handle::parse(&line.handle)?;
         let registered = ids.at_or_now(line.registered)?;
         let user = profile(feed::User::of(handle.clone(), registered), line)?;
         if line.deleted {
             if user != feed::User::of(handle.clone(), registered) || has_more(line) {
-                return Err("nothing is left of a deleted user but the handle".into());
+                return Err("a deleted user can only have a handle".into());
             }
             if line.account.is_some() {
-                return Err("a deleted user has no account".into());
+                return Err("a deleted user cannot have an account".into());
             }
             self.deleted.insert(id);
             write::deleted(loader, id);
@@ -132,11 +132,9 @@ impl Users {
             UserRef::Handle(handle) => self.ids.get(handle).copied(),
         };
         found.ok_or_else(|| match user {
-            UserRef::Id(id) => {
-                format!("no line before it is of a user with the id {}", id.0).into()
-            }
+            UserRef::Id(id) => format!("no earlier line has a user with the id {}", id.0).into(),
             UserRef::Handle(handle) => {
-                format!("no line before it is of a user {}", handle.as_str()).into()
+                format!("no earlier line has the user {}", handle.as_str()).into()
             }
         })
     }
@@ -195,7 +193,7 @@ impl Users {
         let relation = relation.ok_or("there is no such relation")?;
         let is_block = relation.forward == SetTable::Blocks;
         if is_block && self.has_relations {
-            return Err("blocks come before follows and friends".into());
+            return Err("blocks must come before follows and friends".into());
         }
         let user = self.find(&line.user)?;
         for other in &line.users {
@@ -273,7 +271,8 @@ impl Users {
             let kinds = [Some(relation), relation.before()].into_iter().flatten();
             let kinds: Vec<_> = kinds.filter_map(|it| Some(format!("`{}`", it.line?))).collect();
             let kinds = kinds.join(" and ");
-            let what = format!("the user {user} has {items} users of {kinds}; {most} are the most");
+            let what =
+                format!("the user {user} has {items} users of {kinds}; the maximum is {most}");
             return Err(what.into());
         }
         self.lists.finish()?;
@@ -343,7 +342,7 @@ fn tags(
         };
         let since = ids.used(id)?;
         if shown.iter().any(|(other, id)| *other == tag || *id == since) {
-            return Err(format!("the hashtag {} or its id is there twice", tag.as_str()).into());
+            return Err(format!("the hashtag {} or its id occurs twice", tag.as_str()).into());
         }
         shown.push((tag, since));
     }
@@ -363,9 +362,9 @@ fn account(ids: &mut Ids, line: &user_lines::Account<'_>) -> Result<Account, Wro
     Ok(Account {
         email,
         password: PasswordHash::parse(&line.password)?,
-        role: Role::parse(&line.role).ok_or("a role is user, moderator or admin")?,
+        role: Role::parse(&line.role).ok_or("a role must be user, moderator or admin")?,
         state: AccountState::parse(&line.state)
-            .ok_or("the state of an account is pending, active or disabled")?,
+            .ok_or("the state of an account must be pending, active or disabled")?,
         created: ids.at_or_now(line.created)?,
     })
 }

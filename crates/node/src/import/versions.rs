@@ -21,7 +21,7 @@ pub(super) fn edits(
 ) -> Result<(Option<Stamp>, Vec<PostVersion>), Wrong> {
     let edited = line.edited.map(|time| ids.at(time)).transpose()?;
     if edited.is_some_and(|edited| edited.unix_ms() < id.unix_ms()) {
-        return Err("it was edited before it was written".into());
+        return Err("the post was edited before it was written".into());
     }
     let versions = versions(ids, (id, edited), &line.versions)?;
     // The time of the last edit is in milliseconds; several versions may share one.
@@ -43,7 +43,9 @@ fn versions(
         let is_later = found.last().map_or(since.0 >= post.0, |last| since > last.since);
         let is_earlier = edited.is_some_and(|edited| since.unix_ms() <= edited.unix_ms());
         if !is_later || !is_earlier {
-            return Err("versions are in the order of time, from the post to its last edit".into());
+            return Err(
+                "versions must be in the order of time, from the post to its last edit".into()
+            );
         }
         PostVersion::keep(&mut found, version);
     }

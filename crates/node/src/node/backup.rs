@@ -8,7 +8,7 @@ use crate::backup::last_backup::note_backup;
 use crate::backup::{Backup, NodeBackupError};
 
 impl Node {
-    /// The data directory.
+    /// Returns the data directory.
     pub(super) fn data(&self) -> Option<&Path> {
         self.shared.log_dir.parent()
     }

@@ -17,7 +17,7 @@ const STATUS: u32 = 125;
 /// Mark of the origin of a group.
 const ORIGIN: u32 = 124;
 
-/// Status of a node, as reported by itself.
+/// Status that a node reports about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Status {
     /// Position up to which the node needs no group.

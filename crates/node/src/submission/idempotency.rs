@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// If a digest changes, a retry after an upgrade does not find the result of its first attempt.
+    /// Digests must not change: a retry after an upgrade would not find the result of its first attempt.
     #[test]
     fn the_digest_of_a_command_stays_what_it_is() {
         let digest = IdempotencyKey::parse(b"k").unwrap().digest("s", &follow(1, 2));

@@ -82,8 +82,8 @@ mod tests {
         T::deserialize(Variants).err().map_or_else(String::new, |error| error.to_string())
     }
 
-    /// If this fails, there is a new command, or a new part of one: return its version from [`of_command`] or
-    /// [`of_op`], raise [`COMMANDS`] if the last version was released, and correct the numbers.
+    /// Fails when there is a new command, or a new part of one: return its version from [`of_command`] or [`of_op`],
+    /// raise [`COMMANDS`] if the last version was released, and correct the numbers.
     #[test]
     fn every_command_has_its_version() {
         let known = [

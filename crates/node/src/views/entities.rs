@@ -70,7 +70,7 @@ pub enum EntityKey {
     Account(UserId),
     /// Part of a Mastodon `Account` without counts.
     Profile(UserId),
-    /// Marker that no posts are marked for this reader.
+    /// Record that no filter or muted thread marks posts for this reader.
     Unmarked(UserId),
 }
 

@@ -12,7 +12,7 @@ use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, Space, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
-/// Ratio of the keys of all buckets to those of a bucket from which the bucket is read as a small one.
+/// Ratio of all keys to those of a bucket above which the bucket counts as small.
 const SMALL: u64 = 64;
 
 /// Guard that keeps the writer from changing keys. Hold it only briefly.

@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Revisions of which each has this count.
+    /// Revisions that all have this count.
     struct At(u32);
 
     impl Revisions for At {

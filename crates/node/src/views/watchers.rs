@@ -36,7 +36,7 @@ const KEPT_AUTHORS_MAX: usize = 2 * AUTHORS_MAX;
 /// Number of changes that are kept for a watched user, 16 bytes each.
 pub(super) const CHANGES_MAX: usize = 32;
 
-/// Change, in addition to new posts, of which a watcher of a user's timeline is notified.
+/// Change of which a watcher of a user's timeline is notified, in addition to new posts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// A post in the user's home timeline was deleted.
@@ -99,7 +99,7 @@ pub(super) struct Watchers {
 /// State that the lock protects.
 pub(super) struct Table {
     watched: HashMap<UserId, Watched>,
-    /// Position of the last effects of which the watchers were notified.
+    /// Position of the last effects that the watchers got.
     cursor: Position,
     /// Pairs of an author and a user whose watchers a post by the author may wake.
     authors: Pairs,

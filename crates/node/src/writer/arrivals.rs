@@ -124,8 +124,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// If the log of the cluster stopped the node, takes a last checkpoint and closes the directory: it then has
-    /// everything that the node has applied, for another start and for `leave`. Returns the error that ends the
+    /// Takes a last checkpoint and closes the directory if the log of the cluster stopped the node: the directory then
+    /// has everything that the node has applied, for another start and for `leave`. Returns the error that ends the
     /// process.
     pub(super) fn stopped_by(&mut self, error: DiskError) -> DiskError {
         let is_of_log = matches!(error, DiskError::Shared(_) | DiskError::Log(LogError::Shared(_)));

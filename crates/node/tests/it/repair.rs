@@ -177,8 +177,8 @@ fn a_range_of_damaged_blocks_is_named_once_and_what_it_had_is_counted() {
     assert!(lost.iter().any(|line| line.ends_with(&counted)), "{lost:#?}");
 }
 
-/// Without the log, rows come from the tables alone: the newest of several versions counts, and damage loses no more
-/// than reported.
+/// Rows come from the tables alone when the log is missing: the newest of several versions counts, and damage loses no
+/// more than reported.
 #[test]
 fn without_the_log_the_newest_rows_are_kept_and_the_others_are_named() {
     let folder = tempfile::tempdir().unwrap();

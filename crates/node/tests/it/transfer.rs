@@ -125,7 +125,7 @@ fn wrong_filters_are_refused_with_their_line() {
             &[
                 r#"{"user":{"handle":"ann","deleted":true,"filters":[{"title":"x","contexts":["home"],"action":"warn"}]}}"#,
             ],
-            "nothing is left",
+            "can only have a handle",
         ),
     ] {
         refused(lines, what);
@@ -182,7 +182,7 @@ fn a_post_that_was_edited_twice_in_a_millisecond_is_later_than_its_versions() {
 fn wrong_versions_are_refused_with_their_line() {
     let order = "in the order of time";
     for (versions, what) in [
-        (r#"[{"since":"4194300","text":"x"}]"#, "is no id"),
+        (r#"[{"since":"4194300","text":"x"}]"#, "is not a valid id"),
         (r#"[{"since":"8388608","text":"x"},{"since":"8388608","text":"y"}]"#, order),
         (r#"[{"since":"402371326771200000","text":"x"}]"#, order),
         (r#"[{"since":"4194304","text":" "}]"#, "a text is"),
@@ -256,10 +256,10 @@ fn options_of_follows_and_muted_threads_survive_an_export() {
     let (asked, _folder) = node(&[ann, BOB, &both, request]);
     assert_eq!(options_of(&asked), expected);
     asked.close();
-    let one = "a follow has one line of options";
+    let one = "a follow must have at most one line of options";
     for (lines, what) in [
-        (vec![ann, BOB, both.as_str()], "no line after it says"),
-        (vec![ann, BOB, follow, both.as_str()], "come before follows"),
+        (vec![ann, BOB, both.as_str()], "no later line has this follow"),
+        (vec![ann, BOB, follow, both.as_str()], "must come before follows"),
         (vec![ann, BOB, both.as_str(), both.as_str()], one),
         (vec![ann, BOB, line("").as_str()], one),
     ] {
@@ -360,8 +360,8 @@ fn wrong_polls_votes_and_scheduled_posts_are_refused_with_their_line() {
             ],
             "another post has the poll",
         ),
-        (vec![ANN.to_owned(), POST.to_owned(), VOTE.to_owned()], "no post with a poll"),
-        (vec![ANN.to_owned(), BOB.to_owned(), VOTE.to_owned()], "no post with a poll"),
+        (vec![ANN.to_owned(), POST.to_owned(), VOTE.to_owned()], "no earlier post with a poll"),
+        (vec![ANN.to_owned(), BOB.to_owned(), VOTE.to_owned()], "no earlier post with a poll"),
         (vec![ANN.to_owned(), POLL.to_owned(), VOTE.replace("1,", "0,")], "their own polls"),
         (
             vec![ANN.to_owned(), BOB.to_owned(), POLL.to_owned(), VOTE.replace("[1]", "[2]")],
@@ -382,7 +382,7 @@ fn wrong_polls_votes_and_scheduled_posts_are_refused_with_their_line() {
         ),
         (
             vec![ANN.to_owned(), later(r#""text":"x","poll":{"options":["a","b"]}"#)],
-            "a time that it lasts",
+            "a duration in lasts",
         ),
         (vec![ANN.to_owned(), scheduled(r#""text":"x""#)], "missing field `due`"),
     ] {
@@ -396,11 +396,11 @@ fn wrong_followed_hashtags_are_refused_with_their_line() {
     for (line, what) in [
         (
             r#"{"user":{"handle":"ann","followed_tags":[{"tag":"a"},{"tag":"A"}]}}"#,
-            "the hashtag a or its id is there twice",
+            "the hashtag a or its id occurs twice",
         ),
         (
             r#"{"user":{"handle":"ann","followed_tags":[{"tag":"a"}],"deleted":true}}"#,
-            "nothing is left",
+            "can only have a handle",
         ),
     ] {
         refused(&[line], what);
@@ -423,10 +423,10 @@ fn a_wrong_user_is_refused_with_its_line() {
         (&[r#"{"user":{"handle":"ann","registered":"2023-12-31T23:59:59Z"}}"#], "too early"),
         (&[r#"{"user":{"handle":"ann","registered":"2027-01-23T00:00:00Z"}}"#], "in the future"),
         (&[r#"{"user":{"handle":"ann","registered":18446744073709551615}}"#], "in the future"),
-        (&[r#"{"user":{"handle":"ann","id":1}}"#], "has the id 0, not 1"),
-        (&[r#"{"user":{"handle":"ann","name":"Ann","deleted":true}}"#], "nothing is left"),
+        (&[r#"{"user":{"handle":"ann","id":1}}"#], "must be 0, not 1"),
+        (&[r#"{"user":{"handle":"ann","name":"Ann","deleted":true}}"#], "can only have a handle"),
         (&[ANN, r#"{"user":{"handle":"ANN"}}"#], "taken"),
-        (&[r#"{"user":{"handle":"ann","bot":true,"deleted":true}}"#], "nothing is left"),
+        (&[r#"{"user":{"handle":"ann","bot":true,"deleted":true}}"#], "can only have a handle"),
         (
             &[r#"{"user":{"handle":"ann","fields":[{"name":"","value":"x"}]}}"#],
             "a field has a name",
@@ -435,14 +435,14 @@ fn a_wrong_user_is_refused_with_its_line() {
         (&[r##"{"user":{"handle":"ann","featured_tags":[{"tag":"#a"}]}}"##], "hashtag"),
         (
             &[r#"{"user":{"handle":"ann","featured_tags":[{"tag":"a"},{"tag":"A"}]}}"#],
-            "the hashtag a or its id is there twice",
+            "the hashtag a or its id occurs twice",
         ),
         (
             &[r#"{"user":{"handle":"ann","featured_tags":[{"tag":"a","id":"4194305"},
                 {"tag":"b","id":"4194305"}]}}"#
                 .replace('\n', "")
                 .as_str()],
-            "the hashtag b or its id is there twice",
+            "the hashtag b or its id occurs twice",
         ),
     ] {
         refused(lines, what);
@@ -454,7 +454,7 @@ fn a_wrong_relation_is_refused_with_its_line() {
     for (lines, what) in [
         (
             &[ANN, r#"{"relation":{"kind":"follow","user":"ann","users":["bob"]}}"#][..],
-            "of a user bob",
+            "has the user bob",
         ),
         (&[ANN, r#"{"relation":{"kind":"person","user":0,"users":[]}}"#], "no such relation"),
         (&[ANN, r#"{"relation":{"kind":"follow","user":1,"users":[]}}"#], "with the id 1"),
@@ -488,21 +488,21 @@ fn a_wrong_relation_is_refused_with_its_line() {
         ),
         (
             &[ANN, BOB, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#, BLOCK],
-            "come before follows",
+            "must come before follows",
         ),
         (&[ANN, r#"{"mute":{"user":0,"mutes":0}}"#], "mute themselves"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":0}}"#], "after 2024"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":18446744073709551615}}"#], "after 2024"),
         (&[ANN, r#"{"note":{"user":0,"about":1,"text":"x"}}"#], "with the id 1"),
-        (&[ANN, r#"{"note":{"user":0,"about":0,"text":" "}}"#], "a note has a text"),
+        (&[ANN, r#"{"note":{"user":0,"about":0,"text":" "}}"#], "a note must have a text"),
         (&[ANN, NOTE, NOTE], "duplicates line 3"),
-        (&[r#"{"user":{"handle":"ann","locked":true,"deleted":true}}"#], "nothing is left"),
+        (&[r#"{"user":{"handle":"ann","locked":true,"deleted":true}}"#], "can only have a handle"),
         (&[ANN, r#"{"relation":{"kind":"request","user":0,"users":[0]}}"#], "follow themselves"),
         (
             &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#],
             "blocks the other",
         ),
-        (&[ANN, HEADER], "in the middle"),
+        (&[ANN, HEADER], "only valid at the start"),
     ] {
         refused(lines, what);
     }
@@ -515,15 +515,18 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
     for (lines, what) in [
         (&[ANN, &long][..], "a text is 1 to 500"),
         (&[ANN, r#"{"post":{"author":0,"text":" "}}"#], "a text is 1 to 500"),
-        (&[ANN, r#"{"post":{"author":"bob","text":"x"}}"#], "of a user bob"),
+        (&[ANN, r#"{"post":{"author":"bob","text":"x"}}"#], "has the user bob"),
         (
             &[ANN, post, r#"{"post":{"author":0,"text":"x","time":"2026-01-01T00:00:00Z"}}"#],
             "in the order of time",
         ),
-        (&[ANN, post, r#"{"post":{"author":0,"text":"x","id":"4194304"}}"#], "ids rise"),
-        (&[ANN, r#"{"post":{"author":0,"text":"x","id":"1"}}"#], "is no id"),
+        (&[ANN, post, r#"{"post":{"author":0,"text":"x","id":"4194304"}}"#], "ids must rise"),
+        (&[ANN, r#"{"post":{"author":0,"text":"x","id":"1"}}"#], "is not a valid id"),
         (&[ANN, r#"{"post":{"author":0,"text":"x","id":"9223372036854775807"}}"#], "in the future"),
-        (&[ANN, r#"{"post":{"author":0,"text":"x","id":"9223372036854775808"}}"#], "is no id"),
+        (
+            &[ANN, r#"{"post":{"author":0,"text":"x","id":"9223372036854775808"}}"#],
+            "is not a valid id",
+        ),
         (&[ANN, r#"{"post":{"author":0,"text":"x","id":7}}"#], "invalid type"),
         (
             &[ANN, r#"{"post":{"author":0,"text":"x","id":"4194304","time":1800000000000}}"#],
@@ -531,7 +534,7 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
         ),
         (
             &[ANN, r#"{"post":{"author":0,"text":"x","in_reply_to":"4194304"}}"#],
-            "reply_to is the author",
+            "reply_to must be the author",
         ),
         (
             &[
@@ -542,7 +545,7 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
         ),
         (&[ANN, r#"{"post":{"author":0,"text":"x","visibility":"all"}}"#], "no such visibility"),
         (&[ANN, r#"{"post":{"author":0,"text":"x","language":"english"}}"#], "2 or 3 letters"),
-        (&[ANN, r#"{"reaction":{"user":0,"kind":"pin","id":"4194304"}}"#], "no post comes before"),
+        (&[ANN, r#"{"reaction":{"user":0,"kind":"pin","id":"4194304"}}"#], "no earlier post"),
         (&[ANN, POST, r#"{"reaction":{"user":0,"kind":"like","id":"8388608"}}"#], "no such kind"),
         (&[ANN, POST, r#"{"reaction":{"user":0,"kind":"pin","id":"4194304"}}"#], "not greater"),
         (
@@ -562,11 +565,11 @@ fn a_wrong_post_or_story_is_refused_with_its_line() {
             "a TTL is",
         ),
         (&[ANN, r#"{"story":{"author":0,"text":"x","expires":1}}"#], "a TTL is"),
-        (&[ANN, r#"{"view":{"user":0}}"#], "no story comes before"),
+        (&[ANN, r#"{"view":{"user":0}}"#], "no earlier story"),
         (&[ANN, STORY, r#"{"view":{"user":0}}"#], "their own"),
         (
             &[ANN, BOB, STORY, r#"{"view":{"user":1,"time":"2027-01-15T07:58:00Z"}}"#],
-            "did not live",
+            "was not live",
         ),
         (
             &[ANN, BOB, STORY, r#"{"view":{"user":1}}"#, r#"{"view":{"user":1}}"#],
@@ -587,23 +590,23 @@ fn a_wrong_list_is_refused_with_its_line() {
     let same = of_ann(r#""title":"a","id":"4194304","members":[]"#);
     let lists = vec![LIST; 51];
     for (lines, what) in [
-        (&[ANN, BOB, FOLLOW, LIST][..], "lists come before follows"),
+        (&[ANN, BOB, FOLLOW, LIST][..], "lists must come before follows"),
         (&[ANN, LIST], "with the id 1"),
         (&[ANN, r#"{"list":{"user":7,"title":"a","members":[]}}"#], "with the id 7"),
         (&[ANN, &of_ann(r#""members":[]"#)], "missing field `title`"),
         (&[ANN, &of_ann(r#""title":"","members":[]"#)], "the title of a list"),
         (&[ANN, &of_ann(r#""title":"a\nb","members":[]"#)], "the title of a list"),
         (&[ANN, &of_ann(r#""title":"a","replies":"all","members":[]"#)], "no such choice"),
-        (&[ANN, &of_ann(r#""title":"a","id":"1","members":[]"#)], "is no id"),
+        (&[ANN, &of_ann(r#""title":"a","id":"1","members":[]"#)], "is not a valid id"),
         (&[ANN, &same, &same], "has the list 4194304 twice"),
         (&[ANN, BOB, &of_ann(r#""title":"a","members":[1,1]"#)], "has the user 1 twice"),
         (&[ANN, BOB, &many], "a list has at most"),
         (&[&[ANN, BOB][..], &lists].concat(), "a user has at most 50 lists"),
-        (&[ANN, BOB, LIST], "of whom no line after it says"),
-        (&[ANN, r#"{"list":{"user":0,"title":"a","members":[0]}}"#], "of whom no line"),
+        (&[ANN, BOB, LIST], "no later line has a follow"),
+        (&[ANN, r#"{"list":{"user":0,"title":"a","members":[0]}}"#], "no later line has a follow"),
         (
             &[ANN, BOB, LIST, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#],
-            "of whom no line",
+            "no later line has a follow",
         ),
     ] {
         refused(lines, what);
@@ -655,12 +658,15 @@ fn a_wrong_sample_or_key_is_refused_with_its_line() {
         (&sets, "sets"),
         (&[r#"{"bucket":{"name":"0"}}"#], "exists already"),
         (&[r#"{"bucket":{"name":"b"}}"#, r#"{"bucket":{"name":"b"}}"#], "exists already"),
-        (&[r#"{"bucket":{"name":"a b"}}"#], "a bucket has a name"),
-        (&[r#"{"key":{"bucket":"b","key":"k","value":"v"}}"#], "of this bucket"),
-        (&[r#"{"key":{"bucket":"0","value":"v"}}"#], "has a key"),
-        (&[r#"{"key":{"bucket":"0","key":"k"}}"#], "has a value"),
-        (&[r#"{"key":{"bucket":"0","key":"k","value":"v","value_base64":"dg=="}}"#], "has a value"),
-        (&[r#"{"key":{"bucket":"0","key":"k","value_base64":"?"}}"#], "has a value"),
+        (&[r#"{"bucket":{"name":"a b"}}"#], "a bucket must have a name"),
+        (&[r#"{"key":{"bucket":"b","key":"k","value":"v"}}"#], "has this bucket"),
+        (&[r#"{"key":{"bucket":"0","value":"v"}}"#], "exactly one of key"),
+        (&[r#"{"key":{"bucket":"0","key":"k"}}"#], "exactly one of value"),
+        (
+            &[r#"{"key":{"bucket":"0","key":"k","value":"v","value_base64":"dg=="}}"#],
+            "exactly one of value",
+        ),
+        (&[r#"{"key":{"bucket":"0","key":"k","value_base64":"?"}}"#], "exactly one of value"),
         (&[r#"{"key":{"bucket":"0","key":"","value":"v"}}"#], "a key has 1 to"),
         (&[&long], "a key has 1 to"),
         (
@@ -695,7 +701,7 @@ fn limits_of_several_lines_are_checked_when_all_are_known() {
     let one_more = follow("7501".to_owned());
     refused(
         &[&lines[..], &[&one_more]].concat(),
-        "the user 0 has 7501 users of `follow` and `request`; 7500 are the most",
+        "the user 0 has 7501 users of `follow` and `request`; the maximum is 7500",
     );
     let one_more = r#"{"relation":{"kind":"friends","user":5100,"users":["u7"]}}"#;
     refused(&[&lines[..], &[one_more]].concat(), "the user 7 has 5001 users of `friends`");
@@ -1119,10 +1125,10 @@ fn accounts_are_imported_and_exported_as_they_were_and_wrong_ones_are_refused() 
     for (lines, what) in [
         (&[ann.as_str(), &account("bob", "ANN@example.org", right)][..], "address is taken"),
         (&[&account("bob", "no address", right)], "e-mail address"),
-        (&[&account("bob", "b@x", r#""role":"king","state":"active""#)], "a role is"),
+        (&[&account("bob", "b@x", r#""role":"king","state":"active""#)], "a role must be"),
         (&[&account("bob", "b@x", r#""role":"user","state":"gone""#)], "the state of an account"),
         (&[&ann.replace("$argon2id", "$md5")], "password hash"),
-        (&[&ann.replace("}}}", "},\"deleted\":true}}")], "a deleted user has no account"),
+        (&[&ann.replace("}}}", "},\"deleted\":true}}")], "a deleted user cannot have an account"),
     ] {
         refused(lines, what);
     }

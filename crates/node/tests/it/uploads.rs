@@ -376,7 +376,7 @@ fn a_picture_that_was_acknowledged_has_its_files_after_kill_9() {
         child.wait().unwrap();
         let node = Node::open(&options).unwrap();
         added.iter().for_each(|media| assert!(is_readable(&node, *media)));
-        // Unacknowledged pictures exist completely or not at all.
+        // Each unacknowledged picture exists completely or is absent.
         let all = node.facts().media_of(UserId(0), MediaId(0), 1_000);
         all.iter().for_each(|media| assert!(is_readable(&node, *media)));
         node.close();

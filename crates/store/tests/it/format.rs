@@ -478,7 +478,7 @@ fn check_versions(rows: &impl Rows) {
     assert_eq!(facts.conversation_marks(UserId(1)), [MARK]);
 }
 
-/// Writes options of a follow, a muted thread, and an edit of which nobody is notified yet; the thread of a reply.
+/// Writes options of a follow, a muted thread, and an edit whose notifications are pending; the thread of a reply.
 fn write_choices(rows: &mut dyn RowsMut) {
     let [user, other] = [UserId(0), UserId(3)].map(UserRef::Id);
     let text = PostText::parse("well, well").unwrap();
@@ -787,7 +787,7 @@ fn a_store_with_a_malformed_description_is_refused() {
     }
 }
 
-/// By itself, fjall would remove the keyspace.
+/// The engine alone would remove the keyspace.
 #[test]
 fn a_store_that_lost_the_file_which_names_a_manifest_is_refused_and_keeps_its_tables() {
     for keyspace in ["1", "2"] {

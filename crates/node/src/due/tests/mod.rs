@@ -193,7 +193,7 @@ fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
     assert_eq!(subject.step(), DueStep::Idle);
 }
 
-/// When the rules fail at one row and the disk is full, everything else is done, and no retry loops forever.
+/// A failure of the rules at one row and a full disk leave everything else done, without endless retries.
 #[test]
 fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     let mut subject = Subject::new(1_000);
