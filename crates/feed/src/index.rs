@@ -62,40 +62,46 @@ pub(crate) fn pictures_of(author: UserId) -> u64 {
 /// Item of `LockedUsers` for a user whose account is disabled.
 pub(crate) const DISABLED: u64 = 1;
 
-/// Index rows of a post.
-pub(crate) fn of_post(id: PostId, post: &Post) -> impl Iterator<Item = IndexRow> {
+/// Calls `each` with every index row of a post. An iterator of these rows has a state of kilobytes, and moving that took a
+/// fifth of the time of applying a post.
+pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRow)) {
     let author = u64::from(post.author.0);
-    let member = move |table, owner, number| IndexRow::Member(table, owner, id.0, number);
-    let by_author = member(SetTable::AuthorPosts, author, post.listed().number());
-    let visibility = post.visibility as u64;
-    let reply = post.in_reply_to.map(|parent| member(SetTable::Replies, parent.0, visibility));
-    let boost = post.boost.iter().flat_map(move |boost| {
+    let member = |table, owner, number| IndexRow::Member(table, owner, id.0, number);
+    let listed = post.listed().number();
+    each(member(SetTable::AuthorPosts, author, listed));
+    if let Some(parent) = post.in_reply_to {
+        each(member(SetTable::Replies, parent.0, post.visibility as u64));
+    }
+    if let Some(boost) = &post.boost {
         let (of, item) = (boost.post.0, Reaction::Boost.item(post.author));
-        let reaction = IndexRow::Member(SetTable::Reactions, of, item, id.0);
-        [reaction, member(SetTable::Boosts, of, author)]
-    });
-    let has_pictures = post.boost.is_none() && !post.media.is_empty();
-    let pictures = has_pictures
-        .then(|| member(SetTable::PostLists, pictures_of(post.author), post.listed().number()));
-    let mentions = post
-        .mentioned_others()
-        .map(move |user| member(SetTable::Mentions, user.0.into(), post.mention_number()));
-    let direct = post.conversation_or(id).into_iter().flat_map(move |first| {
-        let users = std::iter::once(post.author).chain(post.mentioned_others());
-        users.flat_map(move |user| of_direct(user, (id, first)))
-    });
-    let end = post.poll.iter().map(move |poll| IndexRow::due(poll.end_of(id)));
-    let tags = std::iter::once_with(move || post.tags()).flatten();
-    let tags = tags.flat_map(move |tag| of_tag(&tag, (id, post.author)));
-    std::iter::once(by_author)
-        .chain(reply)
-        .chain(boost)
-        .chain(shared_of_post(id, post))
-        .chain(pictures)
-        .chain(mentions)
-        .chain(direct)
-        .chain(end)
-        .chain(tags)
+        each(IndexRow::Member(SetTable::Reactions, of, item, id.0));
+        each(member(SetTable::Boosts, of, author));
+    }
+    shared_of_post(id, post).for_each(&mut each);
+    if post.boost.is_none() && !post.media.is_empty() {
+        each(member(SetTable::PostLists, pictures_of(post.author), listed));
+    }
+    for user in post.mentioned_others() {
+        each(member(SetTable::Mentions, user.0.into(), post.mention_number()));
+    }
+    if let Some(first) = post.conversation_or(id) {
+        for user in std::iter::once(post.author).chain(post.mentioned_others()) {
+            of_direct(user, (id, first)).into_iter().for_each(&mut each);
+        }
+    }
+    if let Some(poll) = &post.poll {
+        each(IndexRow::due(poll.end_of(id)));
+    }
+    for tag in post.tags() {
+        of_tag(&tag, (id, post.author)).into_iter().for_each(&mut each);
+    }
+}
+
+/// Index rows of a post.
+pub(crate) fn of_post(id: PostId, post: &Post) -> Vec<IndexRow> {
+    let mut rows = Vec::new();
+    each_of_post(id, post, |row| rows.push(row));
+    rows
 }
 
 /// Rows of a post in lists shared by many authors. A post of a disabled account has none of them, so it neither delays
@@ -123,7 +129,7 @@ pub(crate) fn left_of_post(
     is_gone: impl Fn(UserId) -> bool,
 ) -> impl Iterator<Item = IndexRow> {
     let is_over = post.poll.as_ref().is_some_and(|poll| poll.is_over(now_ms));
-    of_post(id, post).filter(move |row| {
+    of_post(id, post).into_iter().filter(move |row| {
         row.user().is_none_or(|user| !is_gone(user))
             && !(is_over && matches!(row, IndexRow::Name(NameTable::Due, ..)))
     })
@@ -435,12 +441,6 @@ pub(crate) fn set(
 
 /// Writes the rows of a new record, and removes the rows that only the old record had.
 pub(crate) fn replace(rows: &mut (impl PutRows + ?Sized), old: &[IndexRow], new: &[IndexRow]) {
-    // The common cases: the record is new or removed.
-    if old.is_empty() || new.is_empty() {
-        new.iter().for_each(|row| row.put(rows));
-        old.iter().for_each(|row| row.remove(rows));
-        return;
-    }
     let before: BTreeMap<_, _> = old.iter().map(|row| (row.place(), row)).collect();
     for row in new.iter().filter(|row| before.get(&row.place()) != Some(row)) {
         row.put(rows);

@@ -102,7 +102,7 @@ pub(super) fn posts(erase: &mut Erase<'_, '_>) {
         let Some(post) = erase.txn.facts().stored_post(id) else {
             unreachable!("an author has rows of posts that are stored")
         };
-        let rows = index::of_post(id, &post).count();
+        let rows = index::of_post(id, &post).len();
         let media = MEDIA_ROWS * post.media.len();
         let poll = (POLL_ROWS - 1) * post.poll.iter().len();
         // Notifications of mentions added by edits; direct posts have none.

@@ -21,7 +21,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             Source::Mute(user, other) => {
                 index::of_mute(user, other, self.mute(user, other)?).is_some_and(is_row)
             }
-            Source::Post(id) => index::of_post(id, &self.stored_post(id)?).any(is_row),
+            Source::Post(id) => index::of_post(id, &self.stored_post(id)?).into_iter().any(is_row),
             Source::Sample(id) => {
                 let set = self.sample_set(&self.sample(id)?.set);
                 set.is_some_and(|set| {

@@ -7,7 +7,7 @@ use super::{Facts, Txn};
 use crate::boost::Boost;
 use crate::home_authors::HomeAuthors;
 use crate::ids::{PostId, UserId};
-use crate::index;
+use crate::index::{self, IndexRow};
 use crate::media::MediaUse;
 use crate::post::{Listed, Loaded, Posted, Visibility};
 use crate::records::Post;
@@ -186,15 +186,24 @@ impl Txn<'_> {
 
     /// Replaces a post and its index rows.
     pub(crate) fn replace_post(&mut self, id: PostId, old: Option<&Post>, new: Option<&Post>) {
-        let rows_of = |post: Option<&Post>| -> Vec<_> {
-            post.into_iter().flat_map(|post| index::of_post(id, post)).collect()
-        };
-        let (old, mut rows) = (rows_of(old), rows_of(new));
-        if new.is_some_and(|new| self.facts().is_disabled(new.author)) {
-            rows.retain(|row| row.shared_by().is_none());
+        let is_disabled = new.is_some_and(|new| self.facts().is_disabled(new.author));
+        let has = |row: &IndexRow| !is_disabled || row.shared_by().is_none();
+        let rows = &mut *self.rows;
+        rows.put_point(PointTable::Post, id.0, new.map(rows::encode));
+        match (old, new) {
+            (Some(old), Some(new)) => {
+                let mut new = index::of_post(id, new);
+                new.retain(has);
+                index::replace(rows, &index::of_post(id, old), &new);
+            }
+            (None, Some(new)) => index::each_of_post(id, new, |row| {
+                if has(&row) {
+                    row.put(rows);
+                }
+            }),
+            (Some(old), None) => index::each_of_post(id, old, |row| row.remove(rows)),
+            (None, None) => {}
         }
-        self.rows.put_point(PointTable::Post, id.0, new.map(rows::encode));
-        index::replace(self.rows, &old, &rows);
     }
 
     /// Replaces `old` by `new`, which has the same author, parent and visibility.
