@@ -1,8 +1,9 @@
 //! `Idempotency-Key`: retries of a change with the same key return the first result.
 //!
-//! A key is valid for one kind of change to one resource, whether its path has a handle or an id: the same key
-//! for another resource is another key. So it is for a registration, which has no resource, by another application. The same key with other content is refused. A key in a line of a batch
-//! is the same key as in a header. **Invariant:** users are resolved to their ids before a key is digested.
+//! A key is valid for one kind of change to one resource, whether its path has a handle or an id. The same key for
+//! another resource is another key; so is the same key for a registration, which has no resource, by another
+//! application. The same key with other content is refused. A key in a line of a batch is the same key as in a header.
+//! **Invariant:** users are resolved to their ids before a key is digested.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -16,10 +17,10 @@ use crate::current_session::current;
 use crate::error::ApiError;
 use crate::unsent::Client;
 
-/// The header with a key.
+/// Header with an idempotency key.
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// A valid key, and who sends it: a change of an application is no retry of one of a user, nor the reverse.
+/// Valid key with its sender. A change by an application is never a retry of a change by a user, nor the reverse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     key: IdempotencyKey,
@@ -28,7 +29,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// Reads a key.
+    /// Parses a key.
     ///
     /// # Errors
     /// `bad_idempotency_key`
@@ -39,12 +40,12 @@ impl Key {
         Ok(Self { key, client: Client::default(), is_of_user: false })
     }
 
-    /// The same of an application.
+    /// Sets the application that sends the key.
     pub(crate) fn of_client(self, client: Client) -> Self {
         Self { client, ..self }
     }
 
-    /// The key in the header, if present.
+    /// Parses the key in the header, if present.
     pub(crate) fn of(parts: &Parts) -> Result<Option<Self>, ApiError> {
         let twice = |_| ApiError::bad_idempotency_key("there is more than one Idempotency-Key");
         let key = only(&parts.headers, &IDEMPOTENCY_KEY).map_err(twice)?;
@@ -52,7 +53,7 @@ impl Key {
         Ok(key.map(|key| Self { is_of_user: current(parts).is_some(), ..key }))
     }
 
-    /// The key and digest with which a command is logged, whose users must be resolved.
+    /// Key and digest with which a command is logged. The users of the command must be resolved.
     pub(crate) fn digest(&self, command: &Command) -> Idempotency {
         let scope = scope(command, self.client);
         let scope = if self.is_of_user { format!("of_user {scope}") } else { scope };
@@ -60,7 +61,7 @@ impl Key {
     }
 }
 
-/// The kind of a change and its resource.
+/// Kind of a change and its resource, as text.
 fn scope(command: &Command, client: Client) -> String {
     let id = |user: &UserRef| match user {
         UserRef::Id(id) => id.0.to_string(),
@@ -121,7 +122,7 @@ fn scope(command: &Command, client: Client) -> String {
     }
 }
 
-/// The users that a command names.
+/// Users that a command names.
 pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
     match command {
         Command::DeleteUser { user }
@@ -167,7 +168,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
     }
 }
 
-/// The key of a request without a body.
+/// Idempotency key of a request without a body.
 pub(crate) struct Once(pub(crate) Option<Key>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Once {
@@ -178,7 +179,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
     }
 }
 
-/// For changes that do not support keys: a request with a key is refused.
+/// Extractor of changes that do not support keys: a request with a key is refused.
 pub(crate) struct NoKey;
 
 impl<S: Send + Sync> FromRequestParts<S> for NoKey {
@@ -193,8 +194,10 @@ impl<S: Send + Sync> FromRequestParts<S> for NoKey {
     }
 }
 
+/// Refuses a request with a key.
+///
 /// # Errors
-/// If there is a key.
+/// `idempotency_key_not_supported`
 pub(crate) fn refuse(headers: &HeaderMap, why: &'static str) -> Result<(), ApiError> {
     match headers.contains_key(IDEMPOTENCY_KEY) {
         true => Err(ApiError::idempotency_key_not_supported(why)),

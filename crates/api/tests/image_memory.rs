@@ -1,5 +1,5 @@
-//! An image takes no more memory than computed before it is decoded, whatever metadata its file contains. A binary of
-//! its own, for its allocator.
+//! Memory of an image: at most the amount computed before decoding, for any metadata in its file. A separate binary,
+//! because of its allocator.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]
@@ -16,7 +16,7 @@ use image::{DynamicImage, GrayImage, ImageFormat, Luma, RgbaImage};
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Counts the allocated bytes, and their maximum.
+/// Allocator that counts the allocated bytes, and their maximum.
 struct Counting;
 
 // SAFETY: every call is passed unchanged to the system's allocator.
@@ -24,13 +24,13 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let now = NOW.fetch_add(layout.size(), Ordering::SeqCst) + layout.size();
         MOST.fetch_max(now, Ordering::SeqCst);
-        // SAFETY: the caller keeps the promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         NOW.fetch_sub(layout.size(), Ordering::SeqCst);
-        // SAFETY: the caller keeps the promises.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -38,7 +38,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The result of `work`, and the maximum of additional bytes that were allocated meanwhile.
+/// Runs `work`. Returns its result, and the maximum of additionally allocated bytes.
 fn counted<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::SeqCst);
     MOST.store(before, Ordering::SeqCst);
@@ -46,7 +46,7 @@ fn counted<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (returned, MOST.load(Ordering::SeqCst) - before)
 }
 
-/// Reads an image and checks its memory, and if `read` is given, whether it can be read.
+/// Reads an image and checks the memory used, and with `read`, whether the image can be read.
 #[track_caller]
 fn check(what: &str, file: &[u8], read: impl Into<Option<bool>>) {
     let read = read.into();
@@ -76,14 +76,14 @@ fn zeros(bytes: usize) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// The checksum of PNG files.
+/// Checksum of PNG files.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32| if crc & 1 == 1 { 0xedb8_8320 ^ (crc >> 1) } else { crc >> 1 };
     let byte = |crc: u32, byte: &u8| (0..8).fold(crc ^ u32::from(*byte), |crc, _| step(crc));
     !bytes.iter().fold(u32::MAX, byte)
 }
 
-/// A PNG file with one more chunk after its head.
+/// Inserts a chunk after the head of a PNG file.
 fn with_chunk(png: &[u8], kind: &str, data: &[u8]) -> Vec<u8> {
     let (head, rest) = png.split_at(33);
     let chunk = [kind.as_bytes(), data].concat();
@@ -95,8 +95,7 @@ fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
     [&[0xff, marker][..], &(data.len() as u16 + 2).to_be_bytes(), data].concat()
 }
 
-/// A JPEG file of this size whose components come one by one, so that all are kept to the end; nearly
-/// nothing is in it.
+/// Makes an almost empty JPEG file of this size whose components come one by one, so that all are kept to the end.
 fn hollow_jpeg(frame: u8, side: u16, components: u8, sampling: u8) -> Vec<u8> {
     let [high, low] = side.to_be_bytes();
     let mut head = vec![8, high, low, high, low, components];
@@ -119,7 +118,7 @@ fn hollow_jpeg(frame: u8, side: u16, components: u8, sampling: u8) -> Vec<u8> {
     .concat()
 }
 
-/// One test only: the allocator counts the bytes of the whole process.
+/// The only test of this binary, since the allocator counts the bytes of the whole process.
 #[test]
 fn an_image_takes_no_more_memory_than_computed() {
     let ring = |x: u32, y: u32| (20..30).contains(&(x.abs_diff(50) + y.abs_diff(50)));

@@ -38,7 +38,7 @@ pub enum Ended {
 
 /// Permission of a request, which may be revoked while the request is in progress.
 pub trait Permission: Send {
-    /// Whether the permission is valid; `None` if this needs a read.
+    /// True if the permission is valid; `None` if this needs a read.
     fn is_valid_now(&mut self) -> Option<bool>;
 
     /// Checks with a read whether the permission is valid. A busy server revokes nothing.

@@ -68,7 +68,7 @@ impl KeyRow {
     /// Creates the mark that the key was removed.
     ///
     /// # Panics
-    /// Like [`KeyRow::new`].
+    /// If the key is empty or longer than [`KEY_BYTES_MAX`].
     #[must_use]
     pub fn removed(space: Space, key: &[u8], version: Stamp) -> Self {
         let parts = KeyParts { space, key, value: &[], expires_ms: None, version };

@@ -70,7 +70,7 @@ impl Unit {
         if fits { Ok(Expiry::In(positive)) } else { Err(Failure::expiry(command)) }
     }
 
-    /// Like [`Unit::expiry`], for commands that only accept times above 0.
+    /// Expiry of a key for this TTL or time, for commands that only accept times above 0.
     pub(crate) fn life(
         self,
         time: &[u8],

@@ -52,15 +52,16 @@ impl NatsServers {
         Self::start_with(count, &format!("{jetstream}{settings}"))
     }
 
-    /// Like [`NatsServers::start`], with `settings` as the whole configuration except names and addresses. `DIR` in it
-    /// is replaced by a folder of the server.
+    /// Starts `count` servers whose whole configuration, except names and addresses, is `settings`. `DIR` in it is
+    /// replaced by a folder of the server. `None`, with a report, without the program.
     #[must_use]
     pub fn start_with(count: usize, settings: &str) -> Option<Self> {
         Self::configured(count, settings, None)
     }
 
-    /// Like [`NatsServers::start`], with the data of the last server on a disk of `bytes` bytes, unless this user
-    /// cannot mount one. Clients only learn the addresses they are given, which may be those of proxies.
+    /// Starts `count` servers, the last with its data on a disk of `bytes` bytes, unless this user cannot mount one.
+    /// Clients only learn the addresses they are given, which may be those of proxies. `None`, with a report, without
+    /// the program.
     #[must_use]
     pub fn with_small_disk(count: usize, settings: &str, bytes: usize) -> Option<Self> {
         let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";

@@ -115,7 +115,7 @@ impl Process {
         Self::try_start(command).unwrap()
     }
 
-    /// Like [`Process::start`].
+    /// Starts a command, and reads its output as it arrives.
     ///
     /// # Errors
     /// If there is no such program.

@@ -20,16 +20,16 @@ fn with_keys_only_paths_without_data_are_public() {
     }
 }
 
-/// A documented route that is not public.
+/// Documented route that is not public.
 struct Protected {
     method: String,
     path: String,
-    /// With 0 for each parameter.
+    /// Path with 0 for each parameter.
     concrete: String,
     scope: String,
 }
 
-/// All that the table of routes has.
+/// Protected routes of the OpenAPI document.
 fn protected_routes(server: &TestServer) -> Vec<Protected> {
     let description = server.get("/v1/openapi.json").json();
     let mut routes = Vec::new();
@@ -85,7 +85,7 @@ fn with_a_key_that_may_only_write_no_response_has_what_is_stored() {
     let edited = send("write", "PATCH", "/v1/users/0", "{}");
     assert_eq!((edited.status, edited.json()), (200, json!({"id": "0"})));
     for Protected { method, path, concrete, .. } in protected_routes(&server) {
-        // The post is replied to below.
+        // The post has a reply below.
         if method == "GET"
             || (method.as_str(), path.as_str()) == ("DELETE", "/v1/users/{user}/posts/{id}")
         {
@@ -189,7 +189,7 @@ fn a_key_allows_only_its_scopes() {
             let answer = server.send(method, path, &[("Authorization", &key)], b"");
             let about = format!("{method} {path} with {scope}");
             if scope == needed {
-                // Whether the request itself is valid is not tested here.
+                // The validity of the request itself is not tested here.
                 assert!(![401, 403].contains(&answer.status), "{about}: {answer:?}");
             } else {
                 answer.assert_error(403, "missing_scope", &about);
@@ -218,7 +218,7 @@ fn a_revoked_key_is_refused_at_once_and_its_streams_end() {
         stream.read_exact(&mut byte).unwrap();
         begun.push(byte[0]);
     }
-    // Another key is valid now.
+    // Another key is valid from here on.
     keys.replace(&[KeyHash::new(b"another", Scopes::ALL)]);
     get("/v1/users").assert_error(401, "unauthorized", "revoked");
     let headers = [("Authorization", "Bearer another"), ("Content-Type", "application/json")];
@@ -331,7 +331,7 @@ fn clients_without_a_key_cannot_block_others() {
     drop(more);
 }
 
-/// Bytes that a server sends on a connection until it closes it.
+/// Reads all bytes until the server closes a connection.
 fn rest_of(mut stream: std::net::TcpStream) -> String {
     let mut rest = Vec::new();
     drop(stream.read_to_end(&mut rest));
@@ -376,7 +376,7 @@ fn long_requests_end_when_their_key_is_revoked_though_nothing_is_sent_on_them() 
     let body_head = head("PUT", "/v1/buckets/b/keys/k", "application/octet-stream");
     body.write_all(format!("{body_head}Content-Length: 1000000\r\n\r\nx").as_bytes()).unwrap();
     keys.replace(&[KeyHash::new(b"another", Scopes::ALL)]);
-    // Lines that are sent now are not executed, and nobody needs to send anything.
+    // Lines sent now are not executed, and the connection ends without further input.
     let late = register.replace("ada", "late");
     drop(batch.write_all(format!("{:x}\r\n{late}\r\n", late.len()).as_bytes()));
     assert!(!rest_of(batch).contains("\"ok\":true"));
@@ -421,7 +421,7 @@ fn one_key_cannot_take_all_connections_and_health_is_always_answered() {
         };
         held.push(stream);
     }
-    // Now all are in use. Connections that send nothing do not keep the checks out, either.
+    // All connections are now in use. Idle connections do not block health checks either.
     let idle: Vec<_> = (0..40).map(|_| server.connect()).collect();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.send("GET", path, &[], b"").status, 200, "{path}");

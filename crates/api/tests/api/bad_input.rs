@@ -1,4 +1,4 @@
-//! Invalid input: it is refused with a clear error, and changes nothing.
+//! Invalid input is refused with a clear error, and changes nothing.
 
 use crate::client::{Answer, TestServer};
 
@@ -8,7 +8,7 @@ fn prepared() -> TestServer {
     server
 }
 
-/// Sends every case, expects its error, and expects that nothing was changed.
+/// Sends every case, and expects its error and no change.
 fn check(send: impl Fn(&TestServer, &[u8]) -> Answer, cases: &[(&[u8], u16, &str)]) {
     let server = prepared();
     let before = server.totals();

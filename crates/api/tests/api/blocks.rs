@@ -38,7 +38,7 @@ fn thread(server: &TestServer, path: &str) -> (Vec<String>, Vec<String>) {
     (texts("ancestors"), texts("descendants"))
 }
 
-/// Ada and bob follow each other and are friends; cyd follows both. Bob wrote a post, and one that mentions ada.
+/// Ada and bob follow each other and are friends; cyd follows both. Bob wrote two posts, one of which mentions ada.
 fn prepared() -> (TestServer, String, String) {
     let server = TestServer::open();
     server.register(&["ada", "bob", "cyd"]);
@@ -66,7 +66,7 @@ fn a_block_hides_both_from_each_other_on_every_surface() {
         "/v1/users/@bob/following",
         "/v1/users/@ada/friends",
         "/v1/users/@ada/timeline/stories",
-        // Lists of others, without whoever is hidden.
+        // Lists of other users omit hidden users.
         "/v1/users/@bob/followers?viewer=@cyd&limit=100&before=2",
     ] {
         assert_eq!(ids(&server.get(path).json()), [""; 0], "{path}");
@@ -97,7 +97,7 @@ fn a_block_hides_both_from_each_other_on_every_surface() {
     assert_eq!(thread(&server, &context).1, ["an answer"]);
     assert_eq!(thread(&server, &format!("{context}?viewer=@cyd")).1, ["an answer"]);
     assert_eq!(thread(&server, &format!("{context}?viewer=@ada")).1, [""; 0]);
-    // Relations are refused, and a reply finds no post.
+    // New relations are refused, and a reply does not find the post.
     let other = "/v1/users/@ada/following/@bob";
     server.send("PUT", other, &[], b"").assert_error(422, "blocked", "by oneself");
     for path in ["/v1/users/@bob/following/@ada", "/v1/users/@bob/friends/@ada"] {
@@ -131,7 +131,7 @@ fn a_mute_hides_posts_stories_and_on_request_mentions_from_its_user_only() {
     assert_eq!(server.texts("/v1/users/@ada/timeline/stories"), [""; 0]);
     assert_eq!(server.texts("/v1/users/@ada/mentions"), ["hi @ada"]);
     assert_eq!(thread(&server, &context).1, ["below"], "what others say below it stays");
-    // What ada asks for by name, and what others see, stays.
+    // Items that ada requests by name, and those that others see, remain.
     assert_eq!(server.texts("/v1/users/@bob/posts?viewer=@ada").len(), 4);
     assert_eq!(server.texts("/v1/users/@bob/stories?viewer=@ada"), ["a story"]);
     assert_eq!(server.texts("/v1/users/@cyd/timeline").len(), 7);
@@ -268,7 +268,7 @@ fn a_stream_has_nothing_of_hidden_users() {
     let next = loop {
         match events.next_shown() {
             Some((kind, _)) if kind == "resync" || kind == "unfollow" => {}
-            // A muted user may be seen, so the deletion of their post is no secret.
+            // Muted users are visible, so the deletion of their posts is not secret.
             Some((kind, id)) if kind == "delete" && id == muted => {}
             next => break next,
         }

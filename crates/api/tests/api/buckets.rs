@@ -72,7 +72,7 @@ fn buckets_are_created_once_listed_by_name_and_deleted() {
     ] {
         server.send(method, path, &[], b"").assert_error(status, code, path);
     }
-    // A bucket of the same name is another one.
+    // A new bucket with the same name is a different one.
     assert_eq!(put(&server, "/v1/buckets/drafts", &[], b"").status, 204);
     assert_eq!(server.get("/v1/buckets/drafts").json()["key_count"], 0);
 }
@@ -138,7 +138,7 @@ fn changes_may_have_preconditions() {
         let code = if status == 400 { "bad_request" } else { "precondition_failed" };
         answer.assert_error(status, code, &format!("{headers:?}"));
     }
-    // Several tags, in one line or in two, weak ones among them.
+    // Several tags, in one line or in two, including weak ones.
     let now = || server.get(path).header("etag").unwrap().to_owned();
     let before = now();
     assert_eq!(

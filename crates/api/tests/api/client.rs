@@ -1,4 +1,4 @@
-//! A server on a free port with its node in a temporary directory, and a simple client.
+//! Server on a free port, with a node in a temporary directory, and a simple client.
 
 use std::net::{SocketAddr, TcpStream};
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use testkit::http;
 pub(crate) use testkit::http::Answer;
 use testkit::server::Serving;
 
-/// The application key of servers that need one.
+/// Application key of servers that need one.
 pub(crate) const KEY: &str = "a-key-for-tests";
 
 /// The OpenAPI document.
@@ -21,7 +21,7 @@ fn api() -> &'static Value {
     API.get_or_init(|| TestServer::open().get("/v1/openapi.json").json())
 }
 
-/// Compares an error with what the OpenAPI document says of its route, if there is such a route.
+/// Compares an error with the OpenAPI document, if the document has the route.
 fn assert_documented(method: &str, path: &str, answer: &Answer) {
     let api = api();
     let given: Vec<_> = path.split('?').next().unwrap().split('/').collect();
@@ -33,7 +33,7 @@ fn assert_documented(method: &str, path: &str, answer: &Answer) {
         let is_long = template.last() == Some(&"{key}") && given.len() > template.len();
         (is_long || template.len() == given.len()) && template.iter().zip(&given).all(same)
     };
-    // A path without parameters is a better match.
+    // A path without parameters matches better.
     let paths = api["paths"].as_object().unwrap();
     let mut found: Vec<_> = paths.iter().filter(|(template, _)| matches(template)).collect();
     found.sort_by_key(|(template, _)| template.matches('{').count());
@@ -61,12 +61,12 @@ pub(crate) struct TestServer {
 }
 
 impl TestServer {
-    /// A server in open mode.
+    /// Starts a server in open mode.
     pub(crate) fn open() -> Self {
         Self::start(Access::Open, |_, _| ())
     }
 
-    /// A server that needs [`KEY`].
+    /// Starts a server that needs [`KEY`].
     pub(crate) fn with_key() -> Self {
         Self::start(Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]), |_, _| ())
     }
@@ -101,7 +101,7 @@ impl TestServer {
         http::connect(self.address).unwrap().into_inner()
     }
 
-    /// Sends these bytes on a new connection and reads until it closes.
+    /// Sends raw bytes on a new connection, and reads until it closes.
     pub(crate) fn raw(&self, request: &[u8]) -> Answer {
         http::raw(self.address, request)
     }
@@ -153,7 +153,7 @@ impl TestServer {
         assert_eq!(self.send("PUT", &path, &[], b"").status, 200);
     }
 
-    /// The path on which the author of a post changes it.
+    /// Path on which the author of a post can change it.
     pub(crate) fn own(&self, post: &str) -> String {
         let post = self.get(&format!("/v1/posts/{post}")).json();
         let [author, post] = [&post["author"]["id"], &post["id"]].map(|id| id.as_str().unwrap());
@@ -192,7 +192,7 @@ impl TestServer {
         answer
     }
 
-    /// The texts on a page.
+    /// Texts on a page.
     pub(crate) fn texts(&self, path: &str) -> Vec<String> {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
@@ -200,7 +200,7 @@ impl TestServer {
         items.as_array().unwrap().iter().map(|p| p["text"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The totals, to check that nothing was changed.
+    /// Totals, to check that nothing was changed.
     pub(crate) fn totals(&self) -> (u32, u64, u64) {
         let totals = self.node.facts().totals();
         (totals.users - totals.users_deleted, totals.posts, totals.follows)

@@ -76,7 +76,7 @@ fn resuming_after_any_event_misses_nothing_and_repeats_nothing() {
         expect(&mut resumed, &[("resync", "")]);
         expect(&mut resumed, &all[sent..]);
         expect(&mut resumed, &[("post", "4")]);
-        // One that never was: from then on all is new.
+        // For an invalid id, the stream begins with new events.
         let mut ahead = server.events(PATH, Some("9223372036854775807.s"));
         expect(&mut ahead, &[("resync", "")]);
         assert!(!ahead.last_id.starts_with("9223372036854775807"));
@@ -94,7 +94,7 @@ fn a_long_gap_is_sent_page_by_page_in_order() {
     let mut lines = String::new();
     let mut expected = Vec::new();
     for n in 0..350 {
-        // Runs of mentions and of posts at home that are longer than a page of the other kind.
+        // Runs of mentions, and of posts at home, that are longer than a page of the other kind.
         let (author, text) = if n / 120 % 2 == 0 { ("cyd", "to @ada") } else { ("bob", "hi") };
         lines += &format!("{{\"op\":\"post\",\"user\":\"@{author}\",\"text\":\"{n} {text}\"}}\n");
         expected.push((if author == "cyd" { "mention" } else { "post" }, format!("{n} {text}")));
@@ -187,8 +187,8 @@ fn too_many_deletions_at_once_are_replaced_by_a_resync() {
     let lines = posts.iter().map(|id| format!("{{\"op\":\"delete_post\",\"id\":\"{id}\"}}\n"));
     server.batch(&lines.collect::<String>());
     server.publish("bob", "the end");
-    // How much is read at once decides whether there are all deletions, or the last ones of each read after a resync. The post
-    // may come between them.
+    // Depending on the size of the reads, the stream has all deletions, or the last ones of each read after a resync.
+    // The post may come between them.
     let (mut parts, mut has_post) = (vec![Vec::new()], false);
     while !has_post || parts.len() == 1 && parts[0].len() < posts.len() {
         match events.next_shown().unwrap() {

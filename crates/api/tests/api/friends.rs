@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::client::TestServer;
 
-/// The ids of a user's friends; checks that the profile has the same number.
+/// Ids of a user's friends; checks that the profile has the same number.
 fn friends(server: &TestServer, user: &str) -> Vec<String> {
     let page = server.get(&format!("/v1/users/@{user}/friends")).json();
     let items = page["items"].as_array().unwrap();

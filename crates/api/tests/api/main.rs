@@ -1,4 +1,4 @@
-//! The HTTP API through a real socket, over a real node. One file per noun of the URLs.
+//! Tests of the HTTP API through a real socket, over a real node. One file per noun of the URLs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 

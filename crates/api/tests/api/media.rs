@@ -1,4 +1,4 @@
-//! Pictures of posts, which are uploaded with the client API.
+//! Pictures of posts, which are uploaded with the Mastodon API.
 
 use feed::media::{Description, MediaChange, MediaId};
 use feed::{Command, Done, Draft, Patch, PostId, UserId, UserRef};
@@ -48,7 +48,7 @@ impl Subject {
         self.submit(Command::edit(post, Patch { described, ..Patch::default() }));
     }
 
-    /// The post alone, twice, and in a timeline: the same each time.
+    /// Reads the post alone, twice, and in a timeline, with equal results.
     fn read(&self, post: PostId) -> Value {
         let path = format!("/v1/posts/{}", post.0);
         let first = self.server.get(&path).json();

@@ -1,4 +1,4 @@
-//! `/v1/openapi.json`: it is complete, and its examples work.
+//! OpenAPI document: it is complete, and its examples work.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn operations(api: &Value) -> Vec<(String, String, Value)> {
     found
 }
 
-/// The target of a reference, or the value itself.
+/// Resolves a reference; returns other values unchanged.
 fn resolved<'a>(api: &'a Value, value: &'a Value) -> &'a Value {
     match value["$ref"].as_str() {
         Some(reference) => api.pointer(reference.strip_prefix('#').unwrap()).unwrap(),
@@ -116,7 +116,7 @@ fn every_body_has_a_limit_that_is_described() {
     assert!(limited > 5);
 }
 
-/// An example of a body, built from the examples of its fields.
+/// Makes an example of a body from the examples of its fields.
 fn example(api: &Value, schema: &Value) -> Option<Value> {
     let schema = resolved(api, schema);
     if let Some(example) = schema.get("example") {
@@ -144,7 +144,7 @@ fn examples_work() {
     server.follow("two", "one");
     let api = server.get("/v1/openapi.json").json();
     let mut all = operations(&api);
-    // Deletions are last, after reads and changes, and that of the user is the last of them. A block forbids
+    // Deletions are last, after reads and changes, and the deletion of the user is the very last. A block forbids
     // follows, so it comes just before.
     all.sort_by_key(|(method, path, _)| {
         let methods = ["put", "post", "patch", "get", "delete"];
@@ -195,7 +195,7 @@ fn examples_work() {
             "{method} {filled}: {answer:?}"
         );
         let expected = match (method.as_str(), path.as_str()) {
-            // Buckets with a number cannot be deleted; only named ones.
+            // Numbered buckets cannot be deleted, only named ones.
             ("delete", "/v1/buckets/{bucket}") => 409,
             // The request was accepted before.
             ("delete", "/v1/users/{user}/follow_requests/{other}") => 404,
@@ -218,7 +218,7 @@ fn made(server: &TestServer, path: &str) -> String {
         let body = json!({"label": "x", "sample": "0".repeat(256)});
         return server.post("/v1/samples", &body).json()["id"].as_str().unwrap().to_owned();
     }
-    // Of a mention of user 0 the notification has the id of the post.
+    // A notification of a mention has the id of its post.
     let author = if path.contains("notifications") { "two" } else { "one" };
     server.publish(author, "hi @one")
 }

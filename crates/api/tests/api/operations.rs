@@ -94,7 +94,7 @@ fn too_many_changes_at_a_time_are_answered_with_503_and_taken_again_afterwards()
         Content-Length: {}\r\n\r\n{body}",
         body.len()
     );
-    // Rounds of simultaneous posts, one after the other, until one is refused.
+    // Rounds of simultaneous posts, until one is refused.
     let mut clients: Vec<_> = (0..64).map(|_| server.connect()).collect();
     let (mut taken, mut refused) = (0, 0);
     for _ in 0..200 {

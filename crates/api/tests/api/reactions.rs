@@ -22,7 +22,7 @@ fn publish(server: &TestServer, author: &str, text: &str, visibility: &str) -> S
     created.json()["id"].as_str().unwrap().to_owned()
 }
 
-/// Ada has three posts, of which the last one is for her followers; bob follows her, cyd does not.
+/// Prepares three posts by ada, the last for her followers; bob follows her, cyd does not.
 fn prepared() -> (TestServer, [String; 3]) {
     let server = TestServer::open();
     server.register(&["ada", "bob", "cyd"]);
@@ -68,7 +68,7 @@ fn reactions_are_listed_by_the_time_of_the_reaction_and_counted() {
     assert_eq!(reactions("bob"), bob);
     let ada = [expect(&three, 1, no), expect(&one, 2, no), expect(&two, 1, [false, false, true])];
     assert_eq!(reactions("ada"), json!(ada));
-    // The last one is not visible to cyd.
+    // Cyd may not see the last post.
     let cyd = [expect(&one, 2, [true, false, false]), expect(&two, 1, no)];
     assert_eq!(reactions("cyd"), json!(cyd));
     assert_eq!(ids(&server.get(&format!("/v1/posts/{one}/favourites")).json()), ["1", "2"]);
@@ -123,7 +123,7 @@ fn what_is_hidden_has_no_reactions_and_is_not_listed() {
         let pins = server.get(&format!("/v1/users/@ada/pins{viewer}")).json();
         assert_eq!(ids(&pins).len(), seen, "{viewer}");
     }
-    // Whoever no longer follows does not see it any more, and a block hides who favourited.
+    // A former follower does not see the post any more, and a block hides who favourited.
     put(&server, &format!("/v1/users/@bob/bookmarks/{three}"));
     put(&server, &format!("/v1/users/@bob/favourites/{one}"));
     put(&server, &format!("/v1/users/@cyd/favourites/{one}"));
@@ -149,7 +149,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     let original = server.get(&format!("/v1/posts/{one}")).json();
     assert_eq!(boost["boost_of"], original);
     assert_eq!(original["boost_of"], json!(null));
-    // The same from memory, on the profile, alone, and for a viewer.
+    // The same result from memory, on the profile, alone, and for a viewer.
     for path in [home, "/v1/users/@bob/posts", "/v1/users/@bob/posts?viewer=@dan"] {
         assert_eq!(server.get(path).json()["items"], json!([boost]), "{path}");
     }
@@ -162,7 +162,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     assert_eq!(counts["items"][0]["boosted"], true);
     let notice = server.get("/v1/users/@ada/notifications").json()["items"][0].clone();
     assert_eq!((&notice["kind"], &notice["post"]["id"]), (&json!("boost"), &json!(one)));
-    // What is edited or renamed is shown as it is now.
+    // A boost shows the current text and name.
     let edit = json!({"text": "one more"});
     server.with_json("PATCH", &server.own(&one), &[], &edit);
     assert_eq!(server.get(home).json()["items"][0]["boost_of"]["text"], "one more");
@@ -171,7 +171,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     server.with_json("PATCH", "/v1/users/@bob", &[], &json!({"name": "Bob B."}));
     assert_eq!(server.get(home).json()["items"][0]["author"]["name"], "Bob B.");
 
-    // A mute hides it at home, and a block everywhere.
+    // A mute hides the boost at home, a block everywhere.
     let mute = server.with_json("PUT", "/v1/users/@dan/mutes/@ada", &[], &json!({}));
     assert_eq!(mute.status, 204);
     assert!(ids(&server.get(home).json()).is_empty());
@@ -190,7 +190,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     assert!(ids(&server.get(home).json()).is_empty());
     put(&server, &format!("/v1/users/@bob/boosts/{two}"));
     assert_eq!(ids(&server.get(home).json()).len(), 1);
-    // It goes with what it shows.
+    // The boost is deleted with the boosted post.
     delete(&server, &server.own(&two));
     assert!(ids(&server.get(home).json()).is_empty());
     assert!(ids(&server.get("/v1/users/@bob/posts").json()).is_empty());

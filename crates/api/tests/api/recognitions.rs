@@ -1,4 +1,4 @@
-//! `/v1/recognitions`, `/v1/recognitions` and `/v1/samples`
+//! `/v1/recognitions` and `/v1/samples`
 
 use std::io::Cursor;
 
@@ -13,7 +13,7 @@ const TEXT: [(&str, &str); 1] = [("Content-Type", "text/plain; charset=utf-8")];
 const PNG: [(&str, &str); 1] = [("Content-Type", "image/png")];
 const JPEG: [(&str, &str); 1] = [("Content-Type", "image/jpeg")];
 
-/// A built-in digit whose nearest neighbors have the same label.
+/// Built-in digit whose nearest neighbors have the same label.
 fn digit(name: &str) -> (u64, Bits) {
     let digits = knn::digits();
     let mut found = Vec::new();
@@ -25,7 +25,7 @@ fn digit(name: &str) -> (u64, Bits) {
     (id, bits)
 }
 
-/// A drawing in black on white, each cell 9 x 9 pixels, with a margin.
+/// Image of a drawing in black on white, each cell 9 x 9 pixels, with a margin.
 fn picture(bits: &Bits) -> GrayImage {
     let (margin, cell) = (40, 9);
     let side = 2 * margin + cell * SIDE as u32;
@@ -103,7 +103,7 @@ fn images_of_every_kind_are_recognized_as_their_drawing() {
         drawn["sample"] = json!(format!("{bits:x}"));
         let mut inverted = DynamicImage::from(picture.clone());
         inverted.invert();
-        // Ink of any shade on a transparent background, as saved by a canvas in a browser.
+        // Ink of any shade on a transparent background, as a canvas in a browser saves it.
         let transparent = |shade: u8| {
             let pixels =
                 picture.pixels().flat_map(|Luma([grey])| [shade, u8::from(*grey < 99) * 255]);

@@ -98,7 +98,7 @@ fn of_a_user_who_does_not_exist_the_field_says_which_it_is() {
         ("PUT", "/v1/users/9/following/0", "user"),
         ("PUT", "/v1/users/0/following/9", "other"),
     ] {
-        // With a key users are looked up before the rules are asked.
+        // With a key, users are looked up before the rules apply.
         let once = [("Idempotency-Key", "k")];
         for headers in [[].as_slice(), &once] {
             let answer = server.send(method, path, headers, b"");

@@ -1,4 +1,4 @@
-//! Stories: `/v1/users/{user}/stories`, `/v1/stories/{id}` and what users see of them.
+//! Stories: `/v1/users/{user}/stories`, `/v1/stories/{id}`, and their visibility to users.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::client::TestServer;
 /// 2027-01-15T08:00:00Z.
 const START_MS: u64 = 1_800_000_000_000;
 
-/// A server with a clock that the test sets.
+/// Starts a server with a clock that the test sets.
 fn at_start() -> (TestServer, Arc<AtomicU64>) {
     let now = Arc::new(AtomicU64::new(START_MS));
     let clock = Arc::clone(&now);
@@ -168,7 +168,7 @@ fn pages_can_be_read_in_both_directions_while_stories_expire() {
     assert_eq!(texts(&first), numbers(&mut (14..24).rev()));
     assert_eq!(server.texts(home).len(), 20, "the default limit");
     assert_eq!(server.texts(&format!("{home}?limit=100")).len(), 24);
-    // The story that the cursor names is among those that expire.
+    // The story of the cursor is among those that expire.
     let cut = server.get(&format!("{home}?limit=2")).json()["next"].as_str().unwrap().to_owned();
     now.store(START_MS + 60_000, Ordering::SeqCst);
     for swept in [false, true] {
@@ -254,7 +254,7 @@ fn views_count_once_per_friend_and_are_only_visible_to_the_author() {
         let home = server.get(&format!("/v1/users/@{reader}/timeline/stories")).json();
         assert_eq!(json!([home["items"][0]["seen"]]), seen, "{reader}");
     }
-    // Who is hidden is on no page, and ends none.
+    // Hidden users appear on no page, and do not shorten it.
     let block = "/v1/users/@ada/blocks/@bob";
     assert_eq!(server.send("PUT", block, &[], b"").status, 204);
     let page = server.get(&(views("@ada") + "?limit=1")).json();

@@ -114,7 +114,7 @@ fn a_hashtag_timeline_has_public_posts_that_its_viewer_wants() {
     let (pages, last) = read_by(&server, "next", &format!("{path}?limit=1"));
     assert_eq!(pages.concat().len(), 2);
     assert_eq!(read_by(&server, "prev", &last).0.concat().len(), 2);
-    // A letter that is one grapheme cluster with what comes after it.
+    // A letter that forms one grapheme cluster with the character after it.
     let path = "/v1/tags/%E0%B5%8E\"/posts?before=5";
     server.get(path).assert_error(422, "bad_tag", path);
 }

@@ -1,4 +1,4 @@
-//! A route beside the API that takes over its connection.
+//! Route next to the API that takes over its connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,23 +18,23 @@ use node::{Node, NodeOptions};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy, split};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Bytes that are sent after the upgrade: more than the memory for heads of requests.
+/// Number of bytes sent after the upgrade: more than the memory for heads of requests.
 const BYTES: usize = 4 << 20;
 
-/// Sends back what it receives. Counts the connections that have ended.
+/// Echoes received bytes, and counts the connections that have ended.
 async fn echo(State(ended): State<Arc<AtomicUsize>>, request: Request) -> Response {
     tokio::spawn(async move {
         let upgraded = hyper::upgrade::on(request).await.unwrap();
         let (mut read, mut write) = split(TokioIo::new(upgraded));
         drop(copy(&mut read, &mut write).await);
-        // Before the connection is dropped.
+        // Counted before the connection is dropped.
         ended.fetch_add(1, Ordering::SeqCst);
     });
     let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);
     response.header(CONNECTION, "upgrade").header(UPGRADE, "echo").body(Body::empty()).unwrap()
 }
 
-/// Serves `/echo`, and the number of its connections that have ended as `/ended`.
+/// Serves `/echo`, and the number of its ended connections as `/ended`.
 async fn serve(node: &Node, change: impl FnOnce(&mut ApiOptions)) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -48,7 +48,7 @@ async fn serve(node: &Node, change: impl FnOnce(&mut ApiOptions)) -> SocketAddr 
     address
 }
 
-/// A connection that has left HTTP.
+/// Opens a connection and upgrades it.
 async fn upgraded(address: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let head =

@@ -1,4 +1,4 @@
-//! Posts that are not for everybody, as others see them.
+//! Posts with a limited audience, as others see them.
 
 use feed::accounts::{AccountCommand, AccountState, PasswordHash, Role};
 use feed::{Command, UserId, UserRef};

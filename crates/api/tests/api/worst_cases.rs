@@ -1,5 +1,5 @@
-//! The smallest request with the largest effect, for each kind of route, against a server with little
-//! memory: it responds, other clients are served, and all reserved memory is released.
+//! Smallest request with the largest effect for each kind of route, against a server with little memory: it responds,
+//! other clients are served, and all reserved memory is released.
 
 use std::io::{Cursor, Read as _, Write as _};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ fn server() -> TestServer {
     TestServer::start(Access::Open, |_, options| options.request_memory = MEMORY)
 }
 
-/// Bytes reserved by requests.
+/// Number of bytes reserved by requests.
 fn held(server: &TestServer) -> usize {
     let text = String::from_utf8(server.get("/metrics").body).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix("roost_request_bytes "));
@@ -35,7 +35,7 @@ fn nothing_is_held(server: &TestServer) {
     panic!("{} bytes are never released", held(server));
 }
 
-/// Requests of another client, small and larger.
+/// Sends small and larger requests of another client.
 fn other_clients_are_served(server: &TestServer) {
     let value = vec![7; 256 << 10];
     let path = "/v1/buckets/15/keys/stranger";
@@ -107,7 +107,7 @@ fn unterminated_lines_are_refused_when_they_hold_too_much_memory() {
     server.register(&["ada"]);
     let head = "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
                 Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n";
-    // 60 KiB each, and a quarter of the memory is for small amounts.
+    // Each is 60 KiB, and a quarter of the memory is for small amounts.
     let mut open: Vec<_> = (0..30).map(|_| begin(&server, head, &[b' '; 60 << 10])).collect();
     let mut refused = false;
     for at in 0..1_000_000 {
@@ -146,7 +146,7 @@ fn readers_of_large_responses_stay_within_the_memory() {
 
 #[test]
 fn responses_hold_their_memory_until_their_clients_have_read_them() {
-    // More than a socket takes.
+    // More than a socket buffers.
     const VALUE: usize = 14 << 20;
     let server = TestServer::start(Access::Open, |_, options| options.request_memory = 128 << 20);
     let path = "/v1/buckets/0/keys/k";
@@ -165,7 +165,7 @@ fn responses_hold_their_memory_until_their_clients_have_read_them() {
 
 #[test]
 fn who_reads_nothing_leaves_memory_to_other_keys() {
-    // More than a socket takes.
+    // More than a socket buffers.
     const VALUE: usize = 14 << 20;
     let readers = "reads-slowly";
     let keys = [(readers, [Scope::Read].into_iter().collect()), (KEY, Scopes::ALL)];
@@ -188,7 +188,7 @@ fn who_reads_nothing_leaves_memory_to_other_keys() {
             (begin[9..] == *b"200", stream)
         })
         .collect();
-    // Half of 75 MiB.
+    // Half of the budget of 75 MiB.
     assert_eq!(statuses.iter().filter(|(is_sent, _)| *is_sent).count(), 2);
     assert_eq!(with_key("PUT", &vec![8; VALUE]).status, 204);
     assert_eq!(with_key("GET", b"").body, vec![8; VALUE]);

@@ -98,7 +98,7 @@ impl<'a> Entities<'a> {
         is_plain.then(|| Self { lacks, marks, ..Self::new(renderer, Some(reader)) })
     }
 
-    /// Like [`Entities::of_kept`], for a post that the reader has just published.
+    /// Makes entities from the cache only, for a post that the reader has just published.
     pub(crate) fn of_new(renderer: &'a Renderer, reader: UserId, new: PostId) -> Option<Self> {
         Some(Self { new: Some(new), ..Self::of_kept(renderer, reader)? })
     }

@@ -128,7 +128,7 @@ impl<'s> StatusParts<'s> {
         self.reactions.is_some_and(<[_]>::is_empty)
     }
 
-    /// Whether a user reacted to the status; `None` if only the facts can tell.
+    /// True if a user reacted to the status; `None` if only the facts can tell.
     pub(super) fn has_reaction(&self, reaction: Reaction, user: UserId) -> Option<bool> {
         Some(self.reactions?.contains(&reaction_bytes((reaction, user))))
     }

@@ -1,4 +1,4 @@
-//! Who sees which statuses.
+//! Visibility of statuses to different readers.
 
 use serde_json::Value;
 
