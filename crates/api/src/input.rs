@@ -48,13 +48,14 @@ pub(crate) fn user(text: &str) -> Result<UserRef, ApiError> {
 /// Checks the range of a user's id.
 pub(crate) fn user_number(number: Option<u64>) -> Result<UserRef, ApiError> {
     let id = number.and_then(|number| u32::try_from(number).ok());
-    let id = id.ok_or_else(|| ApiError::bad_request("a user is a number or @handle").at("user"))?;
+    let id =
+        id.ok_or_else(|| ApiError::bad_request("a user must be a number or @handle").at("user"))?;
     Ok(UserRef::Id(UserId(id)))
 }
 
 fn stamp(number: Option<u64>) -> Result<u64, ApiError> {
     let id = number.filter(|id| *id <= Stamp::MAX.0);
-    id.ok_or_else(|| ApiError::bad_request("an id is a number of at most 63 bits").at("id"))
+    id.ok_or_else(|| ApiError::bad_request("an id must be a number of at most 63 bits").at("id"))
 }
 
 /// Checks the range of a post's id.

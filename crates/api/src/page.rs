@@ -97,7 +97,7 @@ pub(crate) fn limit(query: &mut Query) -> Result<usize, ApiError> {
 
 /// Parses a `before` or `after` that is an id.
 fn cursor(query: &mut Query, name: &'static str) -> Result<Option<u64>, ApiError> {
-    let wrong = || ApiError::bad_cursor("a cursor is an id from next or prev").at(name);
+    let wrong = || ApiError::bad_cursor("a cursor must be an id from next or prev").at(name);
     let number = query.number(name).map_err(|_| wrong())?;
     match number {
         Some(id) if id > Stamp::MAX.0 => Err(wrong()),

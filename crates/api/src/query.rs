@@ -57,7 +57,7 @@ impl Query {
     /// `bad_request` if the value is not a decimal number of 64 bits.
     pub(crate) fn number(&mut self, name: &'static str) -> Result<Option<u64>, ApiError> {
         let number = self.bytes(name).map(|text| decimal(std::str::from_utf8(&text).ok()?));
-        let wrong = || ApiError::bad_request(format!("{name} is a number")).at(name);
+        let wrong = || ApiError::bad_request(format!("{name} must be a number")).at(name);
         number.map(|number| number.ok_or_else(wrong)).transpose()
     }
 }

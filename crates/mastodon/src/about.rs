@@ -98,7 +98,7 @@ impl Picture {
             [0xff, 0xd8, 0xff, ..] => "image/jpeg",
             [b'G', b'I', b'F', b'8', ..] => "image/gif",
             [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => "image/webp",
-            _ => return Err("a picture is PNG, JPEG, WebP or GIF".to_owned()),
+            _ => return Err("a picture must be PNG, JPEG, WebP or GIF".to_owned()),
         };
         Ok(Self { kind, bytes: bytes.into() })
     }

@@ -300,7 +300,7 @@ impl From<PasswordError> for ApiError {
 
 impl From<getrandom::Error> for ApiError {
     fn from(error: getrandom::Error) -> Self {
-        tracing::error!(%error, "the operating system gives no random bytes");
+        tracing::error!(%error, "the operating system provides no random bytes");
         Self::internal()
     }
 }

@@ -136,7 +136,7 @@ impl Fields {
     /// Reads a JSON object of texts, numbers, Booleans, and lists of them. Nested objects become names as in a form:
     /// `{"a": {"b": 1}}` is `a[b]=1`.
     pub(crate) fn of_json(bytes: &[u8]) -> Result<Self, ApiError> {
-        let wrong = || ApiError::invalid_request("the body is no JSON object of simple values");
+        let wrong = || ApiError::invalid_request("the body is not a JSON object of simple values");
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self::default());
         }

@@ -73,7 +73,7 @@ pub(crate) struct Listed {
 pub(crate) fn asked(fields: &Fields, Limits(default, max): Limits) -> Result<Page, ApiError> {
     let id = |name| {
         let text = fields.one(name)?;
-        let wrong = || ApiError::invalid(format!("{name} is no id"));
+        let wrong = || ApiError::invalid(format!("{name} is not an id"));
         text.map(|text| number(text).ok_or_else(wrong)).transpose()
     };
     let (below, since, min) = (id("max_id")?, id("since_id")?, id("min_id")?);

@@ -113,7 +113,7 @@ errors! {
         "the Content-Type must be {expected}";
 
     bad_limit(limit_max: usize) = UNPROCESSABLE_ENTITY("limit") "bad_limit":
-        "a page has 1 to {limit_max} items";
+        "limit must be between 1 and {limit_max}";
     bad_k(k_max: usize) = UNPROCESSABLE_ENTITY("k") "bad_k": "k must be between 1 and {k_max}";
     bad_ttl(secs_max: u64) = UNPROCESSABLE_ENTITY("ttl_s") "bad_ttl":
         "a time to live is 1 to {secs_max} seconds";

@@ -92,7 +92,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OneBucket {
 
 impl Reads for OneBucket {
     fn describe(inputs: &mut Inputs) {
-        inputs.path("bucket", "1 to 64 of `a-z A-Z 0-9 _ -`.", "0");
+        inputs.path("bucket", "Name of the bucket: 1 to 64 of `a-z A-Z 0-9 _ -`.", "0");
         inputs.error(ApiError::bad_bucket());
     }
 }
@@ -195,7 +195,7 @@ pub(crate) async fn create(
         Ok(None) => false,
         Ok(Some(Tags::Any)) => true,
         _ => {
-            return Err(ApiError::bad_request("a bucket has no ETag: only * is possible")
+            return Err(ApiError::bad_request("a bucket has no ETag: only * is allowed")
                 .at("If-None-Match"));
         }
     };

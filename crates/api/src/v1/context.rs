@@ -73,7 +73,8 @@ fn parse(parts: &Parts) -> Result<Below, ApiError> {
     let (limit, viewer) = (limit(&mut query)?, viewer(parts, &mut query)?);
     let after = query.text("after")?;
     let after = after.map_or(Some(Vec::new()), |path| parse_path(&path));
-    let wrong = || ApiError::bad_cursor("take after from next of an earlier page").at("after");
+    let wrong =
+        || ApiError::bad_cursor("after must be a cursor from next of an earlier page").at("after");
     Ok(Below { limit, after: after.ok_or_else(wrong)?, viewer })
 }
 

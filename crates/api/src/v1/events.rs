@@ -98,7 +98,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
             asked = Some(header.to_str().unwrap_or("?").to_owned());
         }
         let position = asked.map(|asked| {
-            let wrong = "Last-Event-ID is an id of an earlier event";
+            let wrong = "Last-Event-ID must be an id of an earlier event";
             news::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
         });
         Ok(Self(position.transpose()?))

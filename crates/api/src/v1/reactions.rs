@@ -205,14 +205,14 @@ impl<S: Send + Sync> FromRequestParts<S> for Posts {
         let ids = text.split(',').take(limits::PAGE_MAX + 1);
         let ids: Result<Vec<_>, _> = ids.map(|id| post_number(decimal(id))).collect();
         let ids = ids.ok().filter(|ids| ids.len() <= limits::PAGE_MAX);
-        let wrong = || ApiError::bad_request("posts are 1 to 100 ids with commas between");
+        let wrong = || ApiError::bad_request("posts must be 1 to 100 comma-separated ids");
         ids.map(Self).ok_or_else(|| wrong().at("posts"))
     }
 }
 
 impl Reads for Posts {
     fn describe(inputs: &mut Inputs) {
-        let text = "Ids of posts with commas between, 1 to 100.";
+        let text = "1 to 100 comma-separated ids of posts.";
         inputs.required("posts", text, "381482917519855616");
     }
 }

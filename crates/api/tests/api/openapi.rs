@@ -79,7 +79,7 @@ fn errors_are_described_as_the_route_answers_them() {
         ("get", "/readyz", "503", "behind the cluster", "has not reached"),
         ("post", "/v1/batch", "429", "streams and batches", "of this user"),
         ("post", "/v1/users/{user}/stories", "422", "a TTL is 1 to 604800 seconds", "time to live"),
-        ("get", "/v1/users", "422", "a page has 1 to 100 items", "\u{2026}"),
+        ("get", "/v1/users", "422", "limit must be between 1 and 100", "\u{2026}"),
         ("post", "/v1/users", "413", "a body is at most 65536 bytes", "\u{2026}"),
         ("post", "/v1/users", "415", "must be application/json", "\u{2026}"),
         ("post", "/v1/users", "403", "needs the scope \u{2026}", "scope}"),

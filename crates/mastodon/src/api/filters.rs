@@ -147,7 +147,7 @@ pub(crate) fn contexts(fields: &Fields) -> Result<Option<FilterContexts>, ApiErr
 
 /// Lifetime of a filter, if the request has it; an empty parameter means that the filter never expires.
 pub(crate) fn expires(fields: &Fields) -> Result<Option<Option<FilterTime>>, ApiError> {
-    let wrong = || ApiError::invalid("expires_in is a number of seconds");
+    let wrong = || ApiError::invalid("expires_in must be a number of seconds");
     match fields.text("expires_in") {
         None => Ok(None),
         Some("") => Ok(Some(None)),
@@ -159,7 +159,7 @@ pub(crate) fn expires(fields: &Fields) -> Result<Option<Option<FilterTime>>, Api
 }
 
 fn action(fields: &Fields) -> Result<Option<FilterAction>, ApiError> {
-    let wrong = || ApiError::invalid("filter_action is warn, hide or blur");
+    let wrong = || ApiError::invalid("filter_action must be warn, hide or blur");
     let name = fields.one("filter_action")?;
     name.map(|name| FilterAction::named(name).ok_or_else(wrong)).transpose()
 }

@@ -108,7 +108,7 @@ pub(crate) async fn webfinger(
         Some(("acct", name)) => Some(name),
         Some(("http" | "https", _)) => of_path(),
         _ if resource.contains('@') => Some(resource),
-        _ => return Err(ApiError::invalid_request("resource is acct:NAME@HOST or a URL")),
+        _ => return Err(ApiError::invalid_request("resource must be acct:NAME@HOST or a URL")),
     };
     let name = name.and_then(|name| handle(name, &base)).ok_or_else(ApiError::not_found)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {

@@ -96,7 +96,7 @@ fn parts(fields: &Fields) -> Result<(Option<ListTitle>, Option<ListReplies>), Ap
         return Err(ApiError::not_supported("exclusive lists"));
     }
     let title = fields.text("title").map(ListTitle::parse).transpose()?;
-    let wrong = || ApiError::invalid("replies_policy is list, followed or none");
+    let wrong = || ApiError::invalid("replies_policy must be list, followed or none");
     let replies = fields.one("replies_policy")?;
     let replies = replies.map(|name| ListReplies::named(name).ok_or_else(wrong)).transpose()?;
     Ok((title, replies))

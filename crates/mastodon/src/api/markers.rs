@@ -71,7 +71,7 @@ pub(crate) async fn set(
 fn last_read(fields: &Fields, timeline: MarkedTimeline) -> Result<Option<u64>, ApiError> {
     let name = format!("{}[last_read_id]", timeline.name());
     let id = fields.one(&name)?;
-    let wrong = || ApiError::invalid(format!("{name} is no id"));
+    let wrong = || ApiError::invalid(format!("{name} is not an id"));
     id.map(|id| input::number(id).filter(|id| *id <= i64::MAX as u64).ok_or_else(wrong)).transpose()
 }
 

@@ -154,7 +154,7 @@ async fn clear(
 fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
     for (name, ..) in PICTURES {
         if fields.has(name) {
-            return Err(ApiError::invalid(format!("{name} is a file in a multipart form")));
+            return Err(ApiError::invalid(format!("{name} must be a file in a multipart form")));
         }
     }
     if fields.has("attribution_domains") {
@@ -192,7 +192,7 @@ fn edit(user: UserRef, fields: &Fields) -> Result<UserEdit, ApiError> {
 /// Default visibility of posts. As in Mastodon, it cannot be direct.
 fn default_visibility(name: &str) -> Result<Visibility, ApiError> {
     let found = visibility(name).filter(|visibility| *visibility != Visibility::Direct);
-    found.ok_or_else(|| ApiError::invalid("source[privacy] is public, unlisted or private"))
+    found.ok_or_else(|| ApiError::invalid("source[privacy] must be public, unlisted or private"))
 }
 
 /// New list of all fields of the profile, if the request has any.

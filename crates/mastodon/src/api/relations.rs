@@ -139,7 +139,7 @@ pub(crate) async fn mute(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let mentions = fields.flag("notifications")?.unwrap_or(true);
-    let wrong = || ApiError::invalid("duration is a number of seconds");
+    let wrong = || ApiError::invalid("duration must be a number of seconds");
     let secs = fields.one("duration")?.map(|text| input::number(text).ok_or_else(wrong));
     // 0 means forever.
     let time = secs.transpose()?.filter(|secs| *secs > 0).map(MuteTime::from_secs).transpose()?;
@@ -174,7 +174,7 @@ pub(crate) async fn follow(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     if fields.has("languages") {
-        return Err(ApiError::not_supported("follows of some languages alone"));
+        return Err(ApiError::not_supported("follows of some languages only"));
     }
     let (boosts, notify) = (fields.flag("reblogs")?, fields.flag("notify")?);
     let command = |user, other| match (boosts, notify) {

@@ -178,7 +178,7 @@ mod tests {
             ("contact-email = 'ada'", "contact-email"),
             ("languages = ['german']", "german is no code of a language"),
             ("picture = 'dog.png'", "dog.png"),
-            ("picture = 'about.toml'", "a picture is PNG, JPEG, WebP or GIF"),
+            ("picture = 'about.toml'", "a picture must be PNG, JPEG, WebP or GIF"),
             (&format!("title = '{}'", "x".repeat(101)), "the title has 101 characters"),
             (&"#".repeat(300 << 10), "256 KiB"),
         ] {

@@ -106,7 +106,7 @@ pub(super) fn parse(line: &[u8], defaults: Defaults<'_>) -> Result<Change, ApiEr
     let key = key.map(|key| key.of_client(defaults.client));
     let command = command(line, &mut fields, defaults)?;
     if fields.used < given {
-        return Err(ApiError::bad_json("the line has a field that its op does not have"));
+        return Err(ApiError::bad_json("the line has a field that its op does not take"));
     }
     Ok(Change { command, key })
 }
@@ -189,7 +189,7 @@ fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, 
 /// Parses a list of users.
 fn users(list: Vec<Number<'_>>) -> Result<Vec<UserRef>, ApiError> {
     if list.is_empty() || list.len() > FOLLOW_MANY_MAX {
-        let why = format!("a line follows 1 to {FOLLOW_MANY_MAX} others");
+        let why = format!("others must have 1 to {FOLLOW_MANY_MAX} users");
         return Err(ApiError::bad_json(why).at("others"));
     }
     let users = list.into_iter().map(|other| other.user());

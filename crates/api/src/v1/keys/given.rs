@@ -47,7 +47,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OneKey {
 impl Reads for OneKey {
     fn describe(inputs: &mut Inputs) {
         OneBucket::describe(inputs);
-        inputs.path("key", "1 to 65,472 bytes, percent-encoded.", "greeting");
+        inputs.path("key", "Key of 1 to 65,472 bytes, percent-encoded.", "greeting");
         inputs.errors(&["bucket_not_found"]);
         inputs.error(ApiError::bad_key(KEY_BYTES_MAX));
     }
@@ -66,7 +66,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let mut query = Query::parse(&parts.uri, &["limit", "after", "prefix"])?;
-        let wrong = |_| ApiError::bad_cursor("after is a cursor from next").at("after");
+        let wrong = |_| ApiError::bad_cursor("after must be a cursor from next").at("after");
         Ok(Self {
             prefix: query.bytes("prefix").unwrap_or_default(),
             after: query.number("after").map_err(wrong)?.unwrap_or(0),
@@ -93,7 +93,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Ttl {
         let keeps = match query.text("keep_ttl")?.as_deref() {
             None => false,
             Some("true") => true,
-            Some(_) => return Err(ApiError::bad_request("keep_ttl is true").at("keep_ttl")),
+            Some(_) => return Err(ApiError::bad_request("keep_ttl must be true").at("keep_ttl")),
         };
         match query.number("ttl_s")? {
             None if keeps => Ok(Self(Expiry::Keep)),
