@@ -50,7 +50,7 @@ struct Arguments {
     /// Begin with this seed (default: random).
     #[arg(long, conflicts_with = "seed")]
     from: Option<u64>,
-    /// Number of seconds.
+    /// Duration of the run, in seconds.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
     /// Stop after this number of commands instead.

@@ -72,7 +72,7 @@ pub(crate) struct NewToken {
     /// Permissions of the token.
     #[schema(example = json!(["read", "write"]))]
     scopes: Vec<TokenScope>,
-    /// Seconds until it expires: 1 to 7776000 (90 days).
+    /// Seconds until the token expires: 1 to 7776000 (90 days).
     #[schema(minimum = 1, maximum = 7_776_000, example = 86_400)]
     ttl_s: u64,
 }

@@ -13,11 +13,11 @@ pub(crate) enum Absent {
     List,
     /// `{}`
     Object,
-    /// 404: no records of this kind exist.
+    /// This JSON.
     Json(&'static str),
-    /// 422: the server does not have this feature.
+    /// 404: no records of this kind exist.
     Record,
-    /// 422, which says that the server has none of these.
+    /// 422: the server does not have this feature.
     Refused(&'static str),
 }
 

@@ -42,7 +42,7 @@ pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
         let of_many = many.next().unwrap_or_default();
         match reply.and_then(|reply| reply.outcome.map_err(ApiError::from)) {
             Ok(done) => write_done(&done, &mut out),
-            // The line names the others in one field.
+            // The line names the other users in one field.
             Err(error) if of_many && error.field.as_deref() == Some("other") => {
                 write_failure(&error.at("others"), None, &mut out);
             }
@@ -86,7 +86,7 @@ impl Run<'_> {
             return;
         }
         if self.state.node.is_disk_full() {
-            // Lines that remove something are accepted, so each is submitted by itself.
+            // Lines that remove something are accepted, so each is submitted separately.
             for request in requests {
                 self.submit(vec![request]).await;
             }
