@@ -35,7 +35,7 @@ impl<T> Changed<T> {
     }
 }
 
-/// Response with only the id of what was created or changed, for a client that may not read.
+/// Response with only the id of the created or changed item, for a client that may not read.
 pub(crate) fn only_id(id: u64) -> Response {
     json(format!("{{\"id\":\"{id}\"}}"))
 }

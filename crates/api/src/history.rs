@@ -1,7 +1,7 @@
 //! Measurements of the last hour for the dashboard: a ring of samples.
 //!
 //! A sample is the difference between two readings of `/metrics`. Metrics are therefore defined only there, and the
-//! values are those that a monitoring system would compute.
+//! values are as a monitoring system would compute them.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

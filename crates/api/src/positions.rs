@@ -1,6 +1,6 @@
 //! Positions in requests to a cluster node and in its responses, and the requests that wait for a position.
 //!
-//! **Invariant:** at most [`WAITING_MAX`] requests wait at a time, all with a checked key.
+//! **Invariant:** at most [`WAITING_MAX`] requests wait at once, all with a checked key.
 
 use std::task::{Context, Poll};
 

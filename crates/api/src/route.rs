@@ -92,7 +92,7 @@ pub(crate) struct BodyRead {
 
 /// Argument of a handler that describes what it reads of a request.
 pub(crate) trait Reads {
-    /// Adds what the argument reads.
+    /// Adds the inputs that the argument reads.
     fn describe(inputs: &mut Inputs);
 }
 

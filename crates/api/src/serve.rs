@@ -17,7 +17,7 @@ use crate::{ApiOptions, routes};
 /// Paths of health checks.
 const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Serves `node` on `listener` until `shutdown` completes. Then accepts no more connections, ends live streams, waits
+/// Serves `node` on `listener` until `shutdown` completes. Then stops accepting connections, ends live streams, waits
 /// up to 10 seconds for requests in progress, and returns. The node stays open.
 ///
 /// # Errors

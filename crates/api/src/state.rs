@@ -36,7 +36,7 @@ pub(crate) struct AppState {
     shares: Shares<[u8; 32]>,
     /// Maximum of `shares` per client: half of the connections, so that others can always connect.
     share_max: usize,
-    /// Permit for one backup at a time.
+    /// Permit for the single running backup.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) keys_file: Option<PathBuf>,
     pub(crate) memory: RequestMemory,

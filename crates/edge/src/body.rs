@@ -61,7 +61,7 @@ impl From<NoMemory> for BodyError {
 
 /// Consumer of a body's bytes as they arrive.
 pub trait BodySink {
-    /// Reason why the sink takes no more bytes.
+    /// Reason why the sink refuses further bytes.
     type Error: From<BodyError>;
 
     /// Takes more bytes, which are within the limits.

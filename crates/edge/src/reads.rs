@@ -1,4 +1,4 @@
-//! Bounded reads that may block, on other threads than those that serve connections.
+//! Bounded reads that may block, on separate threads from those that serve connections.
 //!
 //! There are four lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The long lane is for
 //! reads of keys that take many rows or much computation (KEYS, LCS), the listing lane for lists of many rows that

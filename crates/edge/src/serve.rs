@@ -76,7 +76,7 @@ pub struct ServeOptions {
     pub refused: fn(RequestId) -> Response,
 }
 
-/// Serves `router` on `listener` until `until` completes. Then accepts no more connections, sets `closing`, waits up to
+/// Serves `router` on `listener` until `until` completes. Then stops accepting connections, sets `closing`, waits up to
 /// 10 seconds for requests in progress, and returns.
 ///
 /// # Errors

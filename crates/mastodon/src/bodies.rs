@@ -2,7 +2,7 @@
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, and all bodies together take at most
 //! [`MEMORY`]. At most [`ADDRESS_BODIES_MAX`] bodies per address, and as many per user, are read at a time. Memory is
-//! reserved as a body arrives, so idle connections block nobody. Guests, who have no token or only an app's own, have
+//! reserved as a body arrives, so idle connections block no client. Guests, who have no token or only an app's own, have
 //! separate memory and shorter bodies, so that they do not block users. The first [`SMALL_BYTES`] of each body need no
 //! shared memory, so long bodies do not block log-ins and posts. Once half of the [`BODIES_MAX`] of guests are in use,
 //! an address has at most [`CROWDED_BODIES_MAX`], and a network several times as many.

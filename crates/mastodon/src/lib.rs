@@ -72,7 +72,7 @@ pub const UPLOAD_MEMORY: usize = uploads::MEMORY;
 /// Users who may sign up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Registrations {
-    /// Nobody: operators create accounts.
+    /// No client: operators create accounts.
     #[default]
     Closed,
     /// Users with an invite.

@@ -1,6 +1,6 @@
 //! Shared state of live streams: their limits, and the newest changes of public posts.
 //!
-//! **Invariant:** a stream has no queue of its own. It reads from a position, or from the shared ring of
+//! **Invariant:** a stream has no private queue. It reads from a position, or from the shared ring of
 //! [`PUBLIC_EVENTS_MAX`] events; a stream slower than the ring misses events.
 //! **Invariant:** streams of all users' posts cost one read per changed post, for any number of streams and posts.
 //! **Invariant:** reads of streams have separate turns, and take none of the permits of requests.
@@ -175,7 +175,7 @@ async fn read_changes(state: Shared, mut cursor: Position) {
         if !next.is_empty() {
             let read = move |renderer: &Renderer| published(renderer, &next);
             for published in state.read_for_stream(read).await.unwrap_or_default() {
-                // An error means that there are no listeners any more.
+                // An error means that there are no listeners left.
                 drop(streams.public.send(Arc::new(published)));
             }
         }

@@ -36,7 +36,7 @@ const WINDOW_BYTES: usize = 64 << 10;
 /// Bodies being read or used.
 pub(crate) struct Uploads {
     memory: Mutex<Memory>,
-    /// Notifies those that wait for memory that a body has ended.
+    /// Notifies bodies that wait for memory of the end of another.
     freed: Notify,
 }
 

@@ -55,9 +55,9 @@ pub(crate) const LIMITS: Limits =
 
 /// Stream that reports whether its peer has hung up.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Ready when the peer sends no more, or has sent unread data, in which case the end of the stream is not reported.
+    /// Ready when the peer has stopped sending, or has sent unread data, which delays the report of the end.
     fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()>;
-    /// Whether the peer sends no more.
+    /// Whether the peer has stopped sending.
     fn has_hung_up(&self) -> bool;
 }
 

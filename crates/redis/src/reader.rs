@@ -18,7 +18,7 @@ pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of keys that one command reads.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
 /// Maximum number of keys that are read together, under the lock that blocks the writer: about 0.5 ms. With more keys,
-/// each part of this size is consistent; a transaction reads no more.
+/// each part of this size is consistent; a transaction reads at most this.
 pub(crate) const TOGETHER_KEYS_MAX: usize = 4_096;
 /// Maximum number of keys that are read on a thread that serves connections: about 50 microseconds.
 const SHORT_KEYS_MAX: usize = 256;

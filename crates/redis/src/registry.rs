@@ -146,7 +146,7 @@ impl ConnectionInfo {
         }
     }
 
-    /// Whether the connection is to be closed.
+    /// Whether the connection must close.
     pub(crate) fn is_killed(&self) -> bool {
         self.killed.load(Ordering::Acquire)
     }

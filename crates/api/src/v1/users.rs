@@ -355,7 +355,7 @@ pub(crate) async fn list(
     Ok(page_of_users(&asked, &found.await??))
 }
 
-/// Whether a list of all users shows a user to the viewer. Nobody sees users whose account awaits approval.
+/// Whether a list of all users shows a user to the viewer. No user sees users whose account awaits approval.
 fn is_shown<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, id: UserId) -> bool {
     let is_pending = |account: Account| account.state == AccountState::Pending;
     viewer.visible_user(id) && !viewer.facts().account(id).is_some_and(is_pending)

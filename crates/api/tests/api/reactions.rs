@@ -123,7 +123,7 @@ fn what_is_hidden_has_no_reactions_and_is_not_listed() {
         let pins = server.get(&format!("/v1/users/@ada/pins{viewer}")).json();
         assert_eq!(ids(&pins).len(), seen, "{viewer}");
     }
-    // A former follower does not see the post any more, and a block hides who favourited.
+    // A former follower no longer sees the post, and a block hides who favourited.
     put(&server, &format!("/v1/users/@bob/bookmarks/{three}"));
     put(&server, &format!("/v1/users/@bob/favourites/{one}"));
     put(&server, &format!("/v1/users/@cyd/favourites/{one}"));

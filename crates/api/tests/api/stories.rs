@@ -168,7 +168,7 @@ fn pages_can_be_read_in_both_directions_while_stories_expire() {
     assert_eq!(texts(&first), numbers(&mut (14..24).rev()));
     assert_eq!(server.texts(home).len(), 20, "the default limit");
     assert_eq!(server.texts(&format!("{home}?limit=100")).len(), 24);
-    // The story of the cursor is among those that expire.
+    // The story of the cursor expires too.
     let cut = server.get(&format!("{home}?limit=2")).json()["next"].as_str().unwrap().to_owned();
     now.store(START_MS + 60_000, Ordering::SeqCst);
     for swept in [false, true] {

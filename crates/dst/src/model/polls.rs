@@ -114,7 +114,7 @@ impl Feed {
         }
     }
 
-    /// Removes votes in polls that no post has any more, which no read shows.
+    /// Removes votes in polls whose posts no longer exist; no read shows them.
     pub(super) fn forget_votes(&mut self) {
         let polls = self.posts.values().filter_map(|post| Some(post.poll.as_ref()?.id));
         let polls: std::collections::BTreeSet<u64> = polls.collect();

@@ -65,7 +65,7 @@ impl Feed {
     }
 
     /// Removes reactions to deleted posts, and hides boosts of them. Notifications they caused stay stored, but are not
-    /// shown. Edits of deleted posts notify no more users.
+    /// shown. Edits of deleted posts notify no further users.
     pub(super) fn forget_reactions(&mut self) {
         let posts = &self.posts;
         let is_orphan = |post: &ModelPost| {

@@ -88,7 +88,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
     }
     let mut number = number as f64;
     let factor = if exponent < 0 { 0.5 } else { 2.0 };
-    // After so many steps every number is 0 or infinite.
+    // After this number of steps, every number is 0 or infinite.
     for _ in 0..exponent.unsigned_abs().min(2_500) {
         number *= factor;
     }

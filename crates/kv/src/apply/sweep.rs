@@ -1,4 +1,4 @@
-//! Sweep of rows that no client can read any more, a bounded number per command: expired keys, then keys of spaces
+//! Sweep of rows that no client can read, a bounded number per command: expired keys, then keys of spaces
 //! without a bucket.
 //!
 //! **Invariant:** the rows that a sweep removes, and its end, depend only on the rows and its stamp, not on which rows

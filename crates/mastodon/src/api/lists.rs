@@ -1,4 +1,4 @@
-//! Lists: selected users whom one follows, and the timeline of their posts.
+//! Lists: selected followed users, and the timeline of their posts.
 
 use axum::Json;
 use axum::extract::{FromRequestParts, Path, State};

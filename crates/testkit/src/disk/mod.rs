@@ -361,7 +361,7 @@ impl State {
         }
         let mut writes = self.part(bytes.len())?;
         if let Some(left) = self.faults.bytes_left {
-            // Existing data needs no more space.
+            // Existing data needs no further space.
             let there = self.file(id).now.len().saturating_sub(offset);
             // Whole sectors, as `commitlog::disk` promises.
             writes = writes.min(there + left as usize / SECTOR * SECTOR);

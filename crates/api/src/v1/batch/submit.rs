@@ -16,7 +16,7 @@ use crate::state::AppState;
 /// Results of a chunk.
 pub(super) struct Submitted {
     pub(super) results: Bytes,
-    /// Whether the node accepts no more commands.
+    /// Whether the node has stopped accepting commands.
     pub(super) stopped: bool,
 }
 

@@ -55,7 +55,7 @@ struct Own {
     subscription: Subscription,
     /// Hashtags that the user follows.
     tags: Vec<Tag>,
-    /// Whether there may be something to read, at a time that `turns` allows.
+    /// Whether there may be data to read, at a time that `turns` allows.
     due: bool,
     turns: Turns,
 }
