@@ -117,7 +117,7 @@ fn scope(command: &Command, client: Client) -> String {
         | Command::UnreadConversation { .. }
         | Command::FollowWith(_)
         | Command::MuteThread { .. } => {
-            unreachable!("these take no key")
+            unreachable!("commands without an idempotency key")
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// The response of a healthy server.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct Healthy {
     #[schema(example = true)]
     ok: bool,

@@ -231,7 +231,7 @@ mod tests {
         let mut places = BTreeSet::new();
         for Route { method, path, rule, about, .. } in table() {
             let what = format!("{method} {path}");
-            assert!(places.insert(what.clone()), "{what} is there twice");
+            assert!(places.insert(what.clone()), "{what} is defined twice");
             let Some(about) = about else {
                 assert!(path.starts_with("/docs"), "{what} is not described");
                 continue;

@@ -88,7 +88,7 @@ async fn a_completed_change_is_reported_however_many_reads_are_queued() {
     let read = server.ask("GET", "/v1/users/0", &Value::Null).await;
     assert_eq!(read.status(), 503, "other reads are refused now");
     let search = server.ask("GET", "/v1/users?search=a", &Value::Null).await;
-    assert_eq!(search.status(), 200, "what reads many rows is in a lane of its own");
+    assert_eq!(search.status(), 200, "reads of many rows have a separate lane");
     for (method, path, body, status) in [
         ("POST", "/v1/users", json!({"handle": "bob", "name": "Bob"}), 201),
         ("PATCH", "/v1/users/@bob", json!({"bio": "changed"}), 200),

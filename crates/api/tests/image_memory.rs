@@ -52,14 +52,14 @@ fn check(what: &str, file: &[u8], read: impl Into<Option<bool>>) {
     let read = read.into();
     let opening = drawing::opening_bytes(file);
     let (image, took) = counted(|| drawing::open(file));
-    assert!(took <= opening + (1 << 20), "{what}: opening took {took} of {opening}");
+    assert!(took <= opening + (1 << 20), "{what}: opening used {took} of {opening}");
     let image = match image {
         Ok(image) => image,
         Err(error) => return assert_ne!(read, Some(true), "{what}: {error}"),
     };
     let bytes = image.bytes() as usize;
     let (bits, took) = counted(|| image.normalize());
-    assert!(took <= bytes, "{what}: took {took} of {bytes}");
+    assert!(took <= bytes, "{what}: used {took} of {bytes}");
     let error = bits.as_ref().err().map(ImageError::to_string);
     assert!(read.is_none_or(|read| bits.is_ok() == read), "{what}: {error:?}");
 }

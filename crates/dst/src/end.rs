@@ -32,7 +32,7 @@ impl Run {
             let differing = live.iter().zip(replayed).find(|(one, other)| one != other);
             assert!(
                 differing.is_none() && live.len() == replayed.len(),
-                "{} {part} live, {} replayed; the first that differ: {differing:?}",
+                "{} {part} live, {} replayed; first differences: {differing:?}",
                 live.len(),
                 replayed.len()
             );

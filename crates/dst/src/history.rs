@@ -57,7 +57,7 @@ impl Log for RecordingLog {
             };
             assert!(
                 recorded.payload == group.payload && group.time_ms == recorded.time_ms,
-                "the log has another group at {due} than was appended"
+                "the group at {due} differs from the appended one"
             );
         } else {
             assert_eq!(due, self.inner.last().0 + 1, "the log gives all of its groups");

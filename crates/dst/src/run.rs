@@ -105,12 +105,12 @@ impl Run {
     }
 
     pub(crate) fn node(&self) -> &SimulatedNode {
-        let Some(node) = &self.node else { unreachable!("it is restarted at once") };
+        let Some(node) = &self.node else { unreachable!("a failed node restarts at once") };
         node
     }
 
     fn node_mut(&mut self) -> &mut SimulatedNode {
-        let Some(node) = &mut self.node else { unreachable!("it is restarted at once") };
+        let Some(node) = &mut self.node else { unreachable!("a failed node restarts at once") };
         node
     }
 
@@ -309,7 +309,7 @@ impl Run {
     pub(crate) fn reopen(&mut self) -> bool {
         self.record(Event::Close);
         self.drain();
-        let Some(node) = self.node.take() else { unreachable!("it is restarted at once") };
+        let Some(node) = self.node.take() else { unreachable!("a failed node restarts at once") };
         if node.close().is_err() {
             self.record(Event::Stopped);
             self.crash(None);

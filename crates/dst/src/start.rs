@@ -132,7 +132,11 @@ impl Run {
         {
             let mut history = self.history.lock();
             history.groups.truncate(last as usize);
-            assert_eq!(history.groups.len() as u64, last, "the log has groups that nobody logged");
+            assert_eq!(
+                history.groups.len() as u64,
+                last,
+                "the log has groups that were never logged"
+            );
             (history.appended, history.synced, history.pointed) = (last, last, last);
         }
         if last < self.applied {

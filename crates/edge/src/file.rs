@@ -64,7 +64,7 @@ impl StaticFile {
             Sha256::digest(&plain).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         let Ok(gzip) = encoder.write_all(&plain).and_then(|()| encoder.finish()) else {
-            unreachable!("nothing fails to be written to memory");
+            unreachable!("writing to memory cannot fail");
         };
         let unknown = HeaderValue::from_static("application/octet-stream");
         let media_type = HeaderValue::try_from(media_type).unwrap_or(unknown);

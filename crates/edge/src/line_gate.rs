@@ -53,7 +53,7 @@ mod tests {
         let gate = LineGate::new();
         assert_eq!(gate.due_at(5), Some(1));
         assert!((0..1_000).all(|_| gate.due_at(5).is_none()));
-        assert_eq!(gate.due_at(4), None, "a thread that is late");
+        assert_eq!(gate.due_at(4), None, "a late thread");
         assert_eq!(gate.due_at(6), Some(1_002));
         assert_eq!(gate.due_at(8), Some(1));
     }

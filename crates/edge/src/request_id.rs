@@ -112,7 +112,7 @@ mod tests {
         let (one, other) = (RequestId::next(), RequestId::next());
         assert_ne!(one, other);
         let number = |id: RequestId| u64::from_str_radix(id.as_str(), 16).unwrap();
-        assert!(number(other).wrapping_sub(number(one)) < 1_000, "they count up");
+        assert!(number(other).wrapping_sub(number(one)) < 1_000, "ids count up");
         assert_eq!(one.to_header().to_str().unwrap(), one.as_str());
     }
 }

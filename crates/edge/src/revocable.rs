@@ -302,7 +302,7 @@ mod tests {
             }
             is_valid.store(false, Ordering::Relaxed);
             assert_eq!(why_ended(&body.frame().await.unwrap().unwrap_err()), ended(is_known));
-            assert!(body.is_end_stream(), "what was under way is dropped");
+            assert!(body.is_end_stream(), "unfinished work is dropped");
         }
     }
 

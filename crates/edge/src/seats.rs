@@ -255,7 +255,7 @@ mod tests {
         let (seats, reserved) = (Arc::new(Seats::default()), Arc::new(Semaphore::new(3)));
         let take = |_| seats.take(Arc::clone(&reserved).try_acquire_owned().unwrap(), true);
         let all: Vec<SeatGuard> = (0..3).map(take).collect();
-        assert!(!seats.make_room(), "they are no guests");
+        assert!(!seats.make_room(), "authorized connections are no guests");
         all[0].seat.promote(permit());
         assert_eq!(reserved.available_permits(), 1);
         seats.make_reserved_room();

@@ -165,8 +165,8 @@ mod tests {
         let change = |bytes| answers.send(one, true, json(vec![b'x'; bytes]));
         let mut unread = vec![read(one, CLIENT_BYTES - ANSWER_BYTES_FREE).unwrap()];
         assert!(read(one, ANSWER_BYTES_FREE + 1).is_err() && answers.check(one).is_err());
-        assert!(read(one, ANSWER_BYTES_FREE).is_ok(), "short ones are always sent");
-        assert!(change(ENTITY_BYTES).is_ok(), "what was carried out is answered");
+        assert!(read(one, ANSWER_BYTES_FREE).is_ok(), "short responses are always sent");
+        assert!(change(ENTITY_BYTES).is_ok(), "executed changes get a response");
         assert!(read(other, ANSWER_BYTES_FREE + 1).is_ok() && answers.check(other).is_ok());
         // Limit of all clients together.
         for number in 0..READ_BYTES / CLIENT_BYTES {
@@ -174,7 +174,7 @@ mod tests {
             unread.extend(read(client, CLIENT_BYTES));
         }
         assert!(read(other, CLIENT_BYTES / 2).is_err());
-        assert!(answers.check(other).is_ok(), "they keep out no change");
+        assert!(answers.check(other).is_ok(), "they block no change");
         assert!(read(other, ANSWER_BYTES_FREE).is_ok());
         drop(unread);
         assert!(read(one, CLIENT_BYTES).is_ok() && answers.check(other).is_ok());

@@ -2,10 +2,10 @@
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, and all bodies together take at most
 //! [`MEMORY`]. At most [`ADDRESS_BODIES_MAX`] bodies per address, and as many per user, are read at a time. Memory is
-//! reserved as a body arrives, so idle connections block no client. Guests, who have no token or only an app's own, have
-//! separate memory and shorter bodies, so that they do not block users. The first [`SMALL_BYTES`] of each body need no
-//! shared memory, so long bodies do not block log-ins and posts. Once half of the [`BODIES_MAX`] of guests are in use,
-//! an address has at most [`CROWDED_BODIES_MAX`], and a network several times as many.
+//! reserved as a body arrives, so idle connections block no client. Guests, who have no token or only an app's own,
+//! have separate memory and shorter bodies, so that they do not block users. The first [`SMALL_BYTES`] of each body
+//! need no shared memory, so long bodies do not block log-ins and posts. Once half of the [`BODIES_MAX`] of guests are
+//! in use, an address has at most [`CROWDED_BODIES_MAX`], and a network several times as many.
 
 use std::sync::Arc;
 
@@ -146,7 +146,7 @@ mod tests {
             .collect();
         assert!(bodies.begin(1.into(), other(99)).is_none());
         let others = bodies.begin(2.into(), USER);
-        assert!(others.is_some(), "others are not kept out");
+        assert!(others.is_some(), "others are not blocked");
         drop((of_one, others));
         assert!(bodies.begin(1.into(), USER).is_some());
         assert!(bodies.counts.clients() == 0);
@@ -165,8 +165,8 @@ mod tests {
                 held.push(paid);
             }
             assert!(held.len() * bytes_max <= HALF);
-            assert!(read(SMALL_BYTES).await.is_ok(), "short ones are read in any case");
-            assert!(send(Body::from("x"), !is_of_user).await.is_ok(), "the others read on");
+            assert!(read(SMALL_BYTES).await.is_ok(), "short bodies are always read");
+            assert!(send(Body::from("x"), !is_of_user).await.is_ok(), "the others continue");
             held.pop();
             assert!(read(bytes_max).await.is_ok());
             assert!(read(bytes_max + 1).await.is_err());
@@ -195,7 +195,7 @@ mod tests {
         let own: Vec<_> =
             (0..CROWDED_BODIES_MAX).map(|_| bodies.begin(1.into(), None).unwrap()).collect();
         assert!(bodies.begin(1.into(), None).is_none() && bodies.begin(2.into(), None).is_some());
-        assert!(bodies.begin(1.into(), USER).is_some(), "users are not kept out");
+        assert!(bodies.begin(1.into(), USER).is_some(), "users are not blocked");
         let limiter = Limiter::new(Rates::default());
         let subject =
             |number: u32| limiter.address(format!("2001:db8:0:{number:x}::1").parse().unwrap());

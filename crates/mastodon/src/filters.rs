@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(listed(7, 100), [(true, false)]);
         assert_eq!(listed(9, 99), [(true, false), (false, true)]);
         assert_eq!(listed(8, 100), []);
-        assert!(Matcher::new(filters[1..].to_vec(), 100).is_none(), "none is live");
+        assert!(Matcher::new(filters[1..].to_vec(), 100).is_none(), "no filter is active");
     }
 
     #[test]

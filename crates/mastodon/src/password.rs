@@ -275,7 +275,7 @@ impl Passwords {
         }
         Self {
             queue: Arc::new(Closing(queue)),
-            nobody: hash("a password of nobody").ok(),
+            nobody: hash("a password of no user").ok(),
             computed: Arc::default(),
         }
     }
@@ -365,7 +365,7 @@ mod tests {
             let found = passwords.verify(password.into(), Some(stored.clone()), 1).await.unwrap();
             assert_eq!(found, expect, "{password:?}");
         }
-        assert!(!passwords.verify("a password of nobody".into(), None, 1).await.unwrap());
+        assert!(!passwords.verify("a password of no user".into(), None, 1).await.unwrap());
     }
 
     #[tokio::test]
@@ -443,9 +443,9 @@ mod tests {
         for waiter in 1..=WAITING_MAX as u64 {
             assert!(put(waiter));
         }
-        assert!(put(1_000), "in place of client 1, whose turn was the last");
-        assert!(put(1_001) && put(1_002), "in place of clients 3 and 2");
-        assert!(!put(1_003), "none of them has more");
+        assert!(put(1_000), "replaces client 1, whose turn was the last");
+        assert!(put(1_001) && put(1_002), "replaces clients 3 and 2");
+        assert!(!put(1_003), "no client has more");
     }
 
     #[test]

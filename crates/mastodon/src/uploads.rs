@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(read(&uploads, USER, Body::from(vec![1; 1_000])).await, Ok(1_000));
         let reading =
             uploads.memory().of_user.values().filter(|share| share.reading.is_some()).count();
-        assert_eq!(reading, holding.len() - 1, "one is ended");
+        assert_eq!(reading, holding.len() - 1, "one body is ended");
         holding.iter().for_each(tokio::task::JoinHandle::abort);
     }
 

@@ -280,7 +280,7 @@ impl Client {
             }
             Run::Wait(Wait::Watch) => transactions::watch(self, words).await,
             Run::Wait(Wait::Bucket) => buckets::bucket(self, words).await,
-            Run::Change(_) => unreachable!("changes outside of transactions are handled before"),
+            Run::Change(_) => unreachable!("changes outside of transactions are handled earlier"),
         }
     }
 

@@ -55,7 +55,7 @@ pub(crate) const LIMITS: Limits =
 
 /// Stream that reports whether its peer has hung up.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Ready when the peer has stopped sending, or has sent unread data, which delays the report of the end.
+    /// Ready when the peer has stopped sending, or has sent unread data, which hides the end of the stream.
     fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// Whether the peer has stopped sending.
     fn has_hung_up(&self) -> bool;

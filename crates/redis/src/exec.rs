@@ -120,7 +120,7 @@ impl Planned {
                 }
                 Step::Local(local, kept)
             }
-            Run::Wait(_) => unreachable!("these are carried out at once or not at all in MULTI"),
+            Run::Wait(_) => unreachable!("such commands run immediately, or not in MULTI"),
         };
         self.steps.push(step);
         // The unpacked value of RESTORE may be much longer than the queued one.
@@ -136,7 +136,7 @@ impl Planned {
         spec: &'static Spec,
         kept: Kept,
     ) -> Result<Step, Failure> {
-        let Run::Change(change) = spec.run else { unreachable!("it is a change") };
+        let Run::Change(change) = spec.run else { unreachable!("the command is a change") };
         let words = kept.words();
         let plan = {
             let node = &client.shared.node;
@@ -340,6 +340,8 @@ async fn reply_to_read(
     match client.block(Length::Long, move |_, _| evaluate()).await? {
         Ok(reply) => client.output.append(reply),
         Err(Stop::Failed(failure)) => Err(failure),
-        Err(Stop::Disk | Stop::Long) => unreachable!("the rows were given, and it may take long"),
+        Err(Stop::Disk | Stop::Long) => {
+            unreachable!("the rows were given, and the read may be long")
+        }
     }
 }

@@ -203,7 +203,7 @@ mod tests {
         assert!(output.make_room(60 << 10) && budget.used() >= 61 << 10);
         let used = budget.used();
         assert!(!output.make_room(100 << 10));
-        assert_eq!(budget.used(), used, "what does not fit changes nothing");
+        assert_eq!(budget.used(), used, "a failed growth has no effect");
         assert!(output.bytes.capacity() <= used);
         output.clear();
         assert_eq!((budget.used(), output.bytes.capacity()), (0, BUFFER_BYTES));
@@ -220,7 +220,7 @@ mod tests {
         let mut more = Output::new(&budget);
         assert!(more.make_room(30 << 10));
         more.encoder(Protocol::Resp2).bulk(&[b'x'; 30 << 10]);
-        assert!(near.append(more).is_err(), "both copies do not fit");
+        assert!(near.append(more).is_err(), "the two copies do not fit");
         drop(near);
         assert_eq!(budget.used(), 0);
     }

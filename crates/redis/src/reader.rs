@@ -283,7 +283,7 @@ impl<'r> Reader<'r> {
                 Ok(keys.walk(self.bucket, from, rows))
             }
             Source::Given(_) => {
-                unreachable!("commands that walk are not evaluated from given rows")
+                unreachable!("walks are not evaluated from given rows")
             }
         }
     }

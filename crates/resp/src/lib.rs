@@ -11,7 +11,7 @@
 //! assert_eq!(command.name(), b"GET");
 //! assert_eq!(command.arguments().collect::<Vec<_>>(), [b"draft"]);
 //! assert!(parser.next(&mut rest)?.is_none());
-//! assert_eq!(rest, b"SET draft \"dear ", "what is unfinished stays in the buffer");
+//! assert_eq!(rest, b"SET draft \"dear ", "an unfinished command stays in the buffer");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -71,7 +71,7 @@ fn an_announced_length_takes_no_memory() {
             assert!(parser.next(&mut rest).expect("within the limits").is_none());
             assert_eq!(rest.len(), stream.len(), "unfinished, not refused");
         });
-        assert!(bytes < 256, "{stream:?} took {bytes} bytes");
+        assert!(bytes < 256, "{stream:?} used {bytes} bytes");
     }
 }
 

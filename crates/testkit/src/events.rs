@@ -99,7 +99,7 @@ impl Events {
 
     /// Waits for the next `count` stored events.
     pub fn take(&mut self, count: usize) -> Vec<Event> {
-        (0..count).map(|_| self.next_stored().expect("the stream goes on")).collect()
+        (0..count).map(|_| self.next_stored().expect("the stream continues")).collect()
     }
 
     /// Waits for stored events, up to the mention in the post with this text.

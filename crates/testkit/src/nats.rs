@@ -149,7 +149,7 @@ impl NatsServers {
     }
 
     fn wait(&mut self, at: usize) {
-        let process = self.servers[at].process.as_ref().expect("it was launched");
+        let process = self.servers[at].process.as_ref().expect("the child was launched");
         if process.logged("Server is ready").is_none() {
             panic!(
                 "nats-server does not start: {:#?}",

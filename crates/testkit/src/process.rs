@@ -74,7 +74,7 @@ impl Lines {
             if output.over {
                 return None;
             }
-            let left = left.unwrap_or_else(|| panic!("no more output; so far:\n{output}"));
+            let left = left.unwrap_or_else(|| panic!("output ended; so far:\n{output}"));
             output = self.0.1.wait_timeout(output, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }

@@ -100,7 +100,7 @@ pub(crate) struct Muted {
 
 /// A page of muted users.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct MutedPage {
     items: Vec<Muted>,
     /// Path of the next page.

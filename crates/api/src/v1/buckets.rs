@@ -69,7 +69,7 @@ pub(crate) struct BucketView {
 
 /// A page of buckets, sorted by name.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct BucketPage {
     items: Vec<BucketView>,
     /// Path of the next page.

@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// A thread around a post.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct Context {
     /// Posts above this one, oldest first: at most the nearest 40. There are more if the first one has an
     /// `in_reply_to_id`.

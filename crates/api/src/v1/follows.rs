@@ -107,7 +107,7 @@ pub(crate) fn shown_users<T>(
 
 /// A page of users.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct UserPage {
     items: Vec<Listed>,
     /// Path of the next page.

@@ -48,7 +48,7 @@ pub(crate) struct VersionView {
 
 /// The versions of a post.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct VersionPage {
     items: Vec<VersionView>,
     /// Always null: there is one page.

@@ -88,7 +88,7 @@ pub(crate) struct NotificationView {
 
 /// A page of notifications, newest first.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct NotificationPage {
     items: Vec<NotificationView>,
     /// Path of the page of older notifications.

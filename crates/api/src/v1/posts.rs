@@ -194,7 +194,7 @@ impl Said<'_> {
 
 /// A user named in a post.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which the node renders")]
+#[expect(dead_code, reason = "schema of the response, which the node renders")]
 pub(crate) struct Mentioned {
     id: String,
     handle: String,
@@ -202,7 +202,7 @@ pub(crate) struct Mentioned {
 
 /// The author of a post or story.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which the node renders")]
+#[expect(dead_code, reason = "schema of the response, which the node renders")]
 pub(crate) struct Author {
     id: String,
     handle: String,
@@ -211,7 +211,7 @@ pub(crate) struct Author {
 
 /// A picture of a post.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which the node renders")]
+#[expect(dead_code, reason = "schema of the response, which the node renders")]
 pub(crate) struct Picture {
     /// Path of the picture, readable without a key by anyone who knows it.
     #[schema(example = "/media/381482917519855616-00112233445566778899aabbccddeeff/original.jpg")]
@@ -230,7 +230,7 @@ pub(crate) struct Picture {
 
 /// A post.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which the node renders")]
+#[expect(dead_code, reason = "schema of the response, which the node renders")]
 pub(crate) struct PostView {
     #[schema(example = "381482917519855616")]
     id: String,

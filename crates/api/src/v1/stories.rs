@@ -89,7 +89,7 @@ pub(crate) struct NewStory {
 
 /// A story.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which the node renders")]
+#[expect(dead_code, reason = "schema of the response, which the node renders")]
 pub(crate) struct StoryView {
     #[schema(example = "381482917519855616")]
     id: String,
@@ -106,7 +106,7 @@ pub(crate) struct StoryView {
 
 /// A page of stories, newest first.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct StoryPage {
     items: Vec<StoryView>,
     /// Path of the page of older stories.
@@ -127,7 +127,7 @@ pub(crate) struct Viewer {
 
 /// A page of users who have seen a story.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct ViewerPage {
     items: Vec<Viewer>,
     /// Path of the next page.

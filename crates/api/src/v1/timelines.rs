@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// A page of posts, newest first.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct PostPage {
     items: Vec<PostView>,
     /// Path of the page of older posts.

@@ -101,7 +101,7 @@ pub(crate) struct NewTokenView {
 
 /// All tokens of a user.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct TokenPage {
     items: Vec<TokenView>,
     /// Always null.

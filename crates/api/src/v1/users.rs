@@ -155,7 +155,7 @@ pub(crate) struct Profile {
 
 /// A page of profiles.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct ProfilePage {
     items: Vec<Profile>,
     /// Path of the next page.

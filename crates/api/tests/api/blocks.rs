@@ -59,7 +59,11 @@ fn a_block_hides_both_from_each_other_on_every_surface() {
     put(&server, &format!("/v1/users/@ada/viewed_stories/{story}"));
     put(&server, "/v1/users/@ada/blocks/@bob");
     assert_eq!(ids(&server.get("/v1/users/@ada/blocks").json()), ["1"]);
-    assert_eq!(ids(&server.get("/v1/users/@bob/blocks").json()), [""; 0], "bob is not told");
+    assert_eq!(
+        ids(&server.get("/v1/users/@bob/blocks").json()),
+        [""; 0],
+        "bob has no notification"
+    );
     for path in [
         "/v1/users/@ada/mentions",
         "/v1/users/@ada/following",
@@ -112,7 +116,7 @@ fn a_block_hides_both_from_each_other_on_every_surface() {
     assert_eq!(
         ids(&server.get("/v1/users/@ada/following").json()),
         [""; 0],
-        "no follow comes back"
+        "follows are not restored"
     );
 }
 
@@ -130,7 +134,7 @@ fn a_mute_hides_posts_stories_and_on_request_mentions_from_its_user_only() {
     assert_eq!(server.texts("/v1/users/@ada/timeline"), ["by cyd"]);
     assert_eq!(server.texts("/v1/users/@ada/timeline/stories"), [""; 0]);
     assert_eq!(server.texts("/v1/users/@ada/mentions"), ["hi @ada"]);
-    assert_eq!(thread(&server, &context).1, ["below"], "what others say below it stays");
+    assert_eq!(thread(&server, &context).1, ["below"], "replies by others remain");
     // Items that ada requests by name, and those that others see, remain.
     assert_eq!(server.texts("/v1/users/@bob/posts?viewer=@ada").len(), 4);
     assert_eq!(server.texts("/v1/users/@bob/stories?viewer=@ada"), ["a story"]);

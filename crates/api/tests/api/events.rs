@@ -155,8 +155,8 @@ fn deletions_and_edits_are_sent_only_to_users_who_have_the_post() {
     edit(&reply, "@cyd not at home either");
     edit(&old, "another text");
     expect(&mut events, &[("edit", "another text")]);
-    edit(&mention, "not for her any more");
-    expect(&mut events, &[("edit", "not for her any more")]);
+    edit(&mention, "no longer for her");
+    expect(&mut events, &[("edit", "no longer for her")]);
     edit(&mention, "for @ada again");
     expect(&mut events, &[("edit", "for @ada again")]);
     delete(&strange);
@@ -203,7 +203,7 @@ fn too_many_deletions_at_once_are_replaced_by_a_resync() {
     for part in parts.iter().filter(|part| !part.is_empty()) {
         let from = rest.find(|post| **post == part[0]);
         let found = from.into_iter().chain(rest.by_ref().take(part.len() - 1));
-        assert!(found.eq(part), "those of one read follow each other: {part:?}");
+        assert!(found.eq(part), "events of one read are consecutive: {part:?}");
     }
     assert_eq!(server.texts("/v1/users/@ada/timeline"), ["the end"]);
 }

@@ -121,7 +121,7 @@ fn too_many_changes_at_a_time_are_answered_with_503_and_taken_again_afterwards()
     }
     assert!(refused > 0 && taken > 0, "{taken} taken, {refused} refused");
     server.publish("ada", "afterwards");
-    assert_eq!(server.totals().1, taken + 1, "refused posts were not made");
+    assert_eq!(server.totals().1, taken + 1, "refused posts do not exist");
 }
 
 #[test]

@@ -80,7 +80,7 @@ async fn an_upgraded_connection_counts_until_it_ends() {
     let mut answer = String::new();
     second.read_to_string(&mut answer).await.unwrap();
     assert!(answer.ends_with("\r\n\r\n1"), "{answer}");
-    assert!(answer.contains("x-request-id: "), "also beside the API: {answer}");
+    assert!(answer.contains("x-request-id: "), "also outside the API: {answer}");
     node.close();
 }
 

@@ -73,7 +73,7 @@ fn announced_bodies_that_are_not_sent_take_no_memory() {
         let request = head(method, path, media);
         open.extend((0..20).map(|_| begin(&server, &request, b"x")));
     }
-    assert!(held(&server) <= 20, "at most what was sent of lines");
+    assert!(held(&server) <= 20, "at most the size of the sent lines");
     other_clients_are_served(&server);
     drop(open);
     nothing_is_held(&server);

@@ -36,7 +36,7 @@ impl Run {
             let Some(last) = end else { break };
             let cursor = if is_up { Cursor::After(last) } else { Cursor::Before(last) };
             let before = std::mem::replace(&mut next, Page::at(cursor, page.limit));
-            assert_ne!(next, before, "the pages of {user} go on");
+            assert_ne!(next, before, "the pages of {user} do not end");
         }
         let is_read = |shown: &Notification| {
             let id = shown.id.0;
@@ -89,13 +89,13 @@ impl Run {
                 }
                 None => assert!(
                     facts.stored_post(PostId(*post)).is_some_and(is_hidden),
-                    "nobody is to be notified of an edit of {post}"
+                    "an edit of {post} has no users to notify"
                 ),
             }
         }
         for (post, edit) in expected.iter().filter(|(_, edit)| edit.is_sure) {
             let edited_ms = ms_of(edit.stamp);
-            assert_eq!(found.get(post), Some(&edited_ms), "an edit of {post} is forgotten");
+            assert_eq!(found.get(post), Some(&edited_ms), "an edit of {post} is missing");
         }
     }
 }

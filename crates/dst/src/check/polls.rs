@@ -30,7 +30,7 @@ impl Run {
         let facts = self.node().node().facts();
         for (post, ends_ms) in self.model.feed.polls_to_end() {
             let due = DueWork::EndPoll { post: PostId(post) }.at(ends_ms);
-            assert!(facts.is_due(due), "the end of the poll of {post} is forgotten");
+            assert!(facts.is_due(due), "the end of the poll of {post} is missing");
         }
     }
 

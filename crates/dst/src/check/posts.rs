@@ -40,7 +40,7 @@ impl Run {
             false => shown.truncate(page.limit),
         }
         assert_eq!(found.items, shown, "home of {user}, {page:?}");
-        assert!(found.next.is_some() || !more, "home of {user}, {page:?} goes on");
+        assert!(found.next.is_some() || !more, "home of {user}, {page:?} does not end");
     }
 
     /// Boosts of deleted posts that are still stored.

@@ -71,7 +71,7 @@ impl Accounts {
     ) -> Done {
         let now_ms = ms_of(stamp);
         match command {
-            AccountCommand::SignUp { .. } => unreachable!("it registers a user"),
+            AccountCommand::SignUp { .. } => unreachable!("the command registers a user"),
             AccountCommand::Open { email, password, role, .. } => {
                 let user = user?;
                 if self.accounts.contains_key(&user) {
@@ -214,7 +214,7 @@ impl Accounts {
                 self.grants.remove(&grant.0);
                 Ok(AccountDone::Revoked)
             }
-            _ => unreachable!("it is about accounts"),
+            _ => unreachable!("the command is about accounts"),
         }
     }
 

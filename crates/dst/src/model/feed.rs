@@ -175,7 +175,9 @@ impl Feed {
             Command::ClearNotifications { .. }
             | Command::DismissNotification { .. }
             | Command::MuteThread { .. } => self.change_notices(stamp, command),
-            Command::DoDue(_) | Command::EraseUser { .. } => unreachable!("no client sends it"),
+            Command::DoDue(_) | Command::EraseUser { .. } => {
+                unreachable!("clients do not send this command")
+            }
         }
     }
 

@@ -36,7 +36,7 @@ impl Feed {
                 self.mutes.remove(&pair);
                 Ok(Done::Unmuted)
             }
-            _ => unreachable!("not of this kind"),
+            _ => unreachable!("a command of another kind"),
         }
     }
 

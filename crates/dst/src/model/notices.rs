@@ -75,7 +75,7 @@ impl Feed {
                 let user = self.resolve(user)?;
                 self.mute_thread(user, post.0, *on)
             }
-            _ => unreachable!("not of this kind"),
+            _ => unreachable!("a command of another kind"),
         }
     }
 

@@ -77,7 +77,7 @@ impl World {
             assert_eq!((expiring_here, expiries_ms), (expiries.len() as u64, sum), "{id:?}");
             expiring += bucket.expiring;
         }
-        assert!(facts.totals().keys_expiring >= expiring, "those of orphaned spaces count too");
+        assert!(facts.totals().keys_expiring >= expiring, "keys of orphaned spaces count too");
         assert_eq!(self.rows, self.replayed);
     }
 }
@@ -304,15 +304,19 @@ fn a_transaction_is_applied_only_if_watched_keys_are_unchanged() {
     };
     let first = version(&world, "a");
     assert_eq!(run(&mut world, first, None), "Done 2 1 1");
-    assert_eq!(run(&mut world, first, None), "Skipped Skipped Skipped 2", "it was changed");
+    assert_eq!(run(&mut world, first, None), "Skipped Skipped Skipped 2", "the key was changed");
     let second = version(&world, "a");
-    assert_eq!(run(&mut world, second, first), "Skipped Skipped Skipped 3", "c never stood");
+    assert_eq!(
+        run(&mut world, second, first),
+        "Skipped Skipped Skipped 3",
+        "c never had this version"
+    );
     world.now_ms += 600;
-    assert_eq!(run(&mut world, second, None), "Skipped Skipped Skipped 4", "it expired");
+    assert_eq!(run(&mut world, second, None), "Skipped Skipped Skipped 4", "the key expired");
     assert_eq!(run(&mut world, None, None), "Done 1 2 5");
     let third = version(&world, "a");
     world.run(KeyOp::Flush { bucket: ZERO });
-    assert_eq!(run(&mut world, third, None), "Skipped Skipped Skipped 1", "it was removed");
+    assert_eq!(run(&mut world, third, None), "Skipped Skipped Skipped 1", "the key was removed");
     world.check_facts();
 }
 

@@ -78,7 +78,7 @@ impl SharedStatus {
         bytes.extend_from_slice(&boosted.to_le_bytes());
         bytes.push(bits);
         for count in [users.len(), reactions.len()] {
-            let Ok(count) = u16::try_from(count) else { unreachable!("both are few") };
+            let Ok(count) = u16::try_from(count) else { unreachable!("both have few items") };
             bytes.extend_from_slice(&count.to_le_bytes());
         }
         bytes.extend(users.iter().flat_map(|user| user.0.to_le_bytes()));

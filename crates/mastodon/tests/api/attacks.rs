@@ -234,7 +234,7 @@ async fn whoever_knows_a_password_cannot_keep_others_out() {
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS), "{statuses:?}");
     let got = Browser::default().log_in(&world, "ada", PASSWORD).await;
     let rest: u64 = got.headers[RETRY_AFTER].to_str().unwrap().parse().unwrap();
-    assert!((1..=600).contains(&rest), "what is left of ten minutes: {rest}");
+    assert!((1..=600).contains(&rest), "the rest of ten minutes: {rest}");
 }
 
 #[tokio::test]
@@ -269,7 +269,7 @@ async fn forms_of_other_sites_are_refused() {
         }
     }
     let got = browser.get(&world, "/settings").await;
-    assert_eq!(got.status, StatusCode::OK, "nobody was logged out");
+    assert_eq!(got.status, StatusCode::OK, "no session has ended");
     // A browser without a cookie cannot have received a form.
     let mut fresh = Browser::default();
     let got = fresh.post(&world, "/auth/log-in", &foreign).await;

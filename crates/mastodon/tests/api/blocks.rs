@@ -46,7 +46,7 @@ async fn relations_are_as_they_were_made() {
     {
         let path = format!("/api/v1/accounts/{}/{what}", ada.id);
         let got = world.call("POST", &path, Some(&ada.token), &fields).await;
-        assert_eq!(got.status.as_u16(), 422, "oneself, {what}: {got:?}");
+        assert_eq!(got.status.as_u16(), 422, "self, {what}: {got:?}");
     }
 }
 
@@ -134,5 +134,5 @@ async fn a_mute_hides_where_nobody_asked_for_the_author() {
     let profile = format!("/api/v1/accounts/{}/statuses", bob.id);
     assert_eq!(ada.ids(&world, &profile).await, [post.as_str()]);
     let got = world.get("/api/v1/timelines/public", None).await.json();
-    assert_eq!(crate::client::ids(&got), [post.as_str()], "others see it");
+    assert_eq!(crate::client::ids(&got), [post.as_str()], "others see the post");
 }

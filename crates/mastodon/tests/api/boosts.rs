@@ -31,8 +31,8 @@ async fn a_boost_is_a_status_with_the_boosted_one_in_it() {
     assert_eq!(boost["reblog"], bob.get(&world, &path).await);
     assert_eq!(boost["reblog"]["reblogs_count"], 1);
     let again = bob.boost(&world, &post).await;
-    assert_eq!(again["id"], boost["id"], "a boost of the boosted");
-    assert_eq!(bob.boost(&world, &id(&boost)).await["id"], boost["id"], "and of the boost");
+    assert_eq!(again["id"], boost["id"], "a second boost of the status");
+    assert_eq!(bob.boost(&world, &id(&boost)).await["id"], boost["id"], "and a boost of the boost");
 
     let at_home = cyd.get(&world, HOME).await;
     assert_eq!(at_home[0]["reblog"], cyd.get(&world, &path).await);
@@ -179,7 +179,7 @@ async fn a_boost_that_another_one_hid_is_at_home_when_that_ends() {
     let second = id(&cyd.boost(&world, &post).await);
     assert_eq!(dan.ids(&world, HOME).await, [first.as_str()]);
     bob.call(&world, "POST", &format!("/api/v1/statuses/{post}/unreblog"), &[]).await;
-    assert_eq!(dan.ids(&world, HOME).await, [second.as_str()], "of a timeline in memory");
+    assert_eq!(dan.ids(&world, HOME).await, [second.as_str()], "in a timeline in memory");
     bob.boost(&world, &post).await;
     assert_eq!(dan.ids(&world, HOME).await, [second.as_str()]);
 }

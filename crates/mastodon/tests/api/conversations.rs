@@ -64,13 +64,13 @@ async fn a_conversation_is_listed_read_removed_and_comes_back() {
     assert_eq!(list(&world, &ada).await.len(), 1);
     for (method, path) in [("POST", read), ("POST", unread), ("DELETE", format!("{PATH}/{one}"))] {
         let got = world.call(method, &path, Some(&ada.token), &[]).await;
-        assert_eq!(got.status.as_u16(), 404, "{method} of a removed one");
+        assert_eq!(got.status.as_u16(), 404, "{method} of a removed conversation");
     }
     assert_eq!(list(&world, &bob).await.len(), 2, "others still have it");
     let three = send(&world, &bob, "@ada three", Some(&two)).await;
     assert_eq!(list(&world, &ada).await[0], row(&one, &three, &["bob"], true));
     let strange = world.call("POST", &format!("{PATH}/{one}/read"), Some(&cyd.token), &[]).await;
-    assert_eq!(strange.status.as_u16(), 404, "not one of the user");
+    assert_eq!(strange.status.as_u16(), 404, "not a conversation of the user");
     let alone = send(&world, &cyd, "a note", None).await;
     assert_eq!(list(&world, &cyd).await[0], row(&alone, &alone, &["cyd"], false));
 }

@@ -169,7 +169,7 @@ pub(crate) fn kind(endpoint: &Endpoint) -> Option<Kind> {
         || endpoint.state != EndpointState::Works
         || is_of_tag(path)
         || is_stream(path);
-    assert!(is_known, "say here what the id in {path} names");
+    assert!(is_known, "specify the kind of the id in {path} here");
     found.map(|(_, kind)| kind).filter(|_| endpoint.state != EndpointState::Missing)
 }
 

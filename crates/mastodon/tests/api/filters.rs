@@ -90,7 +90,7 @@ async fn filters_are_created_changed_and_deleted() {
         ],
     });
     assert_eq!(changed, expect);
-    assert_eq!(ada.call(&world, "PUT", &path, &[]).await, expect, "nothing is named");
+    assert_eq!(ada.call(&world, "PUT", &path, &[]).await, expect, "without parameters");
     assert_eq!(ada.call(&world, "DELETE", &path, &[]).await, json!({}));
     assert_eq!(ada.get(&world, V2).await, json!([]));
     assert_eq!(world.get(&path, Some(&ada.token)).await.status.as_u16(), 404);
@@ -161,7 +161,7 @@ async fn keywords_and_statuses_are_added_changed_and_removed_one_by_one() {
     let status = ada.call(&world, "POST", &statuses, &[("status_id", &post)]).await;
     assert_eq!(status["status_id"], post.as_str());
     let again = ada.call(&world, "POST", &statuses, &[("status_id", id(&boost))]).await;
-    assert_eq!(again, status, "of a boost, what it boosts");
+    assert_eq!(again, status, "the boosted status of a boost");
     assert_eq!(ada.get(&world, &statuses).await, json!([status]));
     let of_status = format!("{V2}/statuses/{}", id(&status));
     assert_eq!(ada.get(&world, &of_status).await, status);
@@ -277,7 +277,7 @@ async fn statuses_say_which_filters_they_match_everywhere() {
     assert_eq!(matches(&mentions[0]["status"]), of_post, "it is delivered and marked");
     let path = format!("/api/v1/statuses/{}", id(&post));
     assert_eq!(matches(&ada.get(&world, &path).await), of_post);
-    assert_eq!(matches(&bob.get(&world, &path).await), [], "of the reader alone");
+    assert_eq!(matches(&bob.get(&world, &path).await), [], "only the reader's filters");
     let anonymous = world.get(&path, None).await.json();
     assert!(anonymous.get("filtered").is_none());
 }

@@ -78,7 +78,7 @@ async fn scopes_of_administration_are_accepted_and_not_granted() {
     assert_eq!(token["scope"].as_str(), Some("read write"), "{token}");
     let url = app.url(&[("scope", "admin:read")]);
     let got = browser.get(&world, &url).await;
-    assert_eq!(got.status, StatusCode::BAD_REQUEST, "nothing is left: {got:?}");
+    assert_eq!(got.status, StatusCode::BAD_REQUEST, "no item is left: {got:?}");
     let moderation = world.app_with("admin:read admin:write").await;
     let fields = [
         ("grant_type", "client_credentials"),

@@ -128,7 +128,7 @@ async fn a_relation_is_undone_though_the_other_is_hidden_by_now() {
     let (code, relation) = bob.tries(&world, &of(&ada, "note")).await;
     assert_eq!((code, &relation["note"]), (200, &"".into()));
     for what in ["unmute", "note", "unfollow", "follow", "mute"] {
-        assert_eq!(bob.tries(&world, &of(&ada, what)).await.0, 404, "{what}: nothing is left");
+        assert_eq!(bob.tries(&world, &of(&ada, what)).await.0, 404, "{what}: no item is left");
         assert_eq!(cyd.tries(&world, &of(&ada, what)).await.0, 404, "{what}: nothing to undo");
     }
     let [dan, eve] = world.people(["dan", "eve"]).await;

@@ -63,7 +63,7 @@ async fn no_page_is_empty_while_there_is_something_to_show() {
     let found = ada.get(&world, "/api/v1/notifications?limit=1&types[]=follow").await;
     assert_eq!((&found[0]["type"], &found[0]["account"]["id"]), (&json!("follow"), &json!(cyd.id)));
     let found = ada.get(&world, "/api/v1/notifications?limit=1&types[]=mention").await;
-    assert_eq!(found[0]["status"]["id"], json!(of_cyd), "mentions by eve take no place");
+    assert_eq!(found[0]["status"]["id"], json!(of_cyd), "mentions by eve use no place");
     let path =
         format!("/api/v1/notifications?limit=1&account_id={}&exclude_types[]=mention", cyd.id);
     assert_eq!(ada.get(&world, &path).await[0]["type"], "follow");

@@ -295,7 +295,10 @@ async fn an_edit_changes_removes_and_adds_pictures() {
     };
     assert_eq!(ids(&seen().await), [one.clone(), two.clone()]);
     let edited = ada.call(&world, "PUT", &path, &[("status", "other text")]).await;
-    assert_eq!(edited["media_attachments"], post["media_attachments"], "not named, so kept");
+    assert_eq!(
+        edited["media_attachments"], post["media_attachments"],
+        "not in the request, so kept"
+    );
     let fields = [
         ("media_attributes[][id]", two.as_str()),
         ("media_attributes[][description]", "a dot"),
@@ -361,7 +364,7 @@ async fn profiles_have_pictures() {
     let body = form(&[], &[("avatar", &gif(2)), ("header", b"")]);
     let second = world.send_form("PATCH", update, &ada.token, body).await.json();
     assert_eq!(second["header"], me["header"]);
-    assert_eq!(world.fetch(&me["avatar"]).await.status.as_u16(), 404, "it was replaced");
+    assert_eq!(world.fetch(&me["avatar"]).await.status.as_u16(), 404, "the picture was replaced");
     // Descriptions are set with the file or later.
     let body = form(&[("header_description", " a <field> ")], &[("header", &noise(1_500, 90))]);
     let me = world.send_form("PATCH", update, &ada.token, body).await.json();
@@ -387,7 +390,7 @@ async fn profiles_have_pictures() {
         assert_eq!(got.status.as_u16(), 422, "{fields:?} {got:?}");
     }
     let none = world.call("PATCH", update, Some(&bob.token), &[("avatar_description", "x")]).await;
-    assert_eq!(none.status.as_u16(), 422, "there is nothing to describe: {none:?}");
+    assert_eq!(none.status.as_u16(), 422, "no picture to describe: {none:?}");
     bob.call(&world, "PATCH", update, &[("avatar_description", ""), ("attribution_domains[]", "")])
         .await;
     for name in ["avatar", "header"] {

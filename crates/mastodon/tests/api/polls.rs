@@ -193,7 +193,7 @@ async fn an_edit_keeps_replaces_or_removes_a_poll() {
         (&Value::Null, vec![picture])
     );
     let got = world.call("PUT", &path, Some(&ada.token), &asking(&[])).await;
-    assert_eq!(got.status.as_u16(), 422, "it has pictures");
+    assert_eq!(got.status.as_u16(), 422, "a status with pictures");
     let again = edit(&asking(&[("media_ids[]", "")])).await;
     assert_eq!(again["poll"]["votes_count"], 0);
     let none = edit(&[("status", "x"), ("poll[options][]", "")]).await;
@@ -309,7 +309,7 @@ async fn a_scheduled_status_is_listed_moved_and_published() {
     world.do_due().await;
     assert_eq!(ada.ids(&world, SCHEDULED).await, [id.as_str()]);
     let published = ada.get(&world, &profile).await;
-    assert_eq!(published[0]["poll"]["expired"], false, "its time begins then");
+    assert_eq!(published[0]["poll"]["expired"], false, "its duration begins then");
     clock.pass(300_000);
     world.do_due().await;
     assert_eq!(ada.ids(&world, SCHEDULED).await.len(), 0);

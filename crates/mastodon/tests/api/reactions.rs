@@ -28,7 +28,7 @@ async fn reactions_are_shown_to_those_whom_they_concern() {
             assert_eq!(status[flag], on, "{action}");
             assert_eq!(who.ids(&world, list).await.contains(&post), on, "{action}");
             let seen = other.get(&world, &path).await;
-            assert_eq!(seen[flag], false, "{action}, for the other");
+            assert_eq!(seen[flag], false, "{action}, seen by the other");
             let count = u32::from(on && does == "favourite");
             assert_eq!(seen["favourites_count"], count, "{action}");
             let by = ada.ids(&world, &format!("{path}/favourited_by")).await;
@@ -36,7 +36,7 @@ async fn reactions_are_shown_to_those_whom_they_concern() {
         }
     }
     let got = world.call("POST", &format!("{path}/pin"), Some(&bob.token), &[]).await;
-    assert!(got.status.is_client_error(), "another's post: {got:?}");
+    assert!(got.status.is_client_error(), "post of another user: {got:?}");
     ada.does(&world, "block", &bob).await;
     for action in ["favourite", "bookmark"] {
         let got = world.call("POST", &format!("{path}/{action}"), Some(&bob.token), &[]).await;
@@ -72,7 +72,7 @@ async fn a_user_is_notified_of_mentions_favourites_and_follows() {
     assert_eq!(one["status"]["id"], post.as_str());
     assert_eq!(one["account"]["id"], bob.id.as_str());
     let got = world.get(&format!("{list}/{}", ids[1]), Some(&bob.token)).await;
-    assert_eq!(got.status.as_u16(), 404, "another's: {got:?}");
+    assert_eq!(got.status.as_u16(), 404, "item of another user: {got:?}");
     ada.call(&world, "POST", &format!("{list}/{}/dismiss", ids[1]), &[]).await;
     assert_eq!(kinds("").await, ["mention", "follow"]);
     bob.call(&world, "POST", &format!("{list}/clear"), &[]).await;

@@ -334,7 +334,7 @@ async fn relations_to_as_many_accounts_as_fit_in_a_url_are_read_at_once() {
     }
     let got = ask("familiar_followers", &[&cyd.id, "77", &bob.id]).await.json();
     assert_eq!((&got[0]["id"], &got[1]["id"]), (&json!(cyd.id), &json!(bob.id)));
-    assert_eq!(ids(&got[0]["accounts"]), [bob.id.as_str()], "who is followed by ada, follows cyd");
+    assert_eq!(ids(&got[0]["accounts"]), [bob.id.as_str()], "followers of cyd whom ada follows");
     assert_eq!(got[0]["accounts"][0]["acct"], "bob");
     assert_eq!((&got[1]["accounts"], got.as_array().unwrap().len()), (&json!([]), 2));
     // Notes may be too long for one response; no account is omitted.
@@ -377,7 +377,7 @@ async fn a_client_is_told_what_is_left_of_its_rate() {
     assert_eq!(left(&home().await), (200, 9, 7));
     let post = async || world.post("/api/v1/statuses", Some(&ada.token), &[("status", "x")]).await;
     for remaining in [2, 1, 0] {
-        assert_eq!(left(&post().await), (200, 3, remaining), "what it comes closest to");
+        assert_eq!(left(&post().await), (200, 3, remaining), "the nearest limit");
     }
     let got = post().await;
     assert_eq!(left(&got), (429, 3, 0));

@@ -176,7 +176,7 @@ async fn markers_are_those_of_the_user_and_count_their_changes() {
     assert_eq!(without_times(ada.get(&world, &both).await), expect);
     let one = ada.get(&world, &format!("{path}?timeline[]=notifications")).await;
     assert_eq!(without_times(one), json!({"notifications": home("7", 0)}));
-    assert_eq!(ada.get(&world, path).await, json!({}), "no timeline is named");
+    assert_eq!(ada.get(&world, path).await, json!({}), "no timeline is requested");
     assert_eq!(bob.get(&world, &both).await, json!({}));
     for wrong in ["x", "-1", "18446744073709551616", "9223372036854775808"] {
         let fields = [("home[last_read_id]", wrong)];
@@ -300,7 +300,7 @@ async fn a_follow_of_a_locked_account_is_a_request_until_it_is_answered() {
     assert_eq!((home(&bob).await, home(&cyd).await), (1, 0));
     assert_eq!(answer("reject", &cyd).await.json()["requested_by"], false);
     assert_eq!(requests().await.len(), 0);
-    assert_eq!(notified().await, ["\"follow\" \"bob\""], "of the follow that was accepted");
+    assert_eq!(notified().await, ["\"follow\" \"bob\""], "for the accepted follow");
     for (what, other) in [("authorize", &bob), ("reject", &cyd), ("authorize", &ada)] {
         assert_eq!(answer(what, other).await.status.as_u16(), 404, "{what}");
     }

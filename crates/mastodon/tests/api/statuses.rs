@@ -279,7 +279,7 @@ async fn a_mention_that_an_app_does_not_expect_is_refused() {
         }
     }
     let fields = [("status", "@bob"), ("visibility", "direct")];
-    assert_eq!(bob.ids(&world, "/api/v1/notifications").await.len(), 1, "of what was published");
+    assert_eq!(bob.ids(&world, "/api/v1/notifications").await.len(), 1, "for the published status");
     ada.call(&world, "POST", "/api/v1/statuses", &fields).await;
     assert_eq!(bob.ids(&world, "/api/v1/notifications").await.len(), 2);
 }

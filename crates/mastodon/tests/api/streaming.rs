@@ -581,7 +581,7 @@ async fn a_stream_on_which_nothing_happens_ends_within_a_second_of_the_revocatio
     tokio::time::pause();
     for body in &mut streams {
         let next = tokio::time::timeout(Duration::from_secs(5), body.frame()).await;
-        assert!(next.is_err(), "it goes on while the token is valid");
+        assert!(next.is_err(), "it continues while the token is valid");
     }
     tokio::time::resume();
     let (user, state) = (UserRef::Id(UserId(0)), AccountState::Disabled);

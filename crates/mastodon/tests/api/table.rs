@@ -207,7 +207,7 @@ async fn what_works_shows_what_there_is_and_what_does_not_is_always_the_same() {
             EndpointState::Missing => assert_eq!(shown.status.as_u16(), 404, "{what}"),
         }
         let after = (full.world.node.visible_up_to(), empty.node.visible_up_to());
-        assert_eq!(before, after, "it changes something: {what}");
+        assert_eq!(before, after, "the read changes data: {what}");
         seen[state as usize] += 1;
     }
     assert!(seen[0] > 60 && seen[1] > 40 && seen[2] > 5, "{seen:?}");
@@ -222,7 +222,7 @@ impl Full {
         let got = self.world.call(method, &with_id(path, id), token, fields).await;
         let what = format!("{method} {path}: {got:?}");
         assert_eq!(got.status.as_u16(), 200, "{what}");
-        assert!(self.world.node.visible_up_to() > before, "nothing reached the log: {what}");
+        assert!(self.world.node.visible_up_to() > before, "no change reached the log: {what}");
         got
     }
 
@@ -347,5 +347,5 @@ async fn every_change_that_works_reaches_the_log() {
         *state == EndpointState::Works && *method != "GET" && !UPLOADS.contains(path)
     });
     let works: BTreeSet<_> = works.map(|endpoint| (endpoint.method, endpoint.path)).collect();
-    assert_eq!(done, works, "say here how what is new is used");
+    assert_eq!(done, works, "specify the request for a new endpoint here");
 }

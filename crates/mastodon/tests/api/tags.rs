@@ -95,7 +95,7 @@ async fn a_hashtag_has_a_history_and_is_found_by_its_beginning_also_with_a_mista
         let found = who.get(&world, &format!("/api/v2/search?{query}")).await;
         found["hashtags"].as_array().unwrap().iter().map(|tag| tag["name"].clone()).collect()
     };
-    assert_eq!(search(&ada, "q=ru").await, ["ruby", "rust"], "who blocks has posted #rusty");
+    assert_eq!(search(&ada, "q=ru").await, ["ruby", "rust"], "a blocking user has posted #rusty");
     assert_eq!(search(&bob, "q=%23Rust&type=hashtags").await, ["rust", "rusty"]);
     assert_eq!(search(&bob, "q=ru&limit=1&offset=1").await, ["rust"]);
     assert_eq!(search(&bob, "q=rusti").await, ["rust", "rusty"]);
@@ -259,7 +259,7 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     }
     let path = "/api/v1/trends/tags";
     let found = ada.get(&world, path).await;
-    assert_eq!(names(&found), ["three", "pair", "two"], "what one user writes is no trend");
+    assert_eq!(names(&found), ["three", "pair", "two"], "posts of one user are no trend");
     assert_eq!(found[0]["history"][0]["accounts"], "3");
     for other in ["/api/v1/trends", "/api/v1/trends/tags?limit=20"] {
         assert_eq!(ada.get(&world, other).await, found, "{other}");
@@ -278,7 +278,7 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     assert_eq!(
         names(&bob.get(&world, path).await)[0],
         "three",
-        "they are looked for once a minute"
+        "trends are computed once a minute"
     );
     clock.pass(60_000);
     assert_eq!(names(&bob.get(&world, path).await)[0], "new");

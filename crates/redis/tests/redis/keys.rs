@@ -134,7 +134,7 @@ fn scan(client: &mut Client, options: &str) -> (BTreeSet<String>, usize) {
         let words: Vec<&str> = reply.split('"').skip(1).step_by(2).collect();
         found.extend(words[1..].iter().map(|&word| word.to_owned()));
         cursor = words[0].to_owned();
-        assert!(cursor.parse::<u64>().unwrap() < 1 << 53, "a double holds it: {cursor}");
+        assert!(cursor.parse::<u64>().unwrap() < 1 << 53, "the cursor fits in a double: {cursor}");
         if cursor == "0" {
             return (found, calls);
         }

@@ -203,7 +203,7 @@ impl Parser {
         let Some(end) = end.filter(|end| end + 1 < input.len()) else { return Ok(None) };
         let line = input.get(from..=end).unwrap_or_default();
         let Some((marker, digits)) = line.split_first() else {
-            unreachable!("a line holds its CR at least")
+            unreachable!("a line contains at least its CR")
         };
         let digits = digits.strip_suffix(b"\r").unwrap_or_default();
         Ok(Some(Header { marker: *marker, digits, after: end + LINE_END_BYTES }))

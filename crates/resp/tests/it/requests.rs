@@ -265,12 +265,12 @@ fn a_command_in_very_many_pieces_is_read_once() {
     let many = multibulk(&vec![b"v"; 100_000]);
     let mut parser = Parser::new(Limits::REDIS);
     for end in 1..many.len() {
-        assert!(parser.next(&mut &many[..end]).unwrap().is_none(), "{end} bytes are not all");
+        assert!(parser.next(&mut &many[..end]).unwrap().is_none(), "{end} bytes are incomplete");
     }
     assert_eq!(parser.next(&mut many.as_slice()).unwrap().unwrap().arguments().len(), 99_999);
     let large = multibulk(&[&b"SET"[..], b"key", &vec![b'x'; 16 << 20]]);
     for end in (1..large.len()).step_by(4_096) {
-        assert!(parser.next(&mut &large[..end]).unwrap().is_none(), "{end} bytes are not all");
+        assert!(parser.next(&mut &large[..end]).unwrap().is_none(), "{end} bytes are incomplete");
     }
     let command = parser.next(&mut large.as_slice()).unwrap().unwrap();
     assert_eq!(command.argument(1).map(<[u8]>::len), Some(16 << 20));

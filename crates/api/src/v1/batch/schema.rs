@@ -1,6 +1,6 @@
 //! OpenAPI schema of a batch.
 
-#![expect(dead_code, reason = "describes what `line` reads and `batch` writes as bytes")]
+#![expect(dead_code, reason = "schema of the lines that `line` reads and `batch` writes as bytes")]
 
 use utoipa::ToSchema;
 

@@ -113,7 +113,7 @@ pub(crate) struct KeyView {
 
 /// A page of keys.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) struct KeyPage {
     items: Vec<KeyView>,
     /// Path of the next page.

@@ -66,7 +66,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// Drawings to recognize: `sample` or `samples`, 1 to 1,000.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes the body, which `given` reads")]
+#[expect(dead_code, reason = "schema of the body that `given` reads")]
 pub(crate) struct Drawings {
     #[schema(nullable = false)]
     sample: Option<Drawing>,
@@ -81,7 +81,7 @@ pub(crate) struct Drawings {
 #[schema(
     example = "00000000000000000000000000000000000000000000000000000000000000000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000003c0000000000000000000000000000000000000000000000000000000000000000000"
 )]
-#[expect(dead_code, reason = "describes what `Given` reads")]
+#[expect(dead_code, reason = "schema of the body that `Given` reads")]
 pub(crate) enum Drawing {
     Text(String),
     Numbers(Vec<u8>),
@@ -112,7 +112,7 @@ pub(crate) struct RecognizedList {
 /// Response for one drawing or for several.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
-#[expect(dead_code, reason = "describes the answer, which is written as bytes")]
+#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
 pub(crate) enum Recognition {
     One(Recognized),
     Several(RecognizedList),

@@ -36,7 +36,7 @@ pub(crate) fn feed(stream: &[u8], pieces: &[usize], mut parser: Parser) -> Read 
                 }
             }
         }
-        assert!(buffer.ends_with(rest), "what is left is the end of what was given");
+        assert!(buffer.ends_with(rest), "the rest is the end of the input");
         buffer = rest.to_vec();
     }
     Read { commands, end: Ok(buffer.len()) }
