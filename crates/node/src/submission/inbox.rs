@@ -108,7 +108,7 @@ pub enum SubmitError {
     #[error("the server cannot read the data for this change: its disk is damaged")]
     Unreadable,
     /// The node is closing.
-    #[error("the server is shutting down; try again when it is back")]
+    #[error("the server is shutting down; try again after the restart")]
     Stopped,
 }
 
