@@ -23,7 +23,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let path = |user: usize| format!("/v1/users/{user}/timeline");
     let body = roost.ask(&roost.get(&path(0))).await?;
 
-    // Each connection reads for several users, so that the requests are not one cached answer.
+    // Each connection reads for several users, so that the requests are not one cached response.
     let readers = |connection: usize| {
         (0..15).map(|turn| roost.get(&path((connection * 15 + turn) % USERS as usize))).collect()
     };

@@ -24,6 +24,7 @@ const RUNS: [(u32, u32); 5] =
 const PACE: Duration = Duration::from_micros(500);
 /// Interval between batches of story posts.
 const POST_PACE: Duration = Duration::from_millis(5);
+/// Maximum ratio by which homes may get slower.
 const SLOWER_MAX: f64 = 1.3;
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {

@@ -35,7 +35,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let control = Server::control(body.len(), 1).await?;
 
     let constant = |_: usize| vec![control.get("/")];
-    // Each connection reads for several users, so that the requests are not one cached answer.
+    // Each connection reads for several users, so that the requests are not one cached response.
     let readers = |crowd: &Crowd, connection: usize| -> Vec<Vec<u8>> {
         (0..15).map(|turn| roost.get(&crowd.path(connection * 15 + turn))).collect()
     };

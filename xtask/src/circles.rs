@@ -35,8 +35,10 @@ type Uses = BTreeMap<String, BTreeSet<String>>;
 pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     for name in CRATES {
         if let Some(circle) = circle(&uses(&root.join("crates").join(name).join("src"))?) {
-            faults
-                .push(format!("files of {name} use each other in a circle: {}", circle.join(", ")));
+            faults.push(format!(
+                "files of {name} depend on each other in a cycle: {}",
+                circle.join(", ")
+            ));
         }
     }
     Ok(())

@@ -83,7 +83,7 @@ impl Fetcher<'_> {
         let folder = self.fetched("nats");
         let missing = NATS.into_iter().filter_map(|(program, module)| {
             let stamp = folder.join(format!("{program}.lock"));
-            let what = format!("{program}, for the log of several nodes");
+            let what = format!("{program}, for the log of a cluster");
             let (folder, stamp) = (&*folder, &*stamp);
             let tool =
                 Tool { what: &what, folder, stamp, lock: module, is_alone: false, limit: LIMIT };

@@ -24,7 +24,7 @@ const RUNS: [&str; 2] = ["<!-- runs -->\n\n", "<!-- end -->"];
 const RUNS_HEADER: &str = "| run | date | machine | commit | commits since |";
 /// Number of later commits above which rows of a run are marked.
 const COMMITS_MAX: u64 = 200;
-/// Mark of such rows.
+/// Mark of rows of runs with more than [`COMMITS_MAX`] later commits.
 const OLD: &str = " †";
 
 /// Folder with a summary.

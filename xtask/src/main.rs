@@ -203,19 +203,19 @@ const PROGRAMS: [(&str, &str, &str); 20] = [
     ("ab", "apache2-utils", "the old report's command lines with ab"),
     ("curl", "curl", "the commands in the documents"),
     ("dpkg-deb", "dpkg", "the Debian package"),
-    ("erlc", "erlang-base", "the designs in Erlang of the lab"),
-    ("faketime", "faketime", "clocks that are wrong"),
+    ("erlc", "erlang-base", "the lab's designs in Erlang"),
+    ("faketime", "faketime", "wrong clocks"),
     ("fish", "fish", "completions of fish"),
-    ("go", "golang-go", "the log of several nodes"),
+    ("go", "golang-go", "the log of a cluster"),
     ("groff", "groff-base", "man pages"),
-    ("javac", "default-jdk-headless", "the design in Java of the lab"),
+    ("javac", "default-jdk-headless", "the lab's design in Java"),
     ("lintian", "lintian", "the rules for Debian packages"),
     ("openssl", "openssl", "TLS between a node and NATS"),
     ("pip3", "python3-pip", "clients in Python"),
     ("promtool", "prometheus", "queries of the dashboard, and alerts"),
     ("python3", "python3", "clients in Python"),
     ("redis-cli", "redis-tools", "redis-cli and redis-benchmark"),
-    ("redis-server", "redis-server", "the same replies as Redis"),
+    ("redis-server", "redis-server", "a comparison of replies with Redis"),
     ("systemd-analyze", "systemd", "the unit of the service"),
     ("tclsh", "tcl", "Redis's test suite"),
     ("tmux", "tmux", "the dashboard on a terminal"),
@@ -225,7 +225,7 @@ const PROGRAMS: [(&str, &str, &str); 20] = [
 /// Programs with a minimum version, and what they test. Go fetches the version that NATS needs since 1.21; Debian 12
 /// has Go 1.19 and Node.js 18.
 const OLDEST: [(&str, (u32, u32), &str); 3] = [
-    ("go", (1, 21), "the log of several nodes"),
+    ("go", (1, 21), "the log of a cluster"),
     ("node", (20, 0), "the pages in a browser, and clients in JavaScript"),
     ("python3", (3, 11), "clients in Python"),
 ];

@@ -26,7 +26,7 @@ pub(super) fn save(out: &Path, samples: &[Sample]) -> anyhow::Result<()> {
     let quantities = QUANTITIES.into_iter().chain([rate]);
     let figures: Vec<Figure> = quantities.map(|quantity| figure(samples, quantity)).collect();
     let mix = format!(
-        "<p>{}. The server was started anew {} times.</p>\n",
+        "<p>{}. The server was restarted {} times.</p>\n",
         super::kinds(),
         super::count(samples)
     );

@@ -70,7 +70,7 @@ impl<R: Read> Reader<R> {
         let mut reader = Self { stream, header, tally, number: 0, next, summary };
         reader.advance()?;
         if reader.next.kind != block::HEADER {
-            return Err(reader.next.damaged("it is no header"));
+            return Err(reader.next.damaged("it is not a header"));
         }
         reader.header = serde_json::from_slice(&reader.next.content)
             .map_err(|_| reader.next.damaged("the header is malformed"))?;
@@ -183,14 +183,14 @@ impl<R: Read> Reader<R> {
     pub fn finish(mut self) -> Result<Summary, BackupError> {
         let Self { header, next, summary, stream, .. } = &mut self;
         if next.kind != block::DONE {
-            return Err(next.damaged("it is not in its place"));
+            return Err(next.damaged("it is in the wrong place"));
         }
         summary.bytes = next.before.bytes;
         summary.sha256 = next.before.clone().sha256();
         let written: Option<Summary> = serde_json::from_slice(&next.content).ok();
         summary.lost_files = written.as_ref().map_or(0, |written| written.lost_files);
         if written.as_ref() != Some(&*summary) {
-            return Err(next.damaged("what it says about the others is wrong"));
+            return Err(next.damaged("its counts or its digest are wrong"));
         }
         if header.checkpoint + summary.groups != header.last {
             return Err(next.damaged("groups are missing"));
@@ -198,7 +198,7 @@ impl<R: Read> Reader<R> {
         let mut after = Vec::new();
         read(stream, 1, &mut after)?;
         if !after.is_empty() {
-            return Err(next.damaged("something follows the last block"));
+            return Err(next.damaged("bytes follow the last block"));
         }
         self.summary.total_bytes = self.tally.bytes;
         Ok(self.summary)

@@ -60,5 +60,5 @@ async fn answer(mut command: Command, request: &Request) -> Result<Measured, Str
         return Err(format!("{}: {}", output.status, said.trim()));
     }
     serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("its result is not one: {error}"))
+        .map_err(|error| format!("it returned an invalid result: {error}"))
 }

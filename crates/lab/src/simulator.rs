@@ -46,17 +46,14 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     title: "The simulator of 2014: a launch under light and heavy load",
     question: "How many requests of the simulated users does roost answer per second, and how fast?",
     setup: "Users with the followers and rates of measured statistics of 2014 post and read over HTTP, at seeded times, \
-            whatever the server does. So the users decide how many requests there are, as long as the server keeps \
+            independent of the server. So the users determine the number of requests, as long as the server keeps \
             up. Server and generator share the machine; the threads are those of the server and of the generator's \
             runtime. The wrong answer that voids a trial is a fault in a timeline, or a failed request.",
     original: "The report of 2014 gives 5,005, 4,110, 5,335 and 8,762 requests per second on its hardware. No claim is \
                made across machines.",
     claims: &[],
     baseline: "roost-http",
-    designs: &[DesignInfo::new(
-        "roost-http",
-        "roost as a server, in a process of its own, over HTTP",
-    )],
+    designs: &[DesignInfo::new("roost-http", "roost as a server in its own process, over HTTP")],
     parameters: &[
         Parameter {
             name: "load",

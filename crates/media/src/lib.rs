@@ -53,16 +53,16 @@ pub const CONVERSION_BYTES_MAX: u64 =
 #[derive(Debug, thiserror::Error)]
 pub enum MediaError {
     /// The file has another format.
-    #[error("the file is no picture; those of the formats JPEG, PNG, GIF and WebP can be used")]
+    #[error("the file is not a supported picture (JPEG, PNG, GIF, WebP)")]
     Format,
     /// The file is sound or video.
-    #[error("audio and video are not supported; only pictures (JPEG, PNG, GIF, WebP) can be used")]
+    #[error("audio and video are not supported, only pictures (JPEG, PNG, GIF, WebP)")]
     NotPicture,
     /// The file has too many bytes.
     #[error("a picture has at most {FILE_BYTES_MAX} bytes")]
     Bytes,
     /// The picture has too many pixels.
-    #[error("a picture of {width} x {height} pixels is too large; at most {max} can be used")]
+    #[error("a picture of {width} x {height} pixels is too large; the maximum is {max} pixels")]
     Size {
         /// Pixels per row.
         width: u32,
@@ -75,9 +75,9 @@ pub enum MediaError {
     #[error("a JPEG has at most {SCANS_MAX} scans; save it again with common settings")]
     Scans,
     /// The file is truncated or damaged.
-    #[error("the picture is damaged, or not complete")]
+    #[error("the picture is damaged or incomplete")]
     Damaged,
     /// The result has too many bytes.
-    #[error("the picture is too large after it was encoded again; scale it down")]
+    #[error("the picture is too large after its conversion; scale it down")]
     Stored,
 }

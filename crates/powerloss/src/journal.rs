@@ -30,7 +30,7 @@ pub(crate) struct Head {
     /// Number plus 1 of a system call unknown to the layer.
     pub(crate) unknown: AtomicU64,
     pub(crate) lock: AtomicU32,
-    /// Whether the layer was loaded.
+    /// 1 if the layer was loaded, otherwise 0.
     pub(crate) loaded: AtomicU32,
 }
 

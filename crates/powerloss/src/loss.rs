@@ -103,7 +103,7 @@ impl Choice {
         content
     }
 
-    /// Content in which each part of the file, and its length, is from its own moment.
+    /// Content in which each part of the file, and its length, is from its own random moment.
     fn any_parts(&mut self, durable: &[u8], unsynced: &[(u64, Change)]) -> Vec<u8> {
         let part = if self.rng.random() { SECTOR_BYTES } else { PAGE_BYTES };
         let mut parts = BTreeSet::new();
@@ -131,7 +131,8 @@ impl Choice {
         content
     }
 
-    /// Random number of the `changes` that had happened at a moment; for a share of the moments it is all of them.
+    /// Draws the number of first `changes` that are kept: all with the probability of [`Loss::Parts`], otherwise a random
+    /// number, which is 0 half of the time.
     fn moment_of(&mut self, changes: usize) -> usize {
         if self.keeps(0) {
             changes

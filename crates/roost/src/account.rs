@@ -127,7 +127,7 @@ enum Command {
 /// Parses the time until an invite expires, in seconds.
 fn invite_secs(text: &str) -> anyhow::Result<u32> {
     let secs = whole_seconds(text)?;
-    anyhow::ensure!(secs <= INVITE_SECS_MAX, "an invite expires after 365d at most");
+    anyhow::ensure!(secs <= INVITE_SECS_MAX, "an invite expires after at most 365d");
     Ok(u32::try_from(secs)?)
 }
 
@@ -166,12 +166,12 @@ async fn change(server: &Server, action: &Action, secret: Option<String>) -> any
 fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
     match (socket::may_be_made(&error), has_secret) {
         (false, false) => error,
-        (false, true) => error.context("what was printed is void"),
+        (false, true) => error.context("the printed secret is not valid"),
         (true, false) => {
-            error.context("the change may have been made, or not; look with `roost account list`")
+            error.context("the change may have been made; check with `roost account list`")
         }
         (true, true) => error.context(
-            "the change may have been made, or not, and what was printed is valid only if it was; look with \
+            "the change may have been made, and the printed secret is valid only if it was; check with \
              `roost account list`, or log in with it",
         ),
     }
@@ -186,7 +186,7 @@ pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
         return Ok(());
     }
     let done = socket::ask(data, &Action::ReloadKeys).await.map(|_| ());
-    done.context("the change is stored, and its server has not confirmed it")
+    done.context("the change is stored, but the server has not confirmed it")
 }
 
 impl Command {

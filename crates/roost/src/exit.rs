@@ -19,7 +19,7 @@ const INCONCLUSIVE: u8 = 4;
 /// Exit codes of `roost simulate` for `--help`.
 pub(crate) const HELP: &str = "Exit codes:
   0  success; the objectives are met
-  1  error: the command could not be carried out
+  1  error: the command failed
   2  the command line, or a setting, is wrong
   3  the server missed an objective, returned wrong results or refused requests
   4  inconclusive: the generator was late, or the results vary too much";

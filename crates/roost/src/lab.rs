@@ -239,7 +239,8 @@ impl Shown {
 /// Parses `NAME=N,...`.
 fn values(text: &str) -> Result<(String, Vec<u64>), String> {
     let (name, values) = text.split_once('=').ok_or("write NAME=N,...")?;
-    let number = |value: &str| value.trim().parse().map_err(|_| format!("{value:?} is no number"));
+    let number =
+        |value: &str| value.trim().parse().map_err(|_| format!("{value:?} is not a number"));
     Ok((name.to_owned(), values.split(',').map(number).collect::<Result<_, _>>()?))
 }
 

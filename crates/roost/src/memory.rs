@@ -95,7 +95,7 @@ impl Memory {
         let bytes = |size: Option<ByteSize>| size.map(|size| size.as_u64());
         anyhow::ensure!(
             bytes(given.sample).is_none_or(|sample| sample >= SAMPLE_MIN),
-            "--sample-memory is at least {}MiB, for the digits that every server has",
+            "--sample-memory must be at least {}MiB, for the built-in digits",
             SAMPLE_MIN / MIB
         );
         let connection = CONNECTION_BYTES as u64 + if given.tls { TLS_BYTES as u64 } else { 0 };
@@ -227,8 +227,8 @@ impl Memory {
             tracing::warn!(
                 total = mib(self.total() + self.converter),
                 available = mib(available),
-                "the machine, or the limit of this process, has less memory than roost may use, in MiB: under load \
-                 it would be killed; lower --memory, or raise the limit"
+                "roost may use more memory than is available to this process, in MiB, and would be killed under load; \
+                 lower --memory, or raise the limit"
             );
         }
         tracing::info!(
@@ -244,7 +244,7 @@ impl Memory {
             redis = mib(self.redis),
             connections = mib(self.connections),
             other = mib(self.fixed),
-            "memory at most, in MiB"
+            "maximum memory, in MiB"
         );
     }
 }
@@ -269,8 +269,7 @@ fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow:
     unit.filter(|unit| units == 0 || *unit >= UNIT_MIN).ok_or_else(|| {
         let (whole, needed) = (whole / MIB, needed.div_ceil(MIB));
         anyhow::anyhow!(
-            "--memory {whole}MiB is too little: the parts that are set and the least of all others take \
-             {needed}MiB together"
+            "--memory {whole}MiB is too little: the sizes you set plus the minimum of the rest need {needed}MiB"
         )
     })
 }

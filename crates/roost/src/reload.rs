@@ -48,7 +48,7 @@ impl Reload {
             let reload = Arc::clone(&self);
             let level = tokio::task::spawn_blocking(move || reload.level()).await;
             if let Ok(Err(error)) = level {
-                tracing::error!("{error:#}; the log level stays as it is");
+                tracing::error!("{error:#}; the log level is unchanged");
             }
         }
     }

@@ -195,7 +195,11 @@ impl Checked {
         let memory = settings.memory(available)?;
         check_erasure(&settings.node_options(&memory))?;
         if let Some(Pages::Folder(folder)) = settings.pages() {
-            anyhow::ensure!(folder.is_dir(), "--web-assets {} is no directory", folder.display());
+            anyhow::ensure!(
+                folder.is_dir(),
+                "--web-assets {} is not a directory",
+                folder.display()
+            );
         }
         Ok(Self {
             open: is_open(settings)?,
@@ -230,7 +234,7 @@ fn register(registry: &mut Registry, accounts: &mastodon::Metrics, https: Option
     registry.register_collector(Box::new(accounts.clone()));
     registry.register(
         "roost_tls_certificate_expiry_timestamp_seconds",
-        "When the certificate expires; 0 without TLS",
+        "Time at which the certificate expires; 0 without TLS",
         https.map(Https::expiry).unwrap_or_default(),
     );
 }

@@ -46,7 +46,7 @@ impl Simulate {
         };
         let key = if server.is_none() { target::key(&target) } else { None };
         if self.api == Api::Mastodon {
-            unencrypted::warn_of(&target, "what users sign in with");
+            unencrypted::warn_of(&target, "the sign-in data of the users");
         }
         let api = self.api(server.as_ref(), key.is_some()).await?;
         let options = self.options(parts, target, key, api)?;

@@ -217,7 +217,7 @@ impl Https {
                     before.message == message && !is_over(FAILED_EVERY, before.logged, now)
                 });
                 if known.is_none() {
-                    tracing::error!("{message}; the TLS certificate from before stays in use");
+                    tracing::error!("{message}; the previous TLS certificate stays in use");
                 }
                 let logged = known.map_or(now, |known| known.logged);
                 self.failure = Some(Failure { message, tried: now, logged });

@@ -33,7 +33,7 @@ pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
     let is_tls = settings.nats.tls_ca.is_some();
     if !is_tls && servers.contains('@') && servers.split(',').any(is_plain_and_far) {
         warnings.push(
-            "the password of the NATS servers travels unencrypted: use addresses of tls://, or --nats-creds"
+            "the password of the NATS servers travels unencrypted: use tls:// addresses, or --nats-creds"
                 .to_owned(),
         );
     }
@@ -58,7 +58,7 @@ pub(crate) fn warn_of(target: &Target, what: &str) {
     if !target.is_confidential() {
         ONCE.call_once(|| {
             note!(
-                "warning: {what} travels unencrypted to {}: use a --server of https://",
+                "warning: {what} travels unencrypted to {}: use a --server with https://",
                 target.authority()
             );
         });

@@ -118,13 +118,13 @@ pub(crate) trait Api: Send + Sync {
     fn write(&self, action: &Action, request: &mut Vec<u8>);
 
     /// Replaces `request` with the second request of an action that needs two; `first` is the body of
-    /// the answer to the first.
+    /// the response to the first.
     fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>);
 
     /// Number of the `count` operations of an action that succeeded according to the response.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64;
 
-    /// The error of the first operation that failed, from an answer with a success status.
+    /// The error of the first operation that failed, from a response with a success status.
     fn first_refusal(&self, body: &[u8]) -> String;
 
     /// The post created according to the response; `None` if it contains none.

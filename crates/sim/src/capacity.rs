@@ -154,7 +154,7 @@ pub struct Trial {
     pub repeat: Option<usize>,
     /// The requested rate, in requests per second.
     pub rate_per_s: f64,
-    /// Whether the objective was met.
+    /// Result of the trial.
     pub verdict: Verdict,
     /// Objectives that were not met.
     pub breaches: Vec<Breach>,

@@ -39,10 +39,10 @@ pub enum ClientError {
     /// The connection cannot be opened, or it failed.
     #[error("connection: {0}")]
     Transport(#[from] io::Error),
-    /// The server closed the connection before the end of the answer.
+    /// The server closed the connection before the end of the response.
     #[error("the server closed the connection before the end of the response")]
     Closed,
-    /// The received bytes are not an HTTP/1.1 answer.
+    /// The received bytes are not an HTTP/1.1 response.
     #[error("malformed response: {0}")]
     Malformed(&'static str),
     /// The body is longer than [`BODY_BYTES_MAX`].
@@ -50,7 +50,7 @@ pub enum ClientError {
     TooLarge,
 }
 
-/// An answer; the body is valid until the next request on the same connection.
+/// A response; the body is valid until the next request on the same connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Response<'a> {
     /// The status, 200 to 999.
@@ -71,7 +71,7 @@ impl Response<'_> {
 pub struct Connection<S = TcpStream> {
     stream: S,
     incoming: Incoming,
-    /// The body of a chunked answer, decoded.
+    /// The body of a chunked response, decoded.
     joined: Vec<u8>,
     closing: bool,
 }
@@ -96,7 +96,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(self.response(&answer))
     }
 
-    /// Sends a request; the connection is not used again until the answer is complete.
+    /// Sends a request; the connection is not used again until the response is complete.
     async fn ask(&mut self, request: &[u8]) -> Result<(), ClientError> {
         if self.closing {
             return Err(ClientError::Closed);
@@ -199,7 +199,7 @@ async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result
     arrived.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }
 
-/// An answer in the buffers of its connection.
+/// A response in the buffers of its connection.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -222,7 +222,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Prepares for a new answer. Bytes received before the request are an error.
+    /// Prepares for a new response. Bytes received before the request are an error.
     fn begin(&mut self) -> Result<(), ClientError> {
         if !self.unread().is_empty() {
             return Err(ClientError::Malformed("bytes after the answer"));

@@ -298,7 +298,7 @@ fn finish(
     if finished.ended.busy_share > BUSY_SHARE_MAX && waited > WAITED_SHARE_MAX {
         summary.inconclusive.push(format!(
             "the generator itself was the bottleneck: its threads were busy {:.0} % of the time, and \
-             {:.0} % of the requests waited (--threads makes more of them)",
+             {:.0} % of the requests waited (--threads sets their number)",
             finished.ended.busy_share * 100.0,
             waited * 100.0
         ));
@@ -312,7 +312,7 @@ fn finish(
         summary.inconclusive.push(match finished.ended.busy_share > OCCUPIED_SHARE {
             true => format!(
                 "the generator itself was the bottleneck: its {delay}, and its threads were busy {busy:.0} % of \
-                 the time (--threads makes more of them)"
+                 the time (--threads sets their number)"
             ),
             false => format!(
                 "the machine was too busy: the generator's {delay}, although its threads were busy only {busy:.0} % \

@@ -8,8 +8,8 @@ const BASE: Experiment = Experiment {
     number: "2 and 3",
     title: "",
     question: "",
-    setup: "Everybody follows the same number of others, chosen at random, and has published the same number of posts. \
-            Each client has one request under way, for a random user. A page has the newest 20 posts. All timelines \
+    setup: "Each user follows the same number of others, chosen at random, and has published the same number of posts. \
+            Each client has one request in progress, for a random user. A page has the newest 20 posts. All timelines \
             were read once before.",
     original: "The original measured each kind of request alone and 10,000 of them together, over numbers of threads, \
                for the sequential program and for the one with processes.",
@@ -108,11 +108,11 @@ pub(super) const PER_1: DesignInfo =
     DesignInfo::new("per-1", "an actor for each user, and a register");
 pub(super) const ROOST: DesignInfo = DesignInfo::new(
     "roost",
-    "roost's engine in process, which logs every post; it has threads of its own",
+    "roost's engine in process, which logs every post; it has its own threads",
 );
 pub(super) const ROOST_HTTP: DesignInfo = DesignInfo::new(
     "roost-http",
-    "roost as a server, in a process of its own, over HTTP: a connection for each client",
+    "roost as a server in its own process, over HTTP: a connection for each client",
 );
 
 const fn users(quick: &'static [u64], full: &'static [u64]) -> Parameter {
@@ -120,7 +120,7 @@ const fn users(quick: &'static [u64], full: &'static [u64]) -> Parameter {
 }
 const FOLLOWS: Parameter = Parameter {
     name: "follows",
-    about: "others whom each user follows",
+    about: "number of users that each user follows",
     range: 1..=1_000,
     quick: &[25],
     full: &[25],

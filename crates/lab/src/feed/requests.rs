@@ -67,7 +67,7 @@ pub(super) fn check(parameters: &Parameters) -> Result<(), String> {
     let Workload { users, follows, .. } = workload(Kind::Timeline, parameters, 0);
     match follows < users {
         true => Ok(()),
-        false => Err(format!("nobody can follow {follows} others among {users} users")),
+        false => Err(format!("a user cannot follow {follows} others among {users} users")),
     }
 }
 

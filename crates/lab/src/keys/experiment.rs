@@ -25,8 +25,8 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     number: "6",
     title: "Key-value store: one actor, an actor per bucket, an actor per client",
     question: "Does a key-value store get faster when its one actor is divided by buckets, and then by clients?",
-    setup: "All clients run at the same time, each with one request under way. Each uses all buckets and has keys \
-            of its own in them, so that every answer is known. Values have 32 bytes.",
+    setup: "All clients run at the same time, each with one request in progress. Each uses all buckets and has its \
+            own keys in them, so that every answer is known. Values have 32 bytes.",
     original: "The original store was built three times: with one central process, with a process per bucket, and \
                with a process per client. If each step paid off, each design is faster than the one before it.",
     claims: &[("sharded", "central"), ("worker", "sharded"), ("worker", "central")],
@@ -54,11 +54,11 @@ const DESIGNS: [DesignInfo; 9] = [
     DesignInfo::new("locked", "dictionaries behind 64 locks, without actors: the physical bound"),
     DesignInfo::new(
         "roost",
-        "roost's engine in process, which logs every write; it has threads of its own",
+        "roost's engine in process, which logs every write; it has its own threads",
     ),
     DesignInfo::new(
         "roost-redis",
-        "roost as a server, in a process of its own, for Redis clients: a connection for each client",
+        "roost as a server in its own process, for Redis clients: a connection for each client",
     ),
     erlang("erlang-central", "the design central, in Erlang"),
     erlang("erlang-sharded", "the design sharded, in Erlang"),
@@ -73,7 +73,7 @@ const fn erlang(name: &'static str, about: &'static str) -> DesignInfo {
 const PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "reads",
-        about: "operations that read, of 100; the others write",
+        about: "percentage of reads; the other operations write",
         range: 0..=100,
         quick: &[100, 50],
         full: &[100, 90, 50],

@@ -36,15 +36,15 @@ const BASE: Experiment = Experiment {
     number: "7",
     title: "Recognizer: what does each boundary cost?",
     question: "How long does a recognition take, and how much processor time, behind each kind of boundary?",
-    setup: "Requests come at random times with a given mean rate, whatever the answers do. Latency counts from when \
-            the request was made, by a thread beside those of the runtime. A request is one drawing, compared with \
+    setup: "Requests are sent at random times with a given mean rate, independent of the answers, by a thread outside \
+            the runtime. Latency is measured from the time when a request was sent. A request is one drawing, compared with \
             2,339 others; the answer is the 15 nearest.",
     original: "The original had a process for each distance, and native code in an external process behind pipes, and \
                asked whether native code is needed. If it is, port is faster than tasks, and than java.",
     claims: &[("port", "tasks"), ("port", "java"), ("pool", "java")],
     baseline: "scalar",
     designs: &[
-        DesignInfo::new("scalar", "on the task that was asked, without special instructions"),
+        DesignInfo::new("scalar", "in the requesting task, without special instructions"),
         DesignInfo {
             absent: || without(InstructionSet::Popcnt, "this processor has no POPCNT"),
             ..DesignInfo::new("popcount", "the same, with an instruction that counts ones")
@@ -94,7 +94,7 @@ pub(crate) static THROUGHPUT: Experiment = Experiment {
     name: "recognizer-throughput",
     title: "Recognizer: how many recognitions per second?",
     question: "How does the number of recognitions per second grow with threads, behind each kind of boundary?",
-    setup: "Four clients for each thread, each with one request under way. A request is one drawing, compared with \
+    setup: "Four clients for each thread, each with one request in progress. A request is one drawing, compared with \
             2,339 others; the answer is the 15 nearest.",
     parameters: &[Parameter {
         name: "requests",

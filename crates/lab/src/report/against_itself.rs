@@ -93,7 +93,7 @@ impl Found {
         let most = stats::false_findings_most(*repeats);
         let mut text = format!(
             "{subject} against itself, {repeats} repetitions of {trials} blocks: a difference in {paired} ({share:.1} \
-             %); 5 % are expected, and up to {most} are no surprise. As independent samples: in {independent}."
+             %); 5 % are expected, and up to {most} are plausible. As independent samples: in {independent}."
         );
         for (quantity, [pairs, samples]) in widths {
             let narrower = pairs.iter().zip(samples).filter(|(one, other)| one < other).count();

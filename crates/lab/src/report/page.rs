@@ -192,8 +192,8 @@ fn judgements(result: &ExperimentResult) -> String {
         "p (Welch)",
         "p (Mann-Whitney)",
     ];
-    let note = "Ratios within blocks. The probabilities are corrected after Holm over the comparisons of one quantity with \
-                the same parameters, so each such group has a chance of 5 % of a false verdict.";
+    let note = "Ratios within blocks. The p-values are Holm-adjusted over the comparisons of one quantity with the same \
+                parameters, so each such group has a chance of at most 5 % of a false verdict.";
     let table = text_table(&of(result, "All comparisons"), &head, &rows);
     under("All comparisons", &(paragraph(note) + &table))
 }

@@ -79,7 +79,7 @@ fn section(result: &ExperimentResult, out: &mut String) {
     line(out, &format!("\nVerdict: {}", conclusion(result)));
     line(
         out,
-        "\nAll comparisons, of ratios within blocks, after Holm's correction over those of a quantity with the same",
+        "\nAll comparisons, of ratios within blocks; p-values are Holm-adjusted over those of a quantity with the same",
     );
     line(out, "parameters:");
     for judgement in &result.judgements {
@@ -258,7 +258,7 @@ pub(super) fn laws(result: &ExperimentResult) -> Vec<String> {
     all
 }
 
-/// Whether each expectation from the original holds here, for the main quantity, as sentences.
+/// Sentences that compare each expectation from the original with the results of the main quantity.
 pub(super) fn claims(result: &ExperimentResult) -> Vec<String> {
     let Some(quantity) = result.experiment.quantities.first() else { return Vec::new() };
     let claim = |(better, worse): &(&'static str, &'static str)| {

@@ -33,7 +33,7 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     title: "Stories: the home page of a user with many friends",
     question: "How does the number of home pages per second depend on users, requests, stories, friends and their life?",
     setup: "Everybody has the same number of friends and of live stories; a story is posted again before it expires. \
-            100 clients, each with one request under way, read the home pages of random users: all live stories of \
+            100 clients, each with one request in progress, read the home pages of random users: all live stories of \
             all friends. One parameter is varied at a time, the others have their first value.",
     original: "The original had an actor per user and a task for each request, and measured the speed-up over threads.",
     claims: &[("per-user", "central")],
@@ -46,11 +46,11 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
         ),
         DesignInfo::new(
             "roost",
-            "roost's engine in process, which logs every story; it has threads of its own",
+            "roost's engine in process, which logs every story; it has its own threads",
         ),
         DesignInfo::new(
             "roost-http",
-            "roost as a server, in a process of its own, over HTTP: a connection for each client",
+            "roost as a server in its own process, over HTTP: a connection for each client",
         ),
     ],
     parameters: &[
@@ -128,7 +128,7 @@ fn check(parameters: &Parameters) -> Result<(), String> {
     }
     match friends < users {
         true => Ok(()),
-        false => Err(format!("nobody can have {friends} friends among {users} users")),
+        false => Err(format!("a user cannot have {friends} friends among {users} users")),
     }
 }
 

@@ -74,9 +74,14 @@ fn gauge(model: &Model, frame: &mut Frame, area: Rect) {
 
 fn foot(model: &Model) -> Line<'static> {
     if model.is_stopping {
-        return Line::from("stopping, and then summing up").bold();
+        return Line::from("stopping, then printing the summary").bold();
     }
-    Line::from(vec!["q".bold(), " or ".into(), "Ctrl-C".bold(), " stop and sum up".into()])
+    Line::from(vec![
+        "q".bold(),
+        " or ".into(),
+        "Ctrl-C".bold(),
+        " stop and print the summary".into(),
+    ])
 }
 
 /// Draws the table of request kinds: figures of the last window and since the start.

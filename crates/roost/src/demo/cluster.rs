@@ -29,7 +29,7 @@ const DOWN: Duration = Duration::from_secs(10);
 /// If there is none, with advice on how to get it.
 pub(super) fn nats_server(given: Option<&Path>) -> anyhow::Result<PathBuf> {
     if let Some(file) = given {
-        anyhow::ensure!(file.is_file(), "{} is no program", file.display());
+        anyhow::ensure!(file.is_file(), "{} is not a program", file.display());
         return Ok(file.to_owned());
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -108,7 +108,7 @@ async fn kill(parts: &mut [Part], begin: Instant) -> anyhow::Result<()> {
         out!("{:>5} s  kill -9 {}", begin.elapsed().as_secs(), part.name);
         part.kill().await?;
         sleep(DOWN).await;
-        out!("{:>5} s  {} is started again", begin.elapsed().as_secs(), part.name);
+        out!("{:>5} s  restarted {}", begin.elapsed().as_secs(), part.name);
         part.start()?;
     }
 }
@@ -134,7 +134,7 @@ async fn report(seen: &Seen, backends: &[Backend], begin: Instant) {
 
 fn explain(address: SocketAddr, nodes: &[SocketAddr]) {
     out!(
-        "roost runs at http://{address} in open mode: three nodes behind one address.
+        "roost runs at http://{address} in open mode: three nodes with one common address.
 
 Open it in a browser. In another terminal:
 
@@ -147,8 +147,8 @@ Open it in a browser. In another terminal:
     }
     out!(
         "
-Clients post through the address and try again what was not acknowledged, while processes are killed and started
-again. Ctrl-C stops it.
+Clients post through the address and retry unacknowledged posts, while processes are killed and restarted. Ctrl-C
+stops the demo.
 "
     );
 }

@@ -71,7 +71,7 @@ impl Restore {
         );
         if let Some(group) = restored.other_outcomes {
             out!(
-                "group {group} has other outcomes than those that another build acknowledged, and perhaps later groups have, too"
+                "group {group}, and perhaps later groups, has other outcomes than another build acknowledged"
             );
         }
         if restored.missing_files > 0 {

@@ -79,7 +79,7 @@ impl Check {
         if self.path.is_dir() {
             let path = self.path.display();
             return Err(Exit::usage(&format!(
-                "{path} is no archive; a data directory is checked with --data {path}"
+                "{path} is not an archive; check a data directory with --data {path}"
             )));
         }
         let file = File::open(&self.path).with_context(cannot)?;

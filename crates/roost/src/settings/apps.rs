@@ -83,12 +83,12 @@ impl Settings {
 
 /// Reads the description of the server from a file.
 fn about(file: &Path) -> anyhow::Result<About> {
-    let text = String::from_utf8(read(file, ABOUT_BYTES_MAX)?).context("it is no UTF-8")?;
+    let text = String::from_utf8(read(file, ABOUT_BYTES_MAX)?).context("it is not UTF-8")?;
     let keys: Keys = toml::from_str(&text).map_err(|error| syntax(&error, &text))?;
     let default = About::default();
     let languages = keys.languages.map(|languages| {
         let parse = |text: &String| {
-            Language::parse(text).with_context(|| format!("{text} is no code of a language"))
+            Language::parse(text).with_context(|| format!("{text} is not a language code"))
         };
         languages.iter().map(parse).collect::<anyhow::Result<Vec<_>>>()
     });
@@ -99,7 +99,7 @@ fn about(file: &Path) -> anyhow::Result<About> {
         picture.with_context(|| format!("the picture {}", path.display()))
     });
     let contact = keys.contact.map(|handle| {
-        Handle::parse(handle.trim_start_matches('@')).context("contact is no handle")
+        Handle::parse(handle.trim_start_matches('@')).context("contact is not a handle")
     });
     let email = keys.contact_email.map(|text| Email::parse(&text).context("contact-email"));
     let about = About {
@@ -174,9 +174,9 @@ mod tests {
         for (text, why) in [
             ("titel = 'Cats'", "titel"),
             ("nats = 'nats://u:secret@host'", "line 1: unknown field `nats`"),
-            ("contact = 'a b'", "contact is no handle"),
+            ("contact = 'a b'", "contact is not a handle"),
             ("contact-email = 'ada'", "contact-email"),
-            ("languages = ['german']", "german is no code of a language"),
+            ("languages = ['german']", "german is not a language code"),
             ("picture = 'dog.png'", "dog.png"),
             ("picture = 'about.toml'", "a picture must be PNG, JPEG, WebP or GIF"),
             (&format!("title = '{}'", "x".repeat(101)), "the title has 101 characters"),

@@ -77,7 +77,7 @@ pub(crate) fn life(text: &str) -> anyhow::Result<Lifetime> {
 /// Parses a time in whole seconds.
 pub(crate) fn whole_seconds(text: &str) -> anyhow::Result<u64> {
     let time = duration(text)?;
-    anyhow::ensure!(time.subsec_nanos() == 0, "it must be a number of seconds, such as 90s");
+    anyhow::ensure!(time.subsec_nanos() == 0, "it must be a whole number of seconds, such as 90s");
     Ok(time.as_secs())
 }
 

@@ -25,7 +25,7 @@ pub(super) async fn find(
     let search = Search { repeats: simulate.repeats, ..Search::default() };
     out!("searching for the highest rate with {slo}");
     out!(
-        "{}, and a fifth as long before each to warm up",
+        "{}, each after a warm-up of a fifth of its length",
         search.trials().describe(drive.duration)
     );
     let scenario = simulation.scenario();

@@ -48,7 +48,7 @@ fn parse_one(url: &str, ca: Option<&Path>) -> anyhow::Result<Target> {
     };
     let target = Target::new(resolve(&authority).with_context(wrong)?, &authority);
     if port != Some(443) {
-        anyhow::ensure!(ca.is_none(), "--ca is for a --server of https://");
+        anyhow::ensure!(ca.is_none(), "--ca needs a --server with https://");
         return Ok(target);
     }
     let name = authority.rsplit_once(':').map_or(authority.as_str(), |(name, _)| name);

@@ -134,7 +134,7 @@ fn no_signal_but_those_to_stop_ends_a_server_and_hup_reloads_the_level_of_the_lo
     }
     fs::write(&config, "log-level = 3\n").unwrap();
     server.process.signal(Signal::HUP);
-    assert!(server.process.logged("the log level stays as it is").is_some());
+    assert!(server.process.logged("the log level is unchanged").is_some());
     let ended = server.stop();
     assert!(ended.err.contains("/v1/users"), "{}", ended.err);
 }

@@ -16,7 +16,7 @@ fn every_line_is_a_user_who_follows_others() {
     let ended = Process::start(roost(["population", "--users", "400", "--out"]).arg(&file)).ended();
     assert!(ended.status.success(), "{ended:#?}");
     for part in
-        ["400 users with ", "following   asked for", "reciprocity       0.220", "communities"]
+        ["400 users with ", "following   requested", "reciprocity       0.220", "communities"]
     {
         assert!(ended.err.contains(part), "{part}? {}", ended.err);
     }

@@ -90,7 +90,7 @@ fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() 
         (&["--config", &syntax], "syntax.toml is wrong"),
         (&["--about", &missing], "--about"),
         (&["--about", &about], "unknown field"),
-        (&["--web-assets", &missing], "is no directory"),
+        (&["--web-assets", &missing], "is not a directory"),
         (&["--tls-cert", &missing, "--tls-key", &missing], "cannot read the certificate file"),
         (&["--tls-cert", &missing], "--tls-key"),
         (&["--tls-key", &missing], "--tls-cert"),

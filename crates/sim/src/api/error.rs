@@ -7,19 +7,19 @@ use crate::client::ClientError;
 /// Error of loading.
 #[derive(Debug, Error)]
 pub enum LoadError {
-    /// The connection failed, or the answer is malformed.
+    /// The connection failed, or the response is malformed.
     #[error(transparent)]
     Client(#[from] ClientError),
     /// The server requires an application key, or does not accept the given one.
     #[error("the server requires a valid application key (status {status})")]
     Unauthorized {
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
     },
     /// The server refused the whole batch.
     #[error("the server refused with status {status}: {body}")]
     Refused {
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
         /// The beginning of its body.
         body: String,
@@ -45,7 +45,7 @@ pub enum LoadError {
     Key {
         /// The path of the request.
         what: String,
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
         /// The beginning of its body.
         body: String,
@@ -53,7 +53,7 @@ pub enum LoadError {
     /// The bucket to fill exists already.
     #[error("the server already has a bucket {0:?}; delete it first")]
     BucketExists(&'static str),
-    /// The answer ended before the last result.
+    /// The response ended before the last result.
     #[error("the response ended after {done} of {total} results")]
     Short {
         /// Number of results received.
@@ -74,15 +74,15 @@ pub enum LoadError {
     NoMastodon {
         /// The path of the request.
         path: &'static str,
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
         /// The beginning of its body.
         body: String,
     },
     /// The API does not allow sign-ups.
     #[error(
-        "{why}; make the accounts beforehand and name a file of their tokens with --tokens (roost \
-         account test-tokens makes both), or let everybody sign up (roost serve --registrations open)"
+        "{why}; create the accounts beforehand and name a file of their tokens with --tokens (roost \
+         account test-tokens creates both), or let everybody sign up (roost serve --registrations open)"
     )]
     SignUpClosed {
         /// Explanation of the server.
@@ -104,7 +104,7 @@ pub enum LoadError {
     BadToken {
         /// Number of the line, from 1.
         line: usize,
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
         /// The beginning of its body.
         body: String,
@@ -132,7 +132,7 @@ pub enum LoadError {
     },
     /// The server limits the rate of requests of one address or user.
     #[error(
-        "the server limits the rate of this: cannot {what} (status 429{limits}). Make the accounts \
+        "cannot {what}: the server limits the rate (status 429{limits}). Create the accounts \
          beforehand and name their tokens with --tokens, use fewer users, or raise the limit of the \
          server (roost serve --open has none)"
     )]
@@ -147,7 +147,7 @@ pub enum LoadError {
     Step {
         /// Attempted action.
         what: &'static str,
-        /// The status of the answer.
+        /// The status of the response.
         status: u16,
         /// The beginning of its body.
         body: String,

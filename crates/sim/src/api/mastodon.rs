@@ -109,7 +109,7 @@ impl Api for Mastodon {
         (failure == format!("status {TOO_MANY}")).then(|| {
             format!(
                 "the server refused {count} requests because of its rate limits (status {TOO_MANY}), so the run \
-                 shows these and not its speed: use more --users or a lower --rate, or raise the limits of the \
+                 measures these instead of its speed: use more --users or a lower --rate, or raise the limits of the \
                  server (roost serve --open has none)"
             )
         })

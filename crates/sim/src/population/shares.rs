@@ -65,7 +65,7 @@ fn shares(table: &[Row], counts: &[u32]) -> Vec<Share> {
 impl fmt::Display for Shares {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, table) in [("followers", &self.followers), ("following", &self.following)] {
-            writeln!(f, "{name:>21}   asked for   achieved")?;
+            writeln!(f, "{name:>21}   requested   achieved")?;
             for row in table {
                 let range = format!("{}-{}", row.low, row.high);
                 let why = if row.is_missed { MISSED } else { "" };

@@ -9,7 +9,7 @@ use crate::summary::Summary;
 
 /// Description of the raw data of a run.
 const OF_RUN: &str = "<p>The <code>.hgrm</code> files are percentile distributions in milliseconds for \
-                      HdrHistogram's plotter. Of <code>windows.tsv</code>, each row is a window.</p>\n";
+                      HdrHistogram's plotter. Each row of <code>windows.tsv</code> is a window.</p>\n";
 
 /// The report as HTML.
 pub(super) fn page(

@@ -11,8 +11,8 @@ use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::units::{count, ms, plain, several};
 
 /// Description of the raw data of a search.
-const OF_SEARCH: &str = "<p>Of <code>trials.tsv</code>, each row is a trial; \
-                         <code>capacity.json</code> has the same and what was found.</p>\n";
+const OF_SEARCH: &str = "<p>Each row of <code>trials.tsv</code> is a trial; \
+                         <code>capacity.json</code> has the same data and the result.</p>\n";
 
 /// The report as HTML.
 pub(super) fn page(

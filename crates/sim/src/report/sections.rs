@@ -156,7 +156,7 @@ fn who(summary: &Summary) -> Vec<(&'static str, String)> {
 /// Duration, connections and resource usage; values are markup.
 fn how(summary: &Summary, recording: &Recording) -> Vec<(&'static str, String)> {
     let asked = recording.plan().map(|plan| plan.duration.as_secs_f64());
-    let asked = asked.map_or(String::new(), |asked| format!(" of {} asked for", seconds(asked)));
+    let asked = asked.map_or(String::new(), |asked| format!(" of {} requested", seconds(asked)));
     let (loaded, driven) = (seconds(summary.load_s), seconds(summary.run_s));
     let mut rows = vec![("Duration", format!("loaded in {loaded}, driven for {driven}{asked}"))];
     rows.push(("Loop", (if summary.closed { CLOSED } else { OPEN }).to_owned()));

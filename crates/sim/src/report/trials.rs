@@ -36,7 +36,7 @@ pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
     Some(Figure {
         id: "trials-p99".to_owned(),
         title: "p99 at each rate".to_owned(),
-        unit: "of the slowest kind, by the rate that was asked for; both logarithmic".to_owned(),
+        unit: "of the slowest kind, by the requested rate; both logarithmic".to_owned(),
         description: format!(
             "{} at {}; p99 is {} at most",
             units::several(measured.len() as u64, "trial", "trials"),
@@ -63,7 +63,7 @@ pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
     Some(Figure {
         id: "trials-rate".to_owned(),
         title: "Trial after trial".to_owned(),
-        unit: "rate that was asked for, logarithmic, by the number of the trial".to_owned(),
+        unit: "requested rate, logarithmic, by the number of the trial".to_owned(),
         description: format!(
             "{} at {}",
             units::several(trials.len() as u64, "trial", "trials"),

@@ -318,7 +318,7 @@ async fn a_simulation_loads_all_users_and_drives_the_server() {
         }
     }
 
-    assert!(out.contains("asked for   achieved") && out.contains("no errors"), "{out}");
+    assert!(out.contains("requested   achieved") && out.contains("no errors"), "{out}");
     let written = serde_json::to_value(&summary).unwrap();
     assert_eq!(written["users"], 500);
     assert_eq!(written["follows"], population.follows());

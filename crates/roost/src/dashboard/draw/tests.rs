@@ -101,7 +101,7 @@ fn a_request_to_stop_is_shown() {
     let mut model = model(1, 1);
     model.is_stopping = true;
     model.closed = true;
-    check(&model, (80, 24), &["stopping, and then summing up", "closed loop"]);
+    check(&model, (80, 24), &["stopping, then printing the summary", "closed loop"]);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn seal(chunk: &mut Vec<u8>, size: usize) {
     chunk.extend_from_slice(b"\r\n");
 }
 
-/// The answer that is being received.
+/// The response that is being received.
 struct Results<C> {
     from: ReadHalf<TargetStream>,
     incoming: Incoming,
