@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Divisor of the reserve: with less free space than the quotient nothing is written.
-const LEAST: u64 = 8;
+const LEAST_DIVISOR: u64 = 8;
 /// Multiple of the reserve below which a warning is logged.
-const LOW: u64 = 2;
+const LOW_FACTOR: u64 = 2;
 /// Divisor of the reserve for hysteresis: a full disk counts as full until this much is free beyond the limit.
-const MARGIN: u64 = 8;
+const MARGIN_DIVISOR: u64 = 8;
 
 /// State of the disk.
 pub(crate) struct Space {
@@ -46,12 +46,12 @@ impl Space {
     pub(crate) fn note(&self, free: u64) {
         self.free.store(free, Ordering::Relaxed);
         let (reserve, free_mib) = (self.reserve, free >> 20);
-        if crosses(&self.full, free, reserve, reserve / MARGIN) {
+        if crosses(&self.full, free, reserve, reserve / MARGIN_DIVISOR) {
             let reserve_mib = reserve >> 20;
             tracing::error!(free_mib, reserve_mib, "the disk is full: only deletions are accepted");
         }
-        let low = reserve.saturating_mul(LOW);
-        if crosses(&self.low, free, low, reserve / MARGIN) && !self.is_full() {
+        let low = reserve.saturating_mul(LOW_FACTOR);
+        if crosses(&self.low, free, low, reserve / MARGIN_DIVISOR) && !self.is_full() {
             tracing::warn!(free_mib, "the disk is almost full");
         }
     }
@@ -68,7 +68,7 @@ impl Space {
 
     /// Whether nothing may be written.
     pub(crate) fn is_used_up(&self) -> bool {
-        self.free_bytes() < self.reserve / LEAST
+        self.free_bytes() < self.reserve / LEAST_DIVISOR
     }
 
     /// Returns the number of free bytes at the last check.

@@ -8,18 +8,18 @@ use crate::shared::Shared;
 
 /// Interval at which the thread checks for effects if the writer does not wake it. Also the minimum time between two
 /// wake-ups of all watchers, which bounds their number under overload and when commands fail.
-const REST: Duration = Duration::from_secs(1);
+const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs until the node stops.
 pub(crate) fn run(shared: &Shared) {
     let mut woken_all = None::<Instant>;
     while !shared.stopped() {
         let has_more = shared.views.wake(Facts::new(&shared.store));
-        if woken_all.is_none_or(|at| at.elapsed() >= REST) && shared.views.wake_all() {
+        if woken_all.is_none_or(|at| at.elapsed() >= INTERVAL) && shared.views.wake_all() {
             woken_all = Some(Instant::now());
         }
         if !has_more {
-            std::thread::park_timeout(REST);
+            std::thread::park_timeout(INTERVAL);
         }
     }
 }

@@ -21,7 +21,7 @@ use super::timeline::{Found, KEPT, Timeline};
 /// page is read without a timeline.
 const GATHER_ATTEMPTS: usize = 3;
 /// Number of older rows that are loaded per step: a few milliseconds of reading, and 0.1 ms of the writer.
-const LOADED: usize = 2_048;
+const LOAD_ROWS: usize = 2_048;
 /// Lists that make up a home timeline.
 enum List {
     ByAuthors,
@@ -29,7 +29,7 @@ enum List {
 }
 
 /// Number of names, or of posts to render, that are read per step: 3 MiB if all have the maximum length.
-const RENDERED: usize = 256;
+const RENDER_ITEMS: usize = 256;
 
 impl Views {
     /// Appends a page of the user's home timeline to `out`, newest first; returns whether there are more posts. `None`
@@ -215,7 +215,7 @@ impl Views {
     /// May read the facts.
     pub(crate) fn load_posts<R: Rows + ?Sized>(&self, facts: Facts<'_, R>) -> bool {
         let Some(before) = self.newest.begin_load() else { return false };
-        let (posts, next) = facts.posts_before(before, LOADED);
+        let (posts, next) = facts.posts_before(before, LOAD_ROWS);
         self.newest.end_load(before, &posts, next);
         true
     }
@@ -228,7 +228,7 @@ impl Views {
         facts: Facts<'_, R>,
         before: UserId,
     ) -> Option<UserId> {
-        self.entities.load_names(revisions, facts, before, RENDERED)
+        self.entities.load_names(revisions, facts, before, RENDER_ITEMS)
     }
 
     /// Renders the newest posts before `before`, to fill the cache after a start; returns where to continue if there
@@ -239,6 +239,6 @@ impl Views {
         facts: Facts<'_, R>,
         before: PostId,
     ) -> Option<PostId> {
-        self.entities.load_posts(revisions, facts, before, RENDERED)
+        self.entities.load_posts(revisions, facts, before, RENDER_ITEMS)
     }
 }

@@ -13,7 +13,7 @@ use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
 /// Ratio of all keys to those of a bucket above which the bucket counts as small.
-const SMALL: u64 = 64;
+const SMALL_RATIO: u64 = 64;
 
 /// Guard that keeps the writer from changing keys. Hold it only briefly.
 pub struct SnapshotLock<'a>(
@@ -115,7 +115,7 @@ impl<'a> Keys<'a> {
         at_most: usize,
     ) -> (Vec<KeyRow>, Option<u64>) {
         let keys = self.store.bucket(bucket).map_or(0, |bucket| bucket.keys);
-        let is_small = keys.saturating_mul(SMALL) < self.store.counted_keys();
+        let is_small = keys.saturating_mul(SMALL_RATIO) < self.store.counted_keys();
         let limit = WalkLimit { is_small, ..WalkLimit::rows(at_most) };
         let found = self.read(bucket, |space| self.store.keys(space, cursor, limit));
         let (mut rows, next) = found.unwrap_or_default();
