@@ -14,7 +14,7 @@ use rows::EPOCH_MS;
 
 /// 2093-01-01T00:00:00Z in milliseconds since 1970. Stamps end in September of that year.
 pub(crate) const LATEST_MS: u64 = 3_881_520_000_000;
-/// Difference between the machine's clock and the time of the node from which it is reported.
+/// Minimum difference between the machine's clock and the time of the node that is reported.
 const REPORTED: Duration = Duration::from_secs(60);
 /// Minimum interval between such reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(3_600);

@@ -69,8 +69,9 @@ const fn ascend(tags: &[u8]) -> bool {
     }
 }
 
-/// Declares the enum of each kind of table, and the one of all. Tags ascend within a kind, so that rows in the order of
-/// tables are in the order of their names on disk. A table with `if FEATURE` is only in builds with that feature.
+/// Declares the enum of each kind of table, and the enum of all tables. Tags ascend within a kind, so that rows in the
+/// order of tables are in the order of their names on disk. A table with `if FEATURE` is only in builds with that
+/// feature.
 ///
 /// The words of a point describe the row of a key, those of a set the items of an owner / an item, and those of a name
 /// its row, with `…` for a name that is a text.
