@@ -24,9 +24,9 @@ const LINK_BYTES: usize = 192;
 /// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// By descending id: posts and stories.
+    /// Descending ids: posts and stories.
     Down,
-    /// By ascending id: users.
+    /// Ascending ids: users.
     Up,
 }
 
