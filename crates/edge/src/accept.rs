@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::LineGate;
 
-/// Pause after `accept` failed (out of file descriptors).
+/// Pause after `accept` failed, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Address of the client of a request, as a request extension: see [`TrustedProxies`](crate::TrustedProxies).

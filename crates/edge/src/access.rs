@@ -104,7 +104,7 @@ pub struct KeySet(ArcSwap<Versioned>);
 
 #[derive(Debug)]
 struct Versioned {
-    /// Incremented by every replacement.
+    /// Version of the keys; every replacement increments it.
     version: u64,
     keys: Vec<KeyHash>,
 }
@@ -162,8 +162,8 @@ pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 /// Rule for the access of clients.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Every client on this machine, except web pages of other origins. Bind to loopback only; the URLs of the 2014
-    /// report exist in this mode.
+    /// Every client on this machine, except web pages of other origins. Listeners in this mode must be bound to
+    /// loopback. Only this mode has the URLs of the 2014 report.
     Open,
     /// Clients with a valid application key.
     Keys(Arc<KeySet>),
@@ -186,7 +186,7 @@ impl Grant {
         self.scopes
     }
 
-    /// Identity of the client: the hash of the key, and one value for all clients in open mode.
+    /// Identity of the client: the hash of its key; in open mode, the same value for all clients.
     #[must_use]
     pub const fn client(&self) -> [u8; 32] {
         self.sha256
@@ -206,7 +206,7 @@ impl Grant {
 }
 
 impl Access {
-    /// Access with any of these keys.
+    /// Creates the rule that clients need one of these keys.
     #[must_use]
     pub fn with_keys(keys: Vec<KeyHash>) -> Self {
         Self::Keys(KeySet::new(keys))
@@ -236,8 +236,8 @@ impl Access {
         }
     }
 
-    /// Permissions of a client with this key; `None` if the key is invalid. The time depends only on the number of keys
-    /// and the length of this one.
+    /// Permissions of a client with this key; `None` if the key is invalid. The time taken depends only on the number
+    /// of valid keys and the length of `key`.
     #[must_use]
     pub fn admit(&self, key: &[u8]) -> Option<Grant> {
         match self {
@@ -246,8 +246,8 @@ impl Access {
         }
     }
 
-    /// Current permissions for an earlier grant; `None` if the key was revoked. For long-lived connections: takes a few
-    /// nanoseconds while the keys do not change.
+    /// Current permissions for an earlier grant; `None` if the key was revoked. Takes a few nanoseconds if the keys
+    /// have not changed, so long-lived connections can call it often.
     #[must_use]
     pub fn renew(&self, grant: &Grant) -> Option<Grant> {
         match self {

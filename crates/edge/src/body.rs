@@ -13,10 +13,10 @@ use tokio::time::{Instant, timeout_at};
 use crate::memory::{BodyMemory, NoMemory};
 use crate::revocable::{Ended, why_ended};
 
-/// Time within which the first window of a body, or all of it, must arrive.
+/// Time within which the first window of a body must arrive, or the whole of a shorter body.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
-/// Time within which each further window, or the end of the body, must arrive. A client that stops sending holds its
-/// memory for 5 s.
+/// Time within which each further window, or the end of the body, must arrive. A client that stops sending therefore
+/// holds its memory for at most this time.
 const WINDOW: Duration = Duration::from_secs(5);
 
 /// Limits of a body.
@@ -24,12 +24,13 @@ const WINDOW: Duration = Duration::from_secs(5);
 pub struct BodyLimits {
     /// Maximum length, in bytes.
     pub bytes_max: usize,
-    /// Size of a window, in bytes.
+    /// Size of a window, in bytes: the part of a body that must arrive within each time limit.
     pub window_bytes: usize,
 }
 
 impl BodyLimits {
-    /// Limits for programs: the longest value takes at most 5 minutes.
+    /// Creates limits with windows of 256 KiB, for bodies that programs send. A body of 16 MiB takes at most 5.5
+    /// minutes.
     #[must_use]
     pub const fn new(bytes_max: usize) -> Self {
         Self { bytes_max, window_bytes: 256 << 10 }
@@ -201,7 +202,7 @@ mod tests {
 
     const MAX: usize = 16 << 20;
 
-    /// Makes a body that sends `bytes` bytes every `every`, `times` times or without end.
+    /// Makes a body that sends `bytes` bytes at intervals of `every`: `times` times, or endlessly for `None`.
     fn sending(bytes: usize, every: Duration, times: Option<usize>) -> Body {
         let frames = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(every).await;
@@ -228,9 +229,9 @@ mod tests {
         assert_eq!(read(sending(100, second, Some(5)), &memory).await, Ok(500));
         assert_eq!(read(sending(100, second, None), &memory).await, slow(FIRST_WINDOW));
         assert_eq!(read(sending(0, second * 60, None), &memory).await, slow(FIRST_WINDOW));
-        // Just fast enough until the end.
+        // This body arrives just fast enough.
         assert_eq!(read(sending(WINDOW_BYTES / 4, second, Some(256)), &memory).await, Ok(MAX));
-        // Fast at first, then too slow: earlier bytes do not help.
+        // A body that becomes too slow is refused, however fast its first bytes arrived.
         let burst =
             Body::from_stream(stream::iter([Ok::<_, Infallible>(Bytes::from(vec![1; 9 << 20]))]))
                 .into_data_stream();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use hyper::rt::{Sleep, Timer};
 
-/// Timer for hyper that makes such deadlines.
+/// Timer for hyper whose deadlines only compare clocks when they are polled.
 pub(crate) struct PolledTimer;
 
 struct Deadline(Instant);

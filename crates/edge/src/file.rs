@@ -19,7 +19,7 @@ use sha2::{Digest as _, Sha256};
 use crate::etag::is_known;
 
 const HEADERS: [(HeaderName, &str); 4] = [
-    // Cached, but revalidated: a new version of the program is visible immediately.
+    // Browsers cache the file but revalidate it, so a new version of the program is visible immediately.
     (CACHE_CONTROL, "no-cache"),
     (REFERRER_POLICY, "no-referrer"),
     (VARY, "accept-encoding"),
@@ -71,7 +71,7 @@ impl StaticFile {
         Self { media_type, policy, digest, plain, gzip: gzip.into() }
     }
 
-    /// Responds to a request with these headers.
+    /// Makes the response to a request with the headers `asked`.
     #[must_use]
     pub fn answer(&self, asked: &HeaderMap) -> Response<Bytes> {
         let mut response = Response::new(Bytes::new());

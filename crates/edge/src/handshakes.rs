@@ -1,7 +1,8 @@
 //! TLS handshakes in progress, and the choice of one to close for a new one.
 //!
-//! **Invariant:** at most [`HANDSHAKES_MAX`] connections are in a handshake. A client with many handshakes loses its
-//! own: the oldest one of the network with the most handshakes is closed, but not before it has had [`HANDSHAKE_MIN`].
+//! **Invariant:** at most [`HANDSHAKES_MAX`] connections are in a handshake. At the limit, the oldest handshake of the
+//! network with the most handshakes is closed once it has lasted [`HANDSHAKE_MIN`]. So a client with many handshakes
+//! loses its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -13,13 +14,13 @@ use tokio::time::Instant;
 
 /// Maximum number of connections in a handshake.
 pub const HANDSHAKES_MAX: usize = 512;
-/// Minimum time for every handshake. Clients that all connect at once, such as after a restart, need it; the others
-/// wait in the queue of the operating system.
+/// Minimum time before a handshake is closed for another one. It lets many clients that connect at once, such as after
+/// a restart, complete their handshakes. Further clients wait in the queue of the operating system.
 const HANDSHAKE_MIN: Duration = Duration::from_millis(250);
-/// Prefix of an IPv6 address that a provider assigns to a customer.
+/// Mask of the part of an IPv6 address that a provider assigns to a customer: the first 64 bits.
 const NETWORK_BITS: u128 = u128::MAX << 64;
 
-/// Handshakes that result in a `T`, or in nothing if they fail.
+/// Running handshakes. Each results in a `T`, or in nothing if it fails.
 #[derive(Debug)]
 pub(crate) struct Handshakes<T> {
     tasks: JoinSet<Option<T>>,

@@ -21,7 +21,7 @@ const NO_MEMORY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\n\
     content-length: 0\r\n\r\n";
 
-/// Stream of a connection with this bound.
+/// Stream of a connection that bounds the buffered bytes of a head.
 pub(crate) struct HeadGuard<S> {
     inner: Take<S>,
     taken: SeatGuard,

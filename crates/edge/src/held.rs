@@ -39,7 +39,8 @@ pub fn held_until_sent<H: Send + Sync + 'static>(response: Response, held: H) ->
     response.map(|body| Body::new(MapFrames { body, map: hold }))
 }
 
-/// Body of the same length whose frames pass through a function, which is dropped with the body.
+/// Body whose frames pass through a function. The length of the body stays the same, and the function is dropped with
+/// it.
 pub(crate) struct MapFrames<F> {
     pub(crate) body: Body,
     pub(crate) map: F,

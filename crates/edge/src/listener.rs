@@ -69,7 +69,7 @@ impl Listener {
         loop {
             let full_until = self.handshakes.full_until();
             tokio::select! {
-                // In this order, no completed handshake is left when a new one begins.
+                // Completed handshakes are returned before a new one begins.
                 biased;
                 Some(ended) = self.handshakes.next() => {
                     if let Ok(Some(connection)) = ended {
@@ -112,7 +112,7 @@ async fn shake_hands(socket: TcpStream, tls: Arc<Tls>) -> Option<Stream> {
         return None;
     }
     if first.iter().all(u8::is_ascii_alphabetic) {
-        // Fails if the client does not wait for the reply.
+        // An error means that the client did not wait for the reply.
         drop(refuse_plain_http(socket).await);
         return None;
     }
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::tls::Certificate;
 
-    /// Listener with a new certificate, and a client that trusts it.
+    /// Makes a listener with a new certificate, and the configuration of a client that trusts it.
     async fn listener() -> (Listener, SocketAddr, Arc<ClientConfig>) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
@@ -200,7 +200,7 @@ mod tests {
         (Listener::new(tcp, Some(Tls::new(&served))), address, Arc::new(client))
     }
 
-    /// Accepts connections forever, and echoes their data.
+    /// Accepts connections forever and echoes the data of each.
     async fn echo(mut listener: Listener) {
         loop {
             let (stream, _) = listener.accept().await;
@@ -271,7 +271,7 @@ mod tests {
         let (listener, address, client) = listener().await;
         tokio::spawn(echo(listener));
         let mut complete = connect(&client, address).await;
-        // Older than the whole flood, and from another address.
+        // This connection is older than all of the flood, and comes from another address.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let slow = socket.connect(address).await.unwrap();
@@ -281,7 +281,7 @@ mod tests {
         for _ in 0..HANDSHAKES_MAX {
             others.push(TcpStream::connect(address).await.unwrap());
         }
-        // The flood ends it, long before its timeout.
+        // The flood makes the listener close the oldest connection long before its timeout.
         drop(oldest.read_to_end(&mut Vec::new()).await);
         let mut slow = over(&client, slow).await.unwrap();
         for stream in [&mut complete, &mut slow, &mut connect(&client, address).await] {
@@ -345,7 +345,7 @@ mod tests {
         written.unwrap();
         read.unwrap();
         assert!(back == long, "data of any length is");
-        // Any number of records is allowed: these arrive in one piece, and are longer than data-less input may be.
+        // The number of records is not limited: these arrive together, and exceed the limit of input without data.
         let mut records = Vec::new();
         let (socket, session) = stream.get_mut();
         for byte in &long[..2_000] {

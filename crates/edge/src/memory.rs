@@ -46,10 +46,7 @@ pub trait BodyMemory: Sync {
     /// Makes an empty reservation.
     fn empty(&self) -> Reservation;
 
-    /// Sets `held` to a buffer of `bytes` bytes plus one of `copied` bytes, from which it is copied.
-    ///
-    /// # Errors
-    /// [`NoMemory`]; `held` is then unchanged.
+    /// Makes `held` cover a buffer of `bytes` bytes, and an older buffer of `copied` bytes while that is copied to it.
     fn hold(&self, held: &mut Reservation, bytes: usize, copied: usize) -> Result<(), NoMemory>;
 }
 
@@ -64,7 +61,7 @@ impl BodyMemory for RequestMemory {
 }
 
 impl RequestMemory {
-    /// Budgets with `bytes` bytes in total.
+    /// Creates budgets of `bytes` bytes in total.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let (small, heads) = (bytes / SMALL_PART, bytes / HEADS_PART);

@@ -203,7 +203,7 @@ mod tests {
             (&mapped, "11.1.2.3", &["192.0.2.7"], "11.1.2.3"),
             (&nobody, "127.0.0.1", &["192.0.2.7"], "127.0.0.1"),
             (&nobody, "::1", &["192.0.2.7"], "::1"),
-            // All are proxies: the farthest one is the client.
+            // If all addresses belong to proxies, the farthest one is the client.
             (&networks, "10.1.2.3", &["10.0.0.1, 192.0.2.1"], "10.0.0.1"),
         ] {
             assert_eq!(client(proxies, peer, forwarded), expect, "{peer} {forwarded:?}");
@@ -224,7 +224,7 @@ mod tests {
             (&by_default, "::7f00:1", &["192.0.2.7"], "::7f00:1"),
             (&networks, "127.0.0.1", &["192.0.2.7"], "127.0.0.1"),
             (&networks, "11.0.0.1", &["192.0.2.7"], "11.0.0.1"),
-            // Addresses before the one that a trusted proxy wrote.
+            // Addresses before the one that a trusted proxy wrote are ignored.
             (&networks, "10.0.0.1", &["10.0.0.2, 192.0.2.7"], "192.0.2.7"),
             (&networks, "10.0.0.1", &["1.1.1.1", "10.0.0.2", "192.0.2.7, 10.0.0.3"], "192.0.2.7"),
             (&networks, "10.0.0.1", &["1.1.1.1, unknown"], "10.0.0.1"),
@@ -233,7 +233,7 @@ mod tests {
             (&networks, "10.0.0.1", &[""], "10.0.0.1"),
             (&networks, "10.0.0.1", &["1.1.1.1, 192.0.2.7 1.1.1.1"], "10.0.0.1"),
             (&networks, "10.0.0.1", &["1.1.1.1, 300.1.1.1"], "10.0.0.1"),
-            // More proxies than allowed.
+            // The header lists more proxies than allowed.
             (&networks, "10.0.0.1", &["1.1.1.1", far.trim_end_matches(',')], "10.0.0.1"),
         ] {
             assert_eq!(client(proxies, peer, forwarded), expect, "{peer} {forwarded:?}");

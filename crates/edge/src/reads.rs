@@ -57,11 +57,11 @@ pub struct BlockingReads {
     pieces: Turns,
 }
 
-/// Turns of reads, which wait in order and are never refused. The caller bounds the number of waiting reads.
+/// Limit of concurrent reads. Further reads wait in order and are never refused, so the caller bounds their number.
 #[derive(Clone, Debug)]
 pub struct Turns(Arc<Semaphore>);
 
-/// Turn of a read.
+/// Permission to run one read.
 #[derive(Debug)]
 pub struct Turn {
     _permit: OwnedSemaphorePermit,
@@ -102,7 +102,7 @@ impl Turn {
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ReadError> {
         let read = move || {
-            // Held by the read itself, which continues after its caller is gone.
+            // The read holds its turn, since it continues after its caller is gone.
             let _turn = self;
             read()
         };
@@ -133,7 +133,7 @@ pub enum ReadError {
 }
 
 impl From<JoinError> for ReadError {
-    /// Error of a read that ran as its own task.
+    /// Converts the error of a task that ran a read.
     fn from(error: JoinError) -> Self {
         Self::Panicked(error.try_into_panic().unwrap_or_else(|cancelled| Box::new(cancelled)))
     }
@@ -205,7 +205,7 @@ pub async fn blocking<T: Send + 'static>(
     Ok(result.take())
 }
 
-/// Waiting read, with its permit of the lane. It does not panic.
+/// Waiting read with its permit of the lane. Running it does not panic.
 struct Waiting {
     read: Box<dyn FnOnce() + Send>,
     _admitted: OwnedSemaphorePermit,
@@ -301,7 +301,7 @@ impl BlockingReads {
         }
     }
 
-    /// Turns of reads for responses to changes, which cannot be undone.
+    /// Turns of reads for responses to changes. These reads are never refused, since the change is already made.
     #[must_use]
     pub fn after_change(&self) -> &Turns {
         &self.after_change
@@ -313,7 +313,7 @@ impl BlockingReads {
         &self.streams
     }
 
-    /// Turns of reads of permissions of long requests, which end when revoked.
+    /// Turns of reads that check the permissions of long requests.
     #[must_use]
     pub fn permissions(&self) -> &Turns {
         &self.permissions
@@ -413,7 +413,7 @@ impl BlockingReads {
             if abandoned.is_set() {
                 return;
             }
-            // Caught as in a thread of the runtime. Locks shared with other reads have no poisoning.
+            // A panic becomes an error, as in a task of the runtime. Locks shared with other reads have no poisoning.
             let result = catch_unwind(AssertUnwindSafe(|| read(&abandoned)));
             // An error means that the caller is gone.
             let _ = answer.send(result);
@@ -450,7 +450,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert!(matches!(reads.run(|| ()).await, Err(ReadError::Overloaded)));
-        // The other lane has separate permits.
+        // The long lane has separate permits.
         reads.run_long(|_| ()).await.unwrap();
         release.send(()).unwrap();
         assert!(first.await.unwrap().unwrap());
@@ -479,7 +479,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(reads.quick.queue().threads, 1);
-        // One more than the thread may leave waiting: another thread takes both.
+        // One more read than may wait for the only thread starts another thread, which runs both waiting reads.
         assert_eq!(reads.run(|| 3).await.unwrap(), 3);
         assert_eq!(second.await.unwrap().unwrap(), 2);
         release.send(()).unwrap();

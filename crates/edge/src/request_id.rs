@@ -22,7 +22,7 @@ thread_local! {
 
 /// Calls `run` as a part of the request `id`.
 pub fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
-    /// Outer id, which is restored even after a panic.
+    /// Previous id of the thread. It is restored on drop, so also after a panic.
     struct Outer(Option<RequestId>);
 
     impl Drop for Outer {

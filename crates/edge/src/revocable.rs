@@ -2,7 +2,7 @@
 //! session.
 //!
 //! **Invariant:** the permission is checked before each piece of a long body is passed on, and at least once per
-//! [`CHECK`]. So a batch, a stream, a backup or a long upload continues for at most that time.
+//! [`CHECK`]. So a batch, a stream, a backup or a long upload continues for at most that time after a revocation.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -19,10 +19,11 @@ use crate::access::{Access, Grant, Scope};
 
 /// Interval at which the permission of a long body is checked, even while nothing arrives or is sent.
 const CHECK: Duration = Duration::from_millis(750);
-/// Maximum length of a short body, in bytes. It arrives or is in memory at once.
+/// Maximum length of a short body, in bytes. Its permission is not checked again: the body arrives or is in memory at
+/// once.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
-/// Result that may need a read.
+/// Future result, which may need a read.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Reason why a permission has ended.
@@ -31,7 +32,7 @@ pub enum Ended {
     /// The permission was revoked.
     #[error("what permits this request was revoked")]
     Revoked,
-    /// Unknown, because the disk is damaged.
+    /// The permission cannot be read, because the disk is damaged.
     #[error("what permits this request cannot be read")]
     Unreadable,
 }
@@ -41,7 +42,8 @@ pub trait Permission: Send {
     /// True if the permission is valid; `None` if this needs a read.
     fn is_valid_now(&mut self) -> Option<bool>;
 
-    /// Checks with a read whether the permission is valid. A busy server revokes nothing.
+    /// Checks with a read whether the permission is valid. A permission stays valid if the server is too busy to read
+    /// it.
     fn confirm(&mut self) -> Pending<'static, Result<(), Ended>>;
 }
 
@@ -107,7 +109,7 @@ pub fn revocable_response(
 /// Permission that is checked repeatedly.
 pub struct Watched {
     permission: Box<dyn Permission>,
-    /// Time of the next check without other events.
+    /// Time of the next periodic check.
     check: Pin<Box<Sleep>>,
     /// Read that checks whether the permission is valid.
     reading: Option<Pending<'static, Result<(), Ended>>>,
@@ -163,8 +165,8 @@ impl Watched {
     }
 }
 
-/// Permission while a future polls it. Its read begins with that future, since an earlier read may not know that the
-/// permission has ended, and ends with it, since a read that is not polled would keep its turn.
+/// Permission while a future polls it. The future starts a new read, since an earlier one may have missed a revocation,
+/// and drops the read with itself, since a read that is not polled would keep its turn.
 struct Polled<'a>(&'a mut Watched);
 
 impl<'a> Polled<'a> {
@@ -194,7 +196,7 @@ impl Revocable {
     }
 
     fn end(&mut self, ended: Ended) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // Ends the client's work in progress now, and not when the connection is closed.
+        // Dropping the body ends the client's work now, before the connection is closed.
         (self.body, self.piece) = (Body::empty(), None);
         Poll::Ready(Some(Err(axum::Error::new(ended))))
     }
@@ -210,7 +212,7 @@ impl hyper::body::Body for Revocable {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
         if this.piece.is_none() {
-            // Checked before anything more is done for the client.
+            // The permission is checked before any more work is done for the client.
             if let Poll::Ready(ended) = this.watched.poll_ended(cx) {
                 return this.end(ended);
             }
@@ -274,7 +276,7 @@ mod tests {
         (Revocable::new(body, Box::new(permission)), is_valid)
     }
 
-    /// Reason for which such a body ends: reads of it fail.
+    /// Reason for which a body whose permission was revoked ends.
     fn ended(is_known: bool) -> Option<Ended> {
         Some(if is_known { Ended::Revoked } else { Ended::Unreadable })
     }
@@ -306,7 +308,7 @@ mod tests {
         }
     }
 
-    /// Permission whose reads wait for the only turn.
+    /// Permission whose reads share one turn.
     struct InTurn(Arc<tokio::sync::Semaphore>);
 
     impl Permission for InTurn {

@@ -2,11 +2,12 @@
 //!
 //! A connection is a guest until it is authorized: by a valid key or a user's token, or in open mode by any accepted
 //! request. At the limit, each new connection replaces the oldest guest; without guests, the connection that has been
-//! idle for the longest time, however short. So clients without a key, however many, cannot block clients with a key,
-//! and idle connections block nobody.
+//! idle for the longest time, even if that is short. So clients without a key, however many, cannot block clients with
+//! a key, and idle connections block nobody.
 //!
 //! Some connections are reserved for health checks. While all others are in use, a new connection is a reserved one. At
-//! its first other request it gets a regular permit, if one is free. A new reserved connection replaces the oldest one.
+//! its first request other than a health check, it gets a regular permit, if one is free. A new reserved connection
+//! replaces the oldest one.
 //!
 //! **Invariant:** an authorized connection is only closed early while it has no request in progress.
 
@@ -23,7 +24,7 @@ use crate::accept::Guest;
 /// All open connections.
 pub(crate) struct Seats {
     state: Mutex<State>,
-    /// Origin of the times of connections.
+    /// Time from which the times of connections are counted.
     start: Instant,
 }
 
@@ -59,8 +60,8 @@ pub(crate) struct Seat {
     closing: Notify,
 }
 
-/// Entry of a connection in the list, which returns its permit. Dropped with the stream of the connection, for every
-/// protocol.
+/// Guard that removes a connection from the list and returns its permit. It is dropped with the stream of the
+/// connection, for every protocol.
 pub(crate) struct SeatGuard {
     pub(crate) seat: Arc<Seat>,
 }
@@ -150,8 +151,8 @@ impl Seat {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts received bytes. Returns the size of the current head, or `None` while a request is in progress, whose
-    /// body they then belong to.
+    /// Counts received bytes. Returns the size of the current head, or `None` while a request is in progress, since the
+    /// bytes then belong to its body.
     pub(crate) fn arrived(&self, bytes: usize) -> Option<usize> {
         if self.busy.load(Ordering::Relaxed) > 0 {
             return None;

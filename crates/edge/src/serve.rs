@@ -139,7 +139,7 @@ async fn serve_until(
 struct Server {
     router: Router,
     options: Arc<ServeOptions>,
-    /// Notified at every pulse; true at shutdown.
+    /// Flag of the shutdown. It is also sent at every pulse, to wake the connections.
     closed: watch::Receiver<bool>,
     seats: Arc<Seats>,
     permits: Arc<Semaphore>,

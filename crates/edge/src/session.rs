@@ -20,10 +20,10 @@ use crate::revocable::{Pending, Permission};
 /// Header with which a page of this server requests the session of its browser.
 pub const SESSION_HEADER: &str = "roost-session";
 
-/// Item that counts until it is dropped.
+/// Guard of an item that counts towards a limit until the guard is dropped.
 pub type Held = Box<dyn Any + Send + Sync>;
 
-/// Kind of request, as far as the limits of its user differ.
+/// Kind of request, as the limits of a user distinguish them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionUse {
     /// Request that changes nothing.

@@ -34,7 +34,7 @@ impl<C> Shares<C> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of clients with an amount.
+    /// Number of clients that hold an amount.
     #[must_use]
     pub fn clients(&self) -> usize {
         self.amounts().len()
@@ -42,7 +42,7 @@ impl<C> Shares<C> {
 }
 
 impl<C: Copy + Eq + Hash> Shares<C> {
-    /// Whether a client would have at most `most` with this amount.
+    /// Whether a client may take `amount` more without exceeding `most`.
     #[must_use]
     pub fn fits(&self, client: C, amount: usize, most: usize) -> bool {
         sum(&self.amounts(), &client, amount, most).is_some()
@@ -59,7 +59,7 @@ impl<C: Copy + Eq + Hash> Shares<C> {
     }
 }
 
-/// Amount of a client with this addition; `None` if it would exceed `most`.
+/// Amount of a client after adding `amount`; `None` if it would exceed `most`.
 fn sum<C: Eq + Hash>(
     amounts: &HashMap<C, usize>,
     client: &C,

@@ -25,7 +25,7 @@ pub(crate) struct StallGuard<S> {
 }
 
 impl<S> StallGuard<S> {
-    /// Makes writes fail that make too little progress within `patience`.
+    /// Creates a stream whose writes fail if they make too little progress within `patience`.
     pub(crate) fn new(inner: S, patience: Duration) -> Self {
         Self { inner, patience, stalled: false, written: 0, alarm: None }
     }

@@ -40,7 +40,7 @@ pub enum CertificateError {
     /// The file contains an invalid certificate.
     #[error("the certificate file is damaged or not a PEM file: {0}")]
     Unreadable(String),
-    /// The chain is longer than all clients accept.
+    /// The chain is longer than 16 KiB.
     #[error(
         "the certificate file has more than 16 KiB of certificates; leave out what clients do not need"
     )]
@@ -153,7 +153,7 @@ fn validity(
 ) -> Result<(Timestamp, Timestamp), CertificateError> {
     let unreadable = |error: rustls::Error| CertificateError::Unreadable(error.to_string());
     let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
-    // The library checks times before the issuer, which is irrelevant here and never trusted.
+    // The library checks the times before the issuer. The issuer is irrelevant here and never trusted.
     let check = |time: Duration| {
         let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(time));
         verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], time, &[])
@@ -168,8 +168,8 @@ fn validity(
         })) => return Err(CertificateError::NotValidYet(timestamp(not_before))),
         _ => {}
     }
-    // At the beginning and at the end of time no certificate is valid, and the errors contain its first and last
-    // second.
+    // No certificate is valid at the beginning and at the end of time, so these checks fail. Their errors contain the
+    // first and last second of the certificate.
     let begins = match check(Duration::ZERO) {
         Err(rustls::Error::InvalidCertificate(Invalid::NotValidYetContext {
             not_before, ..
@@ -194,12 +194,12 @@ fn timestamp(time: UnixTime) -> Timestamp {
 #[derive(Debug)]
 pub struct Tls {
     config: ArcSwap<ServerConfig>,
-    /// Permits to compute for a handshake: see [`Listener`](crate::Listener).
+    /// Permits of handshakes that compute at the same time: see [`Listener`](crate::Listener).
     pub(crate) turns: Semaphore,
 }
 
 impl Tls {
-    /// Serves this certificate.
+    /// Creates the state of connections that use this certificate.
     #[must_use]
     pub fn new(certificate: &Certificate) -> Arc<Self> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -209,7 +209,7 @@ impl Tls {
         })
     }
 
-    /// Serves this certificate to new connections.
+    /// Uses this certificate for new connections.
     pub fn replace(&self, certificate: &Certificate) {
         self.config.store(Arc::clone(&certificate.config));
     }

@@ -38,8 +38,8 @@ pub enum KeyAnswer {
 
 rows::refusals! {
 /// Reason why an operation changed nothing. Except for [`KeyRefusal::Internal`] it is not an error of the system: the
-/// caller can correct the request. Messages that Redis clients match on are those of Redis. Logs contain digests of the
-/// position in this table, so add new refusals at the end.
+/// caller can correct the request. Messages that Redis clients match on are those of Redis. Digests in the log contain
+/// the position of a refusal in this table, so add new refusals at the end.
 pub enum KeyRefusal {
     /// The bucket never existed or was deleted.
     BucketNotFound = NotFound "bucket_not_found": "there is no such bucket";
@@ -59,7 +59,7 @@ pub enum KeyRefusal {
     Overflow = Invalid "bad_value": "increment or decrement would overflow";
     NotFinite = Invalid "bad_value": "increment would produce NaN or Infinity";
     TooLong = Invalid "bad_value": "string exceeds maximum allowed size (proto-max-bulk-len)";
-    /// The operation, or its transaction, may change more than one group of the log may.
+    /// The operation, or its transaction, may change more data than one group of the log may.
     TooLarge = Invalid "bad_value":
         "the change is too large: at most {} keys and {} MiB of new values together",
         CHANGE_ROWS_MAX / 4, CHANGE_BYTES_MAX >> 20;
@@ -74,7 +74,7 @@ pub enum KeyRefusal {
 mod tests {
     use super::KeyRefusal;
 
-    /// Digests contain positions, so existing rows never change; add new ones at the end here, too.
+    /// Digests contain positions: rows of this table never change, and new ones are added at the end.
     #[test]
     fn every_refusal_keeps_its_position() {
         let expect = [

@@ -49,11 +49,11 @@ pub struct Bucket {
     pub space: Space,
     /// Number of rows of keys; expired keys count until they are removed.
     pub keys: u64,
-    /// Size of these keys and their values, in bytes.
+    /// Size of the counted keys and their values, in bytes.
     pub bytes: u64,
-    /// Number of these keys that expire.
+    /// Number of counted keys that expire.
     pub expiring: u64,
-    /// Sum of their expiry times, in milliseconds since 1970.
+    /// Sum of the expiry times of the counted keys, in milliseconds since 1970.
     pub expiries_ms: u128,
 }
 
@@ -64,7 +64,7 @@ impl Bucket {
         Self { space, keys: 0, bytes: 0, expiring: 0, expiries_ms: 0 }
     }
 
-    /// Counts the expiry of a key whose row was counted without it.
+    /// Adds the expiry of a key whose row is already counted.
     pub fn count_expiry(&mut self, expires_ms: u64) {
         self.expiring += 1;
         self.expiries_ms += u128::from(expires_ms);

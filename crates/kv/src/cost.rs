@@ -17,7 +17,7 @@ const NUMBER_BYTES_MAX: usize = 400;
 
 /// Upper bounds of the lengths of values when an operation is applied.
 pub trait Lengths {
-    /// Maximum length of the key's value at that time, in bytes; 0 if the key cannot have a value.
+    /// Maximum length of the key's value when the operation is applied, in bytes; 0 if the key cannot have a value.
     fn value_bytes(&self, bucket: BucketId, key: &[u8]) -> usize;
 }
 

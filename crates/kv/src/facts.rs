@@ -47,7 +47,7 @@ impl KeyExpiry {
 }
 
 impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
-    /// Facts in `rows`.
+    /// Creates typed reads of `rows`.
     pub fn new(rows: &'a R) -> Self {
         Self { rows }
     }
@@ -160,8 +160,7 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         rows.first().map(|(space, cursor)| (Space(*space as u32), *cursor))
     }
 
-    /// Number of rows of keys, including those of spaces without a bucket. Too small while spaces are swept that lost
-    /// their bucket before such rows were counted.
+    /// Number of rows of keys, including those of spaces without a bucket, except spaces that a repair orphaned.
     pub(crate) fn stored_keys(&self) -> u64 {
         self.rows.counted_keys().saturating_add(self.orphaned_keys())
     }
@@ -186,7 +185,7 @@ pub struct Txn<'a> {
 }
 
 impl<'a> Txn<'a> {
-    /// Write access to `rows`.
+    /// Creates write access to `rows`.
     pub fn new(rows: &'a mut dyn KeyRowsMut) -> Self {
         Self { rows, work: 0 }
     }
@@ -249,14 +248,14 @@ impl<'a> Txn<'a> {
         self.remove_orphaned_key(row, stamp);
     }
 
-    /// Adds `more` to the number of rows without a bucket.
+    /// Adds `more` to the number of rows in spaces without a bucket.
     pub(crate) fn count_orphaned_keys(&mut self, more: i64) {
         let (owner, item) = ORPHANED_KEYS;
         let keys = self.facts().orphaned_keys().saturating_add_signed(more);
         self.rows.put_member(SetTable::OrphanedSpaces, owner, item, (keys > 0).then_some(keys));
     }
 
-    /// Removes a row that no bucket counts, and subtracts it from their number.
+    /// Removes a row of a space without a bucket, and subtracts it from the number of such rows.
     pub(crate) fn remove_orphaned_key(&mut self, row: &KeyRow, stamp: Stamp) {
         self.expect(row, row.expires_ms(), false);
         self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
@@ -309,8 +308,8 @@ impl<'a> Txn<'a> {
 
     /// Stores the cursor of the first remaining row of an orphaned space; `None` if there are none.
     pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
-        // The number in a set row is less than `u64::MAX`. A walk from the number before the cursor reads one row
-        // again.
+        // The number in a row of a set is less than `u64::MAX`. A walk from a cursor that is less by one only reads one
+        // row twice.
         let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
         self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
     }

@@ -7,8 +7,8 @@ use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
 
 /// Divisor of all cursors of a walk over keys. The remaining 53 bits fit in a double, the type in which many Redis
-/// clients store a cursor. Rows between two multiples belong to the same step; two rows there are rare below 100
-/// million rows.
+/// clients store a cursor. All rows between two adjacent multiples belong to one step; there is rarely more than one
+/// below 100 million rows.
 pub const CURSOR_STEP: u64 = 1 << 11;
 
 /// Limits of one step of a walk over keys.
@@ -38,7 +38,7 @@ impl WalkLimit {
         is_small: false,
     };
 
-    /// At most `rows` rows and about 4 MiB, from about 16,384 rows read: less than a millisecond.
+    /// Limit of `rows` rows, about 4 MiB, and about 16,384 rows read. A step within it takes less than a millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
         let rows = if rows == 0 { 1 } else { rows };

@@ -11,9 +11,9 @@ pub const BUCKET_NAME_CHARS_MAX: usize = 64;
 pub const KEY_BYTES_MAX: usize = (1 << 16) - 64;
 /// Maximum length of a value, in bytes.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
-/// Maximum length of a value that can be added to as a decimal number, in bytes. Parsing takes time.
+/// Maximum length of a value that can be added to as a decimal number, in bytes. Parsing a longer one takes too long.
 pub const FLOAT_BYTES_MAX: usize = 5 << 10;
-/// Size of keys and values after which a sweep ends, in bytes. It reads the rows that it removes.
+/// Size of keys and values after which a sweep ends, in bytes. A sweep reads the rows before it removes them.
 pub const SWEEP_BYTES_MAX: usize = 4 << 20;
 /// Maximum number of rows that a sweep removes. The command is applied in much less than a millisecond, so that other
 /// commands do not wait long.

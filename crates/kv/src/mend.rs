@@ -213,7 +213,7 @@ impl Mend {
                 rows.put_member(SetTable::OrphanedSpaces, 0, number, Some(0));
                 continue;
             }
-            // The former bucket of the space, whose row is lost.
+            // The recorded bucket of the space gets its row back, unless another space has taken it.
             let is_free = |id: &BucketId| homeless.contains(id) || rows.bucket(*id).is_none();
             let known = bucket_of(rows, *space).filter(is_free);
             let id = known.unwrap_or_else(|| new_bucket(rows));

@@ -21,7 +21,7 @@ pub struct KeyOps {
 #[derive(Clone, Copy, Debug)]
 struct KnownCost(Option<Cost>);
 
-/// Unknown for operations that are deserialized; zero for no operations.
+/// Cost of no operations. Deserialized operations get it too; [`KeyOps::known_cost`] does not use it for them.
 impl Default for KnownCost {
     fn default() -> Self {
         Self(Some(Cost::default()))
@@ -106,10 +106,7 @@ impl KeyOps {
         self.bytes.len()
     }
 
-    /// Checks operations of another program. A newer one may have operations that this one does not know.
-    ///
-    /// # Errors
-    /// If an operation cannot be read, or their number is wrong.
+    /// Checks operations that another program wrote. A newer version may have operations that this one does not know.
     pub fn check(&self) -> Result<(), postcard::Error> {
         let mut rest = self.bytes.as_slice();
         for _ in 0..self.count {
@@ -124,7 +121,7 @@ impl KeyOps {
     /// Iterates over the operations.
     ///
     /// # Panics
-    /// If the bytes are not operations. Not for bytes written by [`KeyOps::push`] or [checked](KeyOps::check).
+    /// If the bytes are not operations. Bytes written by [`KeyOps::push`] or [checked](KeyOps::check) always are.
     pub fn iter(&self) -> impl Iterator<Item = KeyOp<'_>> {
         let mut place = OpPlace::default();
         std::iter::from_fn(move || {

@@ -53,7 +53,7 @@ impl KeyRow {
     /// Creates the row of an existing key.
     ///
     /// # Panics
-    /// If the key is empty or longer than [`KEY_BYTES_MAX`]: commands are checked before.
+    /// If the key is empty or longer than [`KEY_BYTES_MAX`]: such commands are refused before they are applied.
     #[must_use]
     pub fn new(parts: KeyParts<'_>) -> Self {
         let kind = if parts.expires_ms.is_some() { Kind::Expires } else { Kind::Stays };

@@ -69,7 +69,8 @@ impl Batches {
         Self { node, reads, metrics, open, filled: Notify::new() }
     }
 
-    /// Adds a change for a connection whose other changes are in `mine`. Returns its batch and its place in it.
+    /// Adds a change of a connection whose pending changes are in the batch `mine`. Returns the batch of the change and
+    /// its place in that batch.
     ///
     /// # Errors
     /// [`Earlier`]; then the change was not added.

@@ -78,7 +78,7 @@ fn name(given: &[u8]) -> Result<BucketName, Failure> {
     std::str::from_utf8(given).ok().and_then(BucketName::parse).ok_or(BAD_NAME)
 }
 
-/// Replies 1 if the bucket is new. Its number is internal.
+/// Replies 1 if the bucket is new. The number of the bucket is internal.
 fn created(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Number(_) => reply.integer(1),

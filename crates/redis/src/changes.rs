@@ -26,9 +26,9 @@ const PENDING_ROW_BYTES_MAX: usize = 1 << 20;
 /// Maximum number of words of a short change. Longer ones are prepared and submitted separately: a change of a million
 /// words takes tens of milliseconds.
 const SHORT_WORDS_MAX: usize = 256;
-/// Number of elements that stay allocated.
+/// Capacity that the list of pending changes keeps after a flush, in elements.
 const PENDING_KEPT: usize = 32;
-/// Size of the length of a word in an operation, in bytes.
+/// Number of bytes that encode the length of a word in an operation.
 const OPERATION_WORD_BYTES: usize = 4;
 /// Size of a pending change without its words, in bytes.
 const PENDING_BYTES: usize = 24;
@@ -36,7 +36,7 @@ const PENDING_BYTES: usize = 24;
 const SHORT_REPLY_BYTES: usize = 112;
 /// Number of short changes of a client that fit in the memory of its connection: a common length of pipelines.
 const CHANGES_FREE: usize = 16;
-/// Maximum size of the words of such a change, in bytes.
+/// Maximum size of the words of a short change, in bytes.
 const CHANGE_BYTES_SHORT: usize = 64;
 
 const _: () = assert!(CHANGES_FREE * SHORT_REPLY_BYTES + HEADER_BYTES <= BUFFER_BYTES);
@@ -101,8 +101,8 @@ impl Client {
         }
     }
 
-    /// Submits a change of many words, which is prepared where blocking is allowed. Returns the writer of its reply, or
-    /// `None`, without any effect, if the command turns out to be something else.
+    /// Submits a change of many words, which is prepared where blocking is allowed. Returns the writer of its reply;
+    /// `None`, without any effect, if the words are not those of a change.
     ///
     /// # Errors
     /// If the command is invalid, or the budget has no room for it.
@@ -147,7 +147,7 @@ impl Client {
             Some((bucket, key)) => self.row_bytes(bucket, key).await?,
             None => 0,
         };
-        // Checked here, so that a bad change does not fail others in its batch.
+        // An invalid change is refused here, so that it does not fail others in its batch.
         self.shared.node.admit(op)?;
         let alone = self.shared.node.takes_long(op);
         if alone {
@@ -175,7 +175,7 @@ impl Client {
         }
     }
 
-    /// Notes a change at a place of a batch.
+    /// Records the place of a change in its batch.
     fn note_change(
         &mut self,
         (batch, at): (Rc<Batch>, usize),

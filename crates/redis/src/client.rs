@@ -26,10 +26,10 @@ use edge::{Abandoned, Access, BlockingReads, Grant, Length};
 
 /// Maximum number of words of a command that need no reservation.
 const WORDS_FREE: usize = 16;
-/// Memory per word while a command is executed, in bytes: its position, in the parser and here, and a row or a pair of
-/// a change.
+/// Memory per word of the command being executed, in bytes: its position in the parser, its position in the client, and
+/// a row or a pair of a change.
 const WORD_BYTES: usize = 64;
-/// Room for a reply that is made before every command, in bytes, so that short replies never grow the buffer.
+/// Space for a reply that is reserved before every command, in bytes. Short replies therefore never grow the buffer.
 const SHORT_REPLY_BYTES: usize = 1_024;
 /// Maximum memory that an idle client may hold for a transaction, in bytes. A client with more is disconnected after a
 /// long time without input.
@@ -67,7 +67,7 @@ pub(crate) struct Client {
     /// Unsent replies.
     pub(crate) output: Output,
     pub(crate) memory: Memory,
-    /// Whether the connection ends once they are sent.
+    /// Whether the connection ends once all replies are sent.
     pub(crate) closing: bool,
     /// Whether the clock was read since this turn began and since the last wait.
     clock_read: Cell<bool>,
@@ -172,7 +172,7 @@ impl Client {
             return;
         }
         let words = command.arguments().len();
-        // Each word may be a key to look up.
+        // Each word counts as a step, since it may be a key to look up.
         self.work += words;
         let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
         let words: WordList<'_> =
@@ -309,7 +309,7 @@ impl Client {
         };
         let mut stopped = self.read_elsewhere(read, words, length).await?;
         if let Err(Stop::Long) = stopped {
-            // Data that was not in memory turned out to be long.
+            // The read found data on the disk for which it is a long read.
             stopped = self.read_elsewhere(read, words, Length::Long).await?;
         }
         match stopped {
@@ -390,7 +390,8 @@ impl Client {
     }
 }
 
-/// Current keys. The clock is read once for all reads until the next wait, since their commands arrived before it.
+/// Current keys. The clock is read once for all reads until the next wait, since their commands arrived before that
+/// time.
 fn keys<'n>(node: &'n Node, clock_read: &Cell<bool>) -> Keys<'n> {
     if clock_read.replace(true) { node.keys_at_last_time() } else { node.keys() }
 }

@@ -44,7 +44,7 @@ pub(crate) struct Spec {
 pub(crate) enum Run {
     /// Read of named keys, or of the number of keys.
     Read(Read),
-    /// Walk over keys that are not named. Takes long.
+    /// Walk over keys that the command does not name. Takes long.
     Walk(Read),
     /// Change or read of keys, depending on the words.
     Change(Change),
@@ -231,7 +231,7 @@ impl Spec {
     }
 }
 
-/// Converts bytes for operations.
+/// Converts bytes to the type that operations use.
 pub(crate) fn bytes(bytes: &[u8]) -> &kv::Bytes {
     kv::Bytes::new(bytes)
 }

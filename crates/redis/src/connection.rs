@@ -141,7 +141,7 @@ impl<S: Stream> Connection<S> {
             self.session.client.flush_changes().await;
             self.session.client.end_turn();
             self.session.tidy();
-            // Shrinking a reservation always succeeds.
+            // Covering a smaller buffer always succeeds.
             let _covered = self.held.cover(self.session.memory_bytes());
             if self.session.client.authenticated() {
                 self.authentication.reset();

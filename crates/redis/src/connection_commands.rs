@@ -367,7 +367,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Closes connections; the client's own, if selected, after the reply.
+/// Closes the connections for which `fits` is true. If the client's own is one of them, it closes after the reply.
 fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
     client.work += client.shared.registry.len();
     let entries = client.shared.registry.list(fits);

@@ -195,7 +195,7 @@ fn clients_that_read_nothing_take_half_of_the_budget_and_leave_the_rest() {
                 connection
             })
             .collect();
-        // All time out at the same time; before that, others are served.
+        // All connections time out at the same time; before that, others are served.
         tokio::time::sleep(PATIENCE / 2).await;
         assert!((3 << 20..6 << 20).contains(&budget.used()), "{budget:?}");
         let (mut other, connection) = open(1 << 20);

@@ -1,10 +1,10 @@
 //! Format of DUMP and RESTORE: a string as in an RDB file, the version of that format in 2 bytes, and a CRC-64 of all
 //! bytes before it in 8 bytes, both little endian. Redis and roost can read each other's payloads.
 //!
-//! A string is its length and its bytes. The two highest bits of the first byte of a length are its encoding: 0 in the
-//! other 6 bits, 1 in them and the next byte, 2 in the next 4 bytes (8 if the low bit is set), big endian. 3 introduces
-//! other content: 0, 1, 2 a little-endian number of 1, 2, 4 bytes whose decimal digits are the value, 3 a text
-//! compressed by LZF with its two lengths.
+//! A string is its length and its bytes. The two highest bits of the first byte of a length say where it is: for 0 in
+//! the other 6 bits; for 1 in those and the next byte; for 2 in the next 4 bytes, or 8 if the lowest bit is set; big
+//! endian. For 3, the other 6 bits are the kind of the content: 0, 1 and 2 are a little-endian number of 1, 2 or 4
+//! bytes whose decimal digits are the value; 3 is a text compressed by LZF, after its compressed and its full length.
 
 use kv::limits::VALUE_BYTES_MAX;
 

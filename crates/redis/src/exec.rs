@@ -27,7 +27,7 @@ const SHORT_REPLY_BYTES: usize = 32;
 
 /// Source of the reply to a queued command.
 enum Step {
-    /// The next answer of the writer, with the writer of the reply.
+    /// The next answer of the node, passed to this function.
     Change(ReplyWriter),
     /// The next read.
     Read(Placed),
@@ -54,7 +54,7 @@ struct Planned {
     changes: KeyOps,
     /// Keys whose rows are in the answers to the changes.
     answering: Vec<(BucketId, Box<[u8]>)>,
-    /// Bucket of later commands.
+    /// Bucket selected for later commands of the transaction.
     bucket: BucketId,
 }
 
@@ -178,7 +178,7 @@ impl Planned {
     /// wait for the disk.
     ///
     /// # Errors
-    /// If this is too much.
+    /// If the rows are too long for a reply, or the budget has no room for them.
     async fn reserve(&self, client: &mut Client) -> Result<(), Failure> {
         let answering = self.answering.iter().map(|(bucket, key)| (*bucket, key.clone()));
         let answer_bytes = row_bytes(client, answering.collect()).await?;
@@ -196,7 +196,7 @@ impl Planned {
         if fits { Ok(()) } else { Err(Failure::BUSY) }
     }
 
-    /// Operations: the beginning with the watched keys, and the changes.
+    /// Returns the operations to submit: the start of the transaction with the watched keys, then the changes.
     fn operations(&mut self, watched: &WatchedKeys) -> KeyOps {
         let watched = watched.keys.iter().map(|((bucket, key), version)| Watched {
             bucket: *bucket,
@@ -213,7 +213,7 @@ impl Planned {
         ops
     }
 
-    /// Keys to read, and the times of the reads.
+    /// Keys to read, each with the operation before which it is read.
     fn reads(&self) -> Vec<ReadAt> {
         let placed = self.steps.iter().filter_map(|step| match step {
             Step::Read(placed) => Some(placed),

@@ -83,7 +83,7 @@ impl Failure {
         Self::of(format!("ERR invalid expire time in '{command}' command"))
     }
 
-    /// Error for a key of the client without the scope for this command.
+    /// Error for a client whose application key lacks the scope for this command.
     pub(crate) fn no_permission(command: &str) -> Self {
         Self::of(format!("NOPERM this user has no permissions to run the '{command}' command"))
     }

@@ -249,7 +249,7 @@ fn dump(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
 fn restore<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     let [name, ttl, payload, options @ ..] = words else { return Err(Failure::arity("restore")) };
     let (mut only, mut absolute) = (Only::IfAbsent, false);
-    // Checked and ignored: later reads decide which keys stay in memory.
+    // IDLETIME and FREQ are checked and otherwise ignored, since later reads decide which keys stay in memory.
     let (mut idle, mut frequency) = (false, false);
     let mut options = options.iter();
     while let Some(option) = options.next() {
@@ -365,7 +365,8 @@ fn dbsize(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(
     Ok(())
 }
 
-/// Checks for nothing, `SYNC` or `ASYNC`: flushing takes no longer for many keys than for one.
+/// Checks that there is no argument except `SYNC` or `ASYNC`. Both mean the same, since flushing takes no longer for
+/// many keys than for one.
 fn check_flush(words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [] => Ok(()),

@@ -34,7 +34,7 @@ pub(crate) fn split(bytes: usize, connections_max: u32) -> (MemoryBudget, Memory
     (MemoryBudget::new(connections), MemoryBudget::new(bytes.saturating_sub(connections)))
 }
 
-/// Part of the budget for one buffer.
+/// Reservation of one buffer.
 #[derive(Debug)]
 pub(crate) struct Held {
     reserved: Reservation,
@@ -146,8 +146,8 @@ impl Output {
     /// Frees unused memory.
     pub(crate) fn shrink(&mut self) {
         shrink(&mut self.bytes);
-        // Shrinking always succeeds. Small replies may have been written without a reservation; if the budget has no
-        // room for them, the reservation is tried again next time.
+        // Covering a smaller buffer always succeeds. Small replies may have been written without a reservation; if the
+        // budget has no room for them, the reservation is tried again next time.
         let _covered = self.held.cover(self.bytes.capacity());
     }
 }

@@ -92,7 +92,7 @@ impl RedisMetrics {
         Connected(self.clone())
     }
 
-    /// Reports the use of these budgets.
+    /// Includes the use of these budgets in the metrics.
     pub(crate) fn watch_memory(&self, connections: &MemoryBudget, buffers: &MemoryBudget) {
         let first = self.0.memory.set([connections.clone(), buffers.clone()]);
         if first.is_err() {

@@ -17,12 +17,13 @@ use edge::{Abandoned, Length};
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of keys that one command reads.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
-/// Maximum number of keys that are read together, under the lock that blocks the writer: about 0.5 ms. With more keys,
-/// each part of this size is consistent; a transaction reads at most this.
+/// Maximum number of keys that are read together, under the lock that blocks the writer: about 0.5 ms. Of more keys,
+/// each part of this size is read together. A transaction reads at most this many.
 pub(crate) const TOGETHER_KEYS_MAX: usize = 4_096;
 /// Maximum number of keys that are read on a thread that serves connections: about 50 microseconds.
 const SHORT_KEYS_MAX: usize = 256;
-/// Time for which such a thread waits for the writer, which blocks reads of several keys while it applies a group.
+/// Time for which a thread that serves connections waits for the writer, which blocks reads of several keys while it
+/// applies a group.
 const WRITER_PATIENCE: Duration = Duration::from_micros(50);
 /// Maximum number of attempts to read several keys while all are in memory at the same time. After that they are read
 /// one by one.

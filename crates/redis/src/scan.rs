@@ -14,9 +14,9 @@ use super::reader::{REPLY_BYTES_MAX, Reader, Stop};
 const COUNT_MAX: i64 = 10_000;
 /// Size of keys and values after which a SCAN stops, in bytes, because it holds their memory until it ends.
 const SCAN_BYTES_MAX: usize = 4 << 20;
-/// Number of keys read at a time. Between two such steps, a walk ends if its client has disconnected.
+/// Number of keys read at a time. After each such step, a walk ends if its client has disconnected.
 const STRIDE: usize = 256;
-/// Number of operations on a pattern between two such checks: some milliseconds.
+/// Maximum number of operations on a pattern between two checks whether the client has disconnected: some milliseconds.
 const UNCHECKED_OPERATIONS_MAX: u64 = 1 << 22;
 /// Maximum number of operations of one KEYS on its pattern: about 5 s, or 68 GB of keys for a short pattern.
 const MATCH_OPERATIONS_MAX: u64 = 1 << 32;
@@ -60,7 +60,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
 fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [cursor, options @ ..] = words else { return Err(Failure::arity("scan").into()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    // Cursors of a walk are multiples of this. Many clients store the remaining 53 bits in a double.
+    // The cursors of clients are those of the walk divided by this number, so that they fit in the 53 bits of a double.
     let from = cursor.and_then(|cursor| cursor.checked_mul(CURSOR_STEP)).ok_or(Failure::CURSOR)?;
     let (mut pattern, mut count, mut strings) = (None, 10, true);
     let (options, []) = options.as_chunks() else { return Err(Failure::SYNTAX.into()) };
@@ -113,7 +113,7 @@ impl Matching {
     /// Whether a key matches.
     ///
     /// # Errors
-    /// If it would take too long, or the client has disconnected.
+    /// If matching would take too long, or the client has disconnected.
     fn run(&mut self, keys: &Reader<'_>, pattern: &Pattern, key: &[u8]) -> Result<bool, Stop> {
         let operations = pattern.operations(key.len());
         self.operations += operations;

@@ -73,7 +73,7 @@ impl RedisOptions {
     }
 }
 
-/// Connection on its way to its thread.
+/// Accepted connection that its thread has not taken yet.
 struct Accepted {
     stream: std::net::TcpStream,
     registered: Registered,
@@ -106,7 +106,7 @@ pub async fn serve(
         budget,
         connections_max,
     });
-    // Every thread holds a sender; nothing is sent.
+    // Every thread holds a sender, so receiving ends when all threads have ended. Nothing is sent.
     let (alive, mut ended) = mpsc::channel(1);
     let threads = (0..threads(options)).map(|number| spawn(number, &shared, &alive));
     let threads = threads.collect::<io::Result<Vec<_>>>()?;
@@ -128,7 +128,7 @@ pub async fn serve(
         if let Some(accepted) = prepare(accepted, admitted, &shared)
             && let Some(thread) = next.next()
         {
-            // A thread ends only after this sender is gone.
+            // The receiver exists: a thread ends only after this sender is gone.
             drop(thread.send(accepted));
         }
     }
@@ -204,7 +204,7 @@ fn spawn(
     alive: &mpsc::Sender<Infallible>,
 ) -> io::Result<mpsc::UnboundedSender<Accepted>> {
     let (shared, alive) = (Arc::clone(shared), alive.clone());
-    // Unbounded, but each connection in it holds a permit.
+    // The channel is unbounded, but each connection in it holds a permit.
     let (sender, receiver) = mpsc::unbounded_channel();
     let (built, started) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {

@@ -22,7 +22,7 @@ const WORK_MAX: usize = 4_096;
 const PREFETCH_READS: usize = 16;
 /// Maximum length of a key that is prefetched, in bytes. Longer keys are not worth hashing twice.
 const PREFETCH_KEY_BYTES_MAX: usize = 256;
-/// Number of steps after which other connections of the thread get their turn, after about 50 microseconds.
+/// Number of steps after which other connections of the thread get their turn: about 50 microseconds.
 pub(crate) const STEPS_MAX: usize = 256;
 /// Number of parsed bytes after which other connections get their turn. A command may have a million words.
 const PARSED_MAX: usize = 32 << 10;
@@ -37,9 +37,9 @@ pub(crate) struct Session {
     pub(crate) input: Vec<u8>,
     /// Number of executed bytes of the input.
     executed: usize,
-    /// Number of bytes of the rest that the parser has seen.
+    /// Number of bytes after the executed ones that the parser has seen.
     shown: usize,
-    /// Whether no complete command is left.
+    /// Whether the input contains no complete command.
     pub(crate) starved: bool,
 }
 

@@ -146,7 +146,7 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
             && timed.is_none_or(|(given, _)| given == unit)
             && expiry != Expiry::Keep
         {
-            // The same unit may occur again; the last time counts.
+            // The same unit may be repeated; the last time counts.
             timed = Some((unit, options.next().ok_or(Failure::SYNTAX)?));
         } else {
             return Err(Failure::SYNTAX);

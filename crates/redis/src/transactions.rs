@@ -102,7 +102,7 @@ impl Transaction {
         self.queued.len() as i64
     }
 
-    /// Counts another command. Returns the memory of all commands then, in bytes.
+    /// Counts another command. Returns the memory of all queued commands, in bytes.
     ///
     /// # Errors
     /// If the limit of commands is exceeded.
@@ -114,7 +114,7 @@ impl Transaction {
         }
         // A growing vector has room for at most twice as many elements.
         self.memory += Kept::memory_of(words) + 2 * size_of::<(&Spec, Kept)>();
-        // One more operation marks the others as a transaction.
+        // A transaction takes one operation more than it has changes: the one that begins it.
         if self.memory > QUEUE_BYTES_MAX || self.changes >= SUBMISSION_COMMANDS_MAX {
             return Err(TOO_LARGE);
         }

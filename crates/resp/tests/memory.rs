@@ -1,7 +1,7 @@
-//! Memory of a connection: proportional to the bytes that have arrived, and none for usual commands. A separate binary,
-//! because of its allocator.
+//! Tests of the memory of a parser: it grows only with the bytes that have arrived, and short commands allocate
+//! nothing. This is a separate test binary because it replaces the global allocator.
 //!
-//! The allocator counts for each thread, so tests do not see each other.
+//! The allocator counts separately for each thread, so tests do not affect each other.
 #![allow(unsafe_code, reason = "only a counting allocator can measure this")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

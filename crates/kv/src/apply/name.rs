@@ -21,7 +21,7 @@ impl Keys<'_, '_> {
             return Ok(KeyAnswer::Number(0));
         }
         self.erase(&old);
-        // Looked up again, because the counts of the bucket have just changed.
+        // The key is looked up again, because the counts of the bucket have just changed.
         let new = self.find(bucket, to)?;
         self.write(&new, to, live.value(), live.expires_ms());
         Ok(KeyAnswer::Number(1))

@@ -95,7 +95,8 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(if negative { -number } else { number })
 }
 
-/// Parses a decimal exponent of 2, limited to where every number is 0 or infinite: texts are short.
+/// Parses an exponent of 2 in decimal digits. Greater ones are cut to `1 << 20`: texts are short, so the number is 0 or
+/// infinite anyway.
 fn binary_exponent(text: &str) -> Option<i64> {
     const MOST: i64 = 1 << 20;
     let (negative, digits) = match text.strip_prefix(['+', '-']) {

@@ -61,7 +61,7 @@ impl World {
         row.is_live(self.now_ms).then(|| (value, row.expires_ms().map(|at| at - self.now_ms)))
     }
 
-    /// Checks the invariants of the facts.
+    /// Checks the invariants of the stored rows.
     fn check_facts(&self) {
         let facts = Facts::new(&self.rows);
         let mut expiring = 0;

@@ -1,5 +1,5 @@
 //! Check of buckets and keys. Rows of operations give no finding, and lost expiries and counts are restored. After
-//! other losses, nothing contradicts itself and all keys are in a bucket.
+//! other losses, no rows contradict each other, and all keys are in a bucket.
 
 use kv::{
     BucketId, BucketName, Bytes, Expiry, Facts, KeyOp, KeyOps, KeyRowsMut as _, KeyScan as _, Mend,

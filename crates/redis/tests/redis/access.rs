@@ -61,12 +61,12 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("FLUSHALL", &refused("flushall")),
         ("CLIENT LIST", &refused("client")),
         ("CONFIG SET save x", &refused("config")),
-        // The same in a transaction.
+        // Commands in a transaction need the same scopes.
         ("MULTI", "OK"),
         ("GET a", "QUEUED"),
         ("SET a 1", &refused("set")),
         ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
-        // When queued, it takes effect only after the commands queued with it were checked.
+        // A queued AUTH takes effect at EXEC, so commands queued after it are checked with the earlier key.
         ("MULTI", "OK"),
         ("AUTH both", "QUEUED"),
         ("SET a 1", &refused("set")),

@@ -18,7 +18,7 @@ pub(crate) const START_MS: u64 = 1_800_000_000_000;
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     clock: Arc<AtomicU64>,
-    // In this order, because the node must not outlive its directory.
+    // Fields are dropped in this order: the node must not outlive its directory.
     serving: Serving,
     _node: Node,
     _directory: tempfile::TempDir,

@@ -103,7 +103,7 @@ fn info_reports_how_many_keys_of_a_database_expire_and_when_on_average() {
         &["db0:keys=1,expires=0,avg_ttl=0", "db2:keys=3,expires=1,avg_ttl=50000"],
     );
     server.pass(50_000);
-    // Counts until the sweeper removes it.
+    // An expired key counts until the sweeper removes it.
     while client.line("INFO keyspace").contains("expires=1,avg_ttl=0") {}
     keyspace(&mut client, &["db0:keys=1,expires=0,avg_ttl=0", "db2:keys=2,expires=0,avg_ttl=0"]);
 }

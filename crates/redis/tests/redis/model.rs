@@ -131,7 +131,7 @@ impl Model {
             Step::Increment(key, by) => {
                 let command = format!("INCRBY {key} {by}");
                 let (value, until) = self.keys.get(&key).cloned().unwrap_or((b"0".into(), None));
-                // With leading zeros, or zero bytes from a SETRANGE beyond the end, it is not a number.
+                // A value with leading zeros, or with zero bytes from a SETRANGE beyond its end, is not a number.
                 let text = String::from_utf8(value).unwrap();
                 let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
                 match number.map(|number| number.checked_add(by.into())) {

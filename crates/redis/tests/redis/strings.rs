@@ -1,4 +1,4 @@
-//! Values.
+//! Commands on string values.
 
 use crate::client::TestServer;
 

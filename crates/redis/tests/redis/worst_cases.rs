@@ -76,23 +76,23 @@ fn requests_with_the_largest_effect_are_answered_and_their_memory_is_given_back(
     let longest = vec![b'a'; 60_000];
     assert_eq!(client.run(&[b"SET", &longest, b"1"]), "OK");
     let table: &[(&[&[u8]], &str)] = &[
-        // Replies.
+        // Limits of replies.
         (&many, "-ERR the reply would be longer than 64 MiB"),
         (&[b"MGET", b"long", b"long", b"long"], BUSY),
         (&docs, BUSY),
         (&[b"BUCKET", b"LIST", b"COUNT", b"100000"], "[]"),
         (&[b"BUCKET", b"LIST", b"COUNT", b"100000", b"AFTER", b"x"], "[]"),
-        // Names.
+        // Limits of names.
         (&[b"CLIENT", b"SETNAME", &name], "-ERR Client names cannot be longer than 256 bytes."),
         (&[b"CLIENT", b"SETINFO", b"lib-name", &name], "-ERR lib-name cannot be longer"),
         (&[b"CLIENT", b"SETINFO", b"lib-ver", &name], "-ERR lib-ver cannot be longer"),
-        // Work.
+        // Limits of work.
         (&keys, "-ERR a command reads 65536 keys at most"),
         (&[b"KEYS", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"SCAN", b"0", b"MATCH", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"CONFIG", b"GET", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"KEYS", &hostile], "[]"),
-        // Stops after a number of bytes, and can be continued.
+        // SCAN stops after a number of bytes, and can be continued.
         (&[b"SCAN", b"0", b"MATCH", &hostile, b"COUNT", b"9223372036854775807"], "[\""),
         (&[b"LCS", b"long", b"long"], "-ERR Insufficient memory, transient memory for LCS"),
         (&[b"LCS", b"long", b"short", b"LEN"], "-ERR Insufficient memory"),
@@ -209,7 +209,7 @@ fn a_small_payload_that_unpacks_to_much_is_counted_before_it_is_unpacked() {
     assert_eq!(client.run(&[b"RESTORE", b"k", b"0", &payload]), "OK");
     assert_eq!(client.line("STRLEN k"), unpacked.to_string());
     assert_eq!(client.line("DEL k"), "1");
-    // In a transaction, the second one does not fit next to the first.
+    // In a transaction, the second value does not fit in addition to the first.
     assert_eq!(client.line("MULTI"), "OK");
     for key in [b"a", b"b"] {
         assert_eq!(client.run(&[b"RESTORE", key, b"0", &payload]), "QUEUED");
@@ -248,7 +248,7 @@ fn reads_in_a_transaction_see_its_changes_and_walks_come_after_it() {
     client.check(&[
         ("MULTI", "OK"),
         ("DBSIZE", "QUEUED"),
-        // More steps than a thread of connections takes, and a checksum of many bytes.
+        // LCS takes more steps than a thread of connections may, and DUMP computes a checksum of many bytes.
         ("LCS a b LEN", "QUEUED"),
         ("DUMP long", "QUEUED"),
         ("MGET none n none", "QUEUED"),

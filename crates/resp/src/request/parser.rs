@@ -34,13 +34,13 @@ pub struct Parser {
 /// Progress in the command at the start of the buffer; all zero if there is none.
 #[derive(Debug, Default)]
 struct Unfinished {
-    /// End of the bytes that have been read. The number of arguments is known if it is not 0.
+    /// End of the bytes that have been read. If it is not 0, the number of arguments is known.
     at: usize,
     /// Number of arguments that have not been read.
     missing: usize,
     /// Length of the argument that begins at `at`, once it is known.
     bulk_bytes: Option<usize>,
-    /// Position before which the current line does not end.
+    /// Position up to which the end of the current line was searched.
     searched: usize,
 }
 

@@ -1,4 +1,5 @@
-//! Replies: the bytes that clients of both versions expect, and that decoding returns what was encoded.
+//! Tests of replies: encoding gives the bytes that clients of both protocol versions expect, and decoding returns what
+//! was encoded.
 
 use proptest::prelude::*;
 use resp::{Encoder, Protocol, ProtocolError};
@@ -163,7 +164,8 @@ impl Said {
     }
 }
 
-/// Decodes `stream` in pieces of `size` bytes. Returns each reply as text, and the end.
+/// Decodes `stream` in pieces of `size` bytes. Returns each reply as text, and the number of unfinished bytes or the
+/// error at the end.
 fn hear(
     stream: &[u8],
     size: usize,

@@ -12,7 +12,8 @@ pub(crate) struct Read {
     pub(crate) end: Result<usize, String>,
 }
 
-/// Feeds `stream` as a server would: repeatedly in `pieces` of these sizes, each appended to the rest of earlier ones.
+/// Feeds `stream` to the parser as a server would: in pieces of the sizes `pieces`, used in turn, each appended to the
+/// bytes that are not parsed yet.
 pub(crate) fn feed(stream: &[u8], pieces: &[usize], mut parser: Parser) -> Read {
     let mut commands = Vec::new();
     let mut buffer = Vec::new();
@@ -112,7 +113,7 @@ fn array<'b>(
     Ok((words, rest))
 }
 
-/// A line up to its CR, and the bytes after the byte after it.
+/// Line up to its CR, and the bytes after the CR and one more byte.
 fn header<'b>(
     stream: &'b [u8],
     limits: &Limits,
