@@ -1,6 +1,6 @@
-//! Wrapper of every handler that needs a key, inside that of [`crate::guard`]: a request with `Roost-After` waits here
-//! until the node has reached the position. Without the header, or outside of a cluster, the wrapper costs a look at a
-//! header or an option.
+//! Wrapper of every handler that needs a key, inside that of [`crate::guard`]: a request with the header `Roost-After`
+//! waits until the node has reached the position in it. Other requests, and all requests outside of a cluster, pay only
+//! for a check of a header or an option.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::error::ApiError;
 pub(crate) enum Needs {
     /// No key: the route returns no data of the feed.
     Nothing,
-    /// Any application key, token or session. Used for paths that are no routes.
+    /// Any application key, token or session. Used for unknown paths.
     Nowhere,
     /// An application key, a token or a session with this scope.
     Scope(Scope),

@@ -1,7 +1,8 @@
 //! `GET /v1/backup`: a backup of the running server, as a stream.
 //!
-//! A separate blocking thread makes the backup. It pauses for as long as it has worked, so that it uses at most half of
-//! a processor. One backup runs at a time. **Invariant:** at most three unsent blocks are in memory.
+//! A separate blocking thread makes the backup. After each chunk it pauses for as long as the chunk took, so that it
+//! uses at most half of a processor. One backup runs at a time. **Invariant:** at most three unsent blocks are in
+//! memory.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -9,8 +9,8 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
 use knn::{Bits, DrawingError, Grey};
 
-/// Longest side of an image, in pixels. The largest image takes 209 MiB while it is read: four channels of two bytes,
-/// plus the amounts below.
+/// Longest side of an image, in pixels. The largest image takes 209 MiB while it is read: four channels of two bytes
+/// per pixel, plus `PIXEL_BYTES` and `DECODER_BYTES`.
 pub const IMAGE_SIDE_MAX: u32 = 4_096;
 /// Bytes per pixel after decoding: two copies with gray and alpha, and one with gray alone.
 const PIXEL_BYTES: u64 = 5;
@@ -77,7 +77,7 @@ pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
         Some(ImageFormat::Png) => false,
         _ => return Err(ImageError::Format),
     };
-    // Checked here, where the error can name width and height.
+    // The size is checked here, where the error can name width and height.
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(DECODER_BYTES);
     reader.limits(limits);

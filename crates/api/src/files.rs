@@ -46,7 +46,7 @@ pub(crate) async fn missing(
     pages: Arc<dyn FileSource>,
     mut headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    // An error response has no ETag, and ignores the client's.
+    // An error response has no ETag, so the client's is ignored.
     headers.remove(IF_NONE_MATCH);
     let mut response = answer(state, pages, MISSING_PAGE.to_owned(), headers).await?;
     response.headers_mut().remove(ETAG);

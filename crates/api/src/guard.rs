@@ -1,6 +1,6 @@
-//! Wrapper of every handler. Before the handler: authorization. After it: the body of an error, metrics, a common
-//! header, and the memory of the response until it is sent. It is one wrapper instead of a stack of layers, so that
-//! only requests with a session need another boxed future.
+//! Wrapper of every handler. It authorizes the request before the handler runs. Afterwards it writes the body of an
+//! error, counts the request, adds a common header, and reserves the memory of the response until it is sent. It is one
+//! wrapper instead of a stack of layers, so that only requests with a session need another boxed future.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -93,7 +93,8 @@ impl Handler<(), Arc<AppState>> for Guarded {
         };
         let run = match admitted {
             Ok(Identity::Other) => {
-                // Refused later, so that a route closed to users is refused as such even with a wrong query.
+                // A wrong query is refused after the authorization, so that it does not hide that the route is closed
+                // to users.
                 let query = check_query(self.rule, &request);
                 let response = session::respond(self.handler, (self.rule, query), request, state);
                 Run::Handler(response.boxed())
@@ -121,9 +122,9 @@ pub(crate) struct Answer {
     id: RequestId,
     started: Instant,
     counters: Arc<RouteCounters>,
-    /// Set on routes whose responses reserve memory: all routes that need a key.
+    /// State for reserving the memory of the response; set for all routes that need a key.
     state: Option<Arc<AppState>>,
-    /// Set if the client has a key.
+    /// Key of the client, and the scope that the request needs; `None` without a key.
     key: Option<KeyInUse>,
     /// Client whose memory the response takes; `None` for a user.
     client: Option<Client>,
@@ -194,7 +195,7 @@ fn count(
     }
 }
 
-/// Mark of a response whose memory was reserved before the change that it reports.
+/// Mark of a response whose memory was reserved before the change was submitted.
 #[derive(Clone, Copy, Debug)]
 struct AlreadyReserved;
 

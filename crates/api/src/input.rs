@@ -160,7 +160,7 @@ pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Resul
     Ok(parameters)
 }
 
-/// Parameter that contains its own error. Deserializing it never fails, so that the client gets the original error.
+/// Parameter, or the error of parsing it. Deserializing it never fails, so that the client gets the original error.
 struct Param<T>(Result<T, ApiError>);
 
 /// Item that a parameter of a path can name.

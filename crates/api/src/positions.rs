@@ -64,8 +64,8 @@ pub(crate) fn add_position(node: &Node, response: &mut Response) {
     }
 }
 
-/// Layer that adds positions to the responses of routes without [`crate::guard`]. Requests that change nothing cost a
-/// look at their method.
+/// Layer that adds positions to the responses of routes without [`crate::guard`]. For a request that changes nothing,
+/// the layer only compares the method.
 #[derive(Clone)]
 pub(crate) struct Positions(pub(crate) Node);
 

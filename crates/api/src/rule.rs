@@ -4,7 +4,7 @@ use edge::SessionUse;
 
 use crate::auth::Needs;
 
-/// Access of users to a route. `viewer` is always the user.
+/// Access of users to a route. In both cases, `viewer` must be the user if it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum May {
     /// Only items of the `{user}` in the path, who must be the user.

@@ -100,7 +100,7 @@ mod tests {
             );
             drop(taken);
         }
-        // The longest response is allowed for a client without others.
+        // A client without other responses may get the longest one.
         let longest = memory.limit(usize::MAX);
         assert!(unsent.response(Some(one), longest).is_ok());
         assert_eq!(unsent.response(Some(one), longest + 1).err(), Some(NoMemory::Ever));

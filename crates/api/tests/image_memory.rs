@@ -1,5 +1,5 @@
-//! Memory of an image: at most the amount computed before decoding, for any metadata in its file. A separate binary,
-//! because of its allocator.
+//! Memory of an image: at most the amount computed before decoding, for any metadata in its file. This is a separate
+//! test binary because it replaces the global allocator.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]

@@ -158,7 +158,7 @@ pub(crate) async fn preflight() -> Response {
     (StatusCode::NO_CONTENT, headers).into_response()
 }
 
-/// Whether a route uploads pictures. Users of `/v1` also upload pictures here.
+/// Whether a route uploads pictures. On these routes, minted tokens and browser sessions of `/v1` are also valid.
 const fn is_for_pictures(needs: Needs) -> bool {
     matches!(needs, Needs::User(&[AccessScope::WriteMedia]))
 }
@@ -214,7 +214,7 @@ async fn admit(
     if is_allowed { Ok(Some(access)) } else { Err(ApiError::out_of_scope()) }
 }
 
-/// Token of a request; `None` if there is none and none is needed.
+/// Token of a request; `None` if the request has no token and needs none.
 fn presented(needs: Needs, headers: &HeaderMap, uri: &Uri) -> Result<Option<String>, ApiError> {
     let is_optional = matches!(needs, Needs::Anyone(_)) && !headers.contains_key(AUTHORIZATION);
     if needs == Needs::Nothing || is_optional {

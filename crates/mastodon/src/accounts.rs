@@ -39,7 +39,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     );
 }
 
-/// Handles that look like those of the operator. Only the operator can create accounts with them.
+/// Handles that look like those of the operator. Only operators can create accounts with such handles.
 const RESERVED: [&str; 14] = [
     "abuse",
     "admin",
@@ -88,7 +88,8 @@ impl Server {
         let name = handle.clone();
         self.limit_address(What::SignUps, address)?;
         if let Some(code) = invite {
-            // Checked before the hash, which costs more. The command checks whether the invite is still unused.
+            // The invite is checked before the password is hashed, because hashing costs more. The command checks
+            // whether the invite is still unused.
             let now_ms = self.node.now_ms();
             let found = self.read(move |node| node.facts().invite(&code, now_ms)).await?;
             found.ok_or_else(|| of_field(Refusal::BadInvite))?;
@@ -274,7 +275,7 @@ pub(crate) async fn sign_up(
         let why = "The account was made and waits for approval";
         return Err(ApiError::new(StatusCode::FORBIDDEN, why));
     }
-    // Scopes of the app and not of the token, as in Mastodon: by signing up, the user grants the app all its scopes.
+    // The token gets the scopes of the app, as in Mastodon: by signing up, the user grants the app all its scopes.
     let app = state.read(move |node| node.facts().app(id)).await?;
     let scopes = app.ok_or_else(ApiError::bad_token)?.scopes;
     let token = Secret::random()?;

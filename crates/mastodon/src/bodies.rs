@@ -1,4 +1,5 @@
-//! Memory of request bodies while they are read: those of both APIs, except bodies from applications on `/v1`.
+//! Memory of request bodies while they are read. This counts the bodies of both APIs, except those from applications on
+//! `/v1`.
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, and all bodies together take at most
 //! [`MEMORY`]. At most [`ADDRESS_BODIES_MAX`] bodies per address, and as many per user, are read at a time. Memory is
@@ -31,7 +32,7 @@ const ADDRESS_BODIES_MAX: u32 = 16;
 const SMALL_BYTES: usize = 2 << 10;
 /// Maximum number of concurrent bodies of users, and of guests.
 const BODIES_MAX: usize = 1_024;
-/// Maximum number of concurrent bodies per address while half of those of guests are in use.
+/// Maximum number of concurrent guests' bodies per address while half of [`BODIES_MAX`] are in use.
 const CROWDED_BODIES_MAX: u32 = 2;
 
 /// Complete body, counted until it is dropped.

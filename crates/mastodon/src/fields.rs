@@ -77,9 +77,9 @@ impl Fields {
         })
     }
 
-    /// List of objects with these parts; other parts are ignored. `None` if the request has no such parameter. Objects
-    /// are written `name[0][part]`, with any number or word as the index, or `name[][part]`, where a repeated part
-    /// begins the next object.
+    /// List of objects with the parts `names`; other parts are ignored. `None` if the request has no such parameter.
+    /// Objects are written `name[0][part]`, with any number or word as the index, or `name[][part]`, where a repeated
+    /// part begins the next object.
     pub(crate) fn objects<const N: usize>(
         &self,
         name: &str,
@@ -199,8 +199,8 @@ fn inner<'f>(given: &'f str, name: &str) -> Option<&'f str> {
     given.strip_prefix(name)?.strip_prefix('[')?.strip_suffix(']')
 }
 
-/// Appends the values of a parameter, at most one more than allowed: each gets its own name, so few bytes could become
-/// many. `None` if a name is too long, or objects are nested too deeply.
+/// Appends the values of a parameter, at most one more than allowed, since a few bytes of JSON could become many names.
+/// `None` if a name is too long, or objects are nested too deeply.
 fn flatten(
     name: String,
     value: Value,
@@ -215,7 +215,7 @@ fn flatten(
     }
     match value {
         Value::Null => {}
-        // Same as in a form.
+        // An empty list is written as in a form.
         Value::Array(values) if values.is_empty() => fields.push((format!("{name}[]"), "".into())),
         Value::Object(values) if values.is_empty() => fields.push((format!("{name}[]"), "".into())),
         Value::String(text) => fields.push((name, text)),
@@ -239,7 +239,7 @@ fn flatten(
     Some(())
 }
 
-/// False values, as in Rails. All other texts are true, even `False`.
+/// Texts that mean false, as in Rails. All other texts mean true, even `False`.
 const FALSE: [&str; 7] = ["0", "f", "F", "false", "FALSE", "off", "OFF"];
 
 /// Parses a Boolean parameter; `None` if the text is empty.
@@ -266,7 +266,7 @@ impl FromRequest<Shared> for Params {
 /// Reads the body of a request, which counts until the result is dropped.
 pub(crate) async fn read_body(request: Request, state: &Shared) -> Result<ReadBody, ApiError> {
     let address = state.limiter.address(client_address(request.extensions()));
-    // An app's own token makes a guest, because any client can get one.
+    // A client with only an app's own token counts as a guest, because any client can get such a token.
     let user = request.extensions().get::<Access>().and_then(|access| access.user);
     Ok(state.bodies.read(address, user, request.into_body()).await?)
 }

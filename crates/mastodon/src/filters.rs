@@ -2,7 +2,7 @@
 //!
 //! A keyword is searched for as bytes, ignoring case. A keyword that must match whole words is searched for in a text
 //! with [`BOUNDARY`] at each beginning and end of a word, and contains these bytes itself. So each keyword is one
-//! search, whose time is linear in the length of the text for any keyword.
+//! search, which takes time proportional to the length of the text.
 
 use feed::PostId;
 use feed::filter::{Filter, FilterKeyword};
@@ -159,13 +159,14 @@ mod tests {
             ("cat", true, "scat cat", true),
             ("the cat", true, "see The Cat!", true),
             ("the cat", true, "see the  cat", false),
-            // Next to the end of a keyword that is not a word character, any character may follow.
+            // A keyword that begins or ends with a character that is no part of words, such as `#`, may touch a word
+            // there.
             ("#cat", true, "x#cat", true),
             ("#cat", true, "#cats", false),
             ("c++", true, "c++11", true),
             ("c++", true, "abc++", false),
             ("!", true, "a!b", true),
-            // Words of all languages count, with their combining marks.
+            // Words may have letters of all languages, with their combining marks.
             ("cafe", true, "cafe\u{301}", false),
             ("caf\u{e9}", true, "un CAF\u{c9}.", true),
             ("\u{3bf}\u{3b4}\u{3bf}\u{3c2}", true, "\u{39f}\u{394}\u{39f}\u{3a3}", true),
@@ -246,7 +247,7 @@ mod tests {
     }
 
     proptest! {
-        /// Compares the keyword with each place of the text, as the model.
+        /// Compares with a model that tries the keyword at each place of the text.
         #[test]
         fn a_whole_word_is_where_no_word_goes_on(
             keyword in "[ab#\u{e9}]{1,3}",

@@ -27,7 +27,7 @@ pub(crate) struct Files {
     body: Vec<u8>,
     found: Vec<(String, Range<usize>)>,
     upload: Option<Uploading>,
-    /// Whether the request was counted as an upload before its long body was read.
+    /// Whether the request was already counted as an upload, before its long body was read.
     is_counted: bool,
 }
 
@@ -74,7 +74,7 @@ impl FromRequest<Shared> for Form {
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let (content_type, kind) = content_type(request.headers());
-        // Without pictures no form is long, and there is no memory for long forms.
+        // Only pictures make a form long, so without them there is no memory for long forms.
         if kind != MULTIPART || !state.node.accepts_pictures() {
             let Params(fields) = Params::from_request(request, state).await?;
             return Ok(Self { fields, files: Files::default() });
@@ -88,7 +88,7 @@ impl FromRequest<Shared> for Form {
         if is_long {
             state.limit(What::Uploads, u64::from(user.0))?;
         }
-        // A short form does not wait for pictures of the same user.
+        // A short form does not wait for the uploads of the same user.
         let (body, upload) = match is_long {
             true => {
                 let mut upload = state.uploads.begin(user).await?;

@@ -119,7 +119,8 @@ impl MastodonOptions {
         self.closing.as_ref().is_some_and(|closing| *closing.borrow())
     }
 
-    /// Default options: sign-up is closed, apps may not send passwords, only users may read, and the usual rates apply.
+    /// Default options: sign-up is closed, apps may not send passwords, only users may read, and the default rates
+    /// apply.
     #[must_use]
     pub fn new(base: &str) -> Self {
         Self {

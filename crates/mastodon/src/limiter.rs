@@ -1,8 +1,8 @@
 //! Limits on the actions of one address or account per time window.
 //!
-//! **Invariant:** each group has at most [`COUNTERS_MAX`] counters; the least used are dropped first. To have a counter
-//! dropped, an attacker needs as many requests as there are counters, each of which costs a password hash or a command.
-//! Reads cost less and are counted separately, so that they cannot push out failed log-ins.
+//! **Invariant:** each group has at most [`COUNTERS_MAX`] counters; the least used are dropped first. To push out a
+//! counter, an attacker needs as many requests as there are counters, and each costs a password hash or a command.
+//! Reads cost less, so they are counted in a separate group and cannot push out failed log-ins.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::IpAddr;
@@ -12,13 +12,14 @@ use quick_cache::sync::Cache;
 
 /// Maximum number of counters per group.
 const COUNTERS_MAX: usize = 65_536;
-/// Factor of the limits for all IPv6 addresses that share 48 bits, relative to one address. Providers give such
-/// networks to anybody.
+/// Factor of the limits for the network of an IPv6 address, its first 48 bits, relative to one address. Providers give
+/// such networks to anybody.
 pub(crate) const NETWORK_TIMES: u32 = 16;
 
-/// Maximum number of failed log-ins from an address that may still try an account above its rate.
+/// Number of failed log-ins after which an address may no longer try an account that is above its rate.
 const CLEAN_FAILURES_MAX: u32 = 3;
-/// Factor of the rate for all failed log-ins of such addresses into one account.
+/// Factor of the rate of an account's failed log-ins. At this many failures, only addresses that have logged in before
+/// may try the account.
 const STRANGERS_TIMES: u32 = 10;
 /// Time for which an address with a successful log-in is remembered.
 const KNOWN_FOR: Duration = Duration::from_hours(30 * 24);
@@ -37,8 +38,8 @@ pub struct Rate {
 pub struct Rates {
     /// Failed log-ins from one address.
     pub failures_of_address: Rate,
-    /// Failed log-ins into one account. Above the limit, only addresses may try that have logged in with the name
-    /// before or have hardly failed, so that others cannot lock the user out.
+    /// Failed log-ins into one account. Above the limit, only addresses that have logged in with the name before, or
+    /// have hardly failed, may try. So others cannot lock the user out.
     pub failures_of_account: Rate,
     /// Log-ins from one address, and successful log-ins into one account. Each computes a hash and is logged.
     pub log_ins: Rate,
@@ -77,7 +78,7 @@ impl Default for Rates {
 }
 
 impl Rates {
-    /// Limits only log-ins, for a server in open mode, where every client can do everything through `/v1`.
+    /// Limits only log-ins. For a server in open mode, where every client can do everything through `/v1`.
     #[must_use]
     pub fn of_log_ins() -> Self {
         let Self { failures_of_address, failures_of_account, log_ins, .. } = Self::default();
@@ -114,7 +115,7 @@ pub(crate) struct Usage {
     pub(crate) rest: Duration,
 }
 
-/// Kind of counted action.
+/// Kind of a counted action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
     AddressFailures,
@@ -184,10 +185,7 @@ impl Limiter {
         }
     }
 
-    /// Checks that `subject` is below its rate, without counting.
-    ///
-    /// # Errors
-    /// The time after which the action is allowed.
+    /// Checks that `subject` is below its rate, and does not count the action.
     pub(crate) fn check(
         &self,
         what: What,

@@ -33,7 +33,7 @@ pub(crate) fn parts(body: &[u8], boundary: &str, max: usize) -> Option<Vec<Part>
     let find = memmem::Finder::new(&delimiter);
     let mut at = match delimiter.as_bytes().get(2..) {
         Some(first) if body.starts_with(first) => first.len(),
-        // Text before the first boundary is for readers of mail.
+        // Text before the first boundary is ignored.
         _ => find.find(body)? + delimiter.len(),
     };
     let mut parts = Vec::new();
@@ -43,7 +43,7 @@ pub(crate) fn parts(body: &[u8], boundary: &str, max: usize) -> Option<Vec<Part>
             return Some(parts);
         }
         let padding = rest.iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        // Without headers, the line break after the boundary is also the first of the two that end the head.
+        // In a part without headers, the line break after the boundary is also the first of the two that end the head.
         let head = rest.get(padding..)?.strip_prefix(b"\r\n").and_then(|_| rest.get(padding..))?;
         let head = head.get(..HEAD_BYTES_MAX).unwrap_or(head);
         let head = head.get(..memmem::find(head, b"\r\n\r\n")?)?;

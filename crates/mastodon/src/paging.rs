@@ -18,7 +18,7 @@ use crate::state::Server;
 pub(crate) const PAGE_BYTES: usize = 256 << 10;
 /// Typical size of an entity, in bytes.
 const TYPICAL_BYTES: usize = 2_560;
-/// Parameters that choose the items, which the URL of another page repeats.
+/// Parameters that select items. The URLs of other pages repeat them.
 const REPEATED: [&str; 20] = [
     "limit",
     "local",
@@ -183,7 +183,7 @@ impl Server {
         if !url.ends_with('?') {
             url.push('&');
         }
-        // When reading upwards, the items below were read before.
+        // For an upward page, the items below it always exist, so there is a next page.
         let next = (more || page.is_up).then(|| format!("<{url}max_id={last}>; rel=\"next\", "));
         let links = format!("{}<{url}min_id={first}>; rel=\"prev\"", next.unwrap_or_default());
         if let Ok(links) = HeaderValue::try_from(links) {
@@ -210,7 +210,7 @@ mod tests {
         ] {
             let found = PageOf { items: vec![3, 2, 1], next: None };
             let listed = write(&page, found, |id: u64, out| {
-                // A part of a missing entity is written before it is found to be missing.
+                // An entity may be partly written before a missing part is noticed.
                 out.extend_from_slice(format!("{{{id}}}").as_bytes());
                 shown[id as usize - 1].then_some(())
             });

@@ -109,7 +109,7 @@ struct Queue {
 struct Queues {
     of_strangers: State,
     of_known: State,
-    /// Clients that have logged in, with the numbers of their last log-ins.
+    /// Clients that have logged in before, each with the number of its last log-in.
     known: HashMap<Waiter, u64>,
     /// Number of log-ins so far.
     log_ins: u64,
@@ -122,7 +122,7 @@ struct Queues {
 #[derive(Default)]
 struct State {
     waiting: VecDeque<(Waiter, Work)>,
-    /// Numbers of the clients' last turns.
+    /// Clients, each with the number of its last turn.
     turns: HashMap<Waiter, u64>,
     /// Number of turns so far.
     turn: u64,
@@ -218,7 +218,7 @@ impl State {
         let clients = self.waiting.iter().map(|(client, _)| *client).enumerate();
         let greatest = clients.max_by_key(|(at, client)| (self.share(*client), *at));
         let greatest = greatest.filter(|(_, client)| self.share(*client) > (waiting + 1, turn));
-        // Dropping the work refuses it.
+        // Dropping the work makes its caller return [`PasswordError::Busy`].
         greatest.is_some_and(|(at, _)| self.waiting.remove(at).is_some())
     }
 
@@ -251,7 +251,7 @@ impl Drop for Closing {
 #[derive(Clone)]
 pub(crate) struct Passwords {
     queue: Arc<Closing>,
-    /// Hash to compare with if there is no account.
+    /// Hash to compare passwords with if the account does not exist.
     nobody: Option<PasswordHash>,
     /// Number of computed hashes.
     computed: Arc<AtomicU64>,
@@ -268,7 +268,7 @@ impl Passwords {
                 work();
             }
         };
-        // Without the thread every log-in fails.
+        // If the thread does not start, every log-in fails.
         if let Err(error) = thread::Builder::new().name("passwords".to_owned()).spawn(compute) {
             tracing::error!(%error, "the thread for passwords does not start");
             queue.close();
@@ -304,7 +304,7 @@ impl Passwords {
     ) -> Result<bool, PasswordError> {
         let exists = stored.is_some();
         let compared = stored.or_else(|| self.nobody.clone()).ok_or(PasswordError::Failed)?;
-        // Longer passwords were never accepted; they are truncated to take the same time.
+        // Longer passwords were never accepted. They are cut so that they take the same time as others.
         let password: String = password.chars().take(BYTES_MAX + 1).collect();
         let is_equal = self.run(waiter, move || verify(&password, &compared)).await?;
         let is_right = exists && is_equal;
@@ -379,7 +379,7 @@ mod tests {
         assert_eq!(passwords.computed(), before + 2);
     }
 
-    /// Keeps the thread busy until the sender is dropped.
+    /// Keeps the thread busy until the returned sender is dropped.
     fn occupy(passwords: &Passwords) -> std::sync::mpsc::Sender<()> {
         let (finish, finished) = std::sync::mpsc::channel::<()>();
         let (begin, begun) = std::sync::mpsc::channel();
@@ -392,14 +392,14 @@ mod tests {
         finish
     }
 
-    /// Queues a comparison of a client; its result comes when the thread is free.
+    /// Queues a comparison for a client. The returned task gets the result when the thread is free.
     async fn begin(
         passwords: &Passwords,
         waiter: Waiter,
     ) -> JoinHandle<Result<bool, PasswordError>> {
         let own = passwords.clone();
         let answer = tokio::spawn(async move { own.verify("x".into(), None, waiter).await });
-        // The task runs on this thread until it waits.
+        // Yield, so that the spawned task runs on this thread up to its first wait.
         tokio::task::yield_now().await;
         answer
     }
@@ -414,7 +414,7 @@ mod tests {
         }
         let refused = passwords.verify("x".into(), None, 1).await;
         assert!(matches!(refused, Err(PasswordError::Busy)));
-        // Another client has room.
+        // Another client may still wait.
         let other = begin(&passwords, 2).await;
         let replaced = waiting.pop().unwrap();
         assert!(matches!(replaced.await.unwrap(), Err(PasswordError::Busy)));
@@ -439,7 +439,7 @@ mod tests {
         }
         (0..6).for_each(|_| queue.next().unwrap()());
         assert_eq!(*order.lock().unwrap(), [1, 2, 3, 1, 1, 1]);
-        // Many clients with one hash each; some had a turn.
+        // Each of many clients has one waiting hash, and some have had a turn before.
         for waiter in 1..=WAITING_MAX as u64 {
             assert!(put(waiter));
         }
@@ -457,7 +457,7 @@ mod tests {
             queue.put(waiter, Box::new(move || order.lock().unwrap().push(waiter)))
         };
         (1..=3).for_each(|waiter| queue.remember(waiter));
-        // As many strangers as can wait, again and again, each from another network.
+        // Again and again, as many strangers come as can wait, each from another network.
         let mut stranger = 1_000;
         for _ in 0..5 {
             while put(stranger) {
@@ -469,7 +469,7 @@ mod tests {
             let known = done.iter().filter(|waiter| **waiter < 1_000).count();
             assert_eq!(known, 3, "every second turn: {done:?}");
         }
-        // Clients without a recent log-in are strangers again.
+        // Clients whose last log-in is no longer remembered are strangers again.
         (10_000..10_000 + 2 * KNOWN_MAX as u64).for_each(|waiter| queue.remember(waiter));
         let known = queue.queues().known.len();
         assert!(known <= KNOWN_MAX && !queue.queues().known.contains_key(&1), "{known}");

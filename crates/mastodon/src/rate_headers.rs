@@ -23,7 +23,7 @@ tokio::task_local! {
 /// Records the usage of a rate by this request.
 pub(crate) fn record(usage: Option<Usage>) {
     let Some(usage) = usage else { return };
-    // Outside of a route of the API, such as on a page, the value is not used.
+    // Requests outside of the API's routes, such as pages, have no place for the value.
     let _ = USAGE.try_with(|kept| {
         let closest = kept.get().filter(|kept| kept.remaining <= usage.remaining);
         kept.set(closest.or(Some(usage)));

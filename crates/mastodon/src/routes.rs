@@ -19,7 +19,7 @@ pub(crate) fn routes(state: Shared) -> Router {
     for Route { endpoint, needs, handler } in table().0 {
         let guard = from_fn_with_state((state.clone(), needs), check);
         let handler = handler.layer(guard);
-        // Some clients end paths with a slash; Mastodon ignores it.
+        // Some clients end paths with a slash, which Mastodon ignores.
         let slash = format!("{}/", endpoint.path);
         let slash = Some(slash).filter(|path| path.starts_with("/api/") && !path.contains('*'));
         for path in [Some(endpoint.path.to_owned()), slash].into_iter().flatten() {

@@ -128,7 +128,7 @@ impl Server {
     }
 
     async fn access(&self, text: &str) -> Result<Option<Access>, ApiError> {
-        // Checked before anything is read.
+        // A malformed secret is refused before anything is read.
         if !Secret::is_well_formed(text) {
             return Ok(None);
         }
@@ -136,12 +136,12 @@ impl Server {
     }
 
     /// Checks that access is still given, for a long request or response. The read waits for its turn, so a busy server
-    /// ends no request.
+    /// does not end the request.
     async fn confirm_in_turn(&self, access: &Access) -> Result<(), Ended> {
         let (hash, now, node) = (access.hash, self.now(), self.node.clone());
         let read = move || node.facts().granted(&hash, now.ms);
         let found = self.options.reads.permissions().run(read).await;
-        // The conversion logs errors that are not logged yet.
+        // The conversion logs an error of the server that was not logged yet.
         let found = found.map_err(ApiError::from).map_err(|_| Ended::Unreadable)?;
         match self.cache(hash, now, found) == Some(*access) {
             true => Ok(()),
@@ -169,7 +169,8 @@ impl Server {
         Ok(self.cache(hash, now, found))
     }
 
-    /// Taken before the rows are read, so that a revocation meanwhile makes the entry invalid.
+    /// Returns the current time and number of revocations. Call it before the rows are read, so that a revocation in
+    /// between makes the cached entry invalid.
     fn now(&self) -> Now {
         Now { revocations: self.node.facts().totals().revocations, ms: self.node.now_ms() }
     }

@@ -3,7 +3,7 @@
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`], those of a user at most [`USER_BYTES_MAX`], all together at
 //! most [`MEMORY`]. One body per user is read at a time, while up to [`USER_BODIES_MAX`] minus one wait. Memory is
 //! reserved as bytes arrive, and a body slower than [`WINDOW_BYTES`] per 5 s ends. If memory is short, the body that
-//! has held the most memory for the longest time ends, so that slow senders do not block those at usual speed.
+//! has held the most memory for the longest time ends, so that slow senders do not block faster ones.
 
 use std::collections::HashMap;
 use std::pin::pin;
@@ -26,17 +26,18 @@ pub(crate) const BODY_BYTES_MAX: usize = FILE_BYTES_MAX + crate::bodies::BODY_BY
 pub(crate) const MEMORY: usize = 4 * BODY_BYTES_MAX;
 /// Maximum number of concurrent or waiting bodies of one user: the pictures of a post.
 const USER_BODIES_MAX: u32 = 4;
-/// Maximum memory of one user's bodies, in bytes: one of the longest, and half as much again for a part that is moved.
+/// Maximum memory of one user's bodies, in bytes: that of the longest body, and half as much again for a part that is
+/// copied.
 const USER_BYTES_MAX: usize = BODY_BYTES_MAX + BODY_BYTES_MAX / 2;
 /// Maximum time for which a body waits for earlier ones of its user.
 const TURN_WAIT: Duration = Duration::from_secs(120);
-/// Bytes that must arrive within 5 s. Mobile networks are slow.
+/// Number of bytes that must arrive within 5 s. It is small, because mobile networks are slow.
 const WINDOW_BYTES: usize = 64 << 10;
 
 /// Bodies being read or used.
 pub(crate) struct Uploads {
     memory: Mutex<Memory>,
-    /// Notifies bodies that wait for memory of the end of another.
+    /// Notification, for bodies that wait for memory, that another body has ended.
     freed: Notify,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Uploads {
 struct Memory {
     /// Free bytes.
     free: usize,
-    /// Bytes of bodies that are being ended.
+    /// Number of bytes held by bodies that are being ended.
     ending: usize,
     of_user: HashMap<UserId, Share>,
 }
@@ -53,7 +54,7 @@ struct Memory {
 struct Share {
     /// Number of bodies that are read, used, or waiting.
     bodies: u32,
-    /// Bytes of the body that has the turn.
+    /// Number of bytes held by the body whose turn it is.
     bytes: usize,
     /// Permit for the body that is read or used.
     turn: Arc<Semaphore>,
@@ -185,7 +186,7 @@ impl Uploading {
     async fn pay_or_end_another(&mut self, bytes: usize) -> Result<(), ApiError> {
         loop {
             let mut freed = pin!(self.uploads.freed.notified());
-            // From here on no notification is missed.
+            // From here on, every notification is received, even one before the wait.
             freed.as_mut().enable();
             {
                 let mut memory = self.uploads.memory();
@@ -245,7 +246,7 @@ impl Uploading {
     async fn read_all(&mut self, body: Body) -> Result<Vec<u8>, ApiError> {
         let size = body.size_hint();
         let most = size.upper().and_then(|bytes| usize::try_from(bytes).ok());
-        // Reserved but unused capacity takes no memory until bytes arrive.
+        // Unused capacity takes no physical memory until bytes arrive.
         let whole = Vec::with_capacity(most.unwrap_or(usize::MAX).min(BODY_BYTES_MAX));
         let end = Arc::clone(&self.end);
         let mut arriving = Arriving { upload: self, whole };
@@ -321,7 +322,7 @@ mod tests {
 
     const USER: UserId = UserId(1);
 
-    /// Makes a body that sends `bytes` bytes `times` times, one part every `every`.
+    /// Makes a body of `times` parts of `bytes` bytes, with one part every `every`.
     fn sending(bytes: usize, every: Duration, times: usize) -> Body {
         let frames = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(every).await;
@@ -353,7 +354,7 @@ mod tests {
             assert_eq!(read(&uploads, USER, slow).await, Err(408));
         }
         assert!(is_free(&uploads));
-        // Many users who begin and then send nothing.
+        // Many users begin, and then send nothing.
         let mut begun = Vec::new();
         for user in 10..1_000 {
             let mut upload = uploads.begin(UserId(user)).await.ok().unwrap();
@@ -378,7 +379,7 @@ mod tests {
         let all = Ok(20 * WINDOW_BYTES);
         assert_eq!(found, [all, all, all, all, Err(429)]);
         assert!(began.elapsed() > Duration::from_secs(4 * 20));
-        // Two long bodies of one user: the second does not wait forever.
+        // A user sends two long bodies. The second does not wait forever.
         let long = || sending(WINDOW_BYTES, Duration::from_secs(1), 130);
         let (first, second) =
             tokio::join!(read(&uploads, USER, long()), read(&uploads, USER, long()));
@@ -397,7 +398,7 @@ mod tests {
                 let rest = sending(WINDOW_BYTES, Duration::from_secs(4), 250).into_data_stream();
                 let rest = rest.map(|data| data.map_err(|_| unreachable!()));
                 assert!(upload.read(Body::from_stream(first.chain(rest))).await.is_err());
-                // Dropped later, as on another thread.
+                // The upload is dropped much later, as if another thread still used it.
                 std::future::pending::<()>().await;
             })
         };

@@ -1,4 +1,4 @@
-//! Tests of the memory of a parser: it grows only with the bytes that have arrived, and short commands allocate
+//! Tests of the memory of a parser: it grows only with the bytes that have arrived, and common commands allocate
 //! nothing. This is a separate test binary because it replaces the global allocator.
 //!
 //! The allocator counts separately for each thread, so tests do not affect each other.

@@ -1,4 +1,4 @@
-//! Authorization.
+//! Authorization of clients.
 
 use std::io::{Read as _, Write as _};
 
@@ -85,7 +85,7 @@ fn with_a_key_that_may_only_write_no_response_has_what_is_stored() {
     let edited = send("write", "PATCH", "/v1/users/0", "{}");
     assert_eq!((edited.status, edited.json()), (200, json!({"id": "0"})));
     for Protected { method, path, concrete, .. } in protected_routes(&server) {
-        // The post has a reply below.
+        // The post is not deleted here, since it gets a reply below.
         if method == "GET"
             || (method.as_str(), path.as_str()) == ("DELETE", "/v1/users/{user}/posts/{id}")
         {
@@ -331,7 +331,7 @@ fn clients_without_a_key_cannot_block_others() {
     drop(more);
 }
 
-/// Reads all bytes until the server closes a connection.
+/// Reads the remaining bytes until the server closes a connection.
 fn rest_of(mut stream: std::net::TcpStream) -> String {
     let mut rest = Vec::new();
     drop(stream.read_to_end(&mut rest));

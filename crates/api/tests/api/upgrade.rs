@@ -27,7 +27,7 @@ async fn echo(State(ended): State<Arc<AtomicUsize>>, request: Request) -> Respon
         let upgraded = hyper::upgrade::on(request).await.unwrap();
         let (mut read, mut write) = split(TokioIo::new(upgraded));
         drop(copy(&mut read, &mut write).await);
-        // Counted before the connection is dropped.
+        // The end is counted before the connection is dropped.
         ended.fetch_add(1, Ordering::SeqCst);
     });
     let response = Response::builder().status(StatusCode::SWITCHING_PROTOCOLS);

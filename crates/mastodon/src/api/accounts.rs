@@ -38,11 +38,11 @@ pub(crate) fn routes(table: &mut Endpoints) {
 
 /// Maximum number of ids in a request for accounts or statuses.
 const IDS_MAX: usize = 100;
-/// Maximum number of ids in a request for relations. Mastodon only limits the length of a URL, to 10 KiB.
+/// Maximum number of ids in a request for relations. Mastodon does not limit it, except by the length of a URL, 10 KiB.
 const RELATED_IDS_MAX: usize = 400;
-/// Maximum number of followers of an account whom the reader follows.
+/// Maximum number of listed followers of an account whom the reader follows.
 const FAMILIAR_MAX: usize = 40;
-/// Maximum number of follows that such a request reads: enough for one account.
+/// Maximum number of follows read for the accounts of a request: more than one user can have.
 const FAMILIAR_READ_MAX: usize = 16_384;
 const _: () = assert!(FAMILIAR_READ_MAX > FOLLOWING_MAX as usize);
 
@@ -151,7 +151,7 @@ pub(crate) async fn statuses(
         no_replies: fields.is_true("exclude_replies")?,
         no_boosts: fields.is_true("exclude_reblogs")?,
         no_direct: fields.is_true("exclude_direct")?,
-        // Without a reader, only public posts.
+        // Clients without a user see only public posts.
         only_open: reader.is_none(),
         only_pictures: fields.is_true("only_media")?,
         tag: tag.and_then(Result::ok),

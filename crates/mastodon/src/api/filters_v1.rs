@@ -1,5 +1,5 @@
-//! Filters, version 1, in which each keyword is a filter. This version cannot change properties that several keywords
-//! of a filter share.
+//! Filters, version 1, in which each keyword is a filter. Requests of this version cannot change a property that
+//! several keywords of a filter share.
 
 use axum::Json;
 use axum::extract::State;

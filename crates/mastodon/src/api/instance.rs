@@ -29,7 +29,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/.well-known/nodeinfo", Needs::Nothing, nodeinfo_links);
     table.get("/.well-known/host-meta", Needs::Nothing, host_meta);
     table.get("/nodeinfo/2.0", Needs::Nothing, nodeinfo);
-    // Needs no token if the operator allows anonymous reads, like other reads.
+    // Like other reads, this one needs no token if the operator allows anonymous reads.
     table.get("/.well-known/webfinger", Needs::ANYONE_ACCOUNTS, webfinger);
     table.get("/health", Needs::Nothing, health);
 }
@@ -142,7 +142,8 @@ pub(crate) async fn all_languages() -> Json<Value> {
     Json(languages::ALL.iter().map(language).collect())
 }
 
-/// Responds with accounts, newest first in any requested order. A setting removes users from this directory.
+/// Responds with accounts, newest first whatever order is requested. Users can exclude themselves from this directory
+/// by a setting.
 pub(crate) async fn directory(
     State(state): State<Shared>,
     Reader(reader): Reader,

@@ -49,7 +49,7 @@ impl Server {
         Ok(self.node.upload(upload).await?)
     }
 
-    /// Use of a picture of the user.
+    /// Returns how a picture that the user uploaded is used.
     async fn used(&self, me: UserId, id: MediaId) -> Result<MediaUse, ApiError> {
         let media = self.read(move |node| node.facts().media(id)).await?;
         let own = media.filter(|media| media.owner == me).ok_or_else(ApiError::not_found)?;
@@ -76,7 +76,7 @@ impl Server {
     }
 }
 
-/// Stores a picture. Ignores `thumbnail`, because the preview is made from the picture.
+/// Stores a picture. Ignores the parameter `thumbnail`, because the server makes the preview from the picture.
 pub(crate) async fn add(
     State(state): State<Shared>,
     Me(me): Me,
@@ -91,7 +91,7 @@ pub(crate) async fn add(
     if !files.is_counted() {
         state.limit(What::Uploads, u64::from(me.0))?;
     }
-    // From here on, the node accounts for the memory.
+    // From here on, the node accounts for the memory of the file.
     drop(files);
     let id = state.upload(me, file, Shape::Attachment, said).await?;
     state.attachment(me, id).await

@@ -105,7 +105,7 @@ pub(crate) async fn unread_count(
 ) -> Result<Json<Value>, ApiError> {
     let limit = paging::limit(&fields, UNREAD_MAX, UNREAD_MAX)?;
     let filter = filter(&fields)?;
-    // After the first page, most pages are long and have nothing to count.
+    // Only the first page is a short read. Further pages are usually long and contain nothing to count.
     let first = move |_: &_, entities: &mut Entities<'_>| {
         let marker = entities.facts().markers(me).notifications;
         let read = marker.map_or(0, |marker| marker.last_read);

@@ -42,7 +42,7 @@ pub(crate) async fn vote(
         option.ok_or(Refusal::BadChoice)
     });
     let choices = PollChoices::new(chosen.collect::<Result<Vec<_>, _>>()?);
-    // First check whether the poll exists.
+    // A missing poll is refused before the choices are checked.
     let read = move |_: &_, entities: &mut Entities<'_>| entities.poll_in(post).map(|_| ());
     state.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)?;
     let command = Command::Vote { user: UserRef::Id(me), post, choices: choices? };

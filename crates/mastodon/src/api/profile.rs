@@ -167,7 +167,7 @@ fn refuse_fixed(fields: &Fields) -> Result<(), ApiError> {
 }
 
 fn edit(user: UserRef, fields: &Fields) -> Result<UserEdit, ApiError> {
-    // Read with `Fields::text`, because an empty text is a valid value.
+    // `Fields::text` accepts an empty text, which is a valid value here.
     let name = fields.text("display_name").map(Name::parse).transpose()?;
     let bio = fields.text("note").map(Bio::parse).transpose()?;
     let language = fields.text("source[language]").map(|code| match code {

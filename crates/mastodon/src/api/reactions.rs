@@ -90,7 +90,7 @@ macro_rules! lists {
             let asked = paging::asked(&fields, paging::STATUSES)?;
             let read = move |_: &_, entities: &mut Entities<'_>| {
                 let shown = |post: &_| entities.sees(post);
-                // Pages begin and end with the stamps of the reactions.
+                // The pages begin and end with stamps of reactions instead of ids.
                 let found = entities.viewer().reacted(me, Reaction::$reaction, &asked, shown);
                 paging::list(&asked, found, |(_, post)| entities.status(post))
             };
@@ -146,8 +146,8 @@ pub(crate) async fn unboost(
     StatusInPath(post): StatusInPath,
     once: Once,
 ) -> Result<Response, ApiError> {
-    // Read first, because the boost does not exist afterwards. The boost of a post that is now hidden can also be
-    // removed.
+    // The status is read first, because the boost does not exist afterwards. The boost of a post that is now hidden can
+    // also be removed.
     let find = move |_: &_, entities: &mut Entities<'_>| {
         entities.facts().post(post).map(|found| found.boosted_or(post))
     };

@@ -42,7 +42,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/mutes", Needs::User(&[S::ReadMutes]), mutes);
 }
 
-/// Maximum number of relations that are read like a page of accounts: each takes about a dozen look-ups.
+/// Maximum number of relations that a short read reads: each takes about a dozen look-ups.
 const PAGE_IDS_MAX: usize = 80;
 
 pub(crate) async fn relationships(
@@ -55,7 +55,7 @@ pub(crate) async fn relationships(
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let mut out = vec![b'['];
         for user in users {
-            // An app would take an omitted account for a missing one.
+            // A relation that does not fit is an error: an app would take an omitted account for a missing one.
             if out.len() >= PAGE_BYTES {
                 return None;
             }
@@ -141,7 +141,7 @@ pub(crate) async fn mute(
     let mentions = fields.flag("notifications")?.unwrap_or(true);
     let wrong = || ApiError::invalid("duration must be a number of seconds");
     let secs = fields.one("duration")?.map(|text| input::number(text).ok_or_else(wrong));
-    // 0 means forever.
+    // A duration of 0 means that the mute does not end.
     let time = secs.transpose()?.filter(|secs| *secs > 0).map(MuteTime::from_secs).transpose()?;
     let command = |user, other| Command::Mute { user, other, mentions, time };
     change(&state, (me, other), once, command).await
@@ -227,7 +227,7 @@ pub(crate) async fn mutes(
     let asked = paging::asked(&fields, paging::ACCOUNTS)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let read = |facts: Facts<'_, Store>, span| facts.users_in(SetTable::Mutes, me, span);
-        // A muted user may block the reader.
+        // Muted users who block the reader are shown too.
         page_of_accounts(entities, &asked, read, Entities::knows, Entities::muted_account)
     };
     let listed = state.entities(Some(me), read).await?;

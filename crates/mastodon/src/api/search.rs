@@ -1,5 +1,5 @@
-//! Search: users and hashtags by the beginning of their names, with at most one typing mistake, and posts and profiles
-//! by URL.
+//! Search: finds users and hashtags by the beginning of their names, with at most one typing mistake, and posts and
+//! profiles by URL.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -29,7 +29,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
     }
 }
 
-/// Maximum offset of a page of a search; a larger one counts as this one.
+/// Maximum offset of a page of a search. A larger one counts as this maximum.
 const OFFSET_MAX: usize = 100;
 
 /// Maximum number of users on a page of a search.
@@ -38,7 +38,7 @@ const USERS_MAX: usize = 80;
 // A search reads enough for the last page.
 const _: () = assert!(OFFSET_MAX + USERS_MAX <= SEARCHED_MAX);
 
-/// Number of hashtags that a search reads, in their order.
+/// Number of hashtags that a search reads, in the order of their names.
 const TAGS_READ: usize = 60;
 /// Maximum number of posts hidden from the reader that a search skips for all its hashtags, in addition to some for
 /// each.

@@ -57,7 +57,7 @@ pub(crate) async fn timeline(
     let (mut any, all, none) =
         (more(&fields, "any")?, more(&fields, "all")?, more(&fields, "none")?);
     let tag = Tag::parse(&name).ok();
-    // There are no other servers. An invalid hashtag is in no post.
+    // There are no other servers, so nothing is remote. An invalid hashtag is in no post.
     let (is_empty, only_pictures) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     let is_combined = !(any.is_empty() && all.is_empty() && none.is_empty());
     any.extend(tag.clone());

@@ -28,7 +28,7 @@ impl Server {
         let mut entities = Entities::of_kept(&self.renderer, me)?;
         let posts = self.node.try_home_ids(me, asked)?;
         let append = |post, out: &mut Vec<u8>| {
-            // The first missing entity ends the work.
+            // After the first missing entity, the rest is skipped.
             if entities.lacks_something() { None } else { entities.append_home_status(post, out) }
         };
         let listed = paging::write(asked, posts, append);
@@ -61,7 +61,7 @@ pub(crate) async fn public(
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let asked = paging::asked(&fields, paging::STATUSES)?;
-    // There are no other servers.
+    // There are no other servers, so nothing is remote.
     let (none, only_media) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     let read = move |_: &_, entities: &mut Entities<'_>| match none {
         true => Listed::default(),

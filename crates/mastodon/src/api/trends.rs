@@ -36,8 +36,8 @@ const KEPT_MS: u64 = 60_000;
 pub(crate) struct Trends(Mutex<Option<(u64, Arc<[Tag]>)>>);
 
 impl Trends {
-    /// Cached trends; `None` if the caller must compute them. Only one of several callers must; the others get the old
-    /// trends.
+    /// Cached trends; `None` if the caller must compute them. Of several concurrent callers only one must; the others
+    /// get the old trends.
     fn current(&self, now_ms: u64) -> Option<Arc<[Tag]>> {
         let mut kept = self.0.lock().ok()?;
         let (found_ms, tags) = kept.as_mut()?;
@@ -77,7 +77,7 @@ pub(crate) async fn tags(
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let now_ms = node.now_ms();
         let tags = trends.trends.get(entities, now_ms);
-        // Readers learn of no hashtag through posts that are hidden from them.
+        // Hashtags whose posts are all hidden from the reader are omitted.
         let mut rest = HIDDEN_TAGGED_MAX;
         let found = tags.iter().filter(|tag| entities.is_used(tag, &mut rest));
         let found = found.skip(offset).take(limit);

@@ -17,7 +17,7 @@ use crate::api::pictures::{NO_AVATAR, NO_HEADER};
 /// Size of [`ProfileParts`] including its texts, in bytes.
 const PROFILE_PARTS_BYTES: usize = size_of::<ProfileParts>() + 32;
 
-/// Part of the entity `Account` that depends on the profile only. The counts follow it.
+/// Part of the entity `Account` that depends only on the profile. In the JSON, the counts come after this part.
 #[derive(Serialize)]
 struct ProfilePart<'a> {
     id: String,
@@ -82,7 +82,7 @@ impl Entities<'_> {
         let node = &renderer.node;
         let made_of = node.made_of(self.hidings, [Subject::User(user.0.into())]);
         let profile = renderer.kept(EntityKey::Profile(user));
-        // If the reader has just published a public post, it is their newest one.
+        // A public post that the reader has just published is the newest one of the reader's account.
         let newest = self.new.filter(|new| {
             let is_open = |post: Post| post.visibility.is_open();
             profile.is_some()
@@ -209,7 +209,7 @@ impl Entities<'_> {
     }
 }
 
-/// Appends the rest of an `Account` after its profile part.
+/// Appends the counts of an `Account`, which come after its profile part, and closes the object.
 fn append_counts(last: Option<PostId>, counts: Counts, json: &mut Vec<u8>) {
     field("last_status_at", &last.map(|post| day(post.unix_ms())), json);
     field("statuses_count", &counts.open_posts(), json);

@@ -14,8 +14,8 @@ use super::{Entities, html};
 use crate::paging::PAGE_BYTES;
 
 impl Entities<'_> {
-    /// History of a status or of its boosted status, oldest version first. If a long profile makes it too long for one
-    /// response, it has the newest versions and the first one.
+    /// History of a status or of its boosted status, oldest version first. A history that is too long for one response
+    /// has only the first version and as many of the newest as fit.
     pub(crate) fn history(&mut self, id: PostId) -> Option<Json> {
         let id = self.boosted(id)?;
         let post = self.visible_post(id)?;

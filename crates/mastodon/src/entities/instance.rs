@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{About, MastodonOptions, Registrations, domain};
 
-/// Version of Mastodon whose API this one resembles. Clients decide by it which endpoints they use.
+/// Version of Mastodon whose API this one resembles. Clients choose endpoints by this version.
 const LIKE: &str = "4.2.0";
 /// Path of the server's picture, if the operator provides one.
 pub(crate) const PICTURE: &str = "/instance/picture";
@@ -173,7 +173,7 @@ pub(crate) fn nodeinfo(facts: Facts<'_, Store>, options: &MastodonOptions) -> Va
         "metadata": {
             "nodeName": about.title,
             "nodeDescription": about.description,
-            // Server whose API this one resembles: clients choose by it how to use the API.
+            // Clients recognize by this name how to use the API.
             "upstream": {"name": "mastodon"},
         },
     })

@@ -19,8 +19,8 @@ const COUNTED_READS_MAX: usize = 4;
 const POSTS_LOOKED_AT: usize = 40;
 /// Number of posts that are checked first.
 const FIRST_LOOKED_AT: usize = 4;
-/// Maximum number of hidden posts that are checked per hashtag, in addition to those that all hashtags of a request
-/// share.
+/// Maximum number of hidden posts that are checked per hashtag. After that, all hashtags of a request share another
+/// maximum.
 const OWN_LOOKED_AT: usize = 164;
 /// Maximum number of posts of a user with a hashtag that are counted: the newest.
 const OWN_POSTS_COUNTED: usize = 1_000;
@@ -42,7 +42,7 @@ pub(crate) struct Histories(Mutex<HashMap<Tag, History>>);
 
 #[derive(Clone)]
 struct History {
-    /// Newest post with the hashtag when the history was counted.
+    /// Id of the newest post with the hashtag at the time of counting.
     newest: PostId,
     counted_ms: u64,
     days: Arc<[Uses]>,
@@ -74,10 +74,10 @@ impl History {
 }
 
 impl Entities<'_> {
-    /// Whether the reader may see a post with a hashtag. Skips a number of hidden posts, and then further ones, which
-    /// it subtracts from `rest`.
+    /// Whether the reader may see a post with a hashtag. Checks [`OWN_LOOKED_AT`] posts, then as many more as `rest`
+    /// allows, and subtracts those from `rest`.
     pub(crate) fn is_used(&self, tag: &Tag, rest: &mut usize) -> bool {
-        // The first few posts almost always decide.
+        // One of the first few posts is almost always visible.
         let (mut before, mut limit) = (PostId(u64::MAX), FIRST_LOOKED_AT);
         let mut own = OWN_LOOKED_AT;
         loop {

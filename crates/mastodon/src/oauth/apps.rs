@@ -32,7 +32,7 @@ pub(crate) const DEFAULT_SCOPES: &str = "read";
 pub(crate) async fn register(
     State(state): State<Shared>,
     extensions: Extensions,
-    // Some apps send the parameters as a query.
+    // The parameters may also be in the query, where some apps send them.
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let secret = Secret::random()?;
@@ -68,7 +68,7 @@ pub(crate) async fn verify(
 fn request(fields: &Fields, secret: &Secret) -> Result<AppRequest, ApiError> {
     let name = AppName::parse(fields.one("client_name")?.unwrap_or_default())?;
     let website = fields.one("website")?.map(Website::parse).transpose()?;
-    // Either one text with a URI per line, or a list.
+    // The redirect URIs are one text with a URI per line, or a list.
     let redirects = fields.all("redirect_uris").flat_map(str::split_whitespace);
     let redirects: Vec<_> = redirects.take(REDIRECT_URIS_MAX + 1).map(RedirectUri::parse).collect();
     let redirects: Vec<_> = redirects.into_iter().collect::<Result<_, _>>()?;

@@ -55,7 +55,7 @@ impl Server {
         let mut found = Authorization { id, app, redirect, scopes, challenge: None, state };
         match found.complete(fields) {
             Ok(()) => Ok(found),
-            // Out of band, there is no redirect.
+            // An error of an out-of-band request is shown here, since there is no redirect.
             Err((_, error)) if found.redirect.is_out_of_band() => Err(Wrong::Stay(error)),
             Err((code, error)) => {
                 let pairs = [("error", code), ("error_description", error.message())];

@@ -53,7 +53,7 @@ fn basic(headers: &HeaderMap) -> Result<Option<(String, String)>, ApiError> {
     };
     let decoded = || {
         let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
-        // Both should be form-urlencoded, but contain no character for which it matters.
+        // Both should be decoded as form parameters, but contain no character that decoding would change.
         text.split_once(':').map(|(id, secret)| (id.to_owned(), secret.to_owned()))
     };
     decoded().map(Some).ok_or_else(ApiError::invalid_client)

@@ -106,7 +106,7 @@ impl Server {
         let challenge = verifier.map(Secret::hash_of);
         let command = AccountCommand::Exchange { app, code, redirect, challenge, token };
         let id = granted(self.submit(command).await?)?;
-        // The grant may have ended since.
+        // The grant may have ended since it was created.
         let grant = self.read(move |node| node.facts().grant(id)).await?;
         Ok((id, grant.ok_or_else(ApiError::invalid_grant)?.scopes))
     }

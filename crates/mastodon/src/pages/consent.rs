@@ -34,7 +34,7 @@ pub(crate) async fn ask(
     let again = fields.is_true("force_login")?;
     let session = browser.session.filter(|_| !again);
     let Some((_, user)) = session else {
-        // Asked only once: the page after the log-in does not repeat it.
+        // The URL of the page after the log-in lacks `force_login`, so that the user logs in only once.
         return Ok(browser.with_cookie(see_other(&log_in::url(&repeated(&fields)?))));
     };
     let profile = state.read(move |node| node.facts().user(user)).await?;
@@ -71,7 +71,7 @@ pub(crate) async fn decide(State(state): State<Shared>, Form(browser, fields): F
         challenge: asked.challenge,
     };
     let grant = granted(state.submit(command).await?)?;
-    // The session may have ended meanwhile, by a new password, which also ends the grants of the session.
+    // The session may have ended meanwhile, for example by a new password. Its end must also end this grant.
     if !browser.is_valid(&state).await? {
         state.submit(AccountCommand::Revoke { grant }).await?;
         return Ok(log_in::first(&browser));
@@ -126,7 +126,7 @@ fn page(
         }
         h2 { "It would be able to:" }
         ul.scopes { @for scope in asked.scopes.scopes() { li { (meaning(scope.name())) } } }
-        // Anybody can register an app with any name and website.
+        // The page shows the redirect, since anybody can register an app with any name and website.
         p { (target(&asked.redirect)) }
         form method="post" action="/oauth/authorize" {
             (browser.field())

@@ -44,7 +44,7 @@ pub(crate) async fn log_in(
     let address = client_address(&extensions);
     let begun = async {
         let (user, password) = state.compare(name, password, address).await?;
-        // Fails if the password has changed meanwhile.
+        // A session is refused if the password has changed since it was compared.
         state.begin_session(user, password, browser.grant()).await
     };
     match begun.await {
@@ -56,7 +56,7 @@ pub(crate) async fn log_in(
 /// `POST /auth/log-out`
 pub(crate) async fn log_out(State(state): State<Shared>, form: Result<Form, Failed>) -> Answer {
     let Form(browser, _) = match form {
-        // The session, and with it the form's token, has already ended, or another site sent the form.
+        // Either the session has already ended, and the form's token with it, or another site sent the form.
         Err(failed) if failed.is_of_another_site() => return Ok(see_other(PATH)),
         form => form?,
     };

@@ -1,4 +1,4 @@
-//! Page after a log-in or a sign-up.
+//! Page to show after a log-in or a sign-up.
 
 use maud::{Markup, html};
 

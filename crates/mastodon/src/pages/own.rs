@@ -27,7 +27,7 @@ pub(crate) async fn session(
         Some((_, user)) => state.read(move |node| described(node, user)).await?,
         None => None,
     };
-    // Without a session the token is useless.
+    // Without a session a page cannot use the token.
     let form_token = user.is_some().then(|| browser.form_token());
     let body = json!({
         "open": options.open,

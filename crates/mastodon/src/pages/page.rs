@@ -18,7 +18,7 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font
 const STRICT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; \
                              base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
-/// Page to send.
+/// Page to be sent.
 pub(crate) struct Page {
     pub(crate) status: StatusCode,
     pub(crate) title: &'static str,

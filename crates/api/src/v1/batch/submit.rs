@@ -42,7 +42,7 @@ pub(super) async fn submit(state: Arc<AppState>, chunk: Chunk) -> Submitted {
         let of_many = many.next().unwrap_or_default();
         match reply.and_then(|reply| reply.outcome.map_err(ApiError::from)) {
             Ok(done) => write_done(&done, &mut out),
-            // The line names the other users in one field.
+            // A line that follows several users names them in `others`, not in `other`.
             Err(error) if of_many && error.field.as_deref() == Some("other") => {
                 write_failure(&error.at("others"), None, &mut out);
             }
@@ -67,7 +67,7 @@ impl Run<'_> {
         let mut idempotency = None;
         if let Some(key) = key {
             if !self.state.try_resolve_users(&mut command) {
-                // An earlier line may register these users.
+                // An earlier line may register the users that this line names.
                 self.flush().await;
                 if let Err(error) = self.state.resolve_users(&mut command).await {
                     self.replies.push(Err(error));
@@ -86,7 +86,7 @@ impl Run<'_> {
             return;
         }
         if self.state.node.is_disk_full() {
-            // Lines that remove something are accepted, so each is submitted separately.
+            // On a full disk, lines that remove something are still accepted, so each line is submitted separately.
             for request in requests {
                 self.submit(vec![request]).await;
             }

@@ -58,7 +58,7 @@ impl EventWriter for Frames<'_> {
                 self.item(
                     (b"mention", post.0, Kind::Notice),
                     |Self { node, source, out, .. }| {
-                        // Mentions are read from the facts.
+                        // Mentions are only read from the store.
                         *source == Source::Facts && node.post(post, out)
                     },
                 )?;
@@ -72,7 +72,7 @@ impl EventWriter for Frames<'_> {
                     }
                 })?;
             }
-            // These streams send mentions instead.
+            // Streams of `/v1` send mentions instead of notifications.
             Event::Notified(_) => {}
         }
         Some(())
@@ -94,7 +94,7 @@ impl Frames<'_> {
             }
             Change::Followed(other) => self.id("follow", other.0.into()),
             Change::Unfollowed(other) => self.id("unfollow", other.0.into()),
-            // These streams do not mark filtered posts.
+            // Streams of `/v1` do not mark filtered posts.
             Change::Filters => {}
             Change::Missed => self.out.extend_from_slice(RESYNC),
             Change::Edited(post) => {

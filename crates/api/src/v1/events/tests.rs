@@ -38,14 +38,14 @@ fn times_lie_within_the_range_and_differ() {
     assert!(times.iter().all(|time| *time >= range.start && *time <= range.end));
 }
 
-/// Node, handler state and data directory. One blocking read at a time.
+/// Node, state of the handlers and data directory, with one blocking read at a time.
 struct Subject {
     state: Arc<AppState>,
     _closing: watch::Sender<bool>,
     _data: tempfile::TempDir,
 }
 
-/// Waits for the node's clones, which streams may hold longer than the directory exists.
+/// Waits until streams have dropped their clones of the node, before the data directory is removed.
 impl Drop for Subject {
     fn drop(&mut self) {
         self.state.node.close();
@@ -173,7 +173,7 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
             assert_eq!(next.ok().flatten(), Some(text), "after {n} listeners");
         }
     };
-    // The first post needs a read of its author's name from the store.
+    // For the first post, the stream must read the author's name from the store.
     subject.post("nothing yet").await;
     all_get(&mut texts, "nothing yet").await;
     // No stream can read from the store from here on.

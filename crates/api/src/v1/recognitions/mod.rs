@@ -234,7 +234,7 @@ async fn answered(
 ) -> Result<Response, ApiError> {
     let samples = state.node.samples(&question.set)?.ok_or_else(ApiError::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
-    // Held until the response is complete, and counted as its memory.
+    // This memory is held until the response is complete, and counted as that of the response.
     let bytes = bytes_max(&asked, k);
     let _held = (bytes > ANSWER_BYTES_FREE).then(|| state.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
@@ -250,7 +250,7 @@ pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Respo
     let read = state.read(move |node| {
         let sets = node.sample_sets()?;
         let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
-        // Counted as memory of the response until it is sent.
+        // This memory is counted as that of the response until it is sent.
         let bytes = labels * LABEL_BYTES;
         let _held = (bytes > ANSWER_BYTES_FREE).then(|| memory.reserve(bytes)).transpose()?;
         let instructions = sets.first().map(|(_, samples)| samples.instructions().to_string());

@@ -8,7 +8,7 @@ use crate::fields::Fields;
 use crate::input;
 use crate::streams::Published;
 
-/// Parameters of a channel.
+/// Parameters of a channel: the hashtag or the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Of<'a> {
     tag: Option<&'a str>,

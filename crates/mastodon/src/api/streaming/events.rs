@@ -26,7 +26,7 @@ use crate::tokens::Access;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// Mean time between two reads, of events or of client messages. Events that arrive meanwhile are read together.
 pub(super) const PACE: Duration = Duration::from_millis(50);
-/// Number of consecutive reads without a pause, after a longer pause.
+/// Number of consecutive reads that are allowed without a pause after a longer pause.
 const READS_AT_ONCE: u32 = 4;
 /// Maximum number of posts of all users that are sent together.
 const PUBLIC_AT_ONCE: usize = 16;
@@ -60,12 +60,12 @@ struct Own {
     turns: Turns,
 }
 
-/// Times of reads: at the [`PACE`] on average, and immediately after a pause.
+/// Schedule of reads: every [`PACE`] on average, and immediately after a pause.
 struct Turns {
     from: Instant,
-    /// Time at which the reads so far would end if each took the time of the pace.
+    /// Time at which the reads so far would end if each took one [`PACE`].
     over: Instant,
-    /// Number of consecutive reads that came before their event was visible.
+    /// Number of consecutive reads that came too early: the post that woke the stream was not visible yet.
     early: u32,
 }
 
@@ -142,7 +142,7 @@ impl Events {
             self.unread.clear();
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
-            // Home may include an earlier post of the ring with a followed hashtag.
+            // The ring may already have an earlier post with a followed hashtag, so home is read.
             self.own.iter_mut().for_each(|own| own.due = true);
         }
     }
@@ -198,7 +198,8 @@ impl Events {
             Due::Public(first) => self.read_public(first).await.map(Batch::Public),
             Due::KeepAlive => {
                 self.keep_alive = Instant::now() + KEEP_ALIVE;
-                // Reading keeps the timeline in memory, so that deletions and edits wake the stream.
+                // Home is read with every keep-alive message. That keeps the timeline in memory, so that deletions and
+                // edits wake the stream.
                 self.own.iter_mut().for_each(|own| own.due = true);
                 Some(Batch::KeepAlive)
             }
@@ -239,15 +240,15 @@ impl Events {
         {
             received.push(published);
         }
-        // Posts that are at home because of a hashtag do not wake this user's stream, so home is read. A post missed
-        // here is found by the next read of home, which begins at the position.
+        // Posts that are at home because of a hashtag do not wake this user's stream, so home is read. If a post is
+        // missed here, the next read of home finds it, since it begins at the position of the last one.
         let is_at_home = |tag| self.home_tags().contains(tag);
         let is_posted = |it: &&Arc<Published>| it.change.kind == PostChange::Published;
         let posted = received.iter().filter(is_posted);
         if posted.flat_map(|published| &published.tags).any(is_at_home) {
             self.own.iter_mut().for_each(|own| own.due = true);
         }
-        // Most posts are on no hashtag channel and cost no read.
+        // Most posts are on no channel of the client, so they are dropped before anything is read.
         received.retain(|published| self.of_public.iter().any(|channel| channel.has(published)));
         if received.is_empty() {
             return Some(Vec::new());
@@ -264,7 +265,8 @@ impl Events {
                     Arc::clone(&published.payload)
                 } else {
                     let post = entities.facts().post(id)?;
-                    // Readers with blocks do not get mentions of those users, and filters and muted threads mark posts.
+                    // Readers without blocks, filters and muted threads get the same event. For others, the entity
+                    // omits mentions of blocked users or has marks.
                     let is_for_all = entities.viewer().hides_nobody() && !entities.has_marks();
                     match is_for_all {
                         _ if !entities.viewer().wanted(&post) => return None,

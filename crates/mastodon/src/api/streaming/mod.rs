@@ -80,7 +80,7 @@ impl Event {
                 Channel::Notifications => self.is_notification(),
                 Channel::Direct => self.name == CONVERSATION,
                 _ if self.name == CONVERSATION => false,
-                // The author of a deleted post is unknown.
+                // The author of a deleted post is unknown, so deletions are sent on all channels of lists.
                 Channel::List(list) => self.name == "delete" || self.lists.contains(list),
                 _ => true,
             },

@@ -18,7 +18,7 @@ pub(super) struct Wanted {
     pub(super) has_direct: bool,
 }
 
-/// Events that answer a question.
+/// Events found for a request about a user's news.
 pub(super) struct News {
     pub(super) events: Vec<Event>,
     pub(super) answered: Answered,
@@ -44,7 +44,8 @@ pub(super) fn answer(
         Writer { entities, user, wanted, events: Vec::new(), bytes: 0, is_missed: false };
     let answered = question.answer(&renderer.node, Source::Facts, &mut writer)?;
     let Writer { events, is_missed, .. } = writer;
-    // Changes of follows, mutes, blocks or hashtags appear as missed changes. They were read together with home.
+    // A change of follows, mutes, blocks or hashtags is reported as missed changes, so the followed hashtags are read
+    // again, together with home.
     let tags = is_missed.then(|| followed_tags(renderer, user));
     Some(News { events, answered, tags })
 }
@@ -84,7 +85,7 @@ impl EventWriter for Writer<'_> {
                 let event = self.conversation((found.id.0, Some(found)));
                 self.push(event);
             }
-            // These streams have notifications instead, and no stories.
+            // Streams of this API have notifications instead of mentions, and no stories.
             news::Event::Mention(_) | news::Event::Story(_) | news::Event::StoryEnded(_) => {}
         }
         Some(())
@@ -133,7 +134,7 @@ impl Writer<'_> {
                 let (payload, lists) = (Arc::from(""), Vec::new());
                 Some(Event { name: "filters_changed", payload, published: None, lists })
             }
-            // Apps have no events for these changes, and show their users' own changes themselves.
+            // Apps have no events for these changes, and show the changes of their own user without them.
             Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
         }
     }

@@ -39,7 +39,7 @@ pub(super) async fn open(
     let (state, open) = (Shared::clone(state), state.streams.begin(user)?);
     let upgrade = upgrade.max_message_size(MESSAGE_BYTES_MAX).max_frame_size(MESSAGE_BYTES_MAX);
     let mut upgrade = upgrade.read_buffer_size(BUFFER_BYTES).write_buffer_size(0);
-    // The token, if it was sent as the protocol. Browsers expect it in the response.
+    // A token that was sent as the protocol is repeated in the response, as browsers expect.
     let asked = upgrade.requested_protocols().next().cloned();
     if let Some(asked) = asked {
         upgrade.set_selected_protocol(asked);
@@ -92,7 +92,8 @@ impl Connection {
                 tokio::time::sleep_until(self.receive_from).await;
                 self.socket.recv().await
             };
-            // A dropped branch has only waited, or begun to check the token, which the others do as well.
+            // Dropping the other branches is safe: they have only waited, or begun to check the token. Each of them
+            // checks it again.
             tokio::select! {
                 () = self.token.ended() => return None,
                 message = message => {
@@ -108,7 +109,7 @@ impl Connection {
                 }
                 due = self.listening.events.ready() => {
                     let batch = self.listening.events.read(due?).await?;
-                    // Checked after the read, which may have waited.
+                    // The token is checked after the read, which may have waited.
                     if !self.token.is_valid().await {
                         return None;
                     }
