@@ -15,8 +15,8 @@ use testkit::disk::Faults;
 impl Run {
     /// Closes the node, and compares its rows with those of a node that has only the log.
     pub(crate) fn end(&mut self) {
-        // Nothing fails from here on, so that the last checkpoint is complete. A process that stopped in the last step
-        // may be noticed only when it is closed.
+        // Faults end here, so that the last checkpoint is complete. A process that stopped in the last step may be
+        // noticed only when it is closed.
         self.set_faults(Faults::default());
         self.drain();
         self.check_all();

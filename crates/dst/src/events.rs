@@ -66,7 +66,7 @@ pub(crate) fn clear() {
     EVENTS.with_borrow_mut(|events| *events = Events::default());
 }
 
-/// Last events, one per line; faults, crashes and starts from longer ago.
+/// Formats the last events, one per line, with faults, crashes and starts from longer ago.
 pub(crate) fn lines() -> String {
     EVENTS.with_borrow(|events| {
         let mut lines: Vec<&(u64, Event)> = events.faults.iter().chain(&events.all).collect();

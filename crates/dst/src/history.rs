@@ -21,7 +21,7 @@ pub(crate) struct History {
     pub(crate) appended: u64,
     /// Last durable position.
     pub(crate) synced: u64,
-    /// Last position at the last sync point.
+    /// Position of the last group at the time of the last sync point.
     pub(crate) pointed: u64,
 }
 

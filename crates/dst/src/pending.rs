@@ -9,9 +9,9 @@ use crate::model::{self, Expected};
 
 /// Size from which operations may be refused because they change too much, in bytes.
 const LARGE_BYTES: usize = 100_000;
-/// Number of values of maximum length that exceed the writes of a transaction.
+/// Minimum number of rewritten values of maximum length with which a transaction may write too much.
 const REWRITES_MIN: usize = 3;
-/// Number of values of maximum length that exceed the answers of a transaction.
+/// Minimum number of answered values of maximum length with which a transaction may be answered too much.
 const OLD_VALUES_MIN: usize = 2;
 
 /// Submission without a reply.
@@ -100,7 +100,7 @@ impl Pending {
         }
     }
 
-    /// Whether a part whose answers contain values of keys is applied, and the rest is not.
+    /// Whether some operations are applied whose answers contain values of keys, and others are not applied yet.
     pub(crate) fn holds_values(&self) -> bool {
         match &self.kind {
             Kind::Keys { ops, .. } if self.taken < ops.len() => {
@@ -110,8 +110,8 @@ impl Pending {
         }
     }
 
-    /// Compares the answer with the expected one, if there is an answer. `is_held` is whether memory for answers was
-    /// held before the turn.
+    /// Compares the answer with the expected one, if there is an answer. `is_held` is true if an unfinished submission
+    /// held memory for its answers before the turn.
     ///
     /// # Panics
     /// If they differ.

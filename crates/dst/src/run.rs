@@ -57,9 +57,9 @@ pub(crate) struct Run {
     pub(crate) generator: Generator,
     pub(crate) step: u64,
     pub(crate) tally: Tally,
-    /// Whether the disk reported a misdirected write as done. No acknowledged data is then safe.
+    /// Whether the disk reported success for a write in a wrong place. Acknowledged data may then be lost.
     pub(crate) lied: bool,
-    /// Latest time seen.
+    /// Latest time that the node reported, in milliseconds since 1970.
     pub(crate) seen_ms: u64,
 }
 
@@ -179,7 +179,7 @@ impl Run {
         all
     }
 
-    /// Adopts stored notices of edits where the model cannot know whether the node notified a user.
+    /// Adopts stored notices of edits for users of whom the model cannot know whether the node notified them.
     fn decide_unsure(&mut self) {
         let Some(node) = &self.node else { return };
         let (facts, feed) = (node.node().facts(), &mut self.model.feed);
@@ -316,7 +316,7 @@ impl Run {
             return false;
         }
         let appended = self.history.lock().appended;
-        // The node may have swept.
+        // The node may have swept while it closed.
         self.catch_up_to(appended);
         self.lied |= self.disk.take_lie();
         self.open(if self.lied { 0 } else { appended }, 0);

@@ -103,7 +103,7 @@ fn faults(random: &mut Random, kinds: &[bool; 5]) -> Faults {
         0 if kinds[0] => faults.bytes_left = Some(random.below(100_000)),
         1 if kinds[1] => faults.failed_write = Some(random.between(1, 30)),
         2 if kinds[2] => faults.failed_sync = Some(random.between(1, 30)),
-        // Rare, because complete defense against it is impossible.
+        // This fault is rare, because no node can fully defend itself against it.
         3 if kinds[3] && random.once_in(20) => {
             faults.misdirected_write = Some(random.between(1, 30));
         }

@@ -22,7 +22,7 @@ pub struct ReplyLimits {
 /// Error of a malformed reply. The stream cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// No type begins with this byte, or it begins an attribute or a streamed part, which this server never sends.
+    /// The byte begins no type, or an attribute or a streamed part, which roost never sends.
     #[error("a reply begins with '{}', which is no type known here", .0.escape_ascii())]
     UnknownType(u8),
     /// A line is longer than [`ReplyLimits::line_bytes_max`].
@@ -37,7 +37,7 @@ pub enum DecodeError {
     /// There are more levels than [`ReplyLimits::depth_max`].
     #[error("a reply is nested too deeply")]
     TooDeep,
-    /// A CR has no LF, or a string is longer than its length.
+    /// A CR has no LF after it, or a string does not end where its length says.
     #[error("a part of a reply does not end with CR LF")]
     BadEnd,
     /// A number, a length, a Boolean or a null is malformed.
@@ -249,7 +249,7 @@ fn text(marker: u8, bytes: &[u8]) -> Reply {
 
 fn length(line: &[u8]) -> Result<usize, DecodeError> {
     let length: usize = parse(line)?;
-    // Neither a plus sign nor leading zeros.
+    // A length has neither a plus sign nor leading zeros.
     if length.to_string().as_bytes() == line { Ok(length) } else { Err(DecodeError::BadNumber) }
 }
 

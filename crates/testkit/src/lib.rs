@@ -44,6 +44,6 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Reports a skipped test and the reason. A failure in CI, which sets `ROOST_NO_SKIP`.
 pub fn skipped(what: &str) {
     assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "tests must not be skipped here: {what}");
-    // The print macros would hide it for a test that passes.
+    // The output of print macros is hidden for a test that passes.
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
 }

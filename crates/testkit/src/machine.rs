@@ -30,7 +30,7 @@ impl WrongClock {
 
     /// Sets the clock in the format of libfaketime: `+3d`, or `@2200-01-01 00:00:00`.
     pub fn set(&self, time: &str) {
-        // Replaced as a whole, since a process may read it at any time.
+        // The file is replaced as a whole, since a process may read it at any time.
         let new = self.file.with_extension("new");
         std::fs::write(&new, time).unwrap();
         std::fs::rename(new, &self.file).unwrap();
@@ -47,7 +47,7 @@ impl WrongClock {
     }
 }
 
-/// Disk in memory that only chosen processes see. Another, idle process holds it.
+/// Disk in memory that only chosen processes see. An idle process keeps it mounted.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,

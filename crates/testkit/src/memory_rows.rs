@@ -260,7 +260,7 @@ impl MemoryRows {
 
 fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
     use std::hash::{DefaultHasher, Hasher as _};
-    // Any order except the alphabetical one.
+    // Keys are walked in the order of their hashes, so that no test relies on alphabetical order.
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
     (space, hasher.finish() >> 1, key.to_vec())

@@ -37,7 +37,7 @@ pub fn bytes_read() -> u64 {
 #[must_use]
 pub fn processor_seconds(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name before it may contain anything but this parenthesis.
+    // The fields begin after the last parenthesis, since the name before it may contain any text.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
     Some(ticks.sum::<f64>() / TICKS)
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn a_process_that_does_not_exist_has_no_figures() {
-        // Greater than any process id of Linux.
+        // This number is greater than any process id of Linux.
         assert_eq!((memory(u32::MAX), processor_seconds(u32::MAX)), (None, None));
     }
 }

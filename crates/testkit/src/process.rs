@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::PATIENCE;
 use crate::http::Client;
 
-/// Makes a command that runs `roost`, for tests of its package: cargo builds it for them and provides its path. No
-/// settings of the shell reach it.
+/// Makes a command that runs `roost`, for tests of its package: cargo builds it for them and provides its path. The
+/// variables `ROOST_*` of the shell do not reach it.
 #[must_use]
 pub fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let program = std::env::var_os("CARGO_BIN_EXE_roost");
@@ -68,7 +68,7 @@ impl Lines {
             if output.lines.len() > lines {
                 (lines, newest) = (output.lines.len(), Instant::now());
             }
-            // A slow process shows by its output that it continues.
+            // The timeout starts again with each new line, so that a slow process has more time.
             let left = PATIENCE.checked_sub(newest.elapsed());
             let left = left.filter(|_| start.elapsed() < 5 * PATIENCE);
             if output.over {

@@ -18,7 +18,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Starts the server that `serve` returns, which ends once the receiver has got a message.
+    /// Starts the server that `serve` returns. The server ends when the receiver that `serve` gets has a message.
     pub fn start<F>(
         threads: usize,
         serve: impl FnOnce(TcpListener, oneshot::Receiver<()>) -> F,

@@ -26,7 +26,7 @@ impl Run {
     pub(super) fn check_notification_pages(&self, user: u32, page: &Page) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let (is_up, mut found, mut next) = (page.is_up, Vec::new(), *page);
-        // End of the read items; `None` if all were read.
+        // Cursor after the read notifications; `None` if all were read.
         let mut end = None;
         for _ in 0..PAGES_MAX {
             let read = viewer.notifications(&next, &NotificationFilter::default());

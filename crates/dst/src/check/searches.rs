@@ -5,8 +5,8 @@ use feed::{Handle, UserId};
 use crate::run::Run;
 
 impl Run {
-    /// Checks searches among all users and among followed users. Users found after those whose handles begin with the
-    /// text have similar handles that do not begin with it.
+    /// Checks searches among all users and among followed users. Users whose handles begin with the text come first;
+    /// further results, with similar handles, are not checked.
     pub(super) fn check_search(&mut self, user: u32) {
         let (number, length) = (self.random.below(40), 1 + self.random.index(3));
         let start: String = format!("u{number}").chars().take(length).collect();

@@ -6,7 +6,7 @@ use feed::{PostId, PostVersion};
 use crate::model::versions::ModelVersion;
 use crate::run::Run;
 
-/// Minimum size of a version that is too long next to the others, in bytes.
+/// Maximum size of the parts of a version that are not counted here, in bytes.
 const OTHER_BYTES: usize = 200;
 
 impl Run {

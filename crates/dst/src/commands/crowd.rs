@@ -1,4 +1,4 @@
-//! Crowds: many users who do the same with one post, more than a removal or notification handles at a time.
+//! Crowds: many users do the same with one post, so many that one removal or notification cannot handle them all.
 
 use feed::{Command, PollChoices, PostId, Reaction, UserId, UserRef, Visibility};
 use node::Request;
@@ -15,8 +15,8 @@ impl Generator {
         self.users >= CROWD && self.random.once_in(15)
     }
 
-    /// Commands of all users for one submission: they register, and later all react to a post or vote in its poll,
-    /// after which it may be edited or deleted.
+    /// Commands of all users for one submission: they register, and later all of them react to a post or vote in its
+    /// poll, and the post may then be edited or deleted.
     pub(crate) fn crowd(&mut self, model: &Model) -> Vec<Request> {
         let registers = (model.feed.users.len() as u64) < self.users;
         let newest = model.feed.posts.iter().rev().find(|(_, post)| {

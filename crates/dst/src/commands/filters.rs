@@ -32,7 +32,8 @@ impl Generator {
         }
     }
 
-    /// Keywords added with their filter have the ids after its stamp.
+    /// Id of a keyword or a post of a filter: an existing one, or the stamp of a filter or the number after it, which
+    /// is the id of a keyword that was added with the filter.
     fn filter_part(&mut self) -> FilterPartId {
         match self.filter_parts.len() {
             len if len > 0 && !self.random.once_in(3) => {

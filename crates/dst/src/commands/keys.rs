@@ -8,9 +8,9 @@ use crate::model::Model;
 
 pub(super) const KINDS: usize = 16;
 
-/// Bucket of decimal numbers. It has no other values, since the model only adds numbers of two places.
+/// Bucket that contains only decimal numbers, since the model only adds numbers of two places.
 const DECIMALS: BucketId = BucketId(3);
-/// Makes one in this many values at a limit as long as possible: writing it takes milliseconds.
+/// One in this many values at a limit is as long as possible: writing it takes milliseconds.
 const LONGEST: u64 = 200;
 
 impl Generator {
@@ -190,7 +190,7 @@ impl Generator {
         }
     }
 
-    /// An offset in a value, in units of which a byte has `per_byte`.
+    /// An offset in a value, in units of which a byte has `per_byte` (bytes or bits).
     fn offset(&mut self, per_byte: u64) -> u64 {
         if self.is_extreme() {
             let end = VALUE_BYTES_MAX as u64 * per_byte;

@@ -51,7 +51,7 @@ impl Generator {
         }
     }
 
-    /// Few files, so that pictures share some.
+    /// One of a few files, so that some pictures share a file.
     fn media_file(&mut self) -> MediaFile {
         let hash = FileHash([self.random.below(20) as u8; 32]);
         let bytes = if self.is_extreme() { u32::MAX } else { self.random.below(20_000) as u32 };
@@ -72,7 +72,7 @@ impl Generator {
         Command::edit(post, Patch { media, described, poll, ..self.patch() })
     }
 
-    /// Usually one picture, since all must belong to the author.
+    /// Pictures for a post, usually only one, since all must belong to the author.
     pub(super) fn media_of_post(&mut self) -> Vec<MediaId> {
         let most = if self.is_extreme() { POST_MEDIA_MAX as u64 + 2 } else { 3 };
         (0..self.random.below(most)).map(|_| self.media()).collect()

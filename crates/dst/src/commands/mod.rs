@@ -20,15 +20,15 @@ use testkit::Random;
 /// Generator of commands.
 pub(crate) struct Generator {
     pub(crate) random: Random,
-    /// Number of handles in use: few cause conflicts, many fill pages.
+    /// Number of handles in use. With a small number, names conflict; with a large one, lists fill pages.
     users: u64,
     keys: u64,
-    /// Weights of the kinds of commands: a run has many of some and none of others.
+    /// Weights of the kinds of commands. In a run some kinds are frequent and others never occur.
     feed_weights: [u64; feed::KINDS],
     key_weights: [u64; keys::KINDS],
-    /// Whether most posts are by one user, who mutes most threads: these lists become long.
+    /// Whether most posts are by one user, who mutes most threads. The lists of this user then become long.
     is_one_loud: bool,
-    /// Makes one in this many commands extreme: at a limit.
+    /// One in this many commands is extreme: at a limit.
     extreme: u64,
     posts: Vec<u64>,
     scheduled: Vec<u64>,
@@ -56,7 +56,7 @@ impl Generator {
             std::array::from_fn(|_| if random.once_in(5) { 0 } else { 1 << random.below(6) })
         }
         let mut feed_weights = weights(&mut random);
-        // There must be users and posts.
+        // Users and posts are needed by all other commands.
         feed_weights[0] = feed_weights[0].max(1);
         feed_weights[4] = feed_weights[4].max(1);
         let mut key_weights = weights(&mut random);

@@ -30,7 +30,7 @@ impl Generator {
         if self.random.once_in(if self.is_one_loud { 30 } else { 3 }) {
             return Command::ClearNotifications { user };
         }
-        // Usually a mention, whose id is that of the post.
+        // The notification is usually a mention, whose id is that of the post.
         let PostId(mut notification) = self.post();
         if self.random.once_in(3)
             && let Ok(user) = model.feed.resolve(&user)

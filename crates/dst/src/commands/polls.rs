@@ -50,7 +50,7 @@ impl Generator {
         NewPoll { options, multiple, hide_totals, time }
     }
 
-    /// Usually one of a few posts, so that one gets several votes or boosts.
+    /// A post, usually one of a few, so that one post gets several votes or boosts.
     pub(super) fn asked(&mut self) -> PostId {
         match self.posts.len() {
             0 => PostId(7),
@@ -59,7 +59,7 @@ impl Generator {
         }
     }
 
-    /// Makes a command about scheduled posts. Few users schedule posts, as few have pictures.
+    /// Makes a command about scheduled posts. Few users schedule posts, so that commands find the post that they name.
     pub(super) fn schedule_command(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(2)) as u32));
         let due_ms = self.due_ms();
@@ -81,7 +81,7 @@ impl Generator {
         })
     }
 
-    /// Usually soon after the latest time in a reply.
+    /// Time of publication, usually soon after the latest time in a reply.
     fn due_ms(&mut self) -> u64 {
         let ahead = match self.random.below(8) {
             0 => SCHEDULED_MS_MIN - 10_000,

@@ -18,7 +18,7 @@ pub(crate) struct ModelMark {
     stamp: u64,
 }
 
-/// Removes all marks of a user except those of the newest posts.
+/// Removes the marks that were read longest ago, as far as there are too many.
 fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
     while marks.len() > CONVERSATION_MARKS_MAX {
         let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));

@@ -13,7 +13,7 @@ use super::notices::Cause;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModelOptions {
     pub(crate) hides_boosts: bool,
-    /// Stamp of the command since which the user is notified of posts by the other.
+    /// Stamp of the command that turned on notifications of posts by the other user; `None` if they are off.
     pub(crate) notified_since: Option<u64>,
 }
 

@@ -40,8 +40,8 @@ impl Feed {
         }
     }
 
-    /// Refuses a relation if either user blocks the other: a blocked user gets "not found", a blocking user an explicit
-    /// error.
+    /// Refuses a relation if either user blocks the other: the blocked user gets "not found", and the blocking user an
+    /// error that names the block.
     pub(super) fn refuse_blocked(&self, (user, other): (u32, u32)) -> Result<(), Refusal> {
         if self.blocks.contains(&(other, user)) {
             return Err(Refusal::OtherNotFound);

@@ -66,7 +66,7 @@ pub(crate) fn same(one: &KeyAnswer, other: &KeyAnswer) -> bool {
 }
 
 impl Keys {
-    /// Applies operations. Returns their answers, without that of a sweep.
+    /// Applies operations and returns their answers; `None` for a sweep, whose answer the model does not know.
     pub(super) fn apply(
         &mut self,
         first: u64,

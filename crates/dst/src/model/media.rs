@@ -116,7 +116,7 @@ impl Feed {
         self.delete_post(post)
     }
 
-    /// Detaches pictures, as many as their owner may have unattached.
+    /// Makes pictures unattached, as long as their owner has fewer than the maximum of unattached ones.
     pub(super) fn detach(&mut self, stamp: u64, media: &[u64]) {
         for id in media {
             let Some(owner) = self.media.get(id).map(|media| media.owner) else { continue };

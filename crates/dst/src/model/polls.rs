@@ -34,7 +34,7 @@ impl ModelPoll {
         }
     }
 
-    /// The poll after an edit: other options make another poll, and an ended poll stays ended.
+    /// Poll after an edit. Other options make it a new poll; an ended poll stays ended.
     pub(super) fn edited(&self, stamp: u64, new: &NewPoll) -> Self {
         let mut next = Self::new(stamp, new);
         if (&next.options, next.multiple) == (&self.options, self.multiple) {
@@ -84,7 +84,8 @@ impl Feed {
         Ok(Done::Voted)
     }
 
-    /// Posts of existing users whose poll ends, or has ended with users who may not be notified yet; with the end.
+    /// Posts of existing users whose polls will end, or have ended with users left to notify; each with the end of the
+    /// poll.
     pub(crate) fn polls_to_end(&self) -> impl Iterator<Item = (u64, u64)> {
         let polls =
             self.posts.iter().filter_map(|(id, post)| Some((*id, post.poll.as_ref()?.ends_ms)));

@@ -42,7 +42,7 @@ impl Feed {
         all.map(|((_, tag), since)| (tag.as_str(), *since))
     }
 
-    /// Whether a post is public, has a hashtag, and `reader` wants posts by its author.
+    /// Whether a post is public and has a hashtag, and `reader` neither hides nor mutes its author.
     pub(super) fn is_tagged(&self, reader: u32, post: &ModelPost, tag: &str) -> bool {
         let author = post.author;
         post.visibility == Visibility::Public
@@ -68,12 +68,12 @@ impl Feed {
     }
 }
 
-/// Hashtag that a word of a text is. Punctuation may surround it.
+/// Hashtag in a word of a text; punctuation may surround it.
 fn hashtag(word: &str) -> Option<&str> {
     word.trim_matches(['(', ')', '.', '!']).strip_prefix(['#', '\u{ff03}'])
 }
 
-/// Adds a hashtag of a user with a stamp, or removes it. Returns false if the user has `most` others.
+/// Adds a hashtag of a user with a stamp, or removes it. Returns false if the user already has `most` other hashtags.
 fn set(
     tags: &mut BTreeMap<(u32, String), u64>,
     (user, tag): (u32, &Tag),

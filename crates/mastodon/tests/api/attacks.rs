@@ -71,7 +71,7 @@ async fn a_request_with_an_unknown_redirect_leads_nowhere() {
         )
         .await;
     assert_eq!(got.status, StatusCode::BAD_REQUEST);
-    // Two apps or two redirects in one request.
+    // A request with two apps or two redirects is refused.
     let got = browser.get(&world, &format!("{}&client_id=1", app.url(&[]))).await;
     assert_eq!(got.status, StatusCode::BAD_REQUEST);
     let got =
@@ -114,7 +114,7 @@ async fn an_app_cannot_ask_for_scopes_that_it_has_not_registered() {
     let app = world.app_with("read").await;
     let mut browser = world.signed_up("ada").await;
     for scope in ["write", "read write", "admin:read", "read:nothing"] {
-        // Anybody can register an app, so a link to this server does not lead elsewhere on its own.
+        // Anybody can register an app, so a link to this server leads to another site only after a click.
         let got = browser.get(&world, &app.url(&[("scope", scope), ("state", "s")])).await;
         assert_eq!(got.status, StatusCode::BAD_REQUEST, "{scope}");
         assert!(!got.headers.contains_key("location"), "{got:?}");
@@ -198,7 +198,7 @@ async fn a_token_that_ends_while_a_body_arrives_permits_nothing() {
     let app = world.app().await;
     let mut browser = world.signed_up("ada").await;
     let token = app.user_token(&world, &mut browser, "read write").await;
-    // The token is now cached, so the next request reads its body immediately.
+    // The token is cached from here on, so the next request reads its body immediately.
     assert_eq!(world.get(ME, Some(&token)).await.status, StatusCode::OK);
     let (send, rest) = tokio::sync::oneshot::channel::<()>();
     let parts = futures_util::stream::once(async move {
@@ -342,7 +342,7 @@ async fn guesses_from_other_addresses_lock_no_user_out() {
             let got = attacker.log_in(&world, "ada", "a wrong password").await;
             assert_eq!(got.status, StatusCode::BAD_REQUEST);
         }
-        // An address with several failures is refused while the account is under attack, even with the right password.
+        // While an account is under attack, an address with several failures is refused even with the right password.
         let got = attacker.log_in(&world, "ada", PASSWORD).await;
         match number {
             1 => assert_eq!(got.location(), "/settings"),
@@ -388,7 +388,7 @@ async fn what_one_user_or_address_asks_for_has_a_rate() {
     assert_eq!(read(Some(&ada.token), 3).await.status.as_u16(), 200);
     let got = read(Some(&ada.token), 1).await;
     assert_eq!(got.status.as_u16(), 429);
-    // The rest of the 300 seconds, which the test has partly used.
+    // The test has used some of the 300 seconds, so this waits for the rest.
     let wait: u64 = got.headers["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=300).contains(&wait), "{wait}");
     assert_eq!(read(Some(&bob.token), 4).await.status.as_u16(), 200, "of each user");

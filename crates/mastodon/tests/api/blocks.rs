@@ -13,7 +13,7 @@ async fn relation(world: &World, user: &Person, other: &Person) -> Option<Value>
 async fn relations_are_as_they_were_made() {
     let world = World::new();
     let [ada, bob] = world.people(["ada", "bob"]).await;
-    // Action of ada, and what is then true of bob for her.
+    // Each row is an action of ada on bob, and the fields of her relation to him that are then true.
     for (what, expect) in [
         ("follow", ["following", "showing_reblogs"].as_slice()),
         ("unfollow", &[]),
@@ -60,7 +60,7 @@ async fn what_a_block_hides_does_not_exist_for_an_app() {
     let by_eve = eve.reply(&world, &post, "@bob look").await;
     let by_ada = ada.reply(&world, &by_eve, "@bob too").await;
     ada.does(&world, "block", &bob).await;
-    // The result is the same for both of them, whoever blocks.
+    // Users do not see each other's items, whichever of them blocks.
     for (viewer, other, posts) in [(&bob, &ada, [&post, &by_ada])] {
         for path in [
             format!("/api/v1/accounts/{}", other.id),

@@ -37,14 +37,14 @@ impl TestClock {
     }
 }
 
-/// Waits for the node's clones, which connections may hold longer than the directory exists.
+/// Waits until connections have dropped their clones of the node, before the directory is removed.
 impl Drop for World {
     fn drop(&mut self) {
         self.node.close();
     }
 }
 
-/// Response.
+/// Response with its body.
 #[derive(Debug)]
 pub(crate) struct Got {
     pub(crate) status: StatusCode,
@@ -64,14 +64,14 @@ impl Got {
         self.headers[LOCATION].to_str().unwrap()
     }
 
-    /// Parameter of the redirect's URL.
+    /// Parameter of the URL to which the response redirects.
     pub(crate) fn led_with(&self, name: &str) -> Option<String> {
         let (_, query) = self.location().split_once('?')?;
         let mut pairs = form_urlencoded::parse(query.as_bytes());
         pairs.find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
     }
 
-    /// Fields of all forms on the page; the last one of each name.
+    /// Fields of all forms on the page. Of fields with one name, the last one.
     pub(crate) fn hidden(&self) -> BTreeMap<String, String> {
         let inputs = self.text.split("<input type=\"hidden\" name=\"").skip(1);
         let field = |input: &str| {
@@ -102,7 +102,7 @@ impl World {
         Self::with_both(|_| {}, change)
     }
 
-    /// Ends polls and publishes statuses that are due, like a thread of the node.
+    /// Ends polls and publishes statuses that are due, as a thread of the node does.
     pub(crate) async fn do_due(&self) {
         let node = self.node.clone();
         tokio::task::spawn_blocking(move || node.do_due()).await.unwrap();
@@ -198,7 +198,7 @@ impl World {
         self.call_with(method, path, token, fields, &[]).await
     }
 
-    /// [`World::call`] with headers.
+    /// Sends a request like [`World::call`], with headers.
     pub(crate) async fn call_with(
         &self,
         method: &str,
@@ -259,7 +259,7 @@ impl World {
         App { id: text("client_id"), secret: text("client_secret") }
     }
 
-    /// Browser of a user who has just signed up.
+    /// Makes a browser in which a new user has just signed up.
     pub(crate) async fn signed_up(&self, handle: &str) -> Browser {
         let mut browser = Browser::default();
         let page = browser.get(self, "/auth/sign-up").await;
@@ -292,14 +292,14 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// JSON of a response, which must be 200.
+    /// Returns the JSON of a response, whose status must be 200.
     pub(crate) async fn get(&self, world: &World, path: &str) -> Value {
         let got = world.get(path, Some(&self.token)).await;
         assert_eq!(got.status, StatusCode::OK, "{path}: {got:?}");
         got.json()
     }
 
-    /// JSON of the response to a change, which must be 200.
+    /// Returns the JSON of the response to a change, whose status must be 200.
     pub(crate) async fn call(
         &self,
         world: &World,
@@ -330,7 +330,7 @@ impl Person {
         self.call(world, "POST", &format!("/api/v1/accounts/{}/{what}", other.id), &[]).await
     }
 
-    /// Ids in a list.
+    /// Ids of the entities in the list at `path`.
     pub(crate) async fn ids(&self, world: &World, path: &str) -> Vec<String> {
         ids(&self.get(world, path).await)
     }
@@ -349,7 +349,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// URL of the authorization request.
+    /// URL of the app's authorization request, with more parameters.
     pub(crate) fn url(&self, more: &[(&str, &str)]) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         query.append_pair("response_type", "code").append_pair("client_id", &self.id);
@@ -360,7 +360,7 @@ impl App {
         format!("/oauth/authorize?{}", query.finish())
     }
 
-    /// Exchanges a code.
+    /// Exchanges an authorization code for a token.
     pub(crate) async fn exchange(&self, world: &World, code: &str, more: &[(&str, &str)]) -> Got {
         let mut fields = vec![
             ("grant_type", "authorization_code"),
@@ -375,7 +375,7 @@ impl App {
         world.post("/oauth/token", None, &fields).await
     }
 
-    /// App's own token.
+    /// Requests the app's own token.
     pub(crate) async fn own_token(&self, world: &World, scope: &str) -> String {
         let fields = [
             ("grant_type", "client_credentials"),
@@ -388,7 +388,7 @@ impl App {
         got.json()["access_token"].as_str().unwrap().to_owned()
     }
 
-    /// Token of the user of a browser.
+    /// Requests a token for the user of a browser.
     pub(crate) async fn user_token(
         &self,
         world: &World,
@@ -406,7 +406,7 @@ impl App {
 #[derive(Clone, Default)]
 pub(crate) struct Browser {
     pub(crate) cookies: BTreeMap<String, String>,
-    /// Address of the browser, if not the default one.
+    /// Address of the browser; `None` for the default one.
     pub(crate) address: Option<IpAddr>,
 }
 

@@ -54,7 +54,7 @@ async fn a_conversation_is_listed_read_removed_and_comes_back() {
         assert_eq!((&shown["id"], &shown["unread"]), (&json!(one), &json!(true)));
         assert!(list(&world, &ada).await[1].3);
     }
-    // Works also if the last status is the user's own.
+    // A conversation can also be marked as unread if the last status is the user's own.
     let shown = ada.call(&world, "POST", &format!("{PATH}/{other}/unread"), &[]).await;
     assert_eq!((&shown["unread"], list(&world, &ada).await[0].3), (&json!(true), true));
     assert!(list(&world, &bob).await[0].3 && !list(&world, &bob).await[1].3, "for its user only");

@@ -87,7 +87,7 @@ fn scopes_of(needed: &str) -> Vec<&str> {
     needed.split('`').skip(1).step_by(2).collect()
 }
 
-/// Whether a token with `scope` covers `needed`. `follow` is the part of `write` for relations of users.
+/// Whether a token with `scope` covers `needed`. `follow` covers the scopes for relations of users.
 fn allows(scope: &str, needed: &str) -> bool {
     let is_part = needed.strip_prefix(scope).is_some_and(|rest| rest.starts_with(':'));
     let of_follow = ["follows", "blocks", "mutes"];
@@ -173,13 +173,13 @@ pub(crate) fn kind(endpoint: &Endpoint) -> Option<Kind> {
     found.map(|(_, kind)| kind).filter(|_| endpoint.state != EndpointState::Missing)
 }
 
-/// Path with an id.
+/// Path in which an id replaces the parameter.
 pub(crate) fn with_id(path: &str, id: &str) -> String {
     let parts = path.split('/').map(|part| if part.starts_with('{') { id } else { part });
     parts.collect::<Vec<_>>().join("/")
 }
 
-/// Author whose items are partly hidden from others, and these others.
+/// Author whose items are partly hidden from other users, and those users.
 struct Hidden {
     world: World,
     quentin: Person,
@@ -362,7 +362,8 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
         let Some(kind) = kind(&endpoint) else { continue };
         let Endpoint { method, path, state, .. } = endpoint;
         for (what, _, id, token) in cases.iter().filter(|case| case.1 == kind) {
-            // Ids of users begin at 0; statuses and notifications have stamps, which are greater than 1.
+            // Number that is no id: users have ids from 0 on; statuses and notifications have stamps, which are greater
+            // than 1.
             let none = if kind == Kind::Account { "4000000000" } else { "1" };
             let token = token.map(String::as_str);
             let fields = [
@@ -377,7 +378,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
             let none = it.world.call(method, &with_id(path, none), token, &fields).await;
             let what = format!("{what}: {method} {path} {hidden:?}");
             assert_eq!((hidden.status, &hidden.text), (none.status, &none.text), "{what}");
-            // As in Mastodon, dismissing an item that is not in the list is no error.
+            // As in Mastodon, dismissing an item that does not exist succeeds.
             let is_refused = !hidden.status.is_success() || path.ends_with("/dismiss");
             assert!(is_refused || state != EndpointState::Works, "{what}");
             *checked.entry(format!("{kind:?}")).or_insert(0) += 1;
@@ -464,7 +465,8 @@ async fn no_response_shows_what_is_hidden_from_its_reader() {
             None => vec![&it.open],
         };
         for (reader, token, hidden) in readers {
-            // Other programs read it without a token, so it contains only public facts.
+            // This document shows a blocked user the same as everybody: other programs read it without a token, so it
+            // contains only public facts.
             if path == "/.well-known/webfinger" && reader == "blocked" {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Usual flows of users and apps, from sign-up to revocation.
+//! Common flows of users and apps, from sign-up to revocation.
 
 use axum::body::Body;
 use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
@@ -21,7 +21,7 @@ async fn a_user_signs_up_allows_an_app_and_the_app_acts_for_the_user() {
     assert!(page.text.contains("An app") && page.text.contains("@ada"), "{page:?}");
     assert!(page.text.contains("You are then sent to app.example."), "{page:?}");
     let policy = page.headers[CONTENT_SECURITY_POLICY].to_str().unwrap();
-    // The app may redirect further, to unknown sites.
+    // The policy has no `form-action`, since the app may redirect further, to unknown sites.
     assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("form-action"));
     let page = browser.get(&world, "/settings").await;
     let policy = page.headers[CONTENT_SECURITY_POLICY].to_str().unwrap();
@@ -439,7 +439,7 @@ async fn an_app_that_sends_its_token_with_every_request_gets_and_revokes_tokens(
     let got = world.post("/oauth/token", Some(&own), &[&client[..], &grant].concat()).await;
     let token = got.json()["access_token"].as_str().unwrap().to_owned();
     let revoke = [&client[..], &[("token", token.as_str())]].concat();
-    // Mastodon.py sends this request.
+    // This request is one of Mastodon.py.
     let got = world.post("/oauth/revoke", Some(&token), &revoke).await;
     assert_eq!(got.status, StatusCode::OK, "{got:?}");
     let got = world.get("/api/v1/accounts/verify_credentials", Some(&token)).await;
@@ -450,7 +450,7 @@ async fn an_app_that_sends_its_token_with_every_request_gets_and_revokes_tokens(
         (STANDARD.encode("no colon"), 403),
         ("!".to_owned(), 403),
     ] {
-        // The body is right, but `Basic` takes precedence.
+        // The secret in the body is right, but `Basic` takes precedence.
         let headers = [("authorization", &*format!("Basic {header}"))];
         let got = world.call_with("POST", "/oauth/revoke", None, &revoke, &headers).await;
         assert_eq!(got.status.as_u16(), status, "{header}: {got:?}");

@@ -101,7 +101,7 @@ async fn what_one_did_with_a_status_is_undone_though_it_is_hidden_by_now() {
             assert_eq!((&status["content"], &status[flag]), (&"".into(), &false.into()), "{undo}");
             assert_eq!(status["account"]["username"], "ada");
             assert!(!status.to_string().contains("secret"), "{status}");
-            // There is nothing left to undo, and nothing happens.
+            // After the undo, the hidden status is not found, whatever the action.
             for again in [undo, action] {
                 let (code, _) = bob.tries(&world, &format!("{path}/{again}")).await;
                 assert_eq!(code, 404, "{again}");
@@ -202,7 +202,7 @@ async fn a_disabled_account_is_shown_to_nobody_until_it_is_enabled() {
     let home = cyd.ids(&world, "/api/v1/timelines/home").await;
     assert_eq!(home, [thread.as_str()], "others are");
     disable(&world, &ada, AccountState::Active).await;
-    // The node's own thread would end it a moment later, too.
+    // Polls end now; the node's own thread would end them a moment later.
     let node = world.node.clone();
     tokio::task::spawn_blocking(move || node.do_due()).await.unwrap();
     assert_eq!([see(None).await, see(Some(&cyd)).await], before);

@@ -22,7 +22,7 @@ use crate::client::{ALL_SCOPES, Got, Person, World, ids};
 const BASE: &str = "https://social.example";
 const STATUSES: &str = "/api/v1/statuses";
 
-/// Makes a picture that is also large as a file.
+/// Makes a picture of noise, whose file is large because it cannot be compressed.
 fn noise(width: u32, height: u32) -> Vec<u8> {
     let mut state = 1_u32;
     let picture = RgbImage::from_fn(width, height, |_, _| {
@@ -106,7 +106,7 @@ async fn a_picture_is_uploaded_posted_and_read_by_everybody_with_its_address() {
     let post = ada.publish(&world, "", &[id]).await;
     assert_eq!((&post["content"], &post["media_attachments"]), (&json!(""), &json!([media])));
     let post_id = text(&post["id"]);
-    // A retry publishes nothing new; with another status it would be the same request.
+    // A boost has no pictures of its own; those of the boosted status are in `reblog`.
     let boost = bob.call(&world, "POST", &format!("{STATUSES}/{post_id}/reblog"), &[]).await;
     assert_eq!(boost["reblog"]["media_attachments"], json!([media]));
     assert_eq!(boost["media_attachments"], json!([]));
@@ -311,7 +311,7 @@ async fn an_edit_changes_removes_and_adds_pictures() {
     assert_eq!(now[1]["description"], "a dot");
     let gone = &post["media_attachments"][0];
     assert_eq!(world.fetch(&gone["url"]).await.status.as_u16(), 404, "{gone}");
-    // Format of the Mastodon app.
+    // The request has the format of the Mastodon app.
     let request = json!({"status": "x", "media_ids": [two], "media_attributes":
         [{"id": two, "description": "two dots", "focus": "0.1,0.2"}]});
     let request = Request::put(&path)
@@ -576,7 +576,7 @@ async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives_and_str
     );
     upload.write_all(head.as_bytes()).await.unwrap();
     let mut status = [0; 12];
-    // The server requests the body, so it has admitted the request.
+    // The server asks for the body, so it has admitted the request.
     upload.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 100");
     upload.write_all(b"x").await.unwrap();
@@ -585,7 +585,7 @@ async fn an_upload_ends_when_its_token_is_revoked_though_nothing_arrives_and_str
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
     let mut rest = String::new();
     let ended = upload.read_to_string(&mut rest);
-    // The client could continue for minutes.
+    // The connection ends soon, although the client could continue for minutes.
     drop(tokio::time::timeout(Duration::from_secs(5), ended).await.unwrap());
     assert!(rest.contains("HTTP/1.1 401"), "{rest}");
 }

@@ -33,7 +33,7 @@ async fn links_lead_through_all_statuses_downwards_and_upwards() {
     let mut posts = Vec::new();
     for number in 0..7 {
         posts.push(ada.post(&world, &format!("number {number}")).await);
-        // Omitted from lists without replies, and from the timeline of all users.
+        // The reply is omitted from lists without replies, and from the timeline of all users.
         if number == 3 {
             let by_eve = eve.post(&world, "mine").await;
             ada.reply(&world, &by_eve, "a reply").await;
@@ -68,7 +68,7 @@ async fn links_lead_through_all_statuses_downwards_and_upwards() {
         for path in ["/api/v1/timelines/home", "/api/v1/timelines/public"] {
             let got = world.get(&format!("{path}?{query}"), Some(&bob.token)).await;
             assert_eq!(ids(&got.json()), expect, "{path} {query}");
-            // Items older than the bound are on no later page.
+            // With `since_id`, no link leads to the next page, since no page has older items.
             let leads_on = link(&got, "next").is_some();
             assert!(!(leads_on && query.contains("since_id")), "{path} {query}");
         }

@@ -75,7 +75,7 @@ async fn a_poll_is_in_its_status_and_counts_each_voter_once() {
     assert_eq!((&voted["votes_count"], &voted["voters_count"]), (&json!(1), &json!(1)));
     assert_eq!(voted["options"][1]["votes_count"], 1);
     assert_eq!(error(&bob.votes(&world, &poll, &["0"]).await), again);
-    // Others see the number of votes, not the voters. Without a token, `voted` is absent.
+    // Others see the number of votes but not the voters. Without a token, the field `voted` is absent.
     let seen = cyd.sees(&world, &poll).await;
     assert_eq!((&seen["voted"], &seen["own_votes"]), (&json!(false), &json!([])));
     assert_eq!(seen["options"][1]["votes_count"], 1);

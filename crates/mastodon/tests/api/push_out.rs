@@ -43,7 +43,7 @@ async fn a_search_finds_whom_one_follows_and_passes_over_hidden_users() {
     assert_eq!(ids(&found["accounts"]), [zoe.id.as_str()]);
     let found = ada.get(&world, "/api/v2/search?q=alzo&type=accounts&following=1&offset=1").await;
     assert_eq!(ids(&found["accounts"]), Vec::<String>::new());
-    // Names with a typing mistake come after these.
+    // Users whose names match only with a typing mistake come after exact matches.
     let similar = format!("{}&following=true", "/api/v1/accounts/search?q=alzeo");
     assert_eq!(ada.ids(&world, &similar).await, [zoe.id.as_str()]);
     let hidden: Vec<_> = (2..402).map(|id| UserRef::Id(UserId(id))).collect();

@@ -259,7 +259,7 @@ async fn parameters_of_a_read_may_be_in_its_body() {
         let request = request.header(AUTHORIZATION, format!("Bearer {}", ada.token));
         world.send(request.body(Body::from(body)).unwrap())
     };
-    // Mastodon.py sends this request.
+    // This request is one of Mastodon.py.
     let got = ask("application/json", format!("{{\"id\": [\"{}\"]}}", bob.id)).await;
     assert_eq!(ids(&got.json()), [bob.id.as_str()]);
     assert_eq!(ask("application/json", "x".repeat(100_000)).await.status.as_u16(), 413);
@@ -337,7 +337,8 @@ async fn relations_to_as_many_accounts_as_fit_in_a_url_are_read_at_once() {
     assert_eq!(ids(&got[0]["accounts"]), [bob.id.as_str()], "followers of cyd whom ada follows");
     assert_eq!(got[0]["accounts"][0]["acct"], "bob");
     assert_eq!((&got[1]["accounts"], got.as_array().unwrap().len()), (&json!([]), 2));
-    // Notes may be too long for one response; no account is omitted.
+    // Long notes make the relations to all accounts too long for one response. Such a request is refused, so that no
+    // account is omitted.
     let names: [String; 40] = std::array::from_fn(|number| format!("u{number}"));
     let people = world.people(names.each_ref().map(String::as_str)).await;
     let note = "\u{1F469}\u{200D}\u{1F680}".repeat(720);
@@ -373,7 +374,7 @@ async fn a_client_is_told_what_is_left_of_its_rate() {
         (got.status.as_u16(), number("x-ratelimit-limit"), number("x-ratelimit-remaining"))
     };
     let home = async || world.get("/api/v1/timelines/home", Some(&ada.token)).await;
-    // The first request was that for the account.
+    // One request was used before: that for the account.
     assert_eq!(left(&home().await), (200, 9, 7));
     let post = async || world.post("/api/v1/statuses", Some(&ada.token), &[("status", "x")]).await;
     for remaining in [2, 1, 0] {

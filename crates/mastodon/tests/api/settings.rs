@@ -249,7 +249,7 @@ async fn a_note_about_a_user_is_shown_to_its_author_alone() {
     }
     assert_eq!(shown(&ada, &bob).await, long[1..]);
     assert_eq!(ada.call(&world, "POST", &path, &[]).await["note"], "");
-    // A blocked user cannot see the blocking user.
+    // A blocked user does not see the blocking user, and so cannot change a note about them.
     ada.call(&world, "POST", &path, &[("comment", "x")]).await;
     bob.does(&world, "block", &ada).await;
     let got = world.call("POST", &path, Some(&ada.token), &[("comment", "y")]).await;

@@ -226,7 +226,7 @@ async fn a_socket_has_the_channels_that_it_subscribes_to() {
     let address = world.listen().await;
     let query = format!("?access_token={}&stream=public:local", ada.token);
     let mut socket = Socket::open(address, &query, "").await;
-    // The server has read the request once it has answered this one.
+    // The server answers this message only after it has read the request for the first channel.
     socket.send("{\"type\":\"subscribe\",\"stream\":\"nothing\"}").await;
     let error = json!({"error": "Unknown stream type", "status": 400});
     assert_eq!(socket.next().await, Some(error.clone()));
@@ -300,7 +300,7 @@ async fn the_channel_of_a_hashtag_has_public_posts_with_it_and_replies() {
     found.sort_by_key(key);
     expect.sort_by_key(key);
     assert_eq!(found, expect);
-    // Another spelling of the hashtag is the same channel.
+    // Another spelling of the hashtag names the same channel.
     for text in [
         "{\"type\":\"subscribe\",\"stream\":\"hashtag\",\"tag\":\"rUST\"}",
         "{\"type\":\"unsubscribe\",\"stream\":\"hashtag:local\",\"tag\":\"GO\"}",
@@ -466,7 +466,7 @@ async fn what_users_do_themselves_ends_no_stream_and_is_applied_to_it() {
     socket.send("{\"type\":\"subscribe\",\"stream\":\"none\"}").await;
     assert_eq!(socket.next().await.unwrap()["status"], 400);
     let account = |what: &str| format!("/api/v1/accounts/{}/{what}", eve.id);
-    // A change, and the number of channels on which eve's next post then arrives.
+    // Each row is a change by the user, and the number of channels on which eve's next post then arrives.
     for (path, channels) in [
         (account("follow"), 2),
         (account("unfollow"), 1),
@@ -491,7 +491,7 @@ async fn what_users_do_themselves_ends_no_stream_and_is_applied_to_it() {
         }
         assert_eq!(of_other, channels, "{path}");
     }
-    // Changes by others make no difference.
+    // Changes by other users make no difference.
     eve.does(&world, "block", &ada).await;
     let post = bob.post(&world, "z").await;
     assert_eq!(post_of(&socket.next().await.unwrap()), post);
@@ -557,7 +557,7 @@ async fn a_stream_ends_when_its_token_is_not_valid_any_more() {
     let disable = Command::Account(AccountCommand::SetState { user, state });
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
     assert_eq!(socket.next().await, None);
-    // The stream ends before a keep-alive message is due, although nothing happens.
+    // The stream ends before a keep-alive message is due, although no event arrives.
     while let Some(line) = line(&mut events.0).await {
         assert_ne!(line, ":thump");
     }
@@ -605,7 +605,7 @@ async fn a_stream_outlives_the_revocation_of_another_token_on_a_busy_server() {
     let (user, state) = (UserRef::Id(UserId(1)), AccountState::Disabled);
     let disable = Command::Account(AccountCommand::SetState { user, state });
     world.node.submit(disable.into()).await.unwrap().outcome.unwrap();
-    // Every cached token must now be looked up, and no read of a request is admitted.
+    // From here on, every cached token must be looked up again, and no read of a request is admitted.
     let (done, wait) = std::sync::mpsc::channel::<()>();
     let wait = Arc::new(Mutex::new(wait));
     let mut reading = Vec::new();
@@ -635,7 +635,7 @@ async fn a_stream_that_has_missed_changes_goes_on() {
     }
     let mut body = world.begin("/api/v1/streaming/user", &ada.token).await.into_body();
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), ":connected\n\n");
-    // Nothing is read meanwhile, and there are more changes than the node keeps.
+    // The client reads nothing while more changes are made than the node keeps.
     for post in &posts {
         bob.call(&world, "DELETE", &format!("/api/v1/statuses/{post}"), &[]).await;
     }
@@ -694,7 +694,7 @@ async fn messages_of_a_client_do_not_hold_up_its_events() {
     let query = format!("?access_token={}&stream=user", ada.token);
     let mut socket = Socket::open(address, &query, "").await;
     let post = bob.post(&world, "hello").await;
-    // Each message gets an answer.
+    // The server answers each message.
     for _ in 0..MESSAGES {
         socket.send("{}").await;
     }
@@ -804,7 +804,7 @@ async fn a_list_has_the_posts_of_its_members_and_says_what_changes() {
     assert_eq!(events.entity().await, ("status.update".to_owned(), first.clone()));
     bob.call(&world, "DELETE", &path, &[]).await;
     assert_eq!(events.next().await.unwrap(), ("delete".to_owned(), first));
-    // The list of another user is refused like one that does not exist.
+    // A list of another user is refused like a missing one.
     cy.does(&world, "follow", &bob).await;
     let path = format!("/api/v1/streaming/list?list={list}");
     assert_eq!(world.begin(&path, &cy.token).await.status().as_u16(), 404);

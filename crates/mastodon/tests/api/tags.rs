@@ -266,7 +266,7 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     }
     assert_eq!(world.get(path, None).await.json()[0]["name"], "three");
     assert_eq!(names(&ada.get(&world, &format!("{path}?limit=1&offset=1")).await), ["pair"]);
-    // A blocked user's posts do not count, even by a hashtag.
+    // Posts of blocked users do not count for trends.
     for other in [&eve, &fay] {
         ada.does(&world, "block", other).await;
     }

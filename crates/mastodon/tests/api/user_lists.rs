@@ -143,7 +143,7 @@ async fn the_timeline_of_a_list_has_the_posts_of_its_members() {
     ada.does(&world, "unmute", &cy).await;
     cy.does(&world, "block", &ada).await;
     assert_eq!(shown("").await, expect(&[6, 0]));
-    // A boost of a post by a non-member.
+    // The timeline has a boost of a post by a user who is not in the list.
     bob.call(&world, "POST", &format!("/api/v1/statuses/{}/reblog", posts[1]), &[]).await;
     let newest = ada.get(&world, &format!("{path}?limit=1")).await;
     assert_eq!(newest[0]["reblog"]["id"], posts[1].as_str());

@@ -19,7 +19,7 @@ async fn a_status_is_shown_to_those_whom_it_is_for_and_nobody_else() {
     let [ada, follower, mentioned, stranger] =
         world.people(["ada", "follower", "mentioned", "stranger"]).await;
     follower.does(&world, "follow", &ada).await;
-    // A reply to another user's post would mention that user.
+    // The replies are to the author's own post, since a reply to another user's post mentions that user.
     let root = ada.post(&world, "root").await;
     let readers = [
         ("nobody", None),

@@ -9,11 +9,12 @@ pub struct Faults {
     pub stop_at: Option<u64>,
     /// Number of bytes that can be written until the disk is full.
     pub bytes_left: Option<u64>,
-    /// Write that fails, counted from now.
+    /// Number of the write that fails, counted from now: 1 is the next one.
     pub failed_write: Option<u64>,
-    /// Sync that fails, counted from now. As on Linux, the data is lost, readers still see it, and later syncs succeed.
+    /// Number of the sync that fails, counted from now. As on Linux, the data is lost, readers still see it, and later
+    /// syncs succeed.
     pub failed_sync: Option<u64>,
-    /// Write that lands in a wrong place and reports success, counted from now.
+    /// Number of the write that lands in a wrong place but reports success, counted from now.
     pub misdirected_write: Option<u64>,
     /// Makes one in this many reads and writes partial or interrupted; 0 for none.
     pub partial: u64,

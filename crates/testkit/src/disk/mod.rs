@@ -69,7 +69,7 @@ enum NameChange {
 }
 
 impl FaultyDisk {
-    /// Creates an empty disk with these random choices.
+    /// Creates an empty disk whose random choices come from `random`.
     #[must_use]
     pub fn new(random: Random) -> Self {
         Self(Arc::new(Mutex::new(State {
@@ -147,7 +147,7 @@ impl FaultyDisk {
         }
         let (name, id) = state.random.pick(&names).clone();
         let file = state.files.get(&id)?;
-        // Usually in the written part.
+        // The flipped bit is usually in the written part of the file.
         let written = file.now.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
         let all = file.now.len();
         let reach = if state.random.once_in(4) { all } else { written.min(all) };
@@ -230,7 +230,7 @@ impl FaultyDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic of another thread is reported by its test, which may still look at the disk.
+        // Another thread that panicked has poisoned the lock. Its test reports the panic and may still read the disk.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -361,7 +361,7 @@ impl State {
         }
         let mut writes = self.part(bytes.len())?;
         if let Some(left) = self.faults.bytes_left {
-            // Existing data needs no further space.
+            // Overwriting existing data takes no further space.
             let there = self.file(id).now.len().saturating_sub(offset);
             // Whole sectors, as `commitlog::disk` promises.
             writes = writes.min(there + left as usize / SECTOR * SECTOR);
