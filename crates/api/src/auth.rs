@@ -108,11 +108,15 @@ fn from_this_machine(
         host.is_some_and(is_loopback)
     };
     if !headers.get_all(ORIGIN).iter().all(local_origin) {
-        return Err(ApiError::forbidden_origin("in open mode pages of other origins may not call"));
+        return Err(ApiError::forbidden_origin(
+            "in open mode pages of other origins cannot send requests",
+        ));
     }
     let own_site = |site: &HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
     if !headers.get_all("sec-fetch-site").iter().all(own_site) {
-        return Err(ApiError::forbidden_origin("in open mode pages of other sites may not call"));
+        return Err(ApiError::forbidden_origin(
+            "in open mode pages of other sites cannot send requests",
+        ));
     }
     Ok(())
 }

@@ -141,7 +141,7 @@ impl Collector for Sampled {
             gauge(&mut encoder, "roost_cluster_position", "Last applied group", position)?;
             let help = "Known groups of the log that are not yet applied";
             gauge(&mut encoder, "roost_cluster_lag_groups", help, groups)?;
-            let help = "Time for which a group or the log has been missing";
+            let help = "Time by which this node lags, or for which it has not reached the log";
             let lag = cluster.lag.as_secs();
             gauge(&mut encoder, "roost_cluster_lag_seconds", help, lag)?;
         }

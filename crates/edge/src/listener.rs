@@ -32,7 +32,7 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// First byte of every connection over TLS: the type of a record with a handshake message.
 const HANDSHAKE_RECORD: u8 = 22;
-const HTTPS_ONLY: &str = r#"{"error":"https_only","message":"this port speaks HTTPS alone: begin the URL with https://"}"#;
+const HTTPS_ONLY: &str = r#"{"error":"https_only","message":"this port accepts only HTTPS: begin the URL with https://"}"#;
 
 /// Listener with or without TLS.
 #[derive(Debug)]

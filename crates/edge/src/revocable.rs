@@ -30,10 +30,10 @@ pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
     /// The permission was revoked.
-    #[error("what permits this request was revoked")]
+    #[error("the permission for this request was revoked")]
     Revoked,
     /// The permission cannot be read, because the disk is damaged.
-    #[error("what permits this request cannot be read")]
+    #[error("the permission for this request cannot be read")]
     Unreadable,
 }
 

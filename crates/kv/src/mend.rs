@@ -155,7 +155,7 @@ impl Mend {
         self.unclaimed_spaces(rows, (&mut taken, &mut homeless), report);
         for id in homeless {
             report(Finding::lost(format!(
-                "bucket {}: its row is lost, and no keys of it are known",
+                "bucket {}: its row is lost, and it has no known keys",
                 id.0
             )));
             let space = new_space(rows);
@@ -187,7 +187,7 @@ impl Mend {
         let named = bucket_of(rows, bucket.space);
         if named != Some(id) && !(named.is_none() && is_first(id, bucket.space)) {
             report(Finding::derived(format!(
-                "BucketOfSpace {}: it is of bucket {}",
+                "BucketOfSpace {}: it belongs to bucket {}",
                 bucket.space.0, id.0
             )));
             put_bucket(rows, id, counted);

@@ -272,7 +272,7 @@ pub(crate) async fn sign_up(
     let address = client_address(&extensions);
     let SignedUp { user, password, is_active } = state.sign_up(&fields, address).await?;
     if !is_active {
-        let why = "The account was made and waits for approval";
+        let why = "The account was created and waits for approval";
         return Err(ApiError::new(StatusCode::FORBIDDEN, why));
     }
     // The token gets the scopes of the app, as in Mastodon: by signing up, the user grants the app all its scopes.

@@ -48,7 +48,7 @@ pub enum PasswordError {
     #[error("a password has at least {CHARS_MIN} characters and at most {BYTES_MAX} bytes")]
     Length,
     /// Too many hashes are waiting.
-    #[error("too many people log in at this moment; try again in a second")]
+    #[error("too many users are logging in; try again in a second")]
     Busy,
     /// The operating system provides no random bytes or no memory.
     #[error("the password cannot be hashed")]

@@ -29,7 +29,7 @@ const WRITER_PATIENCE: Duration = Duration::from_micros(50);
 /// one by one.
 const ATTEMPTS_MAX: usize = 3;
 
-pub(crate) const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads 65536 keys at most");
+pub(crate) const TOO_MANY_KEYS: Failure = Failure::said("ERR a command reads at most 65536 keys");
 
 /// Rows of several keys, in the order of the request.
 pub(crate) type Rows = SmallVec<[Option<KeyRow>; 8]>;

@@ -28,7 +28,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
     row_of("info", -1, &[Loading], info::info, ("1.0.0", "Returns figures of the server.")),
     row_of("config", -2, &[Admin, Loading], config::config, ("2.0.0", "Reads and sets settings.")),
     row_of("command", -1, &[Loading], about_commands::command, ("2.8.13", "Describes commands.")),
-    row_of("function", -2, &[], function, ("7.0.0", "Deletes functions, of which there are none.")),
+    row_of("function", -2, &[], function, ("7.0.0", "Deletes all functions; the server has none.")),
     row_of(
         "save",
         1,

@@ -23,7 +23,7 @@ const WATCHED_BYTES_MAX: usize = 8 << 20;
 const WATCHED_BYTES_EACH: usize = 96;
 pub(crate) const TOO_LARGE: Failure =
     Failure::said("ERR a transaction has at most 4095 changes and 32 MiB");
-const TOO_MANY_READS: Failure = Failure::said("ERR a transaction reads 4096 keys at most");
+const TOO_MANY_READS: Failure = Failure::said("ERR a transaction reads at most 4096 keys");
 
 const fn row_of(
     name: &'static str,
@@ -202,7 +202,7 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
     let bucket = client.bucket;
     let bytes = client.watched.bytes_with(bucket, words);
     if bytes > WATCHED_BYTES_MAX {
-        return Err(Failure::said("ERR a client can watch 8 MiB of keys at most"));
+        return Err(Failure::said("ERR a client can watch at most 8 MiB of keys"));
     }
     if !client.memory.watched.cover(bytes) {
         return Err(Failure::BUSY);

@@ -149,7 +149,7 @@ fn meaning(scope: &str) -> String {
     match scope {
         "profile" => "see who you are".to_owned(),
         "read" => "read everything of your account".to_owned(),
-        "write" => "change everything of your account, and post for you".to_owned(),
+        "write" => "change everything in your account, and post for you".to_owned(),
         "follow" => "change whom you follow, mute and block".to_owned(),
         "push" => "send you notifications".to_owned(),
         part => match part.split_once(':') {

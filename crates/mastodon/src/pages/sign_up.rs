@@ -39,7 +39,7 @@ pub(crate) async fn sign_up(
     match state.sign_up(&fields, address).await {
         Ok(accounts::SignedUp { is_active: false, .. }) => {
             let main = html! {
-                p { "Your account was made. An operator of this server will look at it; then you can log in." }
+                p { "Your account was created. You can log in after an operator of this server has approved it." }
             };
             Ok(Page::new("Almost there", main).into_response())
         }
@@ -59,7 +59,8 @@ fn page(
 ) -> Result<Page, ApiError> {
     let registrations = state.options.registrations;
     if registrations == Registrations::Closed {
-        let main = html! { p { "Sign-up is closed. The operators of this server make accounts." } };
+        let main =
+            html! { p { "Sign-up is closed. The operators of this server create accounts." } };
         return Ok(Page { status: StatusCode::FORBIDDEN, ..Page::new("Sign up", main) });
     }
     let main = form(&state.options, browser, fields, error)?;
