@@ -1,5 +1,5 @@
 //! Finds cyclic dependencies between the files of a crate: such files can only be understood together. A folder counts
-//! as one file.
+//! as one file, except folders that are features: their rules use mechanisms that use their records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -28,13 +28,17 @@ const CRATES: [&str; 17] = [
     "web",
 ];
 
+/// Crates whose folders are features.
+const WITH_FEATURES: [&str; 1] = ["feed"];
+
 /// Names of the files that each file uses.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
 /// Adds a fault for each crate with a cycle.
 pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     for name in CRATES {
-        if let Some(circle) = circle(&uses(&root.join("crates").join(name).join("src"))?) {
+        let folder = root.join("crates").join(name).join("src");
+        if let Some(circle) = circle(&uses(&folder, WITH_FEATURES.contains(&name))?) {
             faults.push(format!(
                 "files of {name} depend on each other in a cycle: {}",
                 circle.join(", ")
@@ -44,31 +48,48 @@ pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()>
     Ok(())
 }
 
-fn uses(folder: &Path) -> anyhow::Result<Uses> {
+fn uses(folder: &Path, by_file: bool) -> anyhow::Result<Uses> {
     let mut files = Vec::new();
     rust_files(folder, &mut files)?;
-    let mut uses = Uses::new();
+    let mut texts = BTreeMap::<String, String>::new();
     for path in files {
         let inside = path.strip_prefix(folder)?;
         let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
-        let [first, ..] = parts.as_slice() else { continue };
-        let (name, text) = (first.trim_end_matches(".rs"), fs::read_to_string(&path)?);
         let is_test = parts.iter().any(|part| matches!(part.as_ref(), "tests" | "tests.rs"));
+        let shown = if by_file {
+            parts.join("::")
+        } else {
+            parts.first().cloned().unwrap_or_default().into()
+        };
+        let name = shown.trim_end_matches(".rs").trim_end_matches("::mod").to_owned();
         if name != "lib" && !is_test {
-            uses.entry(name.to_owned()).or_default().extend(used(&text, name));
+            texts.entry(name).or_default().push_str(&code(&fs::read_to_string(&path)?));
         }
     }
-    Ok(uses)
+    let used = |(name, text): (&String, &String)| {
+        let of_others = texts.keys().filter(|file| root_of(file) != root_of(name));
+        (name.clone(), of_others.filter(|file| is_used(file, text)).cloned().collect())
+    };
+    Ok(texts.iter().map(used).collect())
 }
 
-/// Names after `crate::` in the code of a file, except its tests and its own name.
-fn used(text: &str, name: &str) -> Vec<String> {
+/// The code of a file, without comments and tests.
+fn code(text: &str) -> String {
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let after = lines.flat_map(|line| line.split("crate::").skip(1));
-    let names =
-        after.filter_map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next());
-    names.filter(|used| *used != name).map(str::to_owned).collect()
+    lines.flat_map(|line| [line, "\n"]).collect()
+}
+
+/// The folder of a file, or its own name.
+fn root_of(file: &str) -> &str {
+    file.split("::").next().unwrap_or_default()
+}
+
+/// Whether code names a file: one of a folder in any path, another one after `crate::`.
+fn is_used(file: &str, code: &str) -> bool {
+    let path = if file.contains("::") { file.to_owned() } else { format!("crate::{file}") };
+    let is_name = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    code.split(&path).skip(1).any(|rest| !is_name(rest))
 }
 
 /// Files that remain after removing, repeatedly, files that use no other file or are not used.
@@ -103,6 +124,9 @@ mod tests {
         let ring =
             uses(&[("top", &["a"]), ("a", &["b"]), ("b", &["c"]), ("c", &["a", "d"]), ("d", &[])]);
         assert_eq!(circle(&ring).unwrap(), ["a", "b", "c"]);
-        assert_eq!(used("use crate::a::B;\n// crate::no\n fn f() { crate::c::d() }\n", "c"), ["a"]);
+        let text = code("use crate::a::B;\n// crate::no\n fn f() { c::rules::d() }\n");
+        let used: Vec<_> =
+            ["a", "no", "c", "c::rules"].into_iter().filter(|file| is_used(file, &text)).collect();
+        assert_eq!(used, ["a", "c::rules"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Commands and their results.
 //!
-//! [`Request`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`] and
+//! [`Request`] is what the log stores, as postcard bytes. Variants of [`Command`], [`Done`](crate::Done) and
 //! [`Refusal`](crate::Refusal) are stored as their position in the enum: new ones are added at the end, and none is
 //! ever removed or moved within a format version.
 
@@ -8,26 +8,26 @@ use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountCommand;
-use crate::conversation::ConversationUpdate;
-pub use crate::done::{Done, Outcome, Reply};
-use crate::draft::{Draft, Patch};
+use crate::conversations::ConversationUpdate;
 use crate::due::Due;
-use crate::filter::FilterCommand;
-use crate::follow_options::FollowWith;
+use crate::erase::Remains;
+use crate::filters::FilterCommand;
+use crate::follows::follow_options::FollowWith;
+use crate::handle::Handle;
 use crate::ids::{PostId, SampleId, StoryId, UserId, UserRef};
 use crate::lifetime::{Lifetime, MuteTime};
-use crate::list::ListCommand;
-use crate::marker::MarkersUpdate;
+use crate::lists::ListCommand;
+use crate::markers::MarkersUpdate;
 use crate::media::MediaCommand;
-use crate::notification::NotificationId;
-use crate::poll::PollChoices;
-use crate::reaction::Reaction;
-use crate::records::SampleBits;
-use crate::remains::Remains;
+use crate::notifications::NotificationId;
+use crate::polls::PollChoices;
+use crate::posts::draft::{Draft, Patch};
+use crate::reactions::Reaction;
+use crate::samples::SampleBits;
 use crate::schedule::ScheduleCommand;
-use crate::settings::UserEdit;
-use crate::tag::Tag;
-use crate::text::{Bio, Handle, Label, Name, Note, PostText, SetName};
+use crate::tags::Tag;
+use crate::text::{Bio, Label, Name, Note, PostText, SetName};
+use crate::users::UserEdit;
 
 /// A request to change stored facts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

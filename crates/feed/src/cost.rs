@@ -9,9 +9,7 @@ use rows::{Cost, WORK_PER_ROW};
 use crate::accounts::{AccountCommand, AppRequest, RedirectUri, Website};
 use crate::command::{Command, Request};
 use crate::due::DueWork;
-use crate::facts::relation::RELATIONS;
-use crate::facts::whole::{CONVERSATION_MARKS, WHOLE_TABLES};
-use crate::filter::FilterChange;
+use crate::filters::FilterChange;
 use crate::limits::{
     APP_GRANTS_MAX, APP_NAME_BYTES_MAX, BIO_BYTES_MAX, DESCRIPTION_BYTES_MAX, EARLIER_BOOSTS_MAX,
     EMAIL_BYTES_MAX, ERASE_ROWS_MAX, ERASING_USERS_MAX, FEATURED_TAGS_MAX, FIELD_BYTES_MAX,
@@ -22,11 +20,13 @@ use crate::limits::{
     RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, STORY_VIEWS_REMOVED, TAG_BYTES_MAX, UNUSED_APPS_REMOVED,
     URI_BYTES_MAX, USER_GRANTS_MAX, USER_TOKENS_MAX,
 };
-use crate::list::ListChange;
+use crate::lists::ListChange;
 use crate::media::MediaCommand;
+use crate::relation::RELATIONS;
 use crate::row_counts::{DIRECT_ROWS, GRANT_ROWS, LIST_ROWS, LISTED_ROWS, MEDIA_ROWS, POLL_ROWS};
-use crate::tag::Tag;
+use crate::tags::Tag;
 use crate::text::Note;
+use crate::whole::{CONVERSATION_MARKS, WHOLE_TABLES};
 use choices::{dismissal_cost, edit_notices_cost, follow_cost, options_cost, thread_mute_cost};
 use drafts::tags_cost;
 
@@ -35,9 +35,9 @@ const IDEMPOTENCY_ROWS: usize = 4;
 /// Most bytes of the row of a boost.
 const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
 /// Key bytes of the rows of a direct post for one user.
-const DIRECT_BYTES: usize = 40;
+pub(crate) const DIRECT_BYTES: usize = 40;
 /// Key bytes of the rows of a hashtag of a post, without the hashtag.
-const TAG_ROW_BYTES: usize = 32;
+pub(crate) const TAG_ROW_BYTES: usize = 32;
 /// Bytes of the rows of a picture.
 const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 /// The last rows of a deleted user are removed by one command.
@@ -288,7 +288,7 @@ fn media_cost(command: &MediaCommand) -> Cost {
 }
 
 /// Cost of adding, changing or removing `pictures` pictures, each of which is read twice.
-fn pictures_cost(pictures: usize) -> Cost {
+pub(crate) fn pictures_cost(pictures: usize) -> Cost {
     let cost = Cost::of_rows(MEDIA_ROWS * pictures, MEDIA_BYTES * pictures);
     let read = pictures * (3 * MEDIA_BYTES + 3 * WORK_PER_ROW);
     Cost { work: cost.work + read, ..cost }

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accounts::AccountDone;
-use crate::filter::{FilterId, FilterPartId};
+use crate::filters::{FilterId, FilterPartId};
 use crate::ids::{PostId, SampleId, StoryId, UserId};
-use crate::list::ListId;
+use crate::lists::ListId;
 use crate::media::MediaDone;
 use crate::refusal::Refusal;
 use crate::schedule::ScheduleDone;

@@ -3,7 +3,7 @@
 //! The kinds are few and general: a new feature needs no new kind, and a consumer matches those it needs.
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
-use crate::post::{HomeUsers, Listed};
+use crate::posts::{HomeUsers, Listed};
 
 /// A change made by an applied command. Consumers apply them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]

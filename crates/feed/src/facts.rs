@@ -1,47 +1,17 @@
 //! Typed records over rows: reads of any implementation of [`Rows`], and changes by the writer.
 
-mod accounts;
-mod conversations;
-mod deleted;
-pub(crate) mod due;
-mod edit_notices;
-mod erase;
-mod follow_options;
-mod idempotency;
-mod index;
-mod lists;
-mod markers;
-mod media;
-pub(crate) mod notifications;
-mod polls;
-mod post_lists;
-mod posts;
-mod reactions;
-mod related;
-pub mod relation;
-mod samples;
-mod scheduled;
-mod search;
-mod similar;
-mod stories;
-pub(crate) mod tables;
-mod tags;
-mod versions;
-pub mod whole;
-
 use rows::{NameTable, PointTable, Rows, RowsMut, SetTable, Stamp, Totals, decode};
 
+use crate::handle::Handle;
 use crate::ids::{UserId, UserRef};
-use crate::post::Visibility;
-use crate::records::{Counts, User};
-use crate::text::Handle;
+use crate::posts::Visibility;
+pub use crate::tags::UserTag;
+use crate::users::{Counts, User};
 use crate::write;
-pub(crate) use media::{media_id, space_of};
-pub use tags::{Tagged, UserTag};
 
 /// Typed reads of the facts. Usable from any thread.
 pub struct Facts<'a, R: Rows + ?Sized = dyn Rows + 'a> {
-    rows: &'a R,
+    pub(crate) rows: &'a R,
 }
 
 impl<R: Rows + ?Sized> Clone for Facts<'_, R> {
@@ -132,7 +102,7 @@ impl<'a, R: Rows + ?Sized> Facts<'a, R> {
 
 /// The writer's transaction on the facts: the reads of [`Facts`], and changes.
 pub struct Txn<'a> {
-    rows: &'a mut dyn RowsMut,
+    pub(crate) rows: &'a mut dyn RowsMut,
     work: usize,
 }
 
@@ -224,7 +194,7 @@ impl<'a> Txn<'a> {
     }
 }
 
-fn user_id(number: u64) -> Option<UserId> {
+pub(crate) fn user_id(number: u64) -> Option<UserId> {
     u32::try_from(number).ok().map(UserId)
 }
 

@@ -3,7 +3,7 @@
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
-use crate::text::Handle;
+use crate::handle::Handle;
 
 /// Id of a user: the position in the order of registration, from 0. Dense, so tables can be arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 //! Rows of indexes. This module alone decides which index rows a record has. Writing, replacing, removing and checking
-//! the index rows of a record follow from it; `facts/tables.rs` declares, for each table, the record that owns a row.
+//! the index rows of a record follow from it; `tables.rs` declares, for each table, the record that owns a row.
 //!
 //! **Invariant:** rows become visible one after the other, so the index rows that a record has both before and after a
 //! change exist during the change.
@@ -9,19 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use rows::{NameTable, PutRows, Rows, SetTable, Value, decode, encode};
 
 use crate::accounts::{Account, AccountState, AppId, Grant, GrantId};
+use crate::blocks::Mute;
 use crate::due::{Due, DueWork};
 use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
-use crate::list::ListId;
+use crate::lists::ListId;
 use crate::media::{Media, MediaFile, MediaId};
-use crate::mute::Mute;
-use crate::notification::added_at;
-use crate::poll::PollId;
-use crate::post::Visibility;
-use crate::reaction::Reaction;
-use crate::records::{Post, Story};
+use crate::notifications::added_at;
+use crate::polls::PollId;
+use crate::posts::{Post, Visibility};
+use crate::reactions::Reaction;
 use crate::row_counts::{DIRECT_ROWS, LIST_ROWS, SCHEDULED_ROWS, TAG_ROWS, VIEW_ROWS, VOTE_ROWS};
 use crate::schedule::ScheduledPost;
-use crate::tag::Tag;
+use crate::stories::Story;
+use crate::tags::Tag;
 
 /// A row of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@
 //! writer appends it to the log and stamps it with the time of its group. [`apply()`] changes the rows and returns an
 //! [`Outcome`] and a list of [`Effect`]s for the views.
 //!
-//! Read `command`, `apply/mod.rs`, `facts`, then `visible` and `timeline`. Other modules cover one noun each; `mend`
+//! Read `command`, `apply`, `facts`, then `visible` and `timeline`. Other modules cover one noun each; `mend`
 //! checks and repairs all rows. `docs/visibility.md` specifies which data a user can see.
 //!
 //! **Invariant:** no dependency on a store or tokio, and no knowledge of buckets and their keys.
@@ -16,86 +16,90 @@
 
 pub mod accounts;
 pub mod apply;
-mod boost;
+mod blocks;
 pub mod command;
-pub mod conversation;
+pub mod conversations;
 mod cost;
-mod direct;
 mod done;
-pub mod draft;
 mod due;
 mod effect;
+mod erase;
 pub mod facts;
-pub mod filter;
-pub mod follow_options;
+pub mod filters;
+mod follows;
 mod handle;
-mod home_authors;
+mod idempotency;
 pub mod ids;
-mod inbox;
 mod index;
 pub mod lifetime;
 pub mod limits;
-mod list;
-mod list_timeline;
-mod marker;
+mod lists;
+mod markers;
 pub mod media;
 mod mend;
-mod mute;
-mod notification;
+mod notes;
+mod notifications;
 mod page;
 mod parts;
-pub mod poll;
-mod post;
-pub mod post_lists;
-pub mod profile;
-mod reaction;
-pub mod records;
+pub mod polls;
+mod posts;
+mod reactions;
 mod refusal;
-mod remains;
+pub mod relation;
 mod row_counts;
+mod samples;
 mod scan;
 pub mod schedule;
-mod settings;
+mod similar;
 pub mod stories;
-pub mod tag;
-pub mod tagged;
+mod tables;
+pub mod tags;
 pub mod text;
-pub mod thread;
 pub mod timeline;
 pub mod token;
-mod version;
+mod users;
 pub mod visible;
+pub mod whole;
 pub mod write;
 
 pub use apply::apply;
-pub use apply::post::mentioned;
-pub use boost::{Boost, PostCounts};
-pub use command::{Command, Done, Idempotency, Outcome, Reply, Request, StampedCommand};
-pub use draft::{Draft, Patch};
+pub use blocks::Mute;
+pub use command::{Command, Idempotency, Request, StampedCommand};
+pub use conversations as conversation;
+pub use done::{Done, Outcome, Reply};
 pub use due::{Due, DueWork};
 pub use effect::{Effect, Input, PostChange, StoryChange, UserChange};
-pub use facts::{Facts, Txn, relation, whole};
-pub use home_authors::HomeAuthors;
+pub use erase::Remains;
+pub use facts::{Facts, Txn};
+pub use filters as filter;
+pub use follows::{HomeAuthors, follow_options};
+pub use handle::Handle;
 pub use ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, UserRef};
-pub use inbox::NotificationFilter;
 pub use lifetime::{Lifetime, MuteTime};
-pub use list::{List, ListChange, ListCommand, ListId, ListReplies, ListTitle};
-pub use list_timeline::{ListTimeline, is_in_list};
-pub use marker::{MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate};
+pub use lists::timeline::{ListTimeline, is_in_list};
+pub use lists::{List, ListChange, ListCommand, ListId, ListReplies, ListTitle};
+pub use markers::{MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate};
 pub use mend::Mend;
-pub use mute::Mute;
-pub use notification::{Inbox, Notice, NoticeKind, Notification, NotificationId};
+pub use notifications::inbox::NotificationFilter;
+pub use notifications::{Inbox, Notice, NoticeKind, Notification, NotificationId};
 pub use page::{Cursor, Item, Page, PageEnds, PageOf};
-pub use poll::{Poll, PollChoices, PollCounts, PollId};
-pub use post::{HomeUsers, Listed, ListedBoost, Loaded, Posted, Visibility};
-pub use reaction::Reaction;
-pub use records::{Counts, Post, Sample, SampleBits, SampleSet, Story, User};
+pub use polls as poll;
+pub use polls::{Poll, PollChoices, PollCounts, PollId};
+pub use posts::draft::{Draft, Patch};
+pub use posts::rules::mentioned;
+pub use posts::version::PostVersion;
+pub use posts::{
+    HomeUsers, Listed, ListedBoost, Loaded, Post, Posted, Visibility, draft, post_lists, profile,
+    thread,
+};
+pub use reactions::{Boost, PostCounts, Reaction};
 pub use refusal::Refusal;
-pub use remains::Remains;
 pub use rows::{Order, RefusalClass, Rows, SetTable, Span, Stamp};
+pub use samples::{Sample, SampleBits, SampleSet};
 pub use scan::{Batch, Shown, merged, of_all, scan};
-pub use settings::{PostDefaults, ProfileField, ProfileFields, UserEdit};
-pub use tag::Tag;
-pub use text::{Bio, Handle, Label, Language, Name, Note, PostText, SetName, Warning};
-pub use version::PostVersion;
+pub use stories::Story;
+pub use tags as tag;
+pub use tags::{Tag, tagged};
+pub use text::{Bio, Label, Language, Name, Note, PostText, SetName, Warning};
+pub use users::{Counts, PostDefaults, ProfileField, ProfileFields, User, UserEdit};
 pub use visible::Viewer;

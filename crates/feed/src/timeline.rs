@@ -8,10 +8,10 @@
 use rows::{Rows, Span};
 
 use crate::facts::Facts;
-use crate::home_authors::HomeAuthors;
+use crate::follows::HomeAuthors;
 use crate::ids::{PostId, UserId};
 use crate::page::{Page, PageOf};
-use crate::post::{Listed, Posted, Visibility};
+use crate::posts::{Listed, Posted, Visibility};
 use crate::scan::{Batch, ROWS_MAX, Shown, merged_within, scan_within};
 
 /// Whether a post by `author` is in the home timeline of `reader`, who has the authors `home`. The author must be the

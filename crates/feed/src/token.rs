@@ -11,7 +11,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::handle::{Handle, is_handle_byte};
 use crate::limits::{DOMAIN_BYTES_MAX, HANDLE_CHARS_MAX, POST_TAGS_MAX, URL_CHARS};
-use crate::tag::{self, Tag};
+use crate::tags::{self, Tag};
 
 /// Characters that begin a hashtag: `#` and its fullwidth form.
 pub const TAG_SIGNS: [char; 2] = ['#', '\u{ff03}'];
@@ -208,7 +208,7 @@ impl<'t> Tokens<'t> {
             return None;
         }
         let rest = self.text.get(start..)?;
-        let written = tag::word(rest.strip_prefix(TAG_SIGNS)?);
+        let written = tags::word(rest.strip_prefix(TAG_SIGNS)?);
         // None of its characters begins a token.
         self.step(written.len());
         let sign = rest.chars().next()?.len_utf8();

@@ -12,13 +12,12 @@ use std::cell::OnceCell;
 
 use rows::{Rows, SetTable, Span};
 
+use crate::blocks::Mute;
 use crate::facts::Facts;
 use crate::ids::{PostId, UserId};
-use crate::mute::Mute;
 use crate::page::{Page, PageOf};
-use crate::post::{Posted, Visibility};
-use crate::reaction::Reaction;
-use crate::records::Post;
+use crate::posts::{Post, Posted, Visibility};
+use crate::reactions::Reaction;
 use crate::scan::{Batch, Shown, scan};
 
 /// A reader of the facts. Remembers whether blocks and mutes exist for the reader, so that most reads look up none.

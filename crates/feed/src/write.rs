@@ -3,24 +3,25 @@
 //! **Invariant:** only this module writes records with rows in more than one table, so that an import writes the same
 //! rows as commands do.
 
-mod polls;
-
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
 use crate::accounts::{Account, Record as _};
-use crate::boost::PostCounts;
 use crate::due::Due;
-use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
+use crate::handle::Handle;
+use crate::ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId};
 use crate::index;
-use crate::list::{List, ListId};
-use crate::marker::Markers;
+use crate::lists::{List, ListId};
+use crate::markers::Markers;
 use crate::media::{Media, MediaId, MediaSpace};
-use crate::reaction::Reaction;
-use crate::records::{Counts, Post, Sample, SampleSet, Story, User};
-use crate::tag::Tag;
-use crate::text::{Handle, Label, PostText, SetName};
-pub(crate) use polls::scheduled_key;
-pub use polls::{poll_counts, scheduled, vote};
+use crate::polls::{PollChoices, PollCounts, PollId};
+use crate::posts::Post;
+use crate::reactions::{PostCounts, Reaction};
+use crate::samples::{Sample, SampleSet};
+use crate::schedule::ScheduledPost;
+use crate::stories::Story;
+use crate::tags::Tag;
+use crate::text::{Label, PostText, SetName};
+use crate::users::{Counts, User};
 
 /// Writes the progress of due work, or with `None` removes its row.
 pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
@@ -204,6 +205,40 @@ pub(crate) const ALL_MEDIA_KEY: [u8; 4] = u32::MAX.to_be_bytes();
 
 pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {
     let mut bytes = Value::from_slice(&owner.0.to_be_bytes());
+    bytes.extend_from_slice(&id.0.to_be_bytes());
+    bytes
+}
+
+/// Writes the vote of a user in a poll, or with `None` removes it. Does not count it.
+pub fn vote(
+    rows: &mut (impl PutRows + ?Sized),
+    poll: PollId,
+    user: UserId,
+    choices: Option<PollChoices>,
+) {
+    let number = choices.map_or(0, PollChoices::number);
+    index::set(rows, index::of_vote(poll, user.0.into(), number), choices.is_some());
+}
+
+/// Writes the counts of a poll.
+pub fn poll_counts(rows: &mut (impl PutRows + ?Sized), poll: PollId, counts: &PollCounts) {
+    let row = (counts.voters > 0).then(|| encode(counts));
+    rows.put_point(PointTable::PollCounts, poll.0, row);
+}
+
+/// Writes a scheduled post and its due row. Does not reserve its pictures.
+pub fn scheduled(
+    rows: &mut (impl PutRows + ?Sized),
+    user: UserId,
+    id: ScheduledId,
+    post: &ScheduledPost,
+) {
+    rows.put_name(NameTable::Scheduled, &scheduled_key(user, id), Some(encode(post)));
+    index::of_scheduled(user, id, post).iter().for_each(|row| row.put(rows));
+}
+
+pub(crate) fn scheduled_key(user: UserId, id: ScheduledId) -> Value {
+    let mut bytes = Value::from_slice(&user.0.to_be_bytes());
     bytes.extend_from_slice(&id.0.to_be_bytes());
     bytes
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::records::{AccountState, AppId, GrantId, Role, SecretHash};
 use super::scopes::AccessScopes;
 use super::text::{AppName, Email, PasswordHash, RedirectUri, Website};
+use crate::handle::Handle;
 use crate::ids::{UserId, UserRef};
-use crate::text::Handle;
 
 /// A change of accounts or grants.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

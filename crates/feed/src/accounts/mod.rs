@@ -11,7 +11,11 @@
 //! tokens of each app itself. At the limit, a new one replaces the oldest.
 
 mod command;
+pub(crate) mod facts;
+pub(crate) mod grants;
+pub(crate) mod mend;
 mod records;
+pub(crate) mod rules;
 mod scopes;
 mod text;
 

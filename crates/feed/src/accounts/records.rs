@@ -235,6 +235,9 @@ pub(crate) trait Record: Serialize + DeserializeOwned {
 }
 
 impl Record for Account {}
+
 impl Record for App {}
+
 impl Record for Grant {}
+
 impl Record for Invite {}

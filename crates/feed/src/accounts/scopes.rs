@@ -1,9 +1,10 @@
 //! Scopes of access tokens, as in Mastodon's API.
 
-use crate::refusal::Refusal;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::refusal::Refusal;
 
 /// Defines the enum of scopes. Variants are stored as bits in this order: add new ones at the end.
 macro_rules! scopes {

@@ -4,11 +4,11 @@ use rows::{Cost, WORK_PER_ROW};
 
 use super::polls::{NOTICE_LOOK_UPS, NOTICE_ROWS, POLL_BYTES_MAX, poll_change_cost};
 use super::{DIRECT_BYTES, MENTION_WORK, TAG_ROW_BYTES, TEXT_WORK, pictures_cost};
-use crate::draft::{Draft, Patch};
 use crate::limits::{
     POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, SCHEDULED_MAX, TAG_BYTES_MAX,
     VERSIONS_BYTES_MAX,
 };
+use crate::posts::draft::{Draft, Patch};
 use crate::row_counts::{DIRECT_ROWS, LISTED_ROWS, MEDIA_ROWS, SCHEDULED_ROWS, TAG_ROWS};
 use crate::schedule::ScheduleCommand;
 use crate::text::PostText;
@@ -89,7 +89,7 @@ impl Parts {
     }
 }
 
-pub(super) fn publication_cost(draft: &Draft) -> Cost {
+pub(crate) fn publication_cost(draft: &Draft) -> Cost {
     Parts::of(draft).publication_cost()
 }
 
@@ -98,7 +98,7 @@ fn mentions(text: &PostText) -> usize {
 }
 
 /// Cost of `tags` hashtags in texts of `text_bytes` bytes: each is in two keys, and may be longer in lower case.
-pub(super) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
+pub(crate) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
     let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
     let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
     let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
@@ -106,7 +106,7 @@ pub(super) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
     Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
 
-pub(super) fn edit_cost(patch: &Patch) -> Cost {
+pub(crate) fn edit_cost(patch: &Patch) -> Cost {
     let Patch { text, media, described, poll, warning: _, sensitive: _, language: _ } = patch;
     let mentions = text.as_ref().map_or(0, mentions);
     // Old mentions are removed with their notifications, and new ones are added with theirs.
@@ -132,7 +132,7 @@ pub(super) fn edit_cost(patch: &Patch) -> Cost {
     cost.and(tags).and(tags)
 }
 
-pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
+pub(crate) fn schedule_cost(command: &ScheduleCommand) -> Cost {
     let most_bytes = Parts::MAX.bytes();
     let pictures = pictures_cost(POST_MEDIA_MAX);
     let row = |bytes| Cost::of_rows(SCHEDULED_ROWS, bytes + 64);
@@ -157,7 +157,7 @@ pub(super) fn schedule_cost(command: &ScheduleCommand) -> Cost {
 }
 
 /// Cost of publishing a scheduled post, or of releasing its pictures.
-pub(super) fn due_post_cost() -> Cost {
+pub(crate) fn due_post_cost() -> Cost {
     let row = Cost::of_rows(SCHEDULED_ROWS, 64);
     let cost = Parts::MAX.publication_cost().and(pictures_cost(POST_MEDIA_MAX)).and(row);
     // The account is read, too.

@@ -6,25 +6,26 @@ use crate::limits::{POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, P
 use crate::row_counts::POLL_ROWS;
 
 /// Most bytes of a poll in the row of its post.
-pub(super) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
+pub(crate) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
 /// Rows of a notification: its own, its count, and two that are removed.
-pub(super) const NOTICE_ROWS: usize = 4;
+pub(crate) const NOTICE_ROWS: usize = 4;
 /// Lookups before notifying a user of the end of a poll or of an edit: the user exists and may see the post.
-pub(super) const NOTICE_LOOK_UPS: usize = 18;
+pub(crate) const NOTICE_LOOK_UPS: usize = 18;
+
 /// Cost of adding, replacing or removing the poll of a post.
-pub(super) fn poll_change_cost() -> Cost {
+pub(crate) fn poll_change_cost() -> Cost {
     let cost = Cost::of_rows(POLL_ROWS + 1, 64);
     Cost { work: cost.work + 2 * WORK_PER_ROW, ..cost }
 }
 
 /// Cost of a vote, including reads of the post, its visibility, and earlier votes.
-pub(super) fn vote_cost() -> Cost {
+pub(crate) fn vote_cost() -> Cost {
     let cost = Cost::of_rows(3, 128);
     Cost { work: cost.work + 2 * POST_BYTES_MAX + 20 * WORK_PER_ROW, ..cost }
 }
 
 /// Cost of notifying some users of the end of a poll.
-pub(super) fn end_cost() -> Cost {
+pub(crate) fn end_cost() -> Cost {
     let notified = POLL_NOTICES_MAX + 1;
     let cost = Cost::of_rows(NOTICE_ROWS * notified, 48 * notified + 32);
     let looked_up = NOTICE_LOOK_UPS * notified + POLL_NOTICES_MAX + 8;

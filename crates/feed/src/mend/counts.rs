@@ -3,10 +3,10 @@
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, Stamp};
 
 use super::{From, Mend, Rows};
-use crate::facts::relation::{CountOf, RELATIONS, Relation, Total};
 use crate::ids::UserId;
-use crate::post::Listed;
-use crate::records::Counts;
+use crate::posts::Listed;
+use crate::relation::{CountOf, RELATIONS, Relation, Total};
+use crate::users::Counts;
 
 /// Users of one step.
 const STEP_USERS: u64 = 64;
@@ -14,7 +14,7 @@ const STEP_USERS: u64 = 64;
 const PIECE: usize = 1 << 16;
 
 impl Mend {
-    pub(super) fn count_users<R: Scan + RowsMut>(
+    pub(crate) fn count_users<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
         from: u64,
@@ -59,7 +59,7 @@ impl Mend {
         (end < users).then(|| From { place: (end, 0), ..From::default() })
     }
 
-    pub(super) fn totals<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) -> Option<From> {
+    pub(crate) fn totals<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>) -> Option<From> {
         let stored = step.rows.totals();
         let mut totals = stored;
         (totals.posts, totals.posts_closed) = (self.counted.posts, self.counted.closed);

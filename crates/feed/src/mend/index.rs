@@ -2,17 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use rows::{RowsMut, Scan, Table};
+use rows::{RowsMut, Scan, SetTable, Table};
 
 use super::{From, Rows, STEP_ROWS, at};
 use crate::due::DueWork;
-use crate::facts::tables::source;
+use crate::facts::Facts;
 use crate::ids::UserId;
-use crate::index::IndexRow;
+use crate::index::{self, IndexRow, Source};
+use crate::tables::source;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Writes the rows of a record that are missing or wrong.
-    pub(super) fn put_index(
+    pub(crate) fn put_index(
         &mut self,
         of: impl FnOnce() -> String,
         rows: impl IntoIterator<Item = IndexRow>,
@@ -30,7 +31,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     /// Checks `row`, whose counterpart `other` must exist. Writes the counterpart if it is missing and `may_be`;
     /// otherwise removes `row`.
-    pub(super) fn put_other(&mut self, [other, row]: [IndexRow; 2], may_be: bool) {
+    pub(crate) fn put_other(&mut self, [other, row]: [IndexRow; 2], may_be: bool) {
         if other.is_in(&*self.rows) {
             return;
         }
@@ -43,7 +44,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// Removes index rows that no record has. The rows of all records exist by then.
-    pub(super) fn index(&mut self, table: Table, from: &From) -> Option<From> {
+    pub(crate) fn index(&mut self, table: Table, from: &From) -> Option<From> {
         match table {
             Table::Set(set) => {
                 let (found, next) = self.rows.members_from(set, from.place, STEP_ROWS);
@@ -85,8 +86,41 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     /// Whether posts of the user must be in lists shared by many authors; `None` if both is valid: for a deleted user,
     /// or while posts are being removed from lists or added again.
-    pub(super) fn in_shared_lists(&self, user: UserId) -> Option<bool> {
+    pub(crate) fn in_shared_lists(&self, user: UserId) -> Option<bool> {
         let changes = self.pending.contains(&DueWork::Relist { user });
         (!changes && !self.is_deleted(user)).then(|| !self.facts().is_disabled(user))
+    }
+}
+
+impl<R: rows::Rows + ?Sized> Facts<'_, R> {
+    /// Whether a record has this index row; `None` if the record does not exist.
+    pub(crate) fn has_row(&self, source: Source, row: &IndexRow) -> Option<bool> {
+        let is_row = |found: IndexRow| found.allows(row);
+        Some(match source {
+            Source::Account(user) => index::of_account(user, &self.account(user)?).any(is_row),
+            Source::App(id) => {
+                self.app(id)?;
+                index::of_app(id, self.app_uses(id)).is_some_and(is_row)
+            }
+            Source::Erasing(user) => is_row(IndexRow::due(self.erasure_of(user)?)),
+            Source::Grant(id) => index::of_grant(id, &self.grant(id)?).any(is_row),
+            Source::Media(id) => index::of_media(id, &self.media(id)?).into_iter().any(is_row),
+            Source::Mute(user, other) => {
+                index::of_mute(user, other, self.mute(user, other)?).is_some_and(is_row)
+            }
+            Source::Post(id) => index::of_post(id, &self.stored_post(id)?).into_iter().any(is_row),
+            Source::Sample(id) => {
+                let set = self.sample_set(&self.sample(id)?.set);
+                set.is_some_and(|set| {
+                    is_row(IndexRow::Member(SetTable::Samples, set.id.0, id.0, 0))
+                })
+            }
+            Source::Scheduled(user, id) => {
+                index::of_scheduled(user, id, &self.scheduled(user, id)?).into_iter().any(is_row)
+            }
+            Source::Story(id) => {
+                index::of_story(id, &self.stored_story(id)?).into_iter().any(is_row)
+            }
+        })
     }
 }

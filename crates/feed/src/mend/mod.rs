@@ -7,86 +7,76 @@
 //! **Invariant:** rows changed by commands only give no findings.
 //! **Invariant:** a second check finds nothing.
 
-mod accounts;
-mod blocks;
 mod counts;
-mod due;
 mod index;
-mod lists;
-mod media;
 mod notes;
 mod passes;
-mod polls;
-mod posts;
-mod reactions;
 mod records;
 mod relations;
-mod samples;
-mod stories;
-mod users;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use rows::{Finding, NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, Value};
 
-use self::passes::{Pass, passes};
 use crate::due::DueWork;
 use crate::facts::Facts;
-use crate::facts::relation::{RELATIONS, REQUESTS};
-use crate::ids::UserId;
-use crate::reaction::Reaction;
-use crate::text::SetName;
+use crate::ids::{SampleSetId, UserId};
+use crate::media::MediaSpace;
+use crate::mend::passes::{Pass, passes};
+use crate::reactions::Reaction;
+use crate::relation::{RELATIONS, REQUESTS};
+use crate::text::{Label, SetName};
 
 /// Most rows of one step.
-const STEP_ROWS: usize = 1_024;
+pub(crate) const STEP_ROWS: usize = 1_024;
 
 /// A running check.
 #[derive(Debug, Default)]
 pub struct Mend {
     /// Passes left.
-    passes: VecDeque<Pass>,
-    from: From,
+    pub(crate) passes: VecDeque<Pass>,
+    pub(crate) from: From,
     /// Whether ephemeral rows are newer than the other rows, so that the two cannot be compared.
-    ephemeral_ahead: bool,
-    counted: Counted,
+    pub(crate) ephemeral_ahead: bool,
+    pub(crate) counted: Counted,
     /// Next user id to have a row.
-    next_user: u64,
-    accounts: accounts::Counted,
-    media: media::Spaces,
+    pub(crate) next_user: u64,
+    pub(crate) accounts: CountedAccounts,
+    pub(crate) media: Spaces,
     /// Polls added by edits. Other polls have the ids of their posts.
-    polls: BTreeSet<u64>,
-    sets: BTreeMap<SetName, samples::Counted>,
-    relations: relations::Relations,
+    pub(crate) polls: BTreeSet<u64>,
+    pub(crate) sets: BTreeMap<SetName, CountedSamples>,
+    pub(crate) relations: relations::Relations,
     /// Due work that no record justifies: for deleted posts, polls and stories, and for changed accounts.
-    pending: BTreeSet<DueWork>,
+    pub(crate) pending: BTreeSet<DueWork>,
 }
 
 /// Place in a table where a step continues.
 #[derive(Clone, Debug, Default)]
-struct From {
+pub(crate) struct From {
     /// Key of a point, or owner and item.
-    place: (u64, u64),
-    name: Vec<u8>,
+    pub(crate) place: (u64, u64),
+    pub(crate) name: Vec<u8>,
 }
 
 #[derive(Debug, Default)]
-struct Counted {
-    posts: u64,
-    closed: u64,
+pub(crate) struct Counted {
+    pub(crate) posts: u64,
+    pub(crate) closed: u64,
     /// Rows of each relation that its total counts; mutual relations count twice.
-    related: [u64; RELATIONS.len()],
-    stories: u64,
-    deleted: u32,
-    erasing: u32,
-    last_stamp: u64,
+    pub(crate) related: [u64; RELATIONS.len()],
+    pub(crate) stories: u64,
+    pub(crate) deleted: u32,
+    pub(crate) erasing: u32,
+    pub(crate) last_stamp: u64,
 }
 
 /// Rows during one step.
-struct Rows<'a, R> {
-    rows: &'a mut R,
-    report: &'a mut dyn FnMut(Finding),
+pub(crate) struct Rows<'a, R> {
+    pub(crate) rows: &'a mut R,
+    pub(crate) report: &'a mut dyn FnMut(Finding),
     /// Taken from [`Mend::pending`] during a step.
-    pending: BTreeSet<DueWork>,
+    pub(crate) pending: BTreeSet<DueWork>,
 }
 
 impl Mend {
@@ -208,30 +198,36 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    fn facts(&self) -> Facts<'_, R> {
+    pub(crate) fn facts(&self) -> Facts<'_, R> {
         Facts::new(&*self.rows)
     }
 
-    fn derived(&mut self, what: String) {
+    pub(crate) fn derived(&mut self, what: String) {
         (self.report)(Finding::derived(what));
     }
 
-    fn lost(&mut self, what: String) {
+    pub(crate) fn lost(&mut self, what: String) {
         (self.report)(Finding::lost(what));
     }
 
     /// User with this number, if it is valid.
-    fn user(&self, number: u64) -> Option<UserId> {
+    pub(crate) fn user(&self, number: u64) -> Option<UserId> {
         u32::try_from(number).ok().filter(|id| *id < self.rows.totals().users).map(UserId)
     }
 
     /// Whether the user was deleted and should have no rows left.
-    fn is_gone(&self, user: UserId) -> bool {
+    pub(crate) fn is_gone(&self, user: UserId) -> bool {
         self.is_deleted(user) && !self.facts().is_erasing(user)
     }
 
     /// Sets a member to its expected state. Returns whether it was wrong.
-    fn set(&mut self, table: SetTable, owner: u64, item: u64, number: Option<u64>) -> bool {
+    pub(crate) fn set(
+        &mut self,
+        table: SetTable,
+        owner: u64,
+        item: u64,
+        number: Option<u64>,
+    ) -> bool {
         let differs = self.rows.member(table, owner, item) != number;
         if differs {
             self.rows.put_member(table, owner, item, number);
@@ -240,7 +236,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// Sets a point to its expected state. Returns whether it was wrong.
-    fn put(&mut self, table: PointTable, key: u64, value: Option<Value>) -> bool {
+    pub(crate) fn put(&mut self, table: PointTable, key: u64, value: Option<Value>) -> bool {
         let differs = self.rows.point(table, key) != value;
         if differs {
             self.rows.put_point(table, key, value);
@@ -258,7 +254,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    fn each_name(
+    pub(crate) fn each_name(
         &mut self,
         table: NameTable,
         from: &[u8],
@@ -273,9 +269,52 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let last = names.last().filter(|_| names.len() >= STEP_ROWS)?;
         Some(From { name: [last.as_slice(), &[0]].concat(), ..From::default() })
     }
+
+    /// Sets a named row to its expected value. Returns whether it was wrong.
+    pub(crate) fn put_named(&mut self, table: NameTable, name: &[u8], value: Value) -> bool {
+        let differs = self.rows.name(table, name).as_ref() != Some(&value);
+        if differs {
+            self.rows.put_name(table, name, Some(value));
+        }
+        differs
+    }
+
+    pub(crate) fn remove_named(&mut self, table: NameTable, name: &[u8]) {
+        self.derived(format!("{table:?} {}: no record has this row", name.escape_ascii()));
+        self.rows.put_name(table, name, None);
+    }
 }
 
 /// Formats a stamp with its time.
-fn at(stamp: u64) -> String {
+pub(crate) fn at(stamp: u64) -> String {
     format!("{stamp} (of {} ms after 1970)", Stamp(stamp).unix_ms())
 }
+
+/// Counts of a set.
+#[derive(Debug)]
+pub(crate) struct CountedSamples {
+    pub(crate) id: SampleSetId,
+    pub(crate) samples: u32,
+    pub(crate) labels: BTreeMap<Label, u32>,
+}
+
+/// Counts of accounts and apps.
+#[derive(Debug, Default)]
+pub(crate) struct CountedAccounts {
+    pub(crate) accounts: u32,
+    pub(crate) disabled: u32,
+    pub(crate) pending: u32,
+    pub(crate) apps_unused: u32,
+    /// Number of grants with which each app acts for users.
+    pub(crate) uses: BTreeMap<u64, u32>,
+}
+
+impl CountedAccounts {
+    /// Numbers of all, disabled and pending accounts, and of unused apps.
+    pub(crate) fn totals(&self) -> [u32; 4] {
+        [self.accounts, self.disabled, self.pending, self.apps_unused]
+    }
+}
+
+/// Space used by pictures, by the keys of rows.
+pub(crate) type Spaces = BTreeMap<[u8; 4], MediaSpace>;

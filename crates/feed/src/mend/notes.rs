@@ -3,12 +3,12 @@
 use rows::{PointTable, RowsMut, Scan, SetTable};
 
 use super::{From, Rows, STEP_ROWS};
-use crate::facts::relation::Relation;
 use crate::ids::UserId;
+use crate::relation::Relation;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Adds the rows of texts, whose two users must exist.
-    pub(super) fn texts(
+    pub(crate) fn texts(
         &mut self,
         (relation, table): (&Relation, PointTable),
         from: u64,
@@ -36,7 +36,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// Removes rows without a text.
-    pub(super) fn with_text(
+    pub(crate) fn with_text(
         &mut self,
         (relation, table): (&Relation, SetTable),
         from: (u64, u64),

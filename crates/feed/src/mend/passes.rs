@@ -2,13 +2,13 @@
 
 use rows::{NameTable, PointTable, SetTable, Table};
 
-use crate::facts::relation::{RELATIONS, Relation};
-use crate::facts::tables::{index_tables, record_check};
-use crate::facts::whole::WHOLE_TABLES;
+use crate::relation::{RELATIONS, Relation};
+use crate::tables::{index_tables, record_check};
+use crate::whole::WHOLE_TABLES;
 
 /// A pass over the rows of a table.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Pass {
+pub(crate) enum Pass {
     Points(PointTable),
     Members(SetTable),
     /// Sums up the rows of one direction of a relation.
@@ -45,7 +45,7 @@ pub(super) enum Pass {
 }
 
 /// All passes. Later passes rely on the results of earlier ones.
-pub(super) fn passes() -> Vec<Pass> {
+pub(crate) fn passes() -> Vec<Pass> {
     let records = Table::all().filter(|table| record_check(*table).is_some()).map(Pass::Records);
     let related = RELATIONS.into_iter().flat_map(relation);
     let whole = WHOLE_TABLES.into_iter().map(Pass::Whole);

@@ -4,12 +4,12 @@ use rows::{NameTable, PointTable, RowsMut, Scan, Table};
 
 use super::{From, Rows, STEP_ROWS};
 use crate::facts::Facts;
-use crate::facts::tables::record_check;
-use crate::facts::whole::WHOLE_ROWS;
+use crate::tables::record_check;
+use crate::whole::WHOLE_ROWS;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Removes the rows of a table that are not valid records.
-    pub(super) fn records(&mut self, table: Table, from: &From) -> Option<From> {
+    pub(crate) fn records(&mut self, table: Table, from: &From) -> Option<From> {
         let check = record_check(table)?;
         match table {
             Table::Point(table) => self.point_records(table, from.place.0, |row| check(&[], row)),
@@ -38,7 +38,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// Removes items of whole rows that their owners cannot have.
-    pub(super) fn whole(&mut self, table: NameTable, from: &[u8]) -> Option<From> {
+    pub(crate) fn whole(&mut self, table: NameTable, from: &[u8]) -> Option<From> {
         let whole = WHOLE_ROWS.into_iter().find(|whole| whole.table() == table)?;
         self.each_name(table, from, |step, name, row| {
             let mended = whole.mended(Facts::new(&*step.rows as &dyn rows::Rows), name, row);

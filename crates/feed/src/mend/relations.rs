@@ -10,9 +10,8 @@ use std::ops::Range;
 
 use rows::{RowsMut, Scan, SetTable};
 
-use crate::facts::relation::Relation;
-
 use super::{From, Mend, Rows, STEP_ROWS};
+use crate::relation::Relation;
 
 /// Number of users in one block.
 const BLOCK_USERS: u64 = 256;
@@ -27,7 +26,7 @@ type Pair = (u32, u32);
 
 /// Comparison of the two directions of one relation.
 #[derive(Debug, Default)]
-pub(super) struct Relations {
+pub(crate) struct Relations {
     /// Blocks by the first user of each pair.
     blocks: Vec<Block>,
     /// Pairs with a backward row only.
@@ -103,7 +102,7 @@ fn pair(relation: &Relation, table: SetTable, owner: u32, item: u32) -> (Directi
 
 impl Mend {
     /// Adds rows of a table to the comparison, and removes or corrects rows that no command writes.
-    pub(super) fn add_relations<R: Scan + RowsMut>(
+    pub(crate) fn add_relations<R: Scan + RowsMut>(
         &mut self,
         (relation, table): (&Relation, SetTable),
         step: &mut Rows<'_, R>,
@@ -128,7 +127,7 @@ impl Mend {
     }
 
     /// Adds the missing rows of a relation. `from` is the first block not compared yet.
-    pub(super) fn complete_relations<R: Scan + RowsMut>(
+    pub(crate) fn complete_relations<R: Scan + RowsMut>(
         &mut self,
         relation: &Relation,
         step: &mut Rows<'_, R>,

@@ -203,7 +203,10 @@ fn groups_that_cannot_be_applied_are_named() {
         node.applier.apply_group(group, |_, _| ()).err().expect("it is refused").to_string()
     };
     let of_old_epoch = refused(&arrived(&message, 7, true));
-    assert!(of_old_epoch.starts_with("group 7 of the log comes from this node but"), "{of_old_epoch}");
+    assert!(
+        of_old_epoch.starts_with("group 7 of the log comes from this node but"),
+        "{of_old_epoch}"
+    );
     let id = GroupId { node: NodeId(1), epoch: 9, number: 2 };
     assert_eq!(refused(&group(id, 3)), "the log gave group 3 after group 3");
     let unreadable = refused(&group(id, 8));

@@ -1,0 +1,122 @@
+//! Rules: one function per command. Each checks everything before it changes anything, so a refused command changes no
+//! row.
+
+use crate::accounts::rules as accounts;
+use crate::blocks::rules as blocks;
+use crate::command::{Command, StampedCommand};
+use crate::conversations::rules as conversations;
+use crate::done::{Outcome, Reply};
+use crate::due::rules as due;
+use crate::effect::Effect;
+use crate::erase::rules as erase;
+use crate::facts::Txn;
+use crate::filters::rules as filters;
+use crate::follows::friends;
+use crate::follows::rules as follows;
+use crate::lists::rules as lists;
+use crate::markers::rules as markers;
+use crate::media::rules as media;
+use crate::notes;
+use crate::notifications::rules as notifications;
+use crate::polls::rules as polls;
+use crate::posts::rules as posts;
+use crate::reactions::rules as reactions;
+use crate::refusal::Refusal;
+use crate::samples::Sample;
+use crate::samples::rules as samples;
+use crate::schedule::rules as schedule;
+use crate::stories::rules as stories;
+use crate::tags::rules as tags;
+use crate::users::rules as users;
+
+/// Applies one stamped command: changes the facts of `txn`, appends the changes for the views to `effects`, and returns
+/// the result. A refused command changes nothing.
+///
+/// A command with a known idempotency key changes nothing and returns the first result.
+///
+/// # Panics
+/// If the stamp is not greater than the last one, because the log is out of order.
+pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Reply {
+    txn.advance(entry.stamp);
+    let Some(idempotency) = &entry.idempotency else {
+        return Reply { outcome: run(txn, entry, effects), replayed: false };
+    };
+    match txn.facts().remembered(idempotency, entry.stamp) {
+        Some((content, outcome)) if content == idempotency.content => {
+            Reply { outcome, replayed: true }
+        }
+        Some(_) => Reply { outcome: Err(Refusal::KeyReused), replayed: false },
+        None => {
+            let outcome = run(txn, entry, effects);
+            if outcome.is_ok() {
+                txn.remember(idempotency, entry.stamp, outcome);
+            }
+            Reply { outcome, replayed: false }
+        }
+    }
+}
+
+fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
+    let stamp = entry.stamp;
+    match &entry.command {
+        Command::Register { handle, name, bio } => users::register(txn, stamp, handle, name, bio),
+        Command::EditUser(edit) => users::edit(txn, edit),
+        Command::Follow { user, other } => follows::set(txn, stamp, (user, other), true, effects),
+        Command::FollowMany { user, others } => follows::many(txn, user, others, effects),
+        Command::Unfollow { user, other } => {
+            follows::set(txn, stamp, (user, other), false, effects)
+        }
+        Command::Publish(draft) => posts::publish(txn, stamp, (draft, &[]), effects),
+        Command::Edit { post, patch } => posts::edit(txn, stamp, (*post, patch), effects),
+        Command::DeletePost { post } => posts::delete(txn, *post, effects),
+        Command::Befriend { user, other } => friends::set(txn, user, other, true, effects),
+        Command::Unfriend { user, other } => friends::set(txn, user, other, false, effects),
+        Command::PostStory { author, text, life } => {
+            stories::publish(txn, stamp, author, text, *life, effects)
+        }
+        Command::DeleteStory { story } => stories::delete(txn, stamp, *story, effects),
+        Command::ViewStory { story, viewer } => stories::view(txn, stamp, *story, viewer, effects),
+        Command::AddSample { set, label, bits } => {
+            let sample = Sample { set: set.clone(), label: label.clone(), bits: **bits };
+            samples::add(txn, stamp, &sample, effects)
+        }
+        Command::DeleteSample { sample } => samples::delete(txn, *sample, effects),
+        Command::DeleteUser { user } => erase::delete(txn, user, effects),
+        Command::Account(command) => accounts::apply(txn, stamp, command, effects),
+        Command::Media(command) => media::apply(txn, stamp, command, effects),
+        Command::Vote { user, post, choices } => polls::vote(txn, stamp, (user, *post), *choices),
+        Command::Schedule(command) => schedule::apply(txn, stamp, command),
+        Command::Block { user, other } => blocks::block(txn, user, other, effects),
+        Command::Unblock { user, other } => blocks::unblock(txn, user, other),
+        Command::Mute { user, other, mentions, time } => {
+            blocks::mute(txn, stamp, (user, other), *mentions, *time, effects)
+        }
+        Command::Unmute { user, other } => blocks::unmute(txn, user, other, effects),
+        Command::React { user, post, reaction, on } => {
+            reactions::set(txn, stamp, (user, *post), (*reaction, *on), effects)
+        }
+        Command::ClearNotifications { user } => notifications::clear(txn, stamp, user),
+        Command::DismissNotification { user, notification } => {
+            notifications::dismiss(txn, user, *notification)
+        }
+        Command::SetNote { user, other, note } => notes::set(txn, user, other, note),
+        Command::AnswerRequest { user, other, accept } => {
+            follows::answer(txn, stamp, (user, other), *accept, effects)
+        }
+        Command::FeatureTag { user, tag, on } => tags::feature(txn, stamp, user, tag, *on),
+        Command::Filter(command) => filters::change(txn, stamp, command, effects),
+        Command::FollowTag { user, tag, on } => tags::follow(txn, stamp, user, (tag, *on), effects),
+        Command::List(command) => lists::change(txn, stamp, command),
+        Command::SetMarkers(update) => markers::set(txn, stamp, update),
+        Command::Conversation(update) => conversations::update(txn, update),
+        Command::UnreadConversation { user, first, last } => {
+            conversations::mark_unread(txn, user, *first, *last)
+        }
+        Command::FollowWith(new) => follows::set_with(txn, stamp, new, effects),
+        Command::MuteThread { user, post, on } => notifications::mute_thread(txn, user, *post, *on),
+        Command::DoDue(due) => Ok(due::apply(txn, stamp, *due, effects)),
+        Command::EraseUser { user, remains, from } => {
+            Ok(erase::erase(txn, *user, (*remains, *from), effects))
+        }
+    }
+}

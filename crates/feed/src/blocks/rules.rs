@@ -1,0 +1,104 @@
+//! Blocking and muting users.
+
+use rows::Stamp;
+
+use crate::blocks::Mute;
+use crate::done::{Done, Outcome};
+use crate::effect::{Effect, Input};
+use crate::facts::Txn;
+use crate::follows;
+use crate::ids::{UserId, UserRef};
+use crate::lifetime::MuteTime;
+use crate::refusal::Refusal;
+use crate::relation::{BLOCKS, FRIENDS, MUTES};
+use crate::users::rules::resolve_two;
+
+pub(crate) fn block(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = resolve_two(txn, user, other, Refusal::SelfBlock)?;
+    if txn.facts().blocks(user, other) {
+        return Ok(Done::Blocked);
+    }
+    txn.refuse_full(&BLOCKS, user)?;
+    let has_followed = follows::rules::end(txn, user, other);
+    let was_followed = follows::rules::end(txn, other, user);
+    let were_friends = !rows::has_bug("stay-friends-of-blocked") && txn.end(&FRIENDS, user, other);
+    txn.relate(&BLOCKS, user, other, 0);
+    effects.push(Effect::Input { user, input: Input::Hidden });
+    if has_followed {
+        effects.push(Effect::Follow { user, other, follows: false });
+    }
+    // The blocked user gets only the end of the relation, which does not reveal the block.
+    if was_followed {
+        effects.push(Effect::Follow { user: other, other: user, follows: false });
+    }
+    if were_friends {
+        effects.extend(follows::friends::changed(user, other));
+    }
+    Ok(Done::Blocked)
+}
+
+/// Unblocks a user. Does not restore follows and friendship.
+pub(crate) fn unblock(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef) -> Outcome {
+    let (user, other) = resolve_two(txn, user, other, Refusal::SelfBlock)?;
+    txn.end(&BLOCKS, user, other);
+    Ok(Done::Unblocked)
+}
+
+pub(crate) fn mute(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    (user, other): (&UserRef, &UserRef),
+    mentions: bool,
+    time: Option<MuteTime>,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = resolve_two(txn, user, other, Refusal::SelfMute)?;
+    let before = txn.facts().mute(user, other);
+    let mute = Mute { mentions, ends_ms: time.map(|time| stamp.unix_ms() + time.ms()) };
+    if before == Some(mute) {
+        return Ok(Done::Muted);
+    }
+    if !txn.end(&MUTES, user, other) {
+        txn.refuse_full(&MUTES, user)?;
+    }
+    txn.relate(&MUTES, user, other, mute.number());
+    if let Some(end) = mute.end_of(user, other) {
+        txn.put_due(end, Some(0));
+    }
+    effects.push(Effect::Input { user, input: Input::Hidden });
+    Ok(Done::Muted)
+}
+
+pub(crate) fn unmute(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
+    let (user, other) = resolve_two(txn, user, other, Refusal::SelfMute)?;
+    end(txn, (user, other), effects);
+    Ok(Done::Unmuted)
+}
+
+/// Ends a mute whose time is over.
+pub(crate) fn end_mute(
+    txn: &mut Txn<'_>,
+    (user, other): (UserId, UserId),
+    ends_ms: u64,
+    effects: &mut Vec<Effect>,
+) {
+    if txn.facts().mute(user, other).and_then(|mute| mute.ends_ms) == Some(ends_ms) {
+        end(txn, (user, other), effects);
+    }
+}
+
+fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), effects: &mut Vec<Effect>) {
+    if txn.end(&MUTES, user, other) {
+        effects.push(Effect::Input { user, input: Input::Hidden });
+    }
+}

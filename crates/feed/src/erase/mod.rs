@@ -1,0 +1,52 @@
+//! Phases of the removal of a deleted user's data.
+
+pub(crate) mod facts;
+pub(crate) mod items;
+pub(crate) mod rules;
+
+use rows::Table;
+use serde::{Deserialize, Serialize};
+
+/// Phase of the removal of a deleted user: the items in a table, or at the end only the marks of the removal itself.
+/// Stored as the tag of the table, or 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+pub struct Remains(Option<Table>);
+
+impl Remains {
+    /// Last phase: only the marks of the removal are left.
+    pub const NOTHING: Self = Self(None);
+
+    /// Phase that removes the items of a table.
+    #[must_use]
+    pub const fn of(table: Table) -> Self {
+        Self(Some(table))
+    }
+
+    pub(crate) const fn in_table(table: Option<Table>) -> Self {
+        Self(table)
+    }
+
+    /// Table of the items.
+    #[must_use]
+    pub const fn table(self) -> Option<Table> {
+        self.0
+    }
+}
+
+impl From<Remains> for u8 {
+    fn from(remains: Remains) -> Self {
+        remains.0.map_or(0, Table::tag)
+    }
+}
+
+impl TryFrom<u8> for Remains {
+    type Error = &'static str;
+
+    fn try_from(tag: u8) -> Result<Self, Self::Error> {
+        match tag {
+            0 => Ok(Self::NOTHING),
+            _ => Table::of_tag(tag).map(Self::of).ok_or("no table has this tag"),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Deleting a user, and removing the rows of deleted users, a bounded number of rows per command.
+//!
+//! The node searches for the next rows to remove, and names them in the command. So the writer does not scan removed
+//! rows, and no outcome depends on ephemeral rows.
+
+use std::cmp::Reverse;
+
+use rows::Table;
+
+use crate::done::{Done, Outcome};
+use crate::effect::{Effect, UserChange};
+use crate::erase::Remains;
+use crate::erase::items::Erase;
+use crate::facts::Txn;
+use crate::ids::{UserId, UserRef};
+use crate::limits::ERASING_USERS_MAX;
+use crate::refusal::Refusal;
+use crate::relation::Relation;
+use crate::tables::eraser;
+use crate::users::rules::resolve;
+
+pub(crate) fn delete(txn: &mut Txn<'_>, user: &UserRef, effects: &mut Vec<Effect>) -> Outcome {
+    let id = resolve(txn, user)?;
+    let user = txn.facts().user(id).ok_or(Refusal::UserNotFound)?;
+    if txn.facts().totals().users_erasing >= ERASING_USERS_MAX {
+        return Err(Refusal::TooManyDeletions);
+    }
+    txn.delete_user(id, user);
+    effects.push(Effect::User { user: id, change: UserChange::Deleted });
+    Ok(Done::UserDeleted)
+}
+
+pub(crate) fn erase(
+    txn: &mut Txn<'_>,
+    user: UserId,
+    (remains, from): (Remains, u64),
+    effects: &mut Vec<Effect>,
+) -> Done {
+    let due = txn.facts().erasure_of(user).filter(|_| remains.is_known());
+    let Some(due) = due else { return Done::NotDue };
+    if txn.facts().erasure(due).is_some_and(|stored| is_before((remains, from), stored)) {
+        // Sent by a node that lags behind the others.
+        return Done::NotDue;
+    }
+    txn.put_erasure(due, (remains, from));
+    match remains.table() {
+        None => txn.finish_erasing(user, due),
+        Some(table) => txn.erase_in(table, (user, from), effects),
+    }
+    Done::DueDone
+}
+
+fn is_before(one: (Remains, u64), other: (Remains, u64)) -> bool {
+    let place = |(remains, from): (Remains, u64)| (Reverse(remains.phases_left()), from);
+    place(one) < place(other)
+}
+
+impl Txn<'_> {
+    /// Removes items of a deleted user from a table, starting at an item, as many as one command may.
+    pub(crate) fn erase_in(
+        &mut self,
+        table: Table,
+        (user, from): (UserId, u64),
+        effects: &mut Vec<Effect>,
+    ) {
+        Erase { txn: self, effects, user, table, from }.run();
+    }
+}
+
+impl Erase<'_, '_> {
+    fn run(&mut self) {
+        if let Table::Set(table) = self.table
+            && let Some(relation) = Relation::of_table(table)
+        {
+            self.related(relation, table);
+        } else if let Some(erase) = eraser(self.table) {
+            erase(self);
+        }
+    }
+}

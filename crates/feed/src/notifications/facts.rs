@@ -1,0 +1,246 @@
+//! Facts about notifications: see [`crate::notifications`].
+//!
+//! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) counted rows that are
+//! shown, and each new row removes up to two that are not, so that adding one, or clearing all, changes a constant
+//! number of rows. Mentions by posts, new posts, mentions added by edits, and dismissals are not counted, so that other
+//! users cannot displace a mention.
+//! **Invariant:** only the last edit of a post has due notices, and only while the post is stored.
+
+use std::collections::BTreeMap;
+
+use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
+
+use crate::due::DueWork;
+use crate::facts::{Facts, Txn};
+use crate::ids::{PostId, UserId};
+use crate::limits::{self, EDIT_NOTICES_MAX, EDIT_NOTICES_QUIET_MS};
+use crate::notifications::{BESIDE, Inbox, MENTION_ADDED, NoticeRow, Stored, added_at};
+use crate::posts::{Listed, Post, Visibility};
+use crate::reactions::Reaction;
+
+/// Most rows that are removed with each new one.
+const REMOVED_AT_ONCE: usize = 2;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// State of a user's stored notifications.
+    #[must_use]
+    pub fn inbox(&self, user: UserId) -> Inbox {
+        let row = self.rows.point(PointTable::Inbox, user.0.into());
+        row.map_or_else(Inbox::default, |row| decode(&row))
+    }
+
+    /// Rows of a user's notifications within `span`, in its order. Excludes new posts of users with notifications on,
+    /// and includes mentions only if `has_mentions`.
+    pub(crate) fn notification_rows(
+        &self,
+        user: UserId,
+        span: Span,
+        has_mentions: bool,
+    ) -> Vec<(u64, NoticeRow)> {
+        let stored = |low, high| {
+            let span = Span { low, high, ..span };
+            self.rows.members(SetTable::Notifications, user.0.into(), span).into_iter()
+        };
+        let mentions = has_mentions
+            .then(|| self.rows.members(SetTable::Mentions, user.0.into(), span))
+            .into_iter()
+            .flatten();
+        // A mention that an edit added counts as a dismissed row at the post's id, so that a page can end there.
+        let as_row = |number| match added_at(number) {
+            None => NoticeRow::Mention,
+            Some(_) => NoticeRow::Stored(Stored::Dismissed),
+        };
+        let mut rows: BTreeMap<u64, NoticeRow> =
+            mentions.map(|(post, number)| (post, as_row(number))).collect();
+        let high = span.high.min(BESIDE - 1);
+        if span.low <= high {
+            let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));
+            rows.extend(stored(span.low, high).filter_map(as_row));
+            let beside = stored(span.low + BESIDE, high + BESIDE);
+            rows.extend(beside.filter_map(as_row).map(|(id, row)| (id - BESIDE, row)));
+        }
+        match span.order {
+            Order::Ascending => rows.into_iter().take(span.limit).collect(),
+            Order::Descending => rows.into_iter().rev().take(span.limit).collect(),
+        }
+    }
+
+    /// Row of one notification of a user, with few lookups.
+    pub(crate) fn notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
+        let stored = |id| {
+            let number = self.rows.member(SetTable::Notifications, user.0.into(), id)?;
+            Stored::of_number(number).map(NoticeRow::Stored)
+        };
+        if id >= BESIDE {
+            return None;
+        }
+        if let Some(found) = stored(id + BESIDE).or_else(|| stored(id)) {
+            return Some(found);
+        }
+        if let Some(number) = self.rows.member(SetTable::Mentions, user.0.into(), id) {
+            return added_at(number).is_none().then_some(NoticeRow::Mention);
+        }
+        let post = self.post(PostId(id)).filter(|post| notifies(post.author, post.listed()))?;
+        let since = self.follow_options(user, post.author).notified_since?;
+        (since.0 < id && self.follows(user, post.author)).then_some(NoticeRow::Post)
+    }
+
+    /// Whether the edit with this stamp added the user's mention to the post.
+    pub(crate) fn is_mentioned_since(&self, user: UserId, post: PostId, edit: u64) -> bool {
+        let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
+        number.and_then(added_at) == Some(edit)
+    }
+
+    /// Whether the newest notifications of `user` include an equal one.
+    pub(crate) fn is_announced(&self, user: UserId, stored: Stored) -> bool {
+        let (number, cleared) = (stored.number(), self.inbox(user).cleared);
+        self.newest_notices(user).iter().any(|(id, found)| *found == number && *id > cleared)
+    }
+
+    /// Reads the rows that a new notification of `user` is compared with or replaces, so that the writer finds them in
+    /// memory.
+    pub fn prefetch_notification(&self, user: UserId) {
+        let oldest = self.oldest_notices(user, self.inbox(user).from, REMOVED_AT_ONCE + 1);
+        drop((self.newest_notices(user), oldest));
+    }
+
+    fn newest_notices(&self, user: UserId) -> Vec<(u64, u64)> {
+        let newest = Span::below(Some(BESIDE), limits::FOLLOW_NOTICES_SEEN);
+        let rows = |newest| self.rows.members(SetTable::Notifications, user.0.into(), newest);
+        newest.map(rows).unwrap_or_default()
+    }
+
+    fn oldest_notices(&self, user: UserId, from: u64, limit: usize) -> Vec<(u64, u64)> {
+        let oldest = Span { low: from, high: BESIDE - 1, limit, ..Span::ALL };
+        self.rows.members(SetTable::Notifications, user.0.into(), oldest)
+    }
+}
+
+/// Whether a post by `author` notifies the users who asked for notifications of their posts: it is neither a boost, nor
+/// a reply to another user, nor direct. A direct post notifies by its mentions.
+pub(crate) fn notifies(author: UserId, listed: Listed) -> bool {
+    !listed.is_boost()
+        && !listed.is_reply_to_other(author)
+        && listed.visibility() != Visibility::Direct
+}
+
+impl Txn<'_> {
+    /// Stores a notification, and removes up to two that are not shown any more.
+    pub(crate) fn put_notification(&mut self, user: UserId, id: u64, stored: Stored) {
+        if !stored.has_number() {
+            return;
+        }
+        let mut inbox = self.facts().inbox(user);
+        self.rows.put_member(SetTable::Notifications, user.0.into(), id, Some(stored.number()));
+        inbox.stored += 1;
+        inbox.from = inbox.from.min(id);
+        for _ in 0..REMOVED_AT_ONCE {
+            let oldest = self.facts().oldest_notices(user, inbox.from, 1);
+            let Some((oldest, _)) = oldest.first().copied() else { break };
+            inbox.from = oldest;
+            if oldest > inbox.cleared && inbox.stored <= limits::NOTIFICATIONS_MAX {
+                break;
+            }
+            self.rows.put_member(SetTable::Notifications, user.0.into(), oldest, None);
+            inbox.stored -= 1;
+            inbox.from = oldest + 1;
+        }
+        self.put_inbox(user, inbox);
+    }
+
+    /// Stores the notification of a mention that an edit added.
+    pub(crate) fn put_mention_notice(&mut self, user: UserId, post: PostId, edit: Stamp) {
+        let stored = Stored::Mention(post);
+        if stored.has_number() {
+            let (owner, added) = (user.0.into(), Some(MENTION_ADDED | edit.0));
+            self.rows.put_member(SetTable::Mentions, owner, post.0, added);
+            let (id, number) = (edit.0 + BESIDE, Some(stored.number()));
+            self.rows.put_member(SetTable::Notifications, owner, id, number);
+        }
+    }
+
+    /// Removes the notification of a mention, if an edit added the mention.
+    pub(crate) fn remove_mention_notice(&mut self, user: UserId, post: PostId) {
+        let number = self.rows.member(SetTable::Mentions, user.0.into(), post.0);
+        if let Some(edit) = number.and_then(added_at) {
+            let owner = user.0.into();
+            self.rows.put_member(SetTable::Notifications, owner, edit + BESIDE, None);
+        }
+    }
+
+    /// Dismisses the notification of a mention or a new post.
+    pub(crate) fn dismiss_beside(&mut self, user: UserId, id: u64) {
+        let row = Some(Stored::Dismissed.number());
+        self.rows.put_member(SetTable::Notifications, user.0.into(), id + BESIDE, row);
+    }
+
+    /// Removes a notification, if stored.
+    pub(crate) fn remove_notification(&mut self, user: UserId, id: u64) {
+        if self.rows.member(SetTable::Notifications, user.0.into(), id).is_some() {
+            let inbox = self.facts().inbox(user);
+            self.rows.put_member(SetTable::Notifications, user.0.into(), id, None);
+            self.put_inbox(user, Inbox { stored: inbox.stored - 1, ..inbox });
+        }
+    }
+
+    /// Hides all notifications up to a stamp.
+    pub(crate) fn clear_notifications(&mut self, user: UserId, up_to: Stamp) {
+        let inbox = self.facts().inbox(user);
+        self.put_inbox(user, Inbox { cleared: up_to.0, ..inbox });
+    }
+
+    /// Removes up to `limit` notifications of a deleted user, from `from` on.
+    pub(crate) fn erase_notifications(&mut self, user: UserId, from: u64, limit: usize) {
+        let span = Span { low: from, limit, ..Span::ALL };
+        for (id, _) in self.rows.members(SetTable::Notifications, user.0.into(), span) {
+            match id < BESIDE {
+                true => self.remove_notification(user, id),
+                false => self.rows.put_member(SetTable::Notifications, user.0.into(), id, None),
+            }
+        }
+    }
+
+    fn put_inbox(&mut self, user: UserId, inbox: Inbox) {
+        self.rows.put_point(PointTable::Inbox, user.0.into(), Some(encode(&inbox)));
+    }
+}
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// Smallest id of a user who may be a booster to notify of the post's last edit; `None` if all are notified.
+    fn edit_notified_up_to(&self, id: PostId, post: &Post) -> Option<u64> {
+        self.due_from(DueWork::NotifyOfEdit { post: id }.since(post.edited?))
+    }
+
+    /// Boosters of a post from the user `from` on, in ascending order of ids, as many as one command notifies of an
+    /// edit.
+    #[must_use]
+    pub fn boosted_from(&self, post: PostId, from: u64) -> Vec<UserId> {
+        let span = Span { low: from, limit: EDIT_NOTICES_MAX, ..Span::ALL };
+        self.reacted_by(post, Reaction::Boost, span)
+    }
+}
+
+impl Txn<'_> {
+    /// Schedules the notification of boosters of an edited post, unless the edit before was less than an hour ago. If
+    /// some boosters are not notified of the edit before, they are notified of this one.
+    pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
+        let pending = self.facts().edit_notified_up_to(id, old);
+        if let (Some(before), Some(_)) = (old.edited, pending) {
+            self.put_due(DueWork::NotifyOfEdit { post: id }.since(before), None);
+        }
+        let is_quiet = |before: Stamp| before.unix_ms() + EDIT_NOTICES_QUIET_MS <= edit.unix_ms();
+        let next = pending.or_else(|| old.edited.is_none_or(is_quiet).then_some(0));
+        if next.is_some() && self.facts().stored_post_counts(id).boosts > 0 {
+            self.put_due(DueWork::NotifyOfEdit { post: id }.since(edit), next);
+        }
+    }
+
+    /// Cancels the remaining notifications of the post's last edit.
+    pub(crate) fn forget_edit_notices(&mut self, id: PostId, post: &Post) {
+        if let Some(edit) = post.edited
+            && self.facts().edit_notified_up_to(id, post).is_some()
+        {
+            self.put_due(DueWork::NotifyOfEdit { post: id }.since(edit), None);
+        }
+    }
+}
