@@ -309,7 +309,7 @@ impl Client {
         };
         let mut stopped = self.read_elsewhere(read, words, length).await?;
         if let Err(Stop::Long) = stopped {
-            // The read found data on the disk for which it is a long read.
+            // Data that was not in memory makes this a long read.
             stopped = self.read_elsewhere(read, words, Length::Long).await?;
         }
         match stopped {

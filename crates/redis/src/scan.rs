@@ -60,7 +60,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
 fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [cursor, options @ ..] = words else { return Err(Failure::arity("scan").into()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    // The cursors of clients are those of the walk divided by this number, so that they fit in the 53 bits of a double.
+    // Clients get the cursors of a walk divided by `CURSOR_STEP`, which fit in the 53 bits of a double.
     let from = cursor.and_then(|cursor| cursor.checked_mul(CURSOR_STEP)).ok_or(Failure::CURSOR)?;
     let (mut pattern, mut count, mut strings) = (None, 10, true);
     let (options, []) = options.as_chunks() else { return Err(Failure::SYNTAX.into()) };
