@@ -82,7 +82,7 @@ async fn admit(
         check(may, UserId(session.user()), request.uri())?;
         session.begin(rule.usage)?;
     }
-    // The session may end during a wait for a position, and users have no need for it.
+    // Users have no need to wait for a position, and their session might end while they wait.
     request.headers_mut().remove(ROOST_AFTER);
     request.extensions_mut().insert(CurrentSession(Arc::clone(&session)));
     Ok((request, session))

@@ -201,7 +201,7 @@ fn rewrites_value(op: &KeyOp<'_>) -> bool {
 fn is_large(op: &KeyOp<'_>) -> bool {
     match op {
         KeyOp::SetRange { offset, .. } | KeyOp::SetBit { offset, .. } => *offset > 100_000,
-        // Keys may have any value afterwards, and each change of one may write the maximum length.
+        // After a swap, keys may have any value, and each change of one may write the maximum length.
         KeyOp::Swap { .. } => true,
         _ => false,
     }

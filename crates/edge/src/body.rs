@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(memory.used(), 2 * MAX as u64);
         drop(held);
         assert_eq!(memory.used(), 0);
-        // Clients that announce large bodies and send little.
+        // These clients announce large bodies and send little.
         let mut small: Vec<_> = (0..1_000).map(|_| arriving(MAX)).collect();
         for body in &mut small {
             body.push(&[7; 100]).unwrap();

@@ -82,7 +82,7 @@ impl StaticFile {
         if let Some(policy) = self.policy {
             headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
         }
-        // Weak, since the plain and the compressed form share the tag.
+        // The tag is weak, since the plain and the compressed form share it.
         if let Ok(tag) = HeaderValue::try_from(format!("W/\"{}\"", self.digest)) {
             headers.insert(ETAG, tag);
         }

@@ -108,7 +108,7 @@ mod tests {
             // An IPv4 address is the same in both notations.
             (&["192.0.2.1", "192.0.2.2", "::ffff:192.0.2.2"], Some(1)),
             (&["192.0.2.1", "::ffff:192.0.2.2", "::ffff:192.0.2.3"], Some(0)),
-            // A client can choose among the addresses of its network.
+            // A client can choose among the addresses of its network, so they count together.
             (&["2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:1:ff::2"], Some(1)),
             (&["2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:2::1"], Some(0)),
         ] {

@@ -258,7 +258,7 @@ mod tests {
                 drop(write);
             });
             let mut reply = Vec::new();
-            // A reset counts as the end.
+            // A reset of the connection counts as its end.
             drop(read.read_to_end(&mut reply).await);
             // The paused clock advances from timer to timer.
             assert!(start.elapsed() <= HANDSHAKE_TIMEOUT + Duration::from_secs(1));

@@ -89,7 +89,7 @@ impl TrustedProxies {
         let values = headers.get_all("x-forwarded-for").iter().rev();
         let forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
         for address in forwarded.take(PROXIES_MAX) {
-            // The rest was not written by a known proxy.
+            // No trusted proxy wrote an invalid address, nor those before it.
             let Some(address) = parse(address) else { break };
             client = address;
             if !self.trusts(client) {
@@ -216,7 +216,7 @@ mod tests {
         let networks: TrustedProxies = "10.0.0.0/8".parse().unwrap();
         let far = ["10.0.0.1,"; 100].concat();
         for (proxies, peer, forwarded, expect) in [
-            // The peer is not trusted.
+            // The header of an untrusted peer is ignored.
             (&by_default, "203.0.113.9", &["192.0.2.7"][..], "203.0.113.9"),
             (&by_default, "203.0.113.9", &["127.0.0.1"], "203.0.113.9"),
             (&by_default, "10.0.0.1", &["192.0.2.7"], "10.0.0.1"),

@@ -128,7 +128,7 @@ impl Seat {
         *self.permit.lock() = Some(permit);
         self.reserved.store(false, Ordering::Relaxed);
         let mut state = self.seats.state.lock();
-        // A connection that is being closed stays so.
+        // A connection that is being closed is not in the list, and will be closed.
         if let Some(seat) = state.reserved.remove(&self.number) {
             state.guests.insert(self.number, seat);
         }
@@ -169,7 +169,7 @@ impl Guest for Seat {
     fn admit(&self) {
         if !self.admitted.swap(true, Ordering::Relaxed) {
             let mut state = self.seats.state.lock();
-            // A connection that is being closed stays so.
+            // A connection that is being closed is not in the list, and will be closed.
             if let Some(seat) = state.guests.remove(&self.number) {
                 state.admitted.insert(self.number, seat);
             }

@@ -88,8 +88,8 @@ pub fn serve(
     closing: watch::Sender<bool>,
     until: BoxFuture<'static, ()>,
 ) -> BoxFuture<'static, io::Result<()>> {
-    // Boxed so that the code that serves requests is compiled and optimized in this crate, and not where the future is
-    // awaited.
+    // The future is boxed so that the code that serves requests is compiled and optimized in this crate, and not where
+    // the future is awaited.
     serve_until(listener, router, options, closing, until).boxed()
 }
 
@@ -329,7 +329,7 @@ async fn answer(
     };
     response.headers_mut().entry(X_REQUEST_ID).or_insert_with(|| id.to_header());
     if seat.is_reserved() {
-        // Frees the reserved connection for the next check.
+        // Closing the connection frees it for the next health check.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {

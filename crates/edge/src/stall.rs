@@ -90,7 +90,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         if flushed.is_ready() {
-            // Everything was written.
+            // All data is written, so the stream is not stalled.
             self.stalled = false;
             return flushed;
         }

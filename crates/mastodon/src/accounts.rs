@@ -163,7 +163,7 @@ impl Server {
             self.limiter.count(What::LogIns, user, now);
             self.limiter.remember(account, address, now);
         }
-        // Only clients that know the password learn the state.
+        // Only clients that know the password learn the state of the account.
         match right {
             Some((user, account)) if account.state == AccountState::Active => {
                 Ok((user, account.password))

@@ -92,7 +92,7 @@ impl Fields {
             is_given = true;
             let Some((key, part)) = inner.split_once("][") else { continue };
             let at = parts.iter().position(|name| *name == part);
-            // Ignored parts are those that apps send back, such as the time at which a link was verified.
+            // Apps also send parts that the server ignores, such as the time at which a link was verified.
             let Some(at) = at else { continue };
             let is_full = found.len() >= OBJECTS_MAX;
             let known = found.iter_mut().rev().find(|(other, _)| *other == key);
@@ -162,7 +162,7 @@ impl Fields {
     ) -> Result<Self, ApiError> {
         let pairs = parts.map(|part| {
             let text = String::from_utf8_lossy(body.get(part.content).unwrap_or_default());
-            // In such a form browsers send line breaks of a text as CRLF.
+            // In multipart forms, browsers send line breaks of a text as CRLF.
             (part.name, text.replace("\r\n", "\n"))
         });
         Self::of_pairs(pairs)
@@ -278,7 +278,8 @@ impl FromRequest<Shared> for Fields {
         let access = request.extensions().get::<Access>().copied();
         let (content_type, kind) = content_type(request.headers());
         let body = read_body(request, state).await;
-        // Only a file makes a form this long. Apps show the reason of a 422, but not that of a 413.
+        // Only a file makes a form this long. The error is 422 instead of 413, because apps show the reason of a 422
+        // only.
         let of_form = |error: ApiError| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE if kind == MULTIPART => {
                 ApiError::not_supported("files here, and reads no form above 64 KiB")

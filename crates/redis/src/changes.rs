@@ -113,7 +113,7 @@ impl Client {
     ) -> Result<Option<ReplyWriter>, Failure> {
         self.flush_changes().await;
         let bytes: usize = words.iter().map(|word| word.len()).sum();
-        // The words are copied, and copied again into the operation.
+        // The words are in memory twice: as copies, and in the operation.
         let held = Kept::memory_of(words) + bytes + words.len() * OPERATION_WORD_BYTES;
         if !self.reserve_change(held, 0) {
             return Err(Failure::BUSY);

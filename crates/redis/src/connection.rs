@@ -326,7 +326,7 @@ impl<S: Stream> Connection<S> {
                         self.progress(written);
                     }
                     if written == MOVED_BYTES_MAX && written < len {
-                        // Continues after other connections have had their turn.
+                        // The flush continues after other connections have had their turn.
                         return pin!(tokio::task::yield_now()).poll(cx).map(Ok);
                     }
                 }

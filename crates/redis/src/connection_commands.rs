@@ -300,7 +300,7 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     for entry in &entries {
         lines.push_str(&entry.line(now));
         lines.push('\n');
-        // The text, whose buffer doubles when it grows, and the reply that contains it.
+        // Memory is needed for the text, whose buffer doubles when it grows, and for the reply that contains it.
         client.admit(3 * lines.len())?;
     }
     client.work += entries.len();

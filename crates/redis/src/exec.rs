@@ -282,7 +282,7 @@ async fn row_bytes(client: &Client, keys: Vec<(BucketId, Box<[u8]>)>) -> Result<
 
 /// Writes the replies of all steps.
 async fn reply(client: &mut Client, steps: Vec<Step>, replies: KeyReplies) {
-    // The memory of the rows stays reserved until all are written.
+    // The memory of the rows stays reserved until all replies are written.
     let KeyReplies { answers, reads, now_ms, held: _held } = replies;
     let (mut answers, mut reads) = (answers.iter().skip(1), reads.into_iter());
     let start = client.output.len();

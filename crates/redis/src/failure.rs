@@ -150,12 +150,12 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
             SubmitError::Busy => "BUSY",
-            // Nothing was changed. Redis clients repeat the command automatically.
+            // Nothing was changed. After this code, Redis clients repeat the command automatically.
             SubmitError::NoLog | SubmitError::Upgrading => "TRYAGAIN",
             // The change may still be made, so this code must not be one after which clients repeat a command.
             SubmitError::Unconfirmed => "UNCONFIRMED",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
-            // Code of Redis for full memory.
+            // This is the code of Redis for full memory.
             SubmitError::DiskFull => "OOM",
         };
         Self::of(format!("{code} {error}"))

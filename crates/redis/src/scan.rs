@@ -155,7 +155,7 @@ impl<'e, 'o> List<'e, 'o> {
     /// Inserts the number of keys before them, and `more` before that.
     fn end(self, more: impl FnOnce(&mut Encoder<'_>)) {
         let mut head = Vec::with_capacity(HEAD_BYTES_MAX);
-        // Numbers and texts are the same in both protocols.
+        // Numbers and texts are encoded in the same way in both protocols.
         let mut encoder = Encoder::new(&mut head, Protocol::Resp2);
         more(&mut encoder);
         encoder.array(self.keys);

@@ -32,7 +32,7 @@ fn of_command(spec: &Spec, words: &Words<'_>) -> Option<Scope> {
         "bucket" if sub("create") => Some(Scope::Write),
         "bucket" if sub("list") => Some(Scope::Read),
         "bucket" => None,
-        // Shows or closes connections of others.
+        // These commands show or close connections of other clients.
         "client" if sub("list") || sub("kill") => Some(Scope::Admin),
         "config" if !sub("get") && !sub("help") => Some(Scope::Admin),
         "save" | "shutdown" => Some(Scope::Admin),
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_change_whose_reply_has_stored_values_needs_both_scopes() {
-        // Words after the name with which the command succeeds.
+        // Arguments with which each command succeeds.
         let lines = [
             ("set", "k v"),
             ("set", "k v get"),

@@ -56,7 +56,7 @@ impl Session {
         self.client.renew_grant();
         let (full, before) = (self.output_full(), self.executed);
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
-        // Length of the rest at which prefetched reads end.
+        // Length of the rest after the prefetched reads.
         let mut prefetched = rest.len();
         let mut pause_at = STEPS_MAX;
         while !self.client.closing && self.client.work < WORK_MAX {

@@ -188,7 +188,7 @@ fn common(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     if steps > LCS_STEPS_SHORT {
         keys.may_take_long()?;
     }
-    // The table, and the reply to IDX with at most one match per row of the table.
+    // Memory is needed for the table, and for the reply to IDX with at most one match per row of the table.
     keys.admit(lcs::table_bytes(steps) + value(0).len().min(value(1).len()) * MATCH_BYTES, reply)?;
     let table = lcs::Table::new(value(0), value(1));
     if places {

@@ -80,7 +80,7 @@ impl Events {
                     let text = data.get("text").map(|text| text.as_str().unwrap().to_owned());
                     return Some(Event { kind, id, post, text });
                 }
-                // A comment keeps the connection alive.
+                // A block without an event has only comments, which keep the connection alive.
                 block => assert!(block.iter().all(|line| line.starts_with(": ")), "{block:?}"),
             }
             assert!(start.elapsed() < PATIENCE, "no event within {PATIENCE:?}");

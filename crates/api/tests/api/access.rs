@@ -313,7 +313,7 @@ fn clients_without_a_key_cannot_block_others() {
     };
     let mut member = server.connect();
     ask(&mut member);
-    // Idle connections, and connections that only request public paths.
+    // These connections are idle, or request only public paths.
     let mut guests: Vec<_> = (0..40).map(|_| server.connect()).collect();
     for guest in guests.iter_mut().step_by(2) {
         drop(guest.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));

@@ -291,7 +291,7 @@ fn invalid_images_are_refused() {
     let (png, jpeg) = (file(&picture, ImageFormat::Png), file(&picture, ImageFormat::Jpeg));
     let blank = file(&GrayImage::new(30, 30).into(), ImageFormat::Png);
     let half = |file: &[u8]| file[..file.len() / 2].to_vec();
-    // Only the header, with a large size.
+    // This file is only a header, which announces a large size.
     let mut huge = png[..png.len().min(60)].to_vec();
     for at in [16, 20] {
         huge[at..at + 4].copy_from_slice(&20_000_u32.to_be_bytes());

@@ -36,7 +36,7 @@ fn pages_are_public_and_have_a_content_security_policy() {
         let policy = page.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
         assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"));
-        // The headers that a page of the server itself sends.
+        // A page of the server itself sends these headers.
         let own = format!("http://{}", server.address);
         let headers = [("Origin", own.as_str()), ("Sec-Fetch-Site", "same-origin")];
         assert_eq!(server.send("GET", "/assets/js/main.js", &headers, b"").status, 200);

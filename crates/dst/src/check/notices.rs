@@ -54,7 +54,7 @@ impl Run {
     pub(super) fn check_choices(&self, user: u32) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed);
         let found = facts.all_follow_options(UserId(user)).into_iter();
-        // Options for deleted users are removed later.
+        // The node removes options for deleted users later, so the check ignores them.
         let found = found.filter(|found| facts.exists(found.other)).map(|found| {
             let (hides_boosts, since) = (found.options.hides_boosts, found.options.notified_since);
             (found.other.0, ModelOptions { hides_boosts, notified_since: since.map(|at| at.0) })

@@ -56,7 +56,7 @@ impl Generator {
             std::array::from_fn(|_| if random.once_in(5) { 0 } else { 1 << random.below(6) })
         }
         let mut feed_weights = weights(&mut random);
-        // Users and posts are needed by all other commands.
+        // All other commands need users and posts.
         feed_weights[0] = feed_weights[0].max(1);
         feed_weights[4] = feed_weights[4].max(1);
         let mut key_weights = weights(&mut random);

@@ -73,7 +73,7 @@ impl Feed {
 
     pub(super) fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
         let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
-        // The user is looked up even without others, and an unknown user is refused before a self-follow.
+        // An unknown user is refused before a self-follow, and even if there are no others.
         self.resolve(user)?;
         others.iter().try_for_each(|other| self.resolve_other(other).map(|_| ()))?;
         let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;

@@ -144,7 +144,7 @@ pub(crate) async fn statuses(
 ) -> Result<Response, ApiError> {
     let asked = paging::asked(&fields, paging::STATUSES)?;
     let is_pinned = fields.is_true("pinned")?;
-    // No post has an invalid hashtag.
+    // No post has an invalid hashtag, so the list is then empty.
     let tag = fields.one("tagged")?.map(Tag::parse);
     let none = matches!(tag, Some(Err(_)));
     let filter = ProfileFilter {

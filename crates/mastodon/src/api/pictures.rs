@@ -90,7 +90,7 @@ async fn find(
     };
     let media = state.read(find).await?.ok_or_else(ApiError::not_found)?;
     let is_small = name.starts_with("small.");
-    // Each file has one URL.
+    // Each file has only one URL.
     if picture_path(id, &media, is_small) != format!("/media/{picture}/{name}") {
         return Err(ApiError::not_found());
     }
@@ -124,7 +124,7 @@ fn parse(picture: &str) -> Option<(MediaId, MediaKey)> {
 
 async fn whole(state: &Shared, file: MediaFile) -> Result<Response, ApiError> {
     let mut rest = Rest { state: Arc::clone(state), file, next: 0, read: None };
-    // Read before the status is sent, so that a missing file is an error.
+    // The first piece is read before the status is sent, so that a missing file is an error.
     rest.read = Some(match rest.piece().await {
         Ok(piece) => piece,
         // A cluster node may not have fetched the file yet.

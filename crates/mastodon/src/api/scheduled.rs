@@ -51,7 +51,7 @@ pub(crate) fn due_ms(fields: &Fields) -> Result<Option<u64>, ApiError> {
         Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp())
     });
     let ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    // Message of Mastodon.
+    // The message is that of Mastodon.
     let wrong = || ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, "Record invalid");
     ms.map(Some).ok_or_else(wrong)
 }

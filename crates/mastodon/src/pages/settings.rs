@@ -36,7 +36,7 @@ pub(crate) async fn revoke(State(state): State<Shared>, Form(browser, fields): F
     let grant = fields.need("grant")?.parse().map(GrantId);
     let grant = grant.map_err(|_| ApiError::invalid_request("there is no such grant"))?;
     let found = state.read(move |node| node.facts().grant(grant)).await?;
-    // Grants of other users count as missing.
+    // Users can end only their own grants; those of other users count as missing.
     if found.is_some_and(|found| found.user == Some(user)) {
         state.submit(AccountCommand::Revoke { grant }).await?;
     }

@@ -123,7 +123,7 @@ async fn an_app_cannot_ask_for_scopes_that_it_has_not_registered() {
             "{got:?}"
         );
     }
-    // Changing the form does not help either.
+    // A changed form does not give more rights either.
     let mut fields = browser.get(&world, &app.url(&[("scope", "read")])).await.hidden();
     fields.insert("scope".into(), "write".into());
     fields.insert("decision".into(), "allow".into());

@@ -41,8 +41,8 @@ async fn every_endpoint_refuses_every_token_that_is_not_enough() {
     for Endpoint { method, path, token: needed, state } in endpoints() {
         let narrow = if needed.contains("push") { &profile } else { &push };
         let wrong = "x".repeat(43);
-        // No token, unknown token, token of a disabled account, app's own token, token without the scope, token with
-        // all scopes. 0 means neither 401 nor 403.
+        // Expected status with no token, an unknown token, the token of a disabled account, an app's own token, a token
+        // without the scope, and a token with all scopes. 0 means neither 401 nor 403.
         let expect: [u16; 6] = match needed.as_str() {
             "none" => [0, 0, 0, 0, 0, 0],
             "any" => [401, 401, 401, 0, 0, 0],

@@ -657,7 +657,7 @@ async fn a_slow_stream_of_all_posts_goes_on_with_the_newest() {
     drop(slow.frame().await.unwrap().unwrap());
     let mut reader = Events::open(address, "public", &ada).await;
     let mut last = String::new();
-    // More events than the ring keeps.
+    // These are more events than the ring keeps.
     for _ in 0..80 {
         last = ada.post(&world, "x").await;
         assert_eq!(reader.entity().await.1, last);

@@ -28,8 +28,8 @@ async fn a_status_is_shown_to_those_whom_it_is_for_and_nobody_else() {
         ("mentioned", Some(&mentioned)),
         ("author", Some(&ada)),
     ];
-    // For each visibility: which of the readers, in order, see the post in their lists, and whether lists of the newest
-    // posts do.
+    // Each row is a visibility, which of the readers (in order) see the post in their lists, and whether lists of the
+    // newest posts do.
     for (visibility, sees, is_listed) in [
         ("public", [true, true, true, true, true], true),
         ("unlisted", [true, true, true, true, true], false),

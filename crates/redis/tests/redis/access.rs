@@ -80,7 +80,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("KEYS *", &refused("keys")),
         ("WATCH a", &refused("watch")),
         ("FLUSHDB", &refused("flushdb")),
-        // Changes that reply with stored values.
+        // These changes reply with stored values.
         ("SET a 1 GET", &refused("set")),
         ("SET a 1 EX 5 get NX", &refused("set")),
         ("GETSET a 1", &refused("getset")),
@@ -96,7 +96,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("MULTI", "OK"),
         ("GETDEL a", &refused("getdel")),
         ("DISCARD", "OK"),
-        // Changes without stored values in the reply.
+        // These changes reply without stored values.
         ("SET get get", "OK"),
         ("APPEND a 2", "2"),
         ("SETRANGE a 0 3", "2"),

@@ -99,7 +99,7 @@ fn any_bytes_can_be_a_key_and_keys_have_a_longest() {
         let reply = client.run(&[reading.as_bytes(), &longer]);
         assert!(["nil", "-2"].contains(&reply.as_str()), "{reading}: {reply}");
     }
-    // Changes of invalid keys.
+    // These commands change invalid keys.
     for words in [
         &[&b"INCR"[..], &longer][..],
         &[b"APPEND", &longer, b"x"],

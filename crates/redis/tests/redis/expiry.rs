@@ -89,7 +89,7 @@ fn info_reports_how_many_keys_of_a_database_expire_and_when_on_average() {
     keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=200000"]);
     server.pass(500);
     keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=199500"]);
-    // Changed expiry, removed expiry, added expiry.
+    // One expiry is changed, one is removed, and one is added.
     client.check(&[("SET b longer PX 100000", "OK"), ("SET c 2", "OK"), ("PEXPIRE a 50000", "1")]);
     keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=75000"]);
     client.check(&[("PERSIST b", "1"), ("COPY a other DB 2", "1"), ("SWAPDB 0 2", "OK")]);

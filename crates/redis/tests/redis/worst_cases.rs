@@ -117,7 +117,7 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
     for number in 0..8_u8 {
         assert_eq!(client.run(&[b"SET", &[number], &long]), "OK");
     }
-    // The rows of such a pipeline are never in memory together.
+    // The rows of all commands of this pipeline are never in memory together.
     let getex = command(&[b"GETEX", &[0], b"EX", b"100"]).repeat(40);
     client.send(&getex);
     let mut answered = 0;
@@ -160,7 +160,7 @@ fn what_transactions_keep_is_within_the_budget() {
     assert_eq!((one.run(&watch), other.run(&watch)), ("OK".into(), "OK".into()));
     assert!(one.run(&watch).len() < 100);
     assert_eq!(one.line("UNWATCH"), "OK");
-    // Reads in a transaction: the number of keys that the writer looks up is limited.
+    // The number of keys that a transaction reads is limited, since the writer looks them up.
     assert_eq!(one.line("MULTI"), "OK");
     let exists: Vec<&[u8]> =
         [&b"EXISTS"[..]].into_iter().chain(std::iter::repeat_n(&b"k"[..], 3_000)).collect();

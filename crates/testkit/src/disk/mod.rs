@@ -363,7 +363,7 @@ impl State {
         if let Some(left) = self.faults.bytes_left {
             // Overwriting existing data takes no further space.
             let there = self.file(id).now.len().saturating_sub(offset);
-            // Whole sectors, as `commitlog::disk` promises.
+            // Only whole sectors are written, as `commitlog::disk` promises.
             writes = writes.min(there + left as usize / SECTOR * SECTOR);
             if writes == 0 {
                 return Err(io::ErrorKind::StorageFull.into());

@@ -127,7 +127,7 @@ fn write_failure(error: &ApiError, line: Option<u64>, out: &mut Vec<u8>) {
     error.log("");
     let error = error.to_json("");
     out.extend_from_slice(b"{\"ok\":false,");
-    // The rest of an object, without its braces.
+    // The fields of the error, without the braces of the object.
     out.extend_from_slice(error.get(1..error.len() - 1).unwrap_or_default());
     if let Some(line) = line {
         out.extend_from_slice(b",\"line\":");

@@ -177,7 +177,7 @@ impl Events {
             loop {
                 match public.recv().await {
                     Ok(published) => return Some(published),
-                    // Continues with the oldest post in the ring.
+                    // After missed posts, the stream continues with the oldest post in the ring.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return None,
                 }

@@ -165,7 +165,7 @@ async fn next(events: &mut Events, channel: &Channel) -> Option<Vec<u8>> {
         };
         let mut out = String::new();
         for event in found.iter().filter(|event| event.is_for(channel)) {
-            // Browsers drop events without data; Mastodon sends this word.
+            // Browsers drop events without data, so Mastodon sends the word `undefined`.
             let data = if event.payload.is_empty() { "undefined" } else { &event.payload };
             out.extend(["event: ", event.name, "\ndata: ", data, "\n\n"]);
         }

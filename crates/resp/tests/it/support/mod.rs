@@ -87,7 +87,7 @@ fn array<'b>(
         let (line, bytes) = header(rest, limits, "too big bulk count string")?;
         match line.first() {
             Some(b'$') => {}
-            // An empty line begins with its CR, which is shown as a blank.
+            // The first byte of an empty line is its CR, which the error shows as a blank.
             None | Some(b'\n') => return Err(wrong("expected '$', got ' '")),
             Some(byte @ 32..=126) => {
                 return Err(wrong(&format!("expected '$', got '{}'", *byte as char)));
