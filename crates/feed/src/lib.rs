@@ -8,8 +8,12 @@
 //! writer appends it to the log and stamps it with the time of its group. [`apply()`] changes the rows and returns an
 //! [`Outcome`] and a list of [`Effect`]s for the views.
 //!
-//! Read `command`, `apply`, `facts`, then `visible` and `timeline`. Other modules cover one noun each; `mend`
-//! checks and repairs all rows. `docs/visibility.md` specifies which data a user can see.
+//! A feature is a folder: `mod.rs` has its stored data, `facts.rs` the reads and changes of its rows, `rules.rs` the
+//! effects of commands, `cost.rs` their highest costs, and `mend.rs` the check and repair of its rows. A short feature
+//! has fewer files. The files beside the folders are shared by all features: `command`, `apply` and `cost` list the
+//! commands, `relation`, `whole`, `index` and `tables` declare the stored data, `facts` and `write` access it, `scan`
+//! reads pages by the rules of `visible`, and `mend` checks all rows. `docs/visibility.md` specifies which data a user
+//! can see.
 //!
 //! **Invariant:** no dependency on a store or tokio, and no knowledge of buckets and their keys.
 //! **Invariant:** a refused command changes nothing except the last stamp.
@@ -28,10 +32,8 @@ pub mod facts;
 pub mod filters;
 mod follows;
 mod handle;
-mod idempotency;
 pub mod ids;
 mod index;
-pub mod lifetime;
 pub mod limits;
 mod lists;
 mod markers;
@@ -46,7 +48,6 @@ mod posts;
 mod reactions;
 mod refusal;
 pub mod relation;
-mod row_counts;
 mod samples;
 mod scan;
 pub mod schedule;
@@ -63,7 +64,7 @@ pub mod whole;
 pub mod write;
 
 pub use apply::apply;
-pub use blocks::Mute;
+pub use blocks::{Mute, MuteTime};
 pub use command::{Command, Idempotency, Request, StampedCommand};
 pub use conversations as conversation;
 pub use done::{Done, Outcome, Reply};
@@ -75,7 +76,6 @@ pub use filters as filter;
 pub use follows::{HomeAuthors, follow_options};
 pub use handle::Handle;
 pub use ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, UserRef};
-pub use lifetime::{Lifetime, MuteTime};
 pub use lists::timeline::{ListTimeline, is_in_list};
 pub use lists::{List, ListChange, ListCommand, ListId, ListReplies, ListTitle};
 pub use markers::{MarkedTimeline, Marker, MarkerUpdate, Markers, MarkersUpdate};
@@ -97,7 +97,7 @@ pub use refusal::Refusal;
 pub use rows::{Order, RefusalClass, Rows, SetTable, Span, Stamp};
 pub use samples::{Sample, SampleBits, SampleSet};
 pub use scan::{Batch, Shown, merged, of_all, scan};
-pub use stories::Story;
+pub use stories::{Lifetime, Story};
 pub use tags as tag;
 pub use tags::{Tag, tagged};
 pub use text::{Bio, Label, Language, Name, Note, PostText, SetName, Warning};

@@ -2,11 +2,12 @@
 //!
 //! **Invariant:** a note has a text, a row in the list of its author, and a row in the list of the user it describes.
 
-use rows::{PointTable, Rows, decode, encode};
+use rows::{Cost, PointTable, Rows, decode, encode};
 
 use crate::done::{Done, Outcome};
 use crate::facts::{Facts, Txn};
 use crate::ids::{UserId, UserRef};
+use crate::limits::NOTE_BYTES_MAX;
 use crate::refusal::Refusal;
 use crate::relation::{NOTES, Relation};
 use crate::text::Note;
@@ -57,4 +58,10 @@ pub(crate) fn set(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef, note: &Not
         txn.put_note(user, other, note);
     }
     Ok(Done::NoteSet)
+}
+
+pub(crate) fn note_cost(note: &Note) -> Cost {
+    let cost = Cost::of_rows(10, note.as_str().len() + 128);
+    // The old note is read.
+    Cost { work: cost.work + NOTE_BYTES_MAX, ..cost }
 }

@@ -10,10 +10,9 @@ use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 use crate::blocks::Mute;
 use crate::facts::{Facts, Txn, step, step_total};
 use crate::ids::UserId;
-use crate::index;
+use crate::index::{self, LIST_ROWS};
 use crate::limits;
 use crate::refusal::Refusal;
-use crate::row_counts::LIST_ROWS;
 use crate::text::Note;
 use crate::users::Counts;
 

@@ -15,7 +15,9 @@ use crate::due;
 use crate::erase::items::Erase;
 use crate::erase::{self, Remains};
 use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
-use crate::index::{IndexRow, Source};
+use crate::index::{
+    DIRECT_ROWS, GRANT_ROWS, IndexRow, MEDIA_ROWS, SCHEDULED_ROWS, Source, VIEW_ROWS, VOTE_ROWS,
+};
 use crate::limits::ERASE_ROWS_MAX;
 use crate::lists::{List, ListId};
 use crate::markers::Markers;
@@ -25,9 +27,6 @@ use crate::polls::{PollCounts, PollId};
 use crate::posts::Post;
 use crate::reactions::{PostCounts, Reaction};
 use crate::relation::{RELATIONS, Relation};
-use crate::row_counts::{
-    DIRECT_ROWS, GRANT_ROWS, MEDIA_ROWS, SCHEDULED_ROWS, VIEW_ROWS, VOTE_ROWS,
-};
 use crate::samples::{Sample, SampleSet};
 use crate::schedule::ScheduledPost;
 use crate::stories::Story;

@@ -461,6 +461,9 @@ fn may_be_bracket(c: char) -> bool {
         | '\u{fd3e}'..='\u{ff63}')
 }
 
+/// Work of tokenizing one byte of text.
+pub(crate) const TEXT_WORK: usize = 32;
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

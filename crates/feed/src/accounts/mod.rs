@@ -11,6 +11,7 @@
 //! tokens of each app itself. At the limit, a new one replaces the oldest.
 
 mod command;
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod grants;
 pub(crate) mod mend;

@@ -1,17 +1,36 @@
-//! Blocking and muting users.
+//! Blocking and muting users, and reads of blocks and mutes.
 
-use rows::Stamp;
+use rows::{Rows, Stamp};
 
-use crate::blocks::Mute;
+use crate::blocks::{Mute, MuteTime};
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, Input};
-use crate::facts::Txn;
+use crate::facts::{Facts, Txn};
 use crate::follows;
 use crate::ids::{UserId, UserRef};
-use crate::lifetime::MuteTime;
 use crate::refusal::Refusal;
 use crate::relation::{BLOCKS, FRIENDS, MUTES};
 use crate::users::rules::resolve_two;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// Whether `user` blocks `other`.
+    #[must_use]
+    pub fn blocks(&self, user: UserId, other: UserId) -> bool {
+        self.rows.totals().blocks > 0 && self.related(&BLOCKS, user, other).is_some()
+    }
+
+    /// Whether either user blocks the other.
+    #[must_use]
+    pub fn is_blocked_between(&self, user: UserId, other: UserId) -> bool {
+        self.blocks(user, other) || self.blocks(other, user)
+    }
+
+    /// The mute of `other` by `user`, if it exists.
+    #[must_use]
+    pub fn mute(&self, user: UserId, other: UserId) -> Option<Mute> {
+        self.related(&MUTES, user, other).map(Mute::of_number)
+    }
+}
 
 pub(crate) fn block(
     txn: &mut Txn<'_>,

@@ -5,12 +5,11 @@ use rows::{SetTable, Table};
 use crate::effect::{Effect, Input, PostChange, StoryChange};
 use crate::facts::Txn;
 use crate::ids::{PostId, StoryId, UserId};
-use crate::index;
+use crate::index::{self, MEDIA_ROWS, POLL_ROWS, POST_OWN_ROWS, POST_ROWS_MAX};
 use crate::limits::ERASE_ROWS_MAX;
 use crate::posts::Visibility;
 use crate::reactions::Reaction;
 use crate::relation::Relation;
-use crate::row_counts::{MEDIA_ROWS, POLL_ROWS, POST_OWN_ROWS, POST_ROWS_MAX};
 
 /// Rows of a deleted story.
 const STORY_ROWS: usize = 5;

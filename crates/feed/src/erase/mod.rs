@@ -1,7 +1,9 @@
 //! Phases of the removal of a deleted user's data.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod items;
+pub(crate) mod mend;
 pub(crate) mod rules;
 
 use rows::Table;

@@ -1,6 +1,6 @@
 //! Filters of a user: each command reads all of them and writes them as one row.
 
-use rows::Stamp;
+use rows::{Cost, Stamp, WORK_PER_ROW};
 
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, Input};
@@ -10,7 +10,10 @@ use crate::filters::{
     FilteredPost, Keyword, KeywordChange, NewFilter,
 };
 use crate::ids::{PostId, UserId};
-use crate::limits::{FILTER_KEYWORDS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX};
+use crate::limits::{
+    FILTER_KEYWORDS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX,
+    POST_BYTES_MAX,
+};
 use crate::posts::rules::boosted;
 use crate::refusal::Refusal;
 use crate::users::rules::resolve;
@@ -183,4 +186,16 @@ impl Filters {
     fn posts(&self) -> usize {
         self.all.iter().map(|filter| filter.posts.len()).sum()
     }
+}
+
+/// Cost of changing filters: all filters of the user are read and written.
+pub(crate) fn filter_cost(change: &FilterChange) -> Cost {
+    let cost = Cost::of_rows(2, FILTERS_BYTES_MAX);
+    let looked_up = match change {
+        // Lookups of the new post, its visibility, and the existence of the other posts.
+        FilterChange::AddPost { .. } => FILTERED_POSTS_MAX + 6,
+        _ => 0,
+    };
+    let read = looked_up * (2 * POST_BYTES_MAX + WORK_PER_ROW);
+    Cost { work: cost.work + 3 * FILTERS_BYTES_MAX + read, ..cost }
 }

@@ -1,15 +1,14 @@
-//! Facts about follows, requests, friends, blocks and mutes, which are relations, and about the options of follows.
+//! Facts about follows, requests and friends, which are relations, and about the options of follows.
 //!
 //! **Invariant:** two users of whom one blocks the other have no follow, follow request or friendship.
 
-use rows::{Rows, SetTable, Span};
+use rows::{PointTable, Rows, SetTable, Span};
 
-use crate::blocks::Mute;
-use crate::facts::{Facts, Txn, user_id};
+use crate::facts::{Facts, Txn, step, user_id};
 use crate::follows::HomeAuthors;
 use crate::follows::follow_options::FollowOptions;
 use crate::ids::UserId;
-use crate::relation::{BLOCKS, FOLLOWS, FRIENDS, MUTES, REQUESTS};
+use crate::relation::{FOLLOWS, FRIENDS, REQUESTS};
 use crate::whole::FOLLOW_OPTIONS;
 use crate::write;
 
@@ -47,24 +46,6 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn friends_all(&self, user: UserId) -> Vec<UserId> {
         self.users_in(SetTable::Friends, user, Span::ALL)
-    }
-
-    /// Whether `user` blocks `other`.
-    #[must_use]
-    pub fn blocks(&self, user: UserId, other: UserId) -> bool {
-        self.rows.totals().blocks > 0 && self.related(&BLOCKS, user, other).is_some()
-    }
-
-    /// Whether either user blocks the other.
-    #[must_use]
-    pub fn is_blocked_between(&self, user: UserId, other: UserId) -> bool {
-        self.blocks(user, other) || self.blocks(other, user)
-    }
-
-    /// The mute of `other` by `user`, if it exists.
-    #[must_use]
-    pub fn mute(&self, user: UserId, other: UserId) -> Option<Mute> {
-        self.related(&MUTES, user, other).map(Mute::of_number)
     }
 
     /// Whether `user` has any row in `table`.
@@ -133,5 +114,25 @@ impl Txn<'_> {
             all.remove(at);
             self.put_whole(&FOLLOW_OPTIONS, user, &all);
         }
+    }
+}
+
+impl Txn<'_> {
+    /// Stores and counts new follows of `others` by `user`.
+    pub fn put_follows(&mut self, user: UserId, others: &[UserId]) {
+        let owners: Vec<u64> = others.iter().map(|other| u64::from(other.0)).collect();
+        for owner in &owners {
+            self.rows.put_member(SetTable::Following, user.0.into(), *owner, Some(0));
+        }
+        self.rows.put_member_of_many(SetTable::Followers, &owners, user.0.into(), Some(0));
+        let counts = others.iter().map(|other| {
+            let mut counts = self.facts().stored_counts(*other);
+            step(&mut counts.followers, true);
+            (u64::from(other.0), Some(counts.encode()))
+        });
+        let counts = counts.collect();
+        self.rows.put_points(PointTable::Counts, counts);
+        self.count(user, |counts| counts.following += others.len() as u32);
+        self.total(|totals| totals.follows += others.len() as u64);
     }
 }

@@ -1,5 +1,6 @@
 //! Follows, follow requests and friendships, and the authors in a home timeline that follow from them.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub mod follow_options;
 pub(crate) mod friends;

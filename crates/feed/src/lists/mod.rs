@@ -1,5 +1,6 @@
 //! Lists: chosen followed users whose posts form a separate timeline.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod mend;
 pub(crate) mod rules;

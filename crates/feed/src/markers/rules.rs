@@ -1,16 +1,17 @@
-//! Reads and changes of markers.
+//! Reads, changes and the check of markers.
 
-use rows::{PointTable, Rows, Stamp, decode};
+use rows::{PointTable, RowsMut, Scan, Stamp, decode};
 
 use crate::done::{Done, Outcome};
 use crate::facts::{Facts, Txn};
 use crate::ids::UserId;
 use crate::markers::{MarkedTimeline, Marker, Markers, MarkersUpdate};
+use crate::mend::{Mend, Rows};
 use crate::refusal::Refusal;
 use crate::users::rules::resolve;
 use crate::write;
 
-impl<R: Rows + ?Sized> Facts<'_, R> {
+impl<R: rows::Rows + ?Sized> Facts<'_, R> {
     /// Read positions of a user in timelines.
     #[must_use]
     pub fn markers(&self, user: UserId) -> Markers {
@@ -47,4 +48,23 @@ pub(crate) fn set(txn: &mut Txn<'_>, stamp: Stamp, update: &MarkersUpdate) -> Ou
         txn.put_markers(user, markers);
     }
     Ok(Done::MarkersSet)
+}
+
+impl Mend {
+    /// Checks the markers of a user, who must exist.
+    pub(crate) fn markers<R: Scan + RowsMut>(
+        &mut self,
+        step: &mut Rows<'_, R>,
+        key: u64,
+        value: &[u8],
+    ) {
+        let markers: Markers = decode(value);
+        let updated = [markers.home, markers.notifications].into_iter().flatten();
+        let last = updated.map(|marker| marker.updated.0).max().unwrap_or(0);
+        self.counted.last_stamp = self.counted.last_stamp.max(last);
+        if step.user(key).is_none_or(|user| step.is_gone(user)) {
+            step.derived(format!("Markers {key}: there is no such user"));
+            step.put(PointTable::Markers, key, None);
+        }
+    }
 }

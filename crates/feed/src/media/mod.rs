@@ -9,6 +9,7 @@
 //! **Invariant:** the address of a picture contains its key, 128 random bits from the caller. As in Mastodon, anybody
 //! with the address can see the picture. Nobody can guess it, not even from the file.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod mend;
 pub(crate) mod rules;

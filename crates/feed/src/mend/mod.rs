@@ -9,7 +9,6 @@
 
 mod counts;
 mod index;
-mod notes;
 mod passes;
 mod records;
 mod relations;

@@ -4,13 +4,16 @@
 //! up hashes of the rows of both directions, for each block of users. The sums are equal if the rows agree; otherwise
 //! they are equal only with a probability of 2^-64. A second pass collects the rows of the blocks that differ and
 //! compares the two directions. The memory it uses is bounded: more blocks take more passes over the tables.
+//!
+//! Rows of a relation with a text follow from the texts of both users.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
-use rows::{RowsMut, Scan, SetTable};
+use rows::{PointTable, RowsMut, Scan, SetTable};
 
 use super::{From, Mend, Rows, STEP_ROWS};
+use crate::ids::UserId;
 use crate::relation::Relation;
 
 /// Number of users in one block.
@@ -213,6 +216,62 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let (user, other) = self.user(owner).zip(self.user(item))?;
         let is_possible = user != other && !self.is_gone(user) && !self.is_gone(other);
         is_possible.then_some((user.0, other.0))
+    }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Adds the rows of texts, whose two users must exist.
+    pub(crate) fn texts(
+        &mut self,
+        (relation, table): (&Relation, PointTable),
+        from: u64,
+    ) -> Option<From> {
+        let (found, next) = self.rows.points_from(table, from, STEP_ROWS);
+        for (key, _) in found {
+            let [user, other] = [key >> 32, key & u64::from(u32::MAX)].map(|user| self.user(user));
+            let is_left = |user: &UserId| !self.is_gone(*user);
+            let users = user.filter(is_left).zip(other.filter(is_left));
+            let Some((user, other)) = users else {
+                self.derived(format!("{table:?} {key}: there is no such user"));
+                self.put(table, key, None);
+                continue;
+            };
+            let (user, other) = (user.0.into(), other.0.into());
+            if self.set(relation.forward, user, other, Some(0))
+                | self.set(relation.backward, other, user, Some(0))
+            {
+                self.derived(format!(
+                    "{table:?} of user {user} about {other}: a list row is missing"
+                ));
+            }
+        }
+        next.map(|next| From { place: (next, 0), ..From::default() })
+    }
+
+    /// Removes rows without a text.
+    pub(crate) fn with_text(
+        &mut self,
+        (relation, table): (&Relation, SetTable),
+        from: (u64, u64),
+    ) -> Option<From> {
+        let (found, next) = self.rows.members_from(table, from, STEP_ROWS);
+        for (owner, item, _) in found {
+            let users = u32::try_from(owner).ok().zip(u32::try_from(item).ok());
+            let has_text = users.zip(relation.text).is_some_and(|((owner, item), text)| {
+                let (user, other) = relation.users(table, UserId(owner), UserId(item));
+                self.rows.point(text, Relation::key(user, other)).is_some()
+            });
+            if !has_text {
+                let what = format!("{table:?} {owner}, {item}: there is no such text");
+                if table == relation.forward {
+                    self.lost(what);
+                } else {
+                    self.derived(what);
+                }
+                self.rows.put_member(table, owner, item, None);
+            }
+        }
+        next.map(|place| From { place, ..From::default() })
     }
 }
 

@@ -5,8 +5,10 @@
 //! of boosted posts, mentions added by edits, and dismissals. A notification is shown while its cause exists, the user
 //! may see it, and the user has not muted its thread.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod inbox;
+pub(crate) mod mend;
 pub(crate) mod rules;
 
 use rows::Stamp;

@@ -10,10 +10,9 @@ use rows::{PointTable, Rows, SetTable, Span, decode};
 use crate::due::DueWork;
 use crate::facts::{Facts, Txn, user_id};
 use crate::ids::{PostId, UserId};
-use crate::index;
+use crate::index::{self, VOTE_ROWS};
 use crate::limits;
 use crate::polls::{PollChoices, PollCounts, PollId};
-use crate::row_counts::VOTE_ROWS;
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {

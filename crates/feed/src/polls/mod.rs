@@ -6,6 +6,7 @@
 //! **Invariant:** votes belong to a [`PollId`], and a poll with changed options gets a new id. So no vote counts for an
 //! option that the voter did not choose. The old votes are removed later.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod mend;
 pub(crate) mod rules;

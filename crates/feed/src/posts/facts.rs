@@ -2,7 +2,7 @@
 
 use rows::{PointTable, Rows, SetTable, Span};
 
-use crate::facts::{Facts, Txn};
+use crate::facts::{Facts, Txn, step, step_total};
 use crate::follows::HomeAuthors;
 use crate::ids::{PostId, UserId};
 use crate::index::{self, IndexRow};
@@ -264,5 +264,24 @@ impl Txn<'_> {
         let mut versions = self.facts().post_versions(id);
         PostVersion::keep(&mut versions, PostVersion::of(id, post));
         self.put_whole(&POST_VERSIONS, id, &versions);
+    }
+}
+
+impl Txn<'_> {
+    /// Counts or uncounts a post of an author.
+    pub(crate) fn count_post(&mut self, author: UserId, visibility: Visibility, up: bool) {
+        let is_closed = !visibility.is_open();
+        self.count(author, |counts| {
+            step(&mut counts.posts, up);
+            if is_closed {
+                step(&mut counts.closed, up);
+            }
+        });
+        self.total(|totals| {
+            step_total(&mut totals.posts, up);
+            if is_closed {
+                step_total(&mut totals.posts_closed, up);
+            }
+        });
     }
 }

@@ -1,5 +1,6 @@
 //! Posts: their stored records, their audience, and their entries in lists.
 
+pub(crate) mod cost;
 pub mod draft;
 pub(crate) mod facts;
 pub(crate) mod mend;

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use rows::Stamp;
 
-use crate::cost::{MENTION_WORK, TEXT_WORK};
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, PostChange};
 use crate::facts::Txn;
@@ -13,12 +12,13 @@ use crate::ids::{PostId, UserId};
 use crate::limits;
 use crate::media::{self, MediaId};
 use crate::polls::{Poll, PollId};
+use crate::posts::cost::MENTION_WORK;
 use crate::posts::draft::{Draft, Patch, check_together};
 use crate::posts::{Post, Visibility};
 use crate::reactions::Boost;
 use crate::refusal::Refusal;
 use crate::text::PostText;
-use crate::token::{self, Token, TokenKind};
+use crate::token::{self, TEXT_WORK, Token, TokenKind};
 use crate::users::rules::resolve;
 use crate::visible::Viewer;
 

@@ -1,13 +1,12 @@
-//! Checks reactions, their counts, and notifications.
+//! Checks reactions and their counts.
 
-use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
+use rows::{PointTable, RowsMut, Scan, SetTable, Span};
 
 use crate::due::DueWork;
 use crate::ids::{PostId, UserId};
 use crate::index;
 use crate::limits::EARLIER_BOOSTS_MAX;
 use crate::mend::{Mend, Rows, at};
-use crate::notifications::{BESIDE, Inbox, Stored};
 use crate::reactions::{PostCounts, Reaction};
 
 impl Mend {
@@ -29,27 +28,6 @@ impl Mend {
         if let (of_post, Some(of_user)) = index::of_reaction((user, PostId(post)), reaction, stamp)
         {
             step.put_other([of_post, of_user], may_be);
-        }
-    }
-
-    /// Checks the row of a notification, but not its cause.
-    pub(crate) fn notification<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        (owner, id, number): (u64, u64, u64),
-    ) {
-        let stamp = id & !BESIDE;
-        self.counted.last_stamp = self.counted.last_stamp.max(stamp);
-        let user = step.user(owner).filter(|user| !step.is_gone(*user));
-        let stored = Stored::of_number(number);
-        let is_beside = stored.map(Stored::is_beside);
-        if user.is_none() || is_beside != Some(id != stamp) {
-            step.derived(format!("notification {} of user {owner} is malformed", at(stamp)));
-            step.rows.put_member(SetTable::Notifications, owner, id, None);
-        } else if id == stamp && step.rows.point(PointTable::Inbox, owner).is_none() {
-            let inbox = step.recounted(owner, Inbox::default());
-            step.derived(format!("Inbox {owner}: the row is missing"));
-            step.rows.put_point(PointTable::Inbox, owner, Some(encode(&inbox)));
         }
     }
 }
@@ -124,27 +102,5 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let PostCounts { favourites, boosts, .. } = counts;
             self.derived(format!("PostCounts {post}: {favourites} favourites and {boosts} boosts"));
         }
-    }
-
-    /// Checks the counts of a user's stored notifications.
-    pub(crate) fn inbox(&mut self, owner: u64, value: &[u8]) {
-        let inbox: Inbox = rows::decode(value);
-        if self.user(owner).is_none_or(|user| self.is_gone(user)) {
-            self.derived(format!("Inbox {owner}: there is no such user"));
-            self.rows.put_point(PointTable::Inbox, owner, None);
-            return;
-        }
-        let wanted = self.recounted(owner, inbox);
-        if wanted != inbox {
-            self.derived(format!("Inbox {owner}: {} notifications are stored", wanted.stored));
-            self.rows.put_point(PointTable::Inbox, owner, Some(encode(&wanted)));
-        }
-    }
-
-    fn recounted(&self, owner: u64, inbox: Inbox) -> Inbox {
-        let span = Span { high: BESIDE - 1, ..Span::ALL };
-        let rows = self.rows.members(SetTable::Notifications, owner, span);
-        let first = rows.first().map_or(u64::MAX, |(id, _)| *id);
-        Inbox { stored: rows.len() as u32, from: inbox.from.min(first), ..inbox }
     }
 }

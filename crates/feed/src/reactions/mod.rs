@@ -1,5 +1,6 @@
 //! Favourites, bookmarks, pins and boosts, and the stored data of boosts: the boosted post, and the last boosters of a post.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
 pub(crate) mod mend;
 pub(crate) mod rules;

@@ -3,7 +3,9 @@
 //! A scheduled post is checked when it is scheduled, and again when it is published: its mentions and parent are
 //! resolved at that moment. A post that is refused then is removed, because nobody waits for an answer.
 
+pub(crate) mod cost;
 pub(crate) mod facts;
+pub(crate) mod mend;
 pub(crate) mod rules;
 
 use serde::{Deserialize, Serialize};

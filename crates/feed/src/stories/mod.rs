@@ -1,4 +1,4 @@
-//! Page of stories: the live stories of a user's friends, newest first.
+//! Stories: their stored records and durations, and pages of stories: the live stories of a user's friends, newest first.
 //!
 //! [`gather`] computes a page on each read; nothing is cached. A cursor is the id of a story. The page
 //! after a cursor does not depend on whether that story is still live.
@@ -11,7 +11,9 @@ use rows::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{StoryId, UserId};
+use crate::limits;
 use crate::page::{Item, Page, PageOf};
+use crate::refusal::Refusal;
 use crate::scan::{Batch, Shown, merged, scan};
 
 /// A posted story that is not swept yet. The id contains the time of posting.
@@ -67,4 +69,47 @@ pub fn gather(
         Batch::of(found, span)
     });
     scan(page, stories, Shown::Yes)
+}
+
+/// Lifetime of a story: one second to seven days, stored in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lifetime(u64);
+
+impl Lifetime {
+    /// Checks a number of seconds.
+    ///
+    /// # Errors
+    /// [`Refusal::BadLifetime`] if it is not 1 to 604,800.
+    pub fn from_secs(secs: u64) -> Result<Self, Refusal> {
+        if (limits::STORY_SECS_MIN..=limits::STORY_SECS_MAX).contains(&secs) {
+            Ok(Self(secs * 1_000))
+        } else {
+            Err(Refusal::BadLifetime)
+        }
+    }
+
+    /// Lifetime in milliseconds.
+    #[must_use]
+    pub const fn ms(self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_one_second_to_seven_days() {
+        for (secs, expect_ms) in [
+            (0, None),
+            (1, Some(1_000)),
+            (86_400, Some(86_400_000)),
+            (604_800, Some(604_800_000)),
+            (604_801, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(Lifetime::from_secs(secs).ok().map(Lifetime::ms), expect_ms, "{secs} s");
+        }
+    }
 }

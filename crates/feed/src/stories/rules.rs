@@ -9,10 +9,9 @@ use crate::done::{Done, Outcome};
 use crate::effect::{Effect, StoryChange};
 use crate::facts::Txn;
 use crate::ids::{StoryId, UserRef};
-use crate::lifetime::Lifetime;
 use crate::limits::STORY_VIEWS_REMOVED;
 use crate::refusal::Refusal;
-use crate::stories::Story;
+use crate::stories::{Lifetime, Story};
 use crate::text::PostText;
 use crate::users::rules::resolve;
 

@@ -135,3 +135,18 @@ impl Txn<'_> {
         }
     }
 }
+
+impl<'r, R: Rows + ?Sized> Facts<'r, R> {
+    /// Hashtags of public posts that begin with `prefix`, in order. Each takes one short read when the iterator reaches
+    /// it.
+    pub fn tags_by_prefix(self, prefix: &str) -> impl Iterator<Item = Tag> + use<'r, R> {
+        let (prefix, mut from) = (prefix.to_owned(), Vec::new());
+        let names = std::iter::from_fn(move || {
+            let name = self.first_tag(&prefix, &from)?;
+            // Lower bound above all posts with this hashtag, and below longer hashtags.
+            from = [name.as_bytes().get(prefix.len()..).unwrap_or_default(), &[1]].concat();
+            Some(name)
+        });
+        names.filter_map(|name| Tag::of_row(name.as_bytes()))
+    }
+}

@@ -1,14 +1,17 @@
-//! Hashtags that profiles show, and that users follow.
+//! Featuring and following hashtags, with the costs and the check of both.
 
-use rows::Stamp;
+use rows::{Cost, NameTable, RowsMut, Scan, Stamp, WORK_PER_ROW};
 
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, Input};
 use crate::facts::Txn;
 use crate::ids::UserRef;
-use crate::limits;
+use crate::index::TAG_ROWS;
+use crate::limits::{self, TAG_BYTES_MAX};
+use crate::mend::Rows;
 use crate::refusal::Refusal;
 use crate::tags::Tag;
+use crate::token::TEXT_WORK;
 use crate::users::rules::resolve;
 
 pub(crate) fn feature(
@@ -48,4 +51,37 @@ pub(crate) fn follow(
         effects.push(Effect::Input { user, input: Input::Follows });
     }
     Ok(Done::TagFollowed)
+}
+
+/// Key bytes of the rows of a hashtag of a post, without the hashtag.
+pub(crate) const TAG_ROW_BYTES: usize = 32;
+
+/// Cost of adding or removing one of at most `tags_max` hashtags of a user.
+pub(crate) fn user_tag_cost(tag: &Tag, tags_max: usize) -> Cost {
+    let cost = Cost::of_rows(2, tag.as_str().len() + 64);
+    // All current hashtags are read.
+    Cost { work: cost.work + 2 * tags_max * WORK_PER_ROW, ..cost }
+}
+
+impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Checks a hashtag that a profile shows or that a user follows.
+    pub(crate) fn user_tag(&mut self, table: NameTable, name: &[u8]) {
+        let user = name.first_chunk().map(|user| u32::from_be_bytes(*user));
+        let user = user.and_then(|user| self.user(user.into()));
+        let tag = name.get(4..).and_then(|tag| std::str::from_utf8(tag).ok());
+        let is_tag = tag.is_some_and(|tag| Tag::parse(tag).is_ok());
+        let exists = user.is_some_and(|user| !self.is_gone(user));
+        if !is_tag || !exists {
+            self.remove_named(table, name);
+        }
+    }
+}
+
+/// Cost of `tags` hashtags in texts of `text_bytes` bytes: each is in two keys, and may be longer in lower case.
+pub(crate) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
+    let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
+    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
+    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
+    // The text is searched for them.
+    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }

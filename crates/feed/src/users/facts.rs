@@ -1,13 +1,78 @@
-//! Search for users by prefixes of handles, with tolerance for one mistake, and for hashtags by prefix.
+//! Facts about users: profiles, handles, and a search by prefixes of handles with tolerance for one mistake.
 
-use rows::{NameTable, Rows, decode};
+use rows::{NameTable, PointTable, Rows, decode};
 
-use crate::facts::Facts;
+use crate::facts::{Facts, Txn, user_id};
 use crate::handle::Handle;
-use crate::ids::UserId;
+use crate::ids::{UserId, UserRef};
 use crate::limits::{SEARCHED_MAX, SIMILAR_MAX};
 use crate::similar::similar;
-use crate::tags::Tag;
+use crate::users::User;
+use crate::write;
+
+impl<R: Rows + ?Sized> Facts<'_, R> {
+    /// Profile of a user.
+    #[must_use]
+    pub fn user(&self, user: UserId) -> Option<User> {
+        self.stored_user(user).filter(|_| !self.is_deleted(user))
+    }
+
+    /// Profile of a user who may be deleted, in which case only the handle and the time of registration are left.
+    #[must_use]
+    pub fn stored_user(&self, user: UserId) -> Option<User> {
+        self.rows.point(PointTable::User, u64::from(user.0)).map(|row| decode::<User>(&row))
+    }
+
+    /// Calls `each` with every user, including deleted ones, in the order of ids. Reads all of them in one scan.
+    pub fn each_stored_user(&self, mut each: impl FnMut(UserId, User)) {
+        self.rows.each_point(PointTable::User, &mut |id, row| {
+            user_id(id).into_iter().for_each(|id| each(id, decode::<User>(row)));
+        });
+    }
+
+    /// Users with ids smaller than `before`, including deleted ones, greatest id first: at most `limit`.
+    #[must_use]
+    pub fn users_before(&self, before: UserId, limit: usize) -> Vec<(UserId, User)> {
+        let mut users = Vec::new();
+        self.rows.points_below(PointTable::User, before.0.into(), limit, &mut |id, row| {
+            users.extend(user_id(id).map(|id| (id, decode::<User>(row))));
+        });
+        users
+    }
+
+    /// User with this handle.
+    #[must_use]
+    pub fn by_handle(&self, handle: &Handle) -> Option<UserId> {
+        self.first_by_handle(handle).filter(|user| !self.is_deleted(*user))
+    }
+
+    /// User who registered this handle, possibly deleted: a handle never gets another owner.
+    #[must_use]
+    pub fn first_by_handle(&self, handle: &Handle) -> Option<UserId> {
+        self.rows.name(NameTable::Handle, handle.as_str().as_bytes()).map(|row| decode(&row))
+    }
+
+    /// Id of a user, if registered and not deleted.
+    #[must_use]
+    pub fn resolve(&self, user: &UserRef) -> Option<UserId> {
+        match user {
+            UserRef::Id(user) => self.exists(*user).then_some(*user),
+            UserRef::Handle(handle) => self.by_handle(handle),
+        }
+    }
+}
+
+impl Txn<'_> {
+    /// Writes a user's profile.
+    pub fn put_user(&mut self, id: UserId, user: &User) {
+        write::user(self.rows, id, user);
+    }
+
+    /// Assigns a handle to a user.
+    pub fn put_handle(&mut self, handle: &Handle, id: UserId) {
+        write::handle(self.rows, handle, id);
+    }
+}
 
 /// Handles per read of a search.
 const RUN: usize = 20;
@@ -67,19 +132,6 @@ impl<'r, R: Rows + ?Sized> Facts<'r, R> {
         let similar = std::iter::once_with(move || self.users_similar(&start, SIMILAR_MAX));
         let found = found.into_iter().filter(move |user| !self.is_deleted(*user));
         found.chain(similar.flatten().filter(follows))
-    }
-
-    /// Hashtags of public posts that begin with `prefix`, in order. Each takes one short read when the iterator reaches
-    /// it.
-    pub fn tags_by_prefix(self, prefix: &str) -> impl Iterator<Item = Tag> + use<'r, R> {
-        let (prefix, mut from) = (prefix.to_owned(), Vec::new());
-        let names = std::iter::from_fn(move || {
-            let name = self.first_tag(&prefix, &from)?;
-            // Lower bound above all posts with this hashtag, and below longer hashtags.
-            from = [name.as_bytes().get(prefix.len()..).unwrap_or_default(), &[1]].concat();
-            Some(name)
-        });
-        names.filter_map(|name| Tag::of_row(name.as_bytes()))
     }
 }
 

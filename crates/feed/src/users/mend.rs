@@ -1,23 +1,16 @@
-//! Checks users, their handles, and deleted users.
+//! Checks users and their handles.
 
 use rows::{NameTable, PointTable, RowsMut, Scan, SetTable, Stamp, decode, encode};
 
 use crate::accounts::AccountState;
-use crate::due::DueWork;
 use crate::handle::Handle;
 use crate::ids::UserId;
-use crate::index::{DISABLED, IndexRow};
+use crate::index::DISABLED;
 use crate::limits;
-use crate::markers::Markers;
 use crate::mend::{From, Mend, Rows, STEP_ROWS};
-use crate::tags::Tag;
 use crate::users::User;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    pub(crate) fn is_deleted(&self, user: UserId) -> bool {
-        self.rows.member(SetTable::DeletedUsers, user.0.into(), 0).is_some()
-    }
-
     /// Checks a handle, which its user must have. A user without a row gets one with this handle.
     pub(crate) fn handle(&mut self, name: &[u8], value: &[u8]) {
         let id: UserId = decode(value);
@@ -59,18 +52,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         if !user.is_some_and(|user| item == 0 || item == DISABLED && is_disabled(user)) {
             self.derived(format!("LockedUsers {owner}, {item}: there is no such user"));
             self.set(SetTable::LockedUsers, owner, item, None);
-        }
-    }
-
-    /// Checks a hashtag that a profile shows or that a user follows.
-    pub(crate) fn user_tag(&mut self, table: NameTable, name: &[u8]) {
-        let user = name.first_chunk().map(|user| u32::from_be_bytes(*user));
-        let user = user.and_then(|user| self.user(user.into()));
-        let tag = name.get(4..).and_then(|tag| std::str::from_utf8(tag).ok());
-        let is_tag = tag.is_some_and(|tag| Tag::parse(tag).is_ok());
-        let exists = user.is_some_and(|user| !self.is_gone(user));
-        if !is_tag || !exists {
-            self.remove_named(table, name);
         }
     }
 
@@ -164,69 +145,5 @@ impl Mend {
             step.rows.put_totals(totals);
         }
         None
-    }
-
-    /// Checks the markers of a user, who must exist.
-    pub(crate) fn markers<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        key: u64,
-        value: &[u8],
-    ) {
-        let markers: Markers = decode(value);
-        let updated = [markers.home, markers.notifications].into_iter().flatten();
-        let last = updated.map(|marker| marker.updated.0).max().unwrap_or(0);
-        self.counted.last_stamp = self.counted.last_stamp.max(last);
-        if step.user(key).is_none_or(|user| step.is_gone(user)) {
-            step.derived(format!("Markers {key}: there is no such user"));
-            step.put(PointTable::Markers, key, None);
-        }
-    }
-
-    pub(crate) fn deleted_user<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        owner: u64,
-        item: u64,
-    ) {
-        if item == 0 && u32::try_from(owner).is_ok_and(|id| id < limits::USERS_MAX) {
-            self.counted.deleted += 1;
-        } else {
-            step.derived(format!("DeletedUsers {owner}, {item}: there is no such user"));
-            step.set(SetTable::DeletedUsers, owner, item, None);
-        }
-    }
-
-    pub(crate) fn erasing_user<R: Scan + RowsMut>(
-        &mut self,
-        step: &mut Rows<'_, R>,
-        (owner, item, deleted_ms): (u64, u64, u64),
-    ) {
-        let id = u32::try_from(item).ok().filter(|id| owner == 0 && *id < limits::USERS_MAX);
-        let Some(id) = id.map(UserId) else {
-            step.derived(format!("ErasingUsers {owner}, {item}: there is no such user"));
-            step.set(SetTable::ErasingUsers, owner, item, None);
-            return;
-        };
-        self.counted.erasing += 1;
-        let erasure = IndexRow::due(DueWork::Erase { user: id }.at(deleted_ms));
-        step.put_index(|| format!("deleted user {item}"), [erasure]);
-        if !step.is_deleted(id) {
-            step.derived(format!("user {item}: the row of the deletion is missing"));
-            step.set(SetTable::DeletedUsers, item, 0, Some(0));
-            self.counted.deleted += 1;
-        }
-    }
-
-    /// Restarts the removal of a deleted user of whom a row is left.
-    pub(crate) fn erase_again<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, user: UserId) {
-        step.derived(format!("user {}: deleted, but not all rows are removed", user.0));
-        let erasure = step.facts().since_now(DueWork::Erase { user });
-        step.set(SetTable::ErasingUsers, 0, user.0.into(), Some(erasure.at_ms));
-        step.put_due(erasure);
-        self.counted.erasing += 1;
-        let mut totals = step.rows.totals();
-        totals.users_erasing += 1;
-        step.rows.put_totals(totals);
     }
 }

@@ -6,7 +6,9 @@ use crate::done::{Done, Outcome};
 use crate::facts::Txn;
 use crate::handle::Handle;
 use crate::ids::{UserId, UserRef};
-use crate::limits;
+use crate::limits::{
+    self, BIO_BYTES_MAX, FIELD_BYTES_MAX, HANDLE_CHARS_MAX, NAME_BYTES_MAX, PROFILE_FIELDS_MAX,
+};
 use crate::refusal::Refusal;
 use crate::text::{Bio, Name};
 use crate::users::{User, UserEdit};
@@ -76,3 +78,10 @@ pub(crate) fn resolve(txn: &Txn<'_>, user: &UserRef) -> Result<UserId, Refusal> 
 pub(crate) fn resolve_other(txn: &Txn<'_>, other: &UserRef) -> Result<UserId, Refusal> {
     txn.facts().resolve(other).ok_or(Refusal::OtherNotFound)
 }
+
+/// Most bytes of the row of a user.
+pub(crate) const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
+    + NAME_BYTES_MAX
+    + BIO_BYTES_MAX
+    + 2 * PROFILE_FIELDS_MAX * (FIELD_BYTES_MAX + 2)
+    + 160;

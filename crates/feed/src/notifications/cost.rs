@@ -1,13 +1,17 @@
-//! Costs of follow options, dismissals and muted threads.
+//! Costs of notifications and of muted threads.
 
 use rows::{Cost, WORK_PER_ROW};
 
-use super::polls::{NOTICE_LOOK_UPS, NOTICE_ROWS};
 use crate::limits::{
     EDIT_NOTICES_MAX, FOLLOW_NOTICES_SEEN, FOLLOW_OPTIONS_BYTES_MAX, MUTED_THREADS_BYTES_MAX,
     POST_BYTES_MAX,
 };
-use crate::whole::{FOLLOW_OPTIONS, MUTED_THREADS};
+use crate::whole::MUTED_THREADS;
+
+/// Rows of a notification: its own, its count, and two that are removed.
+pub(crate) const NOTICE_ROWS: usize = 4;
+/// Lookups before notifying a user of the end of a poll or of an edit: the user exists and may see the post.
+pub(crate) const NOTICE_LOOK_UPS: usize = 18;
 
 pub(crate) fn thread_mute_cost() -> Cost {
     let cost = MUTED_THREADS.cost();
@@ -21,19 +25,6 @@ pub(crate) fn dismissal_cost() -> Cost {
     // Reads of the post, a boost of it, follow options and muted threads.
     let rows = FOLLOW_OPTIONS_BYTES_MAX + MUTED_THREADS_BYTES_MAX;
     let read = 4 * POST_BYTES_MAX + 16 * WORK_PER_ROW + rows;
-    Cost { work: cost.work + read, ..cost }
-}
-
-/// Cost of setting or removing the options of a follow: the row of all options of the user is read twice.
-pub(crate) fn options_cost() -> Cost {
-    let cost = FOLLOW_OPTIONS.cost();
-    Cost { work: cost.work + FOLLOW_OPTIONS_BYTES_MAX, ..cost }
-}
-
-/// Cost of a follow, including its notification and two that are removed.
-pub(crate) fn follow_cost() -> Cost {
-    let cost = Cost::of_rows(18, 256);
-    let read = FOLLOW_NOTICES_SEEN * WORK_PER_ROW;
     Cost { work: cost.work + read, ..cost }
 }
 

@@ -2,15 +2,12 @@
 
 use rows::{Cost, WORK_PER_ROW};
 
+use crate::index::POLL_ROWS;
 use crate::limits::{POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, POST_BYTES_MAX};
-use crate::row_counts::POLL_ROWS;
+use crate::notifications::cost::{NOTICE_LOOK_UPS, NOTICE_ROWS};
 
 /// Most bytes of a poll in the row of its post.
 pub(crate) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
-/// Rows of a notification: its own, its count, and two that are removed.
-pub(crate) const NOTICE_ROWS: usize = 4;
-/// Lookups before notifying a user of the end of a poll or of an edit: the user exists and may see the post.
-pub(crate) const NOTICE_LOOK_UPS: usize = 18;
 
 /// Cost of adding, replacing or removing the poll of a post.
 pub(crate) fn poll_change_cost() -> Cost {

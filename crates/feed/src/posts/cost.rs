@@ -1,36 +1,60 @@
-//! Costs of drafts and patches: the cost that each part adds to publishing, scheduling and editing a post.
+//! Costs of posts: the cost that each part adds to publishing and editing a post, and the cost of deleting one.
 
 use rows::{Cost, WORK_PER_ROW};
 
-use super::polls::{NOTICE_LOOK_UPS, NOTICE_ROWS, POLL_BYTES_MAX, poll_change_cost};
-use super::{DIRECT_BYTES, MENTION_WORK, TAG_ROW_BYTES, TEXT_WORK, pictures_cost};
+use crate::index::{DIRECT_ROWS, LISTED_ROWS, POLL_ROWS};
 use crate::limits::{
-    POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, SCHEDULED_MAX, TAG_BYTES_MAX,
+    POST_BYTES_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX, RELISTED_POSTS_MAX,
     VERSIONS_BYTES_MAX,
 };
+use crate::media::cost::pictures_cost;
+use crate::notifications::cost::{NOTICE_LOOK_UPS, NOTICE_ROWS};
+use crate::polls::cost::{POLL_BYTES_MAX, poll_change_cost};
 use crate::posts::draft::{Draft, Patch};
-use crate::row_counts::{DIRECT_ROWS, LISTED_ROWS, MEDIA_ROWS, SCHEDULED_ROWS, TAG_ROWS};
-use crate::schedule::ScheduleCommand;
+use crate::reactions::cost::later_boosts_cost;
+use crate::tags::rules::tags_cost;
 use crate::text::PostText;
-use crate::token::TAG_SIGNS;
+use crate::token::{TAG_SIGNS, TEXT_WORK};
+
+/// Key bytes of the rows of a direct post for one user.
+pub(crate) const DIRECT_BYTES: usize = 40;
+/// Work of looking up a handle and writing a mention, which is more than for other rows.
+pub(crate) const MENTION_WORK: usize = 4 * WORK_PER_ROW;
+
+/// Cost of removing some posts of an account from lists, including reading the posts.
+pub(crate) fn relisting_cost() -> Cost {
+    let rows = RELISTED_POSTS_MAX * LISTED_ROWS + 1;
+    let cost = Cost::of_rows(rows, 16 * rows);
+    Cost { work: cost.work + RELISTED_POSTS_MAX * (POST_BYTES_MAX + WORK_PER_ROW), ..cost }
+}
+
+/// Cost of deleting a post.
+pub(crate) fn deletion_cost() -> Cost {
+    let users = POST_MENTIONS_MAX + 1;
+    // A post that is not direct has no direct rows, but may have a notification for each mention added by an edit.
+    let rows = 15 + POLL_ROWS + LISTED_ROWS + users + DIRECT_ROWS * users;
+    let cost = Cost::of_rows(rows, 256 + 10 * POST_MEDIA_MAX + DIRECT_BYTES * users);
+    let cost = cost.and(later_boosts_cost());
+    cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
+}
 
 /// Most users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 
 /// Sizes of the parts of a draft that matter for its cost.
-struct Parts {
+pub(crate) struct Parts {
     text_bytes: usize,
     warning_bytes: usize,
     mentions: usize,
     tags: usize,
     is_reply: bool,
-    media: usize,
+    pub(crate) media: usize,
     has_poll: bool,
 }
 
 impl Parts {
     /// Largest draft.
-    const MAX: Self = Self {
+    pub(crate) const MAX: Self = Self {
         text_bytes: POST_BYTES_MAX,
         warning_bytes: POST_BYTES_MAX,
         mentions: MENTIONS_MAX,
@@ -40,7 +64,7 @@ impl Parts {
         has_poll: true,
     };
 
-    fn of(draft: &Draft) -> Self {
+    pub(crate) fn of(draft: &Draft) -> Self {
         let Draft {
             text,
             parent,
@@ -67,12 +91,12 @@ impl Parts {
     }
 
     /// Bytes of the draft, or of the row of the post, without its mentions.
-    fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let poll = if self.has_poll { POLL_BYTES_MAX } else { 0 };
         self.text_bytes + self.warning_bytes + poll + 10 * self.media + 96
     }
 
-    fn publication_cost(&self) -> Cost {
+    pub(crate) fn publication_cost(&self) -> Cost {
         let Self { mentions, is_reply, .. } = *self;
         // The parent's author is mentioned, too, and the visibility of the parent is checked. The draft may name a
         // boost of the parent.
@@ -95,15 +119,6 @@ pub(crate) fn publication_cost(draft: &Draft) -> Cost {
 
 fn mentions(text: &PostText) -> usize {
     text.as_str().matches('@').count().min(MENTIONS_MAX)
-}
-
-/// Cost of `tags` hashtags in texts of `text_bytes` bytes: each is in two keys, and may be longer in lower case.
-pub(crate) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
-    let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
-    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
-    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
-    // The text is searched for them.
-    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
 
 pub(crate) fn edit_cost(patch: &Patch) -> Cost {
@@ -130,36 +145,4 @@ pub(crate) fn edit_cost(patch: &Patch) -> Cost {
     // Hashtags of the old and the new text.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
     cost.and(tags).and(tags)
-}
-
-pub(crate) fn schedule_cost(command: &ScheduleCommand) -> Cost {
-    let most_bytes = Parts::MAX.bytes();
-    let pictures = pictures_cost(POST_MEDIA_MAX);
-    let row = |bytes| Cost::of_rows(SCHEDULED_ROWS, bytes + 64);
-    match command {
-        ScheduleCommand::Create(new) => {
-            let parts = Parts::of(&new.draft);
-            let cost = row(parts.bytes()).and(pictures_cost(parts.media));
-            // Lookups of the parent and its visibility.
-            let looked_up = SCHEDULED_MAX + 19 + POST_MEDIA_MAX * MEDIA_ROWS;
-            let read = 5 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
-            Cost { work: cost.work + read, ..cost }
-        }
-        ScheduleCommand::Move { .. } => {
-            let cost = row(0).and(row(most_bytes));
-            Cost { work: cost.work + most_bytes + 2 * WORK_PER_ROW, ..cost }
-        }
-        ScheduleCommand::Cancel { .. } => {
-            let cost = row(0).and(pictures).and(pictures);
-            Cost { work: cost.work + most_bytes + 2 * WORK_PER_ROW, ..cost }
-        }
-    }
-}
-
-/// Cost of publishing a scheduled post, or of releasing its pictures.
-pub(crate) fn due_post_cost() -> Cost {
-    let row = Cost::of_rows(SCHEDULED_ROWS, 64);
-    let cost = Parts::MAX.publication_cost().and(pictures_cost(POST_MEDIA_MAX)).and(row);
-    // The account is read, too.
-    Cost { work: cost.work + Parts::MAX.bytes() + 4 * WORK_PER_ROW, ..cost }
 }
