@@ -31,8 +31,8 @@ test("a thread shows the posts above and below, and replies as they are written"
   const late = await publish("t_bob", { text: "arrived", in_reply_to_id: below.id });
   await until(async () => (await texts(page)).includes("arrived"), "the reply of another");
   assert.deepEqual(await texts(page), ["root", "reply", "below", "@t_ada by myself", "arrived"]);
-  const { descendants } = await server.ask("GET", `/v1/posts/${root.id}/context`);
-  assert.deepEqual(descendants.map(({ text }) => text), ["reply", "below", "@t_ada by myself", "arrived", "beside"]);
+  const { items: replies } = await server.ask("GET", `/v1/posts/${root.id}/context`);
+  assert.deepEqual(replies.map(({ text }) => text), ["reply", "below", "@t_ada by myself", "arrived", "beside"]);
 
   await server.remove(late);
   await until(async () => !(await texts(page)).includes("arrived"), "the deletion");
@@ -148,8 +148,8 @@ test("who may see a post is chosen, shown, kept by replies, and true on profiles
   await post.getByLabel("Reply to @v_ada").fill("@v_ada thank you");
   await reader.keyboard.press("Control+Enter");
   await reader.getByText("Posted.").first().waitFor();
-  const { descendants } = await server.ask("GET", `/v1/posts/${items[0].id}/context`);
-  assert.deepEqual(descendants.map(({ text, visibility }) => [text, visibility]), [["@v_ada thank you", "direct"]]);
+  const { items: replies } = await server.ask("GET", `/v1/posts/${items[0].id}/context`);
+  assert.deepEqual(replies.map(({ text, visibility }) => [text, visibility]), [["@v_ada thank you", "direct"]]);
   await close(reader);
 });
 

@@ -285,7 +285,7 @@ test("a list that is reloaded while older posts load has no gap", async () => {
   await numbered("gap_writer", 0, 100);
   const page = await open(browser, server, { me });
   const [asked, released] = [later(), later()];
-  await page.route(/timeline\?.*before=/, async (route) => {
+  await page.route(/timeline\?.*cursor=\d/, async (route) => {
     asked.resolve();
     await released;
     await route.continue().catch(() => null);

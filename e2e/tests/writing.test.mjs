@@ -106,9 +106,9 @@ test("Ctrl+Enter posts what is written while users are suggested, and Escape clo
   await field.press("u");
   await option.waitFor();
   await field.press("Control+Enter");
-  await until(async () => (await server.ask("GET", `/v1/posts/${post.id}/context`)).descendants.length === 1, "the reply");
-  const { descendants } = await server.ask("GET", `/v1/posts/${post.id}/context`);
-  assert.equal(descendants[0].text, "@k_me ask @k_fou");
+  await until(async () => (await server.ask("GET", `/v1/posts/${post.id}/context`)).items.length === 1, "the reply");
+  const { items: replies } = await server.ask("GET", `/v1/posts/${post.id}/context`);
+  assert.equal(replies[0].text, "@k_me ask @k_fou");
   await close(page);
 });
 

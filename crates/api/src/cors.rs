@@ -25,9 +25,8 @@ const ALLOWED: HeaderValue = HeaderValue::from_static(
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID",
 );
 /// Response headers that pages may read.
-const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "ETag, Idempotent-Replayed, Link, Location, Retry-After, X-Request-Id",
-);
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id");
 /// Seconds for which browsers cache a preflight; their own maximum is two hours or a day.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 

@@ -44,10 +44,13 @@ pub(crate) fn limit(inputs: &mut Inputs) {
     inputs.error(ApiError::bad_limit(limits::PAGE_MAX));
 }
 
-/// Adds the parameters of a list with only forward links.
-pub(crate) fn page_after(inputs: &mut Inputs) {
+/// Adds the page of a list.
+pub(crate) fn page(inputs: &mut Inputs) {
     limit(inputs);
-    inputs.query("after", "Cursor from `next` of the previous page.");
+    inputs.query(
+        "cursor",
+        "`next` or `prev` of another page of this list; without it the first page.",
+    );
     inputs.errors(&["bad_cursor"]);
 }
 
@@ -111,12 +114,7 @@ reads! {
         inputs.errors(&["bad_tag"]);
     };
     For => viewer;
-    Asked => |inputs| {
-        limit(inputs);
-        inputs.query("before", "Only items with smaller ids. Not together with `after`.");
-        inputs.query("after", "Only items with greater ids.");
-        inputs.errors(&["bad_cursor"]);
-    };
+    Asked => page;
     AskedFor => |inputs| {
         Asked::describe(inputs);
         viewer(inputs);

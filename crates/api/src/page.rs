@@ -1,25 +1,25 @@
-//! Pages of lists: `limit`, `before` and `after` in the query, `{"items", "next", "prev"}` in the response, and the
-//! same links in the `Link` header. Every list has this form and these bounds.
+//! Pages: `limit` and `cursor` in the query, `{"items", "next", "prev"}` in the response. Every list has this shape and
+//! these bounds.
 //!
-//! Posts and stories are listed newest first, users by ascending id. `before` and `after` always compare ids, so the
-//! next page is `before` for posts and `after` for users.
+//! A cursor says where a page begins or ends, and nothing else: what is on the page is decided when it is read. Clients
+//! pass it back as it is.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
-use axum::http::header::{CONTENT_TYPE, LINK};
+use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::http::{HeaderValue, Uri};
 use axum::response::Response;
-use feed::{Cursor, Page, PageEnds, Stamp, UserId, UserRef, limits};
+use feed::{Page, PageEnds, Stamp, UserId, UserRef, limits};
 use serde::Serialize;
 
 use crate::current_session::{CurrentSession, current};
 use crate::error::ApiError;
-use crate::input::user;
+use crate::input::{decimal, user};
 use crate::query::Query;
 
-/// Approximate length of both links of a page, in bytes.
-const LINK_BYTES: usize = 192;
+/// Approximate length of both cursors of a page, in bytes.
+const CURSOR_BYTES: usize = 64;
 
 /// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,21 +30,31 @@ pub(crate) enum Reading {
     Up,
 }
 
-/// Requested page: path, position and maximum number of items.
+/// The part of a list that a page has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The first items.
+    Start,
+    /// The first items from this id on, in the order of the list. It need not exist any more. As a cursor it is the id.
+    From(u64),
+    /// The last items before this id, so that going back skips none. As a cursor it is the id after a `-`.
+    Before(u64),
+}
+
+/// Requested page: place and maximum number of items.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    pub(crate) cursor: Cursor<u64>,
+    pub(crate) place: Place,
     pub(crate) limit: usize,
     /// Viewer from the query, if the route reads one.
     pub(crate) viewer: Option<UserRef>,
-    uri: Uri,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        Self::parse(&parts.uri, &["limit", "before", "after"])
+        Self::parse(&parts.uri, &["limit", "cursor"])
     }
 }
 
@@ -55,7 +65,7 @@ impl<S: Send + Sync> FromRequestParts<S> for AskedFor {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let mut asked = Asked::parse(&parts.uri, &["limit", "before", "after", "viewer"])?;
+        let mut asked = Asked::parse(&parts.uri, &["limit", "cursor", "viewer"])?;
         asked.viewer = asked.viewer.or_else(|| own(parts));
         Ok(Self(asked))
     }
@@ -95,13 +105,34 @@ pub(crate) fn limit(query: &mut Query) -> Result<usize, ApiError> {
     limit.ok_or_else(|| ApiError::bad_limit(limits::PAGE_MAX))
 }
 
-/// Parses a `before` or `after` that is an id.
-fn cursor(query: &mut Query, name: &'static str) -> Result<Option<u64>, ApiError> {
-    let wrong = || ApiError::bad_cursor("a cursor must be an id from next or prev").at(name);
-    let number = query.number(name).map_err(|_| wrong())?;
-    match number {
-        Some(id) if id > Stamp::MAX.0 => Err(wrong()),
-        number => Ok(number),
+/// The `cursor` of a query, if `parse` can read it.
+pub(crate) fn cursor<T>(
+    query: &mut Query,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, ApiError> {
+    let text = query.text("cursor").map_err(|_| ApiError::bad_cursor())?;
+    text.map(|text| parse(&text).ok_or_else(ApiError::bad_cursor)).transpose()
+}
+
+impl Place {
+    fn parse(text: &str) -> Option<Self> {
+        let id = |digits| decimal(digits).filter(|id| *id <= Stamp::MAX.0);
+        match text.strip_prefix('-') {
+            Some(digits) => id(digits).map(Self::Before),
+            None => id(text).map(Self::From),
+        }
+    }
+
+    /// Appends it as a cursor, which is JSON, or null.
+    fn push(place: Option<Self>, out: &mut Vec<u8>) {
+        let (before, id): (&[u8], _) = match place {
+            Some(Self::From(id)) => (b"\"", id),
+            Some(Self::Before(id)) => (b"\"-", id),
+            Some(Self::Start) | None => return out.extend_from_slice(b"null"),
+        };
+        out.extend_from_slice(before);
+        push_number(id, out);
+        out.push(b'"');
     }
 }
 
@@ -109,70 +140,39 @@ impl Asked {
     fn parse(uri: &Uri, known: &[&'static str]) -> Result<Self, ApiError> {
         let mut query = Query::parse(uri, known)?;
         let (limit, viewer) = (limit(&mut query)?, named(&mut query)?);
-        let cursor = match (cursor(&mut query, "before")?, cursor(&mut query, "after")?) {
-            (None, None) => Cursor::Newest,
-            (Some(before), None) => Cursor::Before(before),
-            (None, Some(after)) => Cursor::After(after),
-            (Some(_), Some(_)) => {
-                return Err(ApiError::bad_cursor("give before or after, not both").at("after"));
-            }
-        };
-        Ok(Self { cursor, limit, viewer, uri: uri.clone() })
+        let place = cursor(&mut query, Place::parse)?.unwrap_or(Place::Start);
+        Ok(Self { place, limit, viewer })
     }
 
     /// The page of a list in this order; without a cursor, the first page.
     pub(crate) fn of(&self, reading: Reading) -> Page {
-        let page = Page::at(self.cursor, self.limit);
-        let is_first_up = reading == Reading::Up && self.cursor == Cursor::Newest;
-        Page { is_up: page.is_up || is_first_up, ..page }
+        let down = reading == Reading::Down;
+        let (below, above) = match self.place {
+            Place::Start => (None, None),
+            Place::From(id) if down => (id.checked_add(1), None),
+            Place::From(id) => (None, id.checked_sub(1)),
+            Place::Before(id) if down => (None, Some(id)),
+            Place::Before(id) => (Some(id), None),
+        };
+        let is_back = matches!(self.place, Place::Before(_));
+        Page { below, above, is_up: down == is_back, limit: self.limit }
     }
 
     /// Completes the response: `out` holds `{"items":[` and the items.
-    pub(crate) fn answer(&self, reading: Reading, ends: PageEnds, out: Vec<u8>) -> Response {
-        let (next, prev) = neighbors(reading, self.cursor, ends);
-        let link = |cursor| self.link(cursor);
-        answer(out, next.map(link).as_deref(), prev.map(link).as_deref())
-    }
-
-    fn link(&self, cursor: Cursor<u64>) -> Vec<u8> {
-        // The path matched a route and its users were parsed, so JSON escapes nothing in it.
-        let path = self.uri.path().as_bytes();
-        let mut link = Vec::with_capacity(path.len() + LINK_BYTES / 2);
-        link.extend_from_slice(path);
-        link.extend_from_slice(b"?limit=");
-        push_number(self.limit as u64, &mut link);
-        let cursor = match cursor {
-            Cursor::Newest => None,
-            Cursor::Before(id) => Some((b"&before=".as_slice(), id)),
-            Cursor::After(id) => Some((b"&after=".as_slice(), id)),
-        };
-        if let Some((name, id)) = cursor {
-            link.extend_from_slice(name);
-            push_number(id, &mut link);
-        }
-        push_viewer(self.viewer.as_ref(), &mut link);
-        link
-    }
-}
-
-/// Appends the `viewer` of a query to a link, if any.
-pub(crate) fn push_viewer(viewer: Option<&UserRef>, link: &mut Vec<u8>) {
-    match viewer {
-        Some(UserRef::Id(id)) => {
-            link.extend_from_slice(b"&viewer=");
-            push_number(id.0.into(), link);
-        }
-        Some(UserRef::Handle(handle)) => {
-            link.extend_from_slice(b"&viewer=@");
-            link.extend_from_slice(handle.as_str().as_bytes());
-        }
-        None => {}
+    pub(crate) fn answer(&self, reading: Reading, ends: PageEnds, mut out: Vec<u8>) -> Response {
+        let (next, prev) = neighbors(reading, self.place, ends);
+        out.extend_from_slice(b"],\"next\":");
+        Place::push(next, &mut out);
+        out.extend_from_slice(b",\"prev\":");
+        Place::push(prev, &mut out);
+        out.push(b'}');
+        json(out)
     }
 }
 
 /// A buffer with the beginning of a page, and capacity for `bytes` bytes of items.
 pub(crate) fn opened(bytes: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes + LINK_BYTES);
+    let mut out = Vec::with_capacity(bytes + CURSOR_BYTES);
     out.extend_from_slice(b"{\"items\":[");
     out
 }
@@ -199,59 +199,40 @@ pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8
     out
 }
 
-/// Completes the response of a list: `out` holds `{"items":[` and the items. Links are paths in which JSON escapes
-/// nothing.
-pub(crate) fn answer(mut out: Vec<u8>, next: Option<&[u8]>, prev: Option<&[u8]>) -> Response {
-    const REL_BYTES: usize = b"<>; rel=\"next\", ".len();
-    let length = |link: Option<&[u8]>| link.map_or(0, |link| link.len() + REL_BYTES);
-    let mut header = Vec::with_capacity(length(next) + length(prev));
-    out.push(b']');
-    for (name, link) in [(b"next", next), (b"prev", prev)] {
-        out.extend_from_slice(b",\"");
-        out.extend_from_slice(name);
-        let Some(link) = link else {
-            out.extend_from_slice(b"\":null");
-            continue;
-        };
-        out.extend_from_slice(b"\":\"");
-        out.extend_from_slice(link);
-        out.push(b'"');
-        let before: &[u8] = if header.is_empty() { b"<" } else { b", <" };
-        for part in [before, link, b">; rel=\"", name, b"\""] {
-            header.extend_from_slice(part);
+/// Completes the response of a list that is read in one direction only: `out` holds what is before the end of its items, and
+/// `next` the characters of a cursor, of which JSON escapes none.
+pub(crate) fn answer(mut out: Vec<u8>, next: Option<&str>) -> Response {
+    out.extend_from_slice(b"],\"next\":");
+    match next {
+        None => out.extend_from_slice(b"null"),
+        Some(next) => {
+            out.push(b'"');
+            out.extend_from_slice(next.as_bytes());
+            out.push(b'"');
         }
     }
-    out.push(b'}');
-    let mut response = json(out);
-    if !header.is_empty()
-        && let Ok(header) = HeaderValue::from_maybe_shared(bytes::Bytes::from(header))
-    {
-        response.headers_mut().insert(LINK, header);
-    }
-    response
+    out.extend_from_slice(b",\"prev\":null}");
+    json(out)
 }
 
 /// Cursors of the next and previous page, in the order of the list.
 fn neighbors(
     reading: Reading,
-    cursor: Cursor<u64>,
+    place: Place,
     PageEnds { first: newest, last: oldest, more }: PageEnds,
-) -> (Option<Cursor<u64>>, Option<Cursor<u64>>) {
+) -> (Option<Place>, Option<Place>) {
     let down = reading == Reading::Down;
     let (first, last) = if down { (newest, oldest) } else { (oldest, newest) };
-    let on = |id| if down { Cursor::Before(id) } else { Cursor::After(id) };
-    let back = |id| if down { Cursor::After(id) } else { Cursor::Before(id) };
-    let more_after = last.filter(|_| more).map(on);
-    match cursor {
-        Cursor::Newest => (more_after, None),
-        Cursor::Before(id) | Cursor::After(id) if cursor == on(id) => {
-            // There is nothing after `id`: the previous page ends with `id` itself.
-            let beside = if down { id.checked_sub(1) } else { id.checked_add(1) };
-            (more_after, first.or(beside).map(back))
-        }
-        // There is nothing before the cursor: the next page is the first one.
-        Cursor::Before(_) | Cursor::After(_) => {
-            (Some(last.map_or(Cursor::Newest, on)), first.filter(|_| more).map(back))
+    let after = |id: u64| {
+        let beside = if down { id.checked_sub(1) } else { id.checked_add(1) };
+        beside.map(Place::From)
+    };
+    let more_after = last.filter(|_| more).and_then(after);
+    match place {
+        Place::Start => (more_after, None),
+        Place::From(id) => (more_after, Some(Place::Before(first.unwrap_or(id)))),
+        Place::Before(id) => {
+            (last.map_or(Some(Place::From(id)), after), first.filter(|_| more).map(Place::Before))
         }
     }
 }
@@ -272,55 +253,98 @@ pub(crate) fn push_number(number: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn check(query: &str, expect: Result<(Cursor<u64>, usize), (u16, &str)>) {
-        let asked =
-            Asked::parse(&format!("/?{query}").parse().unwrap(), &["limit", "before", "after"]);
-        let parsed = asked.map(|asked| (asked.cursor, asked.limit));
+    fn check(query: &str, expect: Result<(Place, usize), (u16, &str)>) {
+        let asked = Asked::parse(&format!("/?{query}").parse().unwrap(), &["limit", "cursor"]);
+        let parsed = asked.map(|asked| (asked.place, asked.limit));
         let parsed = parsed.map_err(|error| (error.status.as_u16(), error.code));
         assert_eq!(parsed, expect, "{query:?}");
     }
 
     #[test]
     fn invalid_queries_are_refused() {
-        check("", Ok((Cursor::Newest, 20)));
-        check("limit=1", Ok((Cursor::Newest, 1)));
-        check("limit=100&before=7", Ok((Cursor::Before(7), 100)));
-        check("after=0", Ok((Cursor::After(0), 20)));
-        check("after=9223372036854775807", Ok((Cursor::After(i64::MAX as u64), 20)));
-        for query in ["limit=", "limit=x", "limit=1&limit=1", "page=2", "as=1"] {
+        check("", Ok((Place::Start, 20)));
+        check("limit=1", Ok((Place::Start, 1)));
+        check("limit=100&cursor=7", Ok((Place::From(7), 100)));
+        check("cursor=-0", Ok((Place::Before(0), 20)));
+        check("cursor=9223372036854775807", Ok((Place::From(i64::MAX as u64), 20)));
+        for query in ["limit=", "limit=x", "limit=1&limit=1", "before=2", "cursor=1&cursor=1"] {
             check(query, Err((400, "bad_request")));
         }
         for query in ["limit=0", "limit=101", "limit=18446744073709551615"] {
             check(query, Err((422, "bad_limit")));
         }
-        for query in ["before=1&after=2", "before=", "after=-1", "after=9223372036854775808"] {
-            check(query, Err((400, "bad_cursor")));
+        for id in ["", "-", "x", "+1", "--1", "01", "5.6", "%ff", "9223372036854775808"] {
+            check(&format!("cursor={id}"), Err((422, "bad_cursor")));
         }
     }
 
     #[test]
-    fn links_are_to_the_next_and_previous_page() {
-        use Cursor::{After, Before, Newest as Start};
+    fn cursors_are_of_the_next_and_previous_page() {
+        use Place::{Before, From, Start};
         let ends = |first, last, more| PageEnds { first: Some(first), last: Some(last), more };
         let none = PageEnds { first: None, last: None, more: false };
-        for (reading, cursor, ends, expect) in [
-            (Reading::Down, Start, ends(9, 5, true), (Some(Before(5)), None)),
+        for (reading, place, ends, expect) in [
+            (Reading::Down, Start, ends(9, 5, true), (Some(From(4)), None)),
             (Reading::Down, Start, ends(9, 5, false), (None, None)),
             (Reading::Down, Start, none, (None, None)),
-            (Reading::Down, Before(5), ends(4, 2, true), (Some(Before(2)), Some(After(4)))),
-            (Reading::Down, Before(5), ends(4, 2, false), (None, Some(After(4)))),
-            (Reading::Down, Before(5), none, (None, Some(After(4)))),
-            (Reading::Down, Before(0), none, (None, None)),
-            (Reading::Down, After(5), ends(9, 6, true), (Some(Before(6)), Some(After(9)))),
-            (Reading::Down, After(5), ends(9, 6, false), (Some(Before(6)), None)),
-            (Reading::Down, After(5), none, (Some(Start), None)),
-            (Reading::Up, Start, ends(4, 0, true), (Some(After(4)), None)),
-            (Reading::Up, After(4), ends(9, 5, true), (Some(After(9)), Some(Before(5)))),
-            (Reading::Up, After(4), none, (None, Some(Before(5)))),
-            (Reading::Up, Before(5), ends(4, 1, true), (Some(After(4)), Some(Before(1)))),
-            (Reading::Up, Before(0), none, (Some(Start), None)),
+            (Reading::Down, From(4), ends(4, 2, true), (Some(From(1)), Some(Before(4)))),
+            (Reading::Down, From(4), ends(3, 2, false), (None, Some(Before(3)))),
+            (Reading::Down, From(4), none, (None, Some(Before(4)))),
+            (Reading::Down, From(4), ends(1, 0, true), (None, Some(Before(1)))),
+            (Reading::Down, Before(5), ends(9, 6, true), (Some(From(5)), Some(Before(9)))),
+            (Reading::Down, Before(5), ends(9, 6, false), (Some(From(5)), None)),
+            (Reading::Down, Before(5), none, (Some(From(5)), None)),
+            (Reading::Up, Start, ends(4, 0, true), (Some(From(5)), None)),
+            (Reading::Up, From(5), ends(9, 5, true), (Some(From(10)), Some(Before(5)))),
+            (Reading::Up, From(5), none, (None, Some(Before(5)))),
+            (Reading::Up, Before(5), ends(4, 1, true), (Some(From(5)), Some(Before(1)))),
+            (Reading::Up, Before(0), none, (Some(From(0)), None)),
         ] {
-            assert_eq!(neighbors(reading, cursor, ends), expect, "{reading:?} {cursor:?} {ends:?}");
+            assert_eq!(neighbors(reading, place, ends), expect, "{reading:?} {place:?} {ends:?}");
+        }
+    }
+
+    /// The items of a list of which one was removed, read page by page, in both orders.
+    #[test]
+    fn pages_join_without_gap_or_repetition_in_both_directions() {
+        let read = |page: Page| {
+            let span = page.span(page.wanted());
+            let of_span = |id: &u64| span.is_some_and(|span| span.low <= *id && *id <= span.high);
+            let mut found: Vec<u64> = [0, 1, 2, 4, 5, 6, 7].into_iter().filter(of_span).collect();
+            if !page.is_up {
+                found.reverse();
+            }
+            found.truncate(page.wanted());
+            feed::PageOf::from_scan(found, &page, |id| *id)
+        };
+        for (reading, all) in
+            [(Reading::Down, [7, 6, 5, 4, 2, 1, 0]), (Reading::Up, [0, 1, 2, 4, 5, 6, 7])]
+        {
+            for limit in 1..9 {
+                let (mut asked, mut there, mut back) =
+                    (Asked { place: Place::Start, limit, viewer: None }, Vec::new(), Vec::new());
+                let page = |asked: &Asked| {
+                    let found = read(asked.of(reading));
+                    let sides = neighbors(reading, asked.place, found.ends(&asked.of(reading)));
+                    let mut items = found.items;
+                    if reading == Reading::Up {
+                        items.reverse();
+                    }
+                    (items, sides)
+                };
+                while let (items, (Some(next), _)) = page(&asked) {
+                    there.extend(items);
+                    asked.place = next;
+                }
+                there.extend(page(&asked).0);
+                assert_eq!(there, all, "{reading:?} {limit}");
+                while let (items, (_, Some(prev))) = page(&asked) {
+                    back.splice(0..0, items);
+                    asked.place = prev;
+                }
+                back.splice(0..0, page(&asked).0);
+                assert_eq!(back, all, "{reading:?} {limit}");
+            }
         }
     }
 }

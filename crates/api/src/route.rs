@@ -15,7 +15,7 @@ use futures_util::future::BoxFuture;
 use serde_json::json;
 use utoipa::ToSchema;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{Object, ObjectBuilder, Schema, Type};
+use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Ref, RefOr, Required};
 
 use crate::auth::Needs;
@@ -218,6 +218,26 @@ pub(crate) fn reference<T: ToSchema>(schemas: &mut Schemas) -> RefOr<Schema> {
     Ref::from_schema_name(T::name()).into()
 }
 
+/// Adds the schema of a page of such items and returns a reference to it.
+fn page_of<T: ToSchema>(schemas: &mut Schemas) -> RefOr<Schema> {
+    let items = ArrayBuilder::new().items(reference::<T>(schemas));
+    let cursor = |text| {
+        let types = SchemaType::from_iter([Type::String, Type::Null]);
+        ObjectBuilder::new().schema_type(types).description(Some(text))
+    };
+    let page = ObjectBuilder::new()
+        .property("items", items)
+        .property("next", cursor("The cursor of the next page; null if there is none."))
+        .property("prev", cursor("The cursor of the page before this one; null if there is none."))
+        .required("items")
+        .required("next")
+        .required("prev");
+    let name = format!("PageOf{}", T::name());
+    let named = Ref::from_schema_name(&name);
+    schemas.push((name, page.into()));
+    named.into()
+}
+
 /// Schema of a type without a name.
 pub(crate) fn inline<T: ToSchema>(_: &mut Schemas) -> RefOr<Schema> {
     T::schema()
@@ -370,9 +390,9 @@ impl Route {
         self.answers_with(text, "application/json", reference::<T>)
     }
 
-    /// Adds a response with a page of a list.
+    /// Adds a response with a page of a list of such items.
     pub(crate) fn lists<T: ToSchema>(self, text: &'static str) -> Self {
-        self.shows::<T>(text).with_header("Link", "The neighboring pages")
+        self.answers_with(text, "application/json", page_of::<T>)
     }
 
     /// Adds a response with the created item.

@@ -195,17 +195,26 @@ impl Client {
         self.walk(path, "next").concat()
     }
 
-    /// Items of the pages from `path` on, following the links `link`.
-    pub fn walk(&mut self, path: &str, link: &str) -> Vec<Vec<Value>> {
+    /// Items of the pages from `path` on, following the cursors `cursor`.
+    pub fn walk(&mut self, path: &str, cursor: &str) -> Vec<Vec<Value>> {
         let mut pages = Vec::new();
         let mut path = Some(path.to_owned());
         while let Some(at) = path {
             let page = self.get(&at).expect(200).json();
             pages.push(page["items"].as_array().unwrap().clone());
-            path = page[link].as_str().map(str::to_owned);
+            path = page[cursor].as_str().map(|cursor| self::at(&at, cursor));
         }
         pages
     }
+}
+
+/// Path of the page at a cursor, of the list that has a page at `path`.
+#[must_use]
+pub fn at(path: &str, cursor: &str) -> String {
+    let (list, query) = path.split_once('?').unwrap_or((path, ""));
+    let is_kept = |part: &&str| !part.is_empty() && !part.starts_with("cursor=");
+    let kept = query.split('&').filter(is_kept).map(|part| format!("{part}&"));
+    format!("{list}?{}cursor={cursor}", kept.collect::<String>())
 }
 
 /// Encodes a request. `host` is the header `Host`, unless `headers` has one.

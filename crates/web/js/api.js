@@ -128,5 +128,8 @@ export function visible(path) {
   return me ? `${path}${path.includes("?") ? "&" : "?"}viewer=${me.id}` : path;
 }
 
+/** Path of the page of a list that a cursor leads to; without one, `path`, which has a query. */
+export const paged = (path, cursor) => (cursor ? `${path}&cursor=${cursor}` : path);
+
 /** Path of a user. */
 export const user = (id) => `/v1/users/${encodeURIComponent(id)}`;

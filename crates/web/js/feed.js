@@ -2,7 +2,7 @@
 // dropped and loaded again. **Invariant:** posts are in the order of their ids, each once, without gaps; responses for
 // an earlier window are ignored.
 
-import { get, server, visible } from "./api.js";
+import { get, paged, server, visible } from "./api.js";
 import { drop, h, setChildren, single } from "./dom.js";
 import { icon } from "./icons.js";
 import { live } from "./live.js";
@@ -18,9 +18,6 @@ const WINDOW = 240;
 
 /** Whether a post is newer than another. Ids are numbers that may exceed JavaScript's safe integers. */
 export const newer = (one, other) => one.length - other.length || (one < other ? -1 : Number(one > other));
-
-/** Cursor of the page that begins with this post. */
-const upTo = (id) => `&before=${BigInt(id) + 1n}`;
 
 export class Feed {
   #shown;
@@ -41,7 +38,7 @@ export class Feed {
     this.missing = missing;
     this.refused = refused;
     this.nodes = new Map();
-    /** Paths of the pages after and before the window. */
+    /** Cursors of the pages after and before the window. The id of a post is the cursor of the page that begins with it. */
     this.older = null;
     this.above = null;
     /** Newest post that was not added, because the window does not begin with the newest post or is loading. */
@@ -107,10 +104,10 @@ export class Feed {
     if (this.nodes.size === 0) setChildren(this.foot, skeleton());
     const { at } = this;
     try {
-      let page = await this.#get("", signal);
+      let page = await this.#get(null, signal);
       const last = page.items.at(-1)?.id;
       const further = at?.anchor && page.next && (!last || newer(last, at.anchor.id) > 0);
-      if (further) page = await this.#get(upTo(at.anchor.id), signal);
+      if (further) page = await this.#get(at.anchor.id, signal);
       if (signal.aborted) return;
       this.at = null;
       this.loading = false;
@@ -133,7 +130,7 @@ export class Feed {
 
   /** Path of the page at a cursor. */
   #page(cursor, limit = PAGE) {
-    const path = `${this.path}?limit=${limit}${cursor}`;
+    const path = paged(`${this.path}?limit=${limit}`, cursor);
     return this.mine ? path : visible(path);
   }
 
@@ -189,10 +186,10 @@ export class Feed {
     const { top, height } = this.list.getBoundingClientRect();
     if (innerHeight / 2 > top + height / 2) {
       ids.slice(0, most).forEach((id) => this.#discard(id));
-      this.above = this.#page(`&after=${ids[most]}`);
+      this.above = ids[most];
     } else {
       ids.slice(WINDOW).forEach((id) => this.#discard(id));
-      this.older = this.#page(`&before=${ids[WINDOW - 1]}`);
+      this.older = ids[WINDOW - 1];
     }
   }
 
@@ -202,14 +199,15 @@ export class Feed {
     if (ids.length === 0) return this.load();
     const [first, last] = [ids[0], ids.at(-1)];
     const { trims, turn: { signal } } = this;
-    if (!this.missing) this.#ask({ above: this.above ?? this.#page(`&after=${first}`) });
+    if (!this.missing) this.#ask({ above: this.above ?? first });
     const found = new Map();
-    let path = this.#page(upTo(first), Math.max(PAGE, Math.min(ids.length, PAGE_MAX)));
-    while (path && [...found.keys()].every((id) => newer(id, last) > 0)) {
-      const page = await get(path, signal).catch(() => null);
+    const size = Math.max(PAGE, Math.min(ids.length, PAGE_MAX));
+    let cursor = first;
+    while (cursor && [...found.keys()].every((id) => newer(id, last) > 0)) {
+      const page = await get(this.#page(cursor, size), signal).catch(() => null);
       if (!page || signal.aborted) return undefined;
       page.items.forEach((post) => found.set(post.id, post));
-      path = page.next;
+      cursor = page.next;
     }
     ids.filter((id) => !found.has(id)).forEach((id) => this.remove(id));
     const posts = [...found.values()].filter((post) => !this.gone.has(post.id) && !this.gone.has(post.boost_of?.id));
@@ -217,13 +215,13 @@ export class Feed {
     // Posts outside of the window are loaded with other pages.
     const unknown = posts.filter((post) => !this.nodes.has(post.id) && newer(post.id, last) > 0);
     if (trims === this.trims && unknown.length) (this.missing ?? ((some) => this.add(some)))(unknown);
-    if (!this.older && (path || posts.some((post) => newer(post.id, last) < 0))) this.#ask({ older: this.#page(`&before=${last}`) });
+    if (!this.older && (cursor || posts.some((post) => newer(post.id, last) < 0))) this.#ask({ older: last });
     return undefined;
   }
 
-  /** Sets paths of pages, and loads them when their edge is in view. */
-  #ask(paths) {
-    Object.assign(this, paths);
+  /** Sets cursors of pages, and loads them when their edge is in view. */
+  #ask(cursors) {
+    Object.assign(this, cursors);
     this.#end();
     this.#look(this.foot);
     this.#look(this.top);
@@ -266,7 +264,7 @@ export class Feed {
     const { signal } = this.turn;
     setChildren(this.foot, skeleton(1));
     try {
-      const page = await get(this.older, signal);
+      const page = await this.#get(this.older, signal);
       if (signal.aborted) return false;
       this.older = page.next;
       this.add(page.items);
@@ -282,7 +280,7 @@ export class Feed {
   async #loadNewer() {
     if (!this.above) return false;
     const { signal } = this.turn;
-    const page = await get(this.above, signal).catch(() => null);
+    const page = await this.#get(this.above, signal).catch(() => null);
     if (!page || signal.aborted) return false;
     this.above = page.prev;
     this.add(page.items);
@@ -294,7 +292,7 @@ export class Feed {
   /** Loads posts that arrived after the newest page was read. */
   #catchUp() {
     const [first] = this.ids();
-    if (!this.above && this.late && first && newer(this.late, first) > 0) this.above = this.#page(`&after=${first}`);
+    if (!this.above && this.late && first && newer(this.late, first) > 0) this.above = first;
     if (!this.above) this.late = null;
   }
 

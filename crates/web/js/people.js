@@ -57,8 +57,7 @@ export function named(person) {
 
 /** Whether the current user follows or is friends with a user. Reads one item of the list, at the user's id. */
 export async function hasRelation(kind, other, signal) {
-  const after = BigInt(other) > 0n ? `&after=${BigInt(other) - 1n}` : "";
-  const page = await get(visible(`${user(whoami().id)}/${kind}?limit=1${after}`), signal);
+  const page = await get(visible(`${user(whoami().id)}/${kind}?limit=1&cursor=${other}`), signal);
   return page.items[0]?.id === other;
 }
 

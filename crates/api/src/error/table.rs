@@ -75,7 +75,6 @@ fn without_values(sentence: &'static str) -> Cow<'static, str> {
 errors! {
     bad_request(why) = BAD_REQUEST "bad_request": "the request cannot be read";
     bad_json(why) = BAD_REQUEST "bad_json": "the body is not valid JSON for this route";
-    bad_cursor(why) = BAD_REQUEST "bad_cursor": "the cursor is not one from next or prev of an earlier page";
     bad_idempotency_key(why) = BAD_REQUEST("Idempotency-Key") "bad_idempotency_key":
         "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
 
@@ -114,6 +113,10 @@ errors! {
 
     bad_limit(limit_max: usize) = UNPROCESSABLE_ENTITY("limit") "bad_limit":
         "limit must be between 1 and {limit_max}";
+    bad_cursor() = UNPROCESSABLE_ENTITY("cursor") "bad_cursor":
+        "cursor must be next or prev of another page of the list";
+    bad_event_id() = UNPROCESSABLE_ENTITY("Last-Event-ID") "bad_event_id":
+        "Last-Event-ID must be an id of an earlier event";
     bad_k(k_max: usize) = UNPROCESSABLE_ENTITY("k") "bad_k": "k must be between 1 and {k_max}";
     bad_ttl(secs_max: u64) = UNPROCESSABLE_ENTITY("ttl_s") "bad_ttl":
         "a time to live is 1 to {secs_max} seconds";

@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{Listed, UserPage, page_of_users, shown_users, users};
+use crate::v1::follows::{Listed, page_of_users, shown_users, users};
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/blocks", blocks)
             .named("list_blocks", "List blocked users")
             .users(Own)
-            .lists::<UserPage>("A page of users"),
+            .lists::<Listed>("A page of users"),
         Route::put("/v1/users/{user}/mutes/{other}", mute)
             .named("mute_user", "Mute a user")
             .users(Own)
@@ -58,7 +58,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/mutes", mutes)
             .named("list_mutes", "List muted users")
             .users(Own)
-            .lists::<MutedPage>("A page of users"),
+            .lists::<Muted>("A page of users"),
     ]
 }
 
@@ -96,17 +96,6 @@ pub(crate) struct Muted {
     /// Time at which the mute ends; null if it does not end.
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     expires_at: Option<String>,
-}
-
-/// A page of muted users.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct MutedPage {
-    items: Vec<Muted>,
-    /// Path of the next page.
-    next: Option<String>,
-    /// Path of the previous page.
-    prev: Option<String>,
 }
 
 pub(crate) async fn block(

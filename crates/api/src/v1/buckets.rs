@@ -14,7 +14,7 @@ use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::described::page_after;
+use crate::described;
 use crate::error::ApiError;
 use crate::idempotency::NoKey;
 use crate::input::path;
@@ -32,7 +32,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 "Sorted by name. Buckets `0` to `15` always exist, for Redis clients, which \
                  select them by number; they are listed if they hold a key.",
             )
-            .lists::<BucketPage>("A page of buckets"),
+            .lists::<BucketView>("A page of buckets"),
         Route::put("/v1/buckets/{bucket}", create)
             .named("create_bucket", "Create a bucket")
             .text(
@@ -65,17 +65,6 @@ pub(crate) struct BucketView {
     /// Total size of keys and values.
     #[schema(example = 120)]
     size_bytes: u64,
-}
-
-/// A page of buckets, sorted by name.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct BucketPage {
-    items: Vec<BucketView>,
-    /// Path of the next page.
-    next: Option<String>,
-    /// Always null: the list has only forward links.
-    prev: Option<String>,
 }
 
 /// The bucket in the path.
@@ -139,6 +128,7 @@ fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
 
 /// The requested page of buckets.
 pub(crate) struct Listing {
+    /// The name of the last bucket before it.
     after: Option<String>,
     limit: usize,
 }
@@ -147,14 +137,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let mut query = Query::parse(&parts.uri, &["limit", "after"])?;
-        Ok(Self { limit: page::limit(&mut query)?, after: query.text("after")? })
+        let mut query = Query::parse(&parts.uri, &["limit", "cursor"])?;
+        let name = |text: &str| BucketName::parse(text).map(|_| text.to_owned());
+        Ok(Self { limit: page::limit(&mut query)?, after: page::cursor(&mut query, name)? })
     }
 }
 
 impl Reads for Listing {
     fn describe(inputs: &mut Inputs) {
-        page_after(inputs);
+        described::page(inputs);
     }
 }
 
@@ -166,8 +157,8 @@ pub(crate) async fn list(
     let more = views.len() > limit;
     views.truncate(limit);
     let last = views.last().filter(|_| more);
-    let next = last.map(|last| format!("/v1/buckets?limit={limit}&after={}", last.name));
-    Ok(page::answer(page::opened_with(views.iter()), next.as_deref().map(str::as_bytes), None))
+    let next = last.map(|last| last.name.as_str());
+    Ok(page::answer(page::opened_with(views.iter()), next))
 }
 
 /// Up to `limit` buckets after `after`, by name.

@@ -10,10 +10,10 @@ use feed::{PostId, Refusal, Stamp, UserRef, limits};
 use node::Node;
 use utoipa::ToSchema;
 
-use crate::described::{self, page_after};
+use crate::described;
 use crate::error::ApiError;
 use crate::input::{OnePost, decimal};
-use crate::page::{json, limit, push_number, push_viewer, viewer};
+use crate::page::{answer, cursor, limit, viewer};
 use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::See;
@@ -41,12 +41,14 @@ pub(crate) struct Context {
     /// `in_reply_to_id`.
     ancestors: Vec<PostView>,
     /// Replies to the post, at most 20 levels deep, in depth-first order: each reply is followed by all replies to it.
-    descendants: Vec<PostView>,
-    /// Path of the next page of descendants.
+    items: Vec<PostView>,
+    /// The cursor of the next page of replies.
     next: Option<String>,
+    /// Always null: replies are read in one direction.
+    prev: Option<String>,
 }
 
-/// The requested page of descendants.
+/// The requested page of replies.
 pub(super) struct Below {
     limit: usize,
     after: ThreadPath,
@@ -63,22 +65,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Below {
 
 impl Reads for Below {
     fn describe(inputs: &mut Inputs) {
-        page_after(inputs);
+        described::page(inputs);
         described::viewer(inputs);
     }
 }
 
 fn parse(parts: &Parts) -> Result<Below, ApiError> {
-    let mut query = Query::parse(&parts.uri, &["limit", "after", "viewer"])?;
+    let mut query = Query::parse(&parts.uri, &["limit", "cursor", "viewer"])?;
     let (limit, viewer) = (limit(&mut query)?, viewer(parts, &mut query)?);
-    let after = query.text("after")?;
-    let after = after.map_or(Some(Vec::new()), |path| parse_path(&path));
-    let wrong =
-        || ApiError::bad_cursor("after must be a cursor from next of an earlier page").at("after");
-    Ok(Below { limit, after: after.ok_or_else(wrong)?, viewer })
+    let after = cursor(&mut query, parse_path)?.unwrap_or_default();
+    Ok(Below { limit, after, viewer })
 }
 
-/// Parses ids joined by dots; `None` if the cursor is invalid.
+/// Parses the ids of a reply and of those above it, joined by dots; `None` if the cursor is invalid.
 fn parse_path(path: &str) -> Option<ThreadPath> {
     let id = |id| decimal(id).filter(|id| *id <= Stamp::MAX.0).map(PostId);
     // One more than the maximum, to detect a path that is too long.
@@ -92,41 +91,15 @@ pub(super) async fn context(
     Below { limit, after, viewer }: Below,
 ) -> Result<Response, ApiError> {
     let mut out = b"{".to_vec();
-    let named = viewer.clone();
     let read = move |node: &Node| {
-        let viewer = named.map(|user| node.resolve(&user).ok_or(Refusal::ViewerNotFound));
+        let viewer = viewer.map(|user| node.resolve(&user).ok_or(Refusal::ViewerNotFound));
         let next = node.context(viewer.transpose()?, post, &after, limit, &mut out);
         Ok::<_, Refusal>((next.ok_or(Refusal::PostNotFound)?, out))
     };
-    let (next, mut out) = state.read(read).await??;
-    out.extend_from_slice(b",\"next\":");
-    match next {
-        None => out.extend_from_slice(b"null"),
-        Some(path) => write_next((post, viewer.as_ref()), limit, &path, &mut out),
-    }
-    out.push(b'}');
-    Ok(json(out))
-}
-
-fn write_next(
-    (post, viewer): (PostId, Option<&UserRef>),
-    limit: usize,
-    path: &[PostId],
-    out: &mut Vec<u8>,
-) {
-    out.extend_from_slice(b"\"/v1/posts/");
-    push_number(post.0, out);
-    out.extend_from_slice(b"/context?limit=");
-    push_number(limit as u64, out);
-    out.extend_from_slice(b"&after=");
-    for (index, post) in path.iter().enumerate() {
-        if index > 0 {
-            out.push(b'.');
-        }
-        push_number(post.0, out);
-    }
-    push_viewer(viewer, out);
-    out.push(b'"');
+    let (next, out) = state.read(read).await??;
+    let next =
+        next.map(|path| path.iter().map(|id| id.0.to_string()).collect::<Vec<_>>().join("."));
+    Ok(answer(out, next.as_deref()))
 }
 
 #[cfg(test)]
@@ -139,15 +112,15 @@ mod tests {
         for (query, expect) in [
             ("", Ok((20, 0))),
             ("limit=1", Ok((1, 0))),
-            ("limit=100&after=5", Ok((100, 1))),
-            ("after=5.6.7", Ok((20, 3))),
-            (&format!("after={deepest}"), Ok((20, limits::THREAD_DEPTH_MAX))),
-            (&format!("after={deepest}.7"), Err("bad_cursor")),
-            ("after=", Err("bad_cursor")),
-            ("after=5.", Err("bad_cursor")),
-            ("after=05", Err("bad_cursor")),
-            ("after=9223372036854775808", Err("bad_cursor")),
-            ("after=5&after=6", Err("bad_request")),
+            ("limit=100&cursor=5", Ok((100, 1))),
+            ("cursor=5.6.7", Ok((20, 3))),
+            (&format!("cursor={deepest}"), Ok((20, limits::THREAD_DEPTH_MAX))),
+            (&format!("cursor={deepest}.7"), Err("bad_cursor")),
+            ("cursor=", Err("bad_cursor")),
+            ("cursor=5.", Err("bad_cursor")),
+            ("cursor=05", Err("bad_cursor")),
+            ("cursor=9223372036854775808", Err("bad_cursor")),
+            ("cursor=5&cursor=6", Err("bad_request")),
             ("limit=0", Err("bad_limit")),
             ("limit=101", Err("bad_limit")),
             ("before=5", Err("bad_request")),

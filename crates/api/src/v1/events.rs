@@ -97,10 +97,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Resume {
         if let Some(header) = parts.headers.get("last-event-id") {
             asked = Some(header.to_str().unwrap_or("?").to_owned());
         }
-        let position = asked.map(|asked| {
-            let wrong = "Last-Event-ID must be an id of an earlier event";
-            news::parse(&asked).ok_or_else(|| ApiError::bad_cursor(wrong).at("Last-Event-ID"))
-        });
+        let position = asked.map(|asked| news::parse(&asked).ok_or_else(ApiError::bad_event_id));
         Ok(Self(position.transpose()?))
     }
 }
@@ -112,7 +109,7 @@ impl Reads for Resume {
             "last_event_id",
             "Replaces `Last-Event-ID` for clients that cannot set headers.",
         );
-        inputs.errors(&["bad_cursor"]);
+        inputs.errors(&["bad_event_id"]);
     }
 }
 

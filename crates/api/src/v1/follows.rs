@@ -42,15 +42,15 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/followers", followers)
             .named("list_followers", "List followers")
             .users(See)
-            .lists::<UserPage>("A page of users"),
+            .lists::<Listed>("A page of users"),
         Route::get("/v1/users/{user}/following", following)
             .named("list_following", "List followed users")
             .users(See)
-            .lists::<UserPage>("A page of users"),
+            .lists::<Listed>("A page of users"),
         Route::get("/v1/users/{user}/follow_requests", requests)
             .named("list_follow_requests", "List follow requests to a user")
             .users(Own)
-            .lists::<UserPage>("A page of the users who sent the requests"),
+            .lists::<Listed>("A page of the users who sent the requests"),
         Route::put("/v1/users/{user}/follow_requests/{other}", accept)
             .named("accept_follow_request", "Accept a follow request")
             .users(Own)
@@ -103,17 +103,6 @@ pub(crate) fn shown_users<T>(
     let read = |span| Batch::of(ids(span), span);
     let shown = |id| is_shown(id).then(|| view(id)).flatten().map(|view| (id, view));
     scan(page, read, |id| shown(id).into())
-}
-
-/// A page of users.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct UserPage {
-    items: Vec<Listed>,
-    /// Path of the next page.
-    next: Option<String>,
-    /// Path of the previous page.
-    prev: Option<String>,
 }
 
 pub(crate) async fn follow(

@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  there were more than 100 edits, or the texts exceed 48 KiB, the oldest versions \
                  after the original are missing.",
             )
-            .shows::<VersionPage>("The versions"),
+            .lists::<VersionView>("The versions, on one page"),
     ]
 }
 
@@ -44,16 +44,6 @@ pub(crate) struct VersionView {
     /// Time at which this version was written.
     #[schema(format = DateTime, example = "2026-11-21T09:31:00.123Z")]
     created_at: String,
-}
-
-/// The versions of a post.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct VersionPage {
-    items: Vec<VersionView>,
-    /// Always null: there is one page.
-    next: Option<String>,
-    prev: Option<String>,
 }
 
 impl From<PostVersion> for VersionView {
@@ -83,5 +73,5 @@ pub(crate) async fn history(
         let versions = facts.post_history(id, &post);
         Ok::<_, Refusal>(versions.into_iter().map(VersionView::from).collect::<Vec<_>>())
     });
-    Ok(answer(opened_with(found.await??.iter()), None, None))
+    Ok(answer(opened_with(found.await??.iter()), None))
 }

@@ -32,7 +32,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  mentions that a post had from the beginning, are all kept; of the others, the \
                  newest 1,000.",
             )
-            .lists::<NotificationPage>("A page of notifications"),
+            .lists::<NotificationView>("A page of notifications"),
         Route::delete("/v1/users/{user}/notifications", clear)
             .named("clear_notifications", "Clear all notifications")
             .users(Own)
@@ -84,17 +84,6 @@ pub(crate) struct NotificationView {
     #[serde(skip)]
     #[schema(value_type = Option<crate::v1::posts::PostView>)]
     post: Option<Vec<u8>>,
-}
-
-/// A page of notifications, newest first.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct NotificationPage {
-    items: Vec<NotificationView>,
-    /// Path of the page of older notifications.
-    next: Option<String>,
-    /// Path of the page of newer notifications.
-    prev: Option<String>,
 }
 
 pub(crate) async fn notifications(

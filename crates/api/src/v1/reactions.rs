@@ -13,13 +13,14 @@ use utoipa::ToSchema;
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{OnePost, OneUser, UserAnd, decimal, post_number};
-use crate::page::{Asked, AskedFor, Reading, json, to_json};
+use crate::page::{Asked, AskedFor, Reading, answer, opened_with};
 use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
-use crate::v1::follows::{Listed, UserPage, on_behalf_of, page_of_users, viewer};
-use crate::v1::timelines::{PostPage, read_page};
+use crate::v1::follows::{Listed, on_behalf_of, page_of_users, viewer};
+use crate::v1::posts::PostView;
+use crate::v1::timelines::read_page;
 
 pub(crate) fn routes() -> Vec<Route> {
     let react = |reaction, on| {
@@ -84,24 +85,18 @@ pub(crate) fn lists() -> Vec<Route> {
         Route::get("/v1/users/{user}/favourites", favourites)
             .named("list_favourites", "List the favourites of a user")
             .users(Own)
-            .text(
-                "Most recent favourite first. Cursors are not ids of posts. Omits posts that the \
-                 user may no longer see.",
-            )
-            .lists::<PostPage>("A page of posts"),
+            .text("Most recent favourite first. Omits posts that the user may no longer see.")
+            .lists::<PostView>("A page of posts"),
         Route::get("/v1/users/{user}/bookmarks", bookmarks)
             .named("list_bookmarks", "List the bookmarks of a user")
             .users(Own)
-            .text(
-                "Most recent bookmark first. Cursors are not ids of posts. Omits posts that the \
-                 user may no longer see.",
-            )
-            .lists::<PostPage>("A page of posts"),
+            .text("Most recent bookmark first. Omits posts that the user may no longer see.")
+            .lists::<PostView>("A page of posts"),
         Route::get("/v1/users/{user}/pins", pins)
             .named("list_pins", "List the pinned posts of a user")
             .users(See)
-            .text("Most recent pin first. Cursors are not ids of posts.")
-            .lists::<PostPage>("A page of posts"),
+            .text("Most recent pin first.")
+            .lists::<PostView>("A page of posts"),
         Route::get("/v1/users/{user}/reactions", reactions)
             .named("get_reactions", "Show the reactions to posts")
             .users(Own)
@@ -109,15 +104,15 @@ pub(crate) fn lists() -> Vec<Route> {
                 "In the order of the query. Omits posts that do not exist or that the user may \
                  not see.",
             )
-            .shows::<Reactions>("The reactions"),
+            .lists::<Reacted>("The reactions, on one page"),
         Route::get("/v1/posts/{id}/favourites", favourited_by)
             .named("list_post_favourites", "List the users who favourited a post")
             .users(See)
-            .lists::<UserPage>("A page of users"),
+            .lists::<Listed>("A page of users"),
         Route::get("/v1/posts/{id}/boosts", boosted_by)
             .named("list_post_boosts", "List the users who boosted a post")
             .users(See)
-            .lists::<UserPage>("A page of users"),
+            .lists::<Listed>("A page of users"),
     ]
 }
 
@@ -236,12 +231,6 @@ struct Reacted {
     pinned: bool,
 }
 
-/// Reactions to posts.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct Reactions {
-    items: Vec<Reacted>,
-}
-
 pub(crate) async fn reactions(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -264,7 +253,7 @@ pub(crate) async fn reactions(
                 pinned: has(Reaction::Pin),
             })
         });
-        Ok::<_, Refusal>(Reactions { items: items.collect() })
+        Ok::<_, Refusal>(items.collect::<Vec<_>>())
     });
-    Ok(json(to_json(&read.await??)))
+    Ok(answer(opened_with(read.await??.iter()), None))
 }

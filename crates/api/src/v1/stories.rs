@@ -43,17 +43,17 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_stories", "List the live stories of a user")
             .users(See)
             .text("A `viewer` who is neither the user nor a friend gets an empty list.")
-            .lists::<StoryPage>("A page of stories"),
+            .lists::<StoryView>("A page of stories"),
         Route::get("/v1/users/{user}/stories/{id}/views", views)
             .named("list_story_views", "List the users who have seen a live story")
             .users(Own)
             .text("Only the author of the story may read the list: 404 for other users.")
-            .lists::<ViewerPage>("A page of users"),
+            .lists::<Viewer>("A page of users"),
         Route::get("/v1/users/{user}/timeline/stories", home)
             .named("list_home_stories", "Read the home timeline of stories")
             .users(Own)
             .text("The newest live stories of all friends of the user.")
-            .lists::<StoryPage>("A page of stories"),
+            .lists::<StoryView>("A page of stories"),
         Route::put("/v1/users/{user}/viewed_stories/{id}", view)
             .named("view_story", "View a live story")
             .users(Own)
@@ -104,17 +104,6 @@ pub(crate) struct StoryView {
     seen: Option<bool>,
 }
 
-/// A page of stories, newest first.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct StoryPage {
-    items: Vec<StoryView>,
-    /// Path of the page of older stories.
-    next: Option<String>,
-    /// Path of the page of newer stories.
-    prev: Option<String>,
-}
-
 /// A user who has seen a story.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Viewer {
@@ -123,17 +112,6 @@ pub(crate) struct Viewer {
     /// Time of the first view.
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     seen_at: String,
-}
-
-/// A page of users who have seen a story.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct ViewerPage {
-    items: Vec<Viewer>,
-    /// Path of the next page.
-    next: Option<String>,
-    /// Path of the previous page.
-    prev: Option<String>,
 }
 
 pub(crate) async fn create(

@@ -14,7 +14,8 @@ use crate::page::{AskedFor, Reading};
 use crate::route::Route;
 use crate::rule::May::See;
 use crate::state::AppState;
-use crate::v1::timelines::{PostPage, read_page};
+use crate::v1::posts::PostView;
+use crate::v1::timelines::read_page;
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -25,7 +26,7 @@ pub(crate) fn routes() -> Vec<Route> {
                 "Public posts, including replies. For a viewer, omits posts by users whom a \
                  block hides or whom the viewer mutes.",
             )
-            .lists::<PostPage>("A page of posts"),
+            .lists::<PostView>("A page of posts"),
     ]
 }
 

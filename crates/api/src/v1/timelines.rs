@@ -6,7 +6,6 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::{Page, PageEnds, Refusal, UserId, UserRef};
 use node::Node;
-use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::input::OneUser;
@@ -29,11 +28,11 @@ pub(crate) fn routes() -> Vec<Route> {
                 "Newest posts of the user and of the users whom the user follows and does not \
                  mute.",
             )
-            .lists::<PostPage>("A page of posts"),
+            .lists::<PostView>("A page of posts"),
         Route::get("/v1/users/{user}/posts", posts)
             .named("list_posts", "List the posts of a user")
             .users(See)
-            .lists::<PostPage>("A page of posts"),
+            .lists::<PostView>("A page of posts"),
         Route::get("/v1/users/{user}/mentions", mentions)
             .named("list_mentions", "List posts that mention a user")
             .users(Own)
@@ -41,19 +40,8 @@ pub(crate) fn routes() -> Vec<Route> {
                 "Omits the user's own posts, and posts by users whom a block hides or whose \
                  mentions the user mutes.",
             )
-            .lists::<PostPage>("A page of posts"),
+            .lists::<PostView>("A page of posts"),
     ]
-}
-
-/// A page of posts, newest first.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct PostPage {
-    items: Vec<PostView>,
-    /// Path of the page of older posts.
-    next: Option<String>,
-    /// Path of the page of newer posts.
-    prev: Option<String>,
 }
 
 pub(crate) async fn home(

@@ -41,7 +41,7 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_tokens", "List the tokens of a user")
             .scope(Scope::Admin)
             .text("Minted tokens that have not expired, oldest first.")
-            .shows::<TokenPage>("All tokens of the user"),
+            .lists::<TokenView>("All tokens of the user, on one page"),
         Route::delete("/v1/users/{user}/tokens", revoke_all)
             .named("revoke_tokens", "Revoke the tokens of a user")
             .scope(Scope::Admin)
@@ -97,17 +97,6 @@ pub(crate) struct NewTokenView {
     /// Token that clients send in `Authorization`; returned only here.
     #[schema(example = "mF_9.B5f-4.1JqM")]
     secret: String,
-}
-
-/// All tokens of a user.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct TokenPage {
-    items: Vec<TokenView>,
-    /// Always null.
-    next: Option<String>,
-    /// Always null.
-    prev: Option<String>,
 }
 
 impl TokenView {
@@ -175,7 +164,7 @@ pub(crate) async fn list(
         Ok::<_, Refusal>(tokens.map(|(id, grant)| TokenView::of(id, &grant)).collect::<Vec<_>>())
     };
     let tokens = state.read(read).await??;
-    Ok(page::answer(page::opened_with(tokens.iter()), None, None))
+    Ok(page::answer(page::opened_with(tokens.iter()), None))
 }
 
 pub(crate) async fn revoke_all(

@@ -44,7 +44,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  users than its limit, because deleted users and users hidden from the viewer \
                  are skipped.",
             )
-            .lists::<ProfilePage>("A page of users"),
+            .lists::<Profile>("A page of users"),
         Route::get("/v1/users/{user}", profile)
             .named("get_user", "Show a user")
             .users(See)
@@ -151,17 +151,6 @@ pub(crate) struct Profile {
     follower_count: u32,
     following_count: u32,
     friend_count: u32,
-}
-
-/// A page of profiles.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct ProfilePage {
-    items: Vec<Profile>,
-    /// Path of the next page.
-    next: Option<String>,
-    /// Path of the previous page.
-    prev: Option<String>,
 }
 
 impl From<&ProfileField> for Field {
@@ -331,7 +320,7 @@ pub(crate) async fn list(
                 Ok::<_, Refusal>(found.and_then(|id| Profile::read(facts, id)))
             });
             let found = read.await??;
-            return Ok(page::answer(page::opened_with(found.iter()), None, None));
+            return Ok(page::answer(page::opened_with(found.iter()), None));
         }
         Listing::Search(start, limit, named) => {
             let read = state.read_long(move |node| {
@@ -341,7 +330,7 @@ pub(crate) async fn list(
                 let profiles = profiles.filter_map(|id| Profile::read(facts, id));
                 Ok::<_, Refusal>(profiles.take(limit).collect::<Vec<_>>())
             });
-            return Ok(page::answer(page::opened_with(read.await??.iter()), None, None));
+            return Ok(page::answer(page::opened_with(read.await??.iter()), None));
         }
         Listing::Page(asked) => asked,
     };

@@ -8,8 +8,8 @@ use edge::{Access, KeyHash, Scopes};
 use node::{Durability, Node, NodeOptions};
 use serde_json::Value;
 pub(crate) use testkit::events::Events;
-use testkit::http;
 pub(crate) use testkit::http::Answer;
+use testkit::http::{self, at};
 use testkit::server::Serving;
 
 /// Application key of servers that need one.
@@ -123,6 +123,11 @@ impl TestServer {
 
     pub(crate) fn get(&self, path: &str) -> Answer {
         self.send("GET", path, &[], b"")
+    }
+
+    /// The page that a cursor leads to, of the list that has a page at `path`.
+    pub(crate) fn page(&self, path: &str, cursor: &Value) -> Value {
+        self.get(&at(path, cursor.as_str().unwrap())).json()
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {

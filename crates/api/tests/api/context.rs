@@ -1,6 +1,7 @@
 //! `/v1/posts/{id}/context`
 
 use serde_json::{Value, json};
+use testkit::http::at;
 
 use crate::client::TestServer;
 
@@ -16,7 +17,7 @@ fn texts(posts: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_thread_has_ancestors_and_pages_of_descendants() {
+fn a_thread_has_ancestors_and_pages_of_replies() {
     let server = TestServer::open();
     server.register(&["ada", "bob"]);
     let top = server.publish("ada", "top");
@@ -29,7 +30,7 @@ fn a_thread_has_ancestors_and_pages_of_descendants() {
 
     let thread = server.get(&format!("/v1/posts/{one_one}/context")).json();
     assert_eq!(texts(&thread["ancestors"]), ["top", "1"]);
-    assert_eq!(texts(&thread["descendants"]), ["1.1.1"]);
+    assert_eq!(texts(&thread["items"]), ["1.1.1"]);
     assert!(thread["next"].is_null());
     assert_eq!(thread["ancestors"][1], server.get(&format!("/v1/posts/{one}")).json());
 
@@ -39,9 +40,9 @@ fn a_thread_has_ancestors_and_pages_of_descendants() {
         loop {
             let page = server.get(&path).json();
             assert_eq!(texts(&page["ancestors"]), [""; 0]);
-            all.extend(texts(&page["descendants"]).into_iter().map(str::to_owned));
+            all.extend(texts(&page["items"]).into_iter().map(str::to_owned));
             match page["next"].as_str() {
-                Some(next) => path = next.to_owned(),
+                Some(next) => path = at(&path, next),
                 None => break,
             }
         }
@@ -50,10 +51,10 @@ fn a_thread_has_ancestors_and_pages_of_descendants() {
 
     server.send("DELETE", &server.own(&one), &[], b"");
     let thread = server.get(&format!("/v1/posts/{top}/context")).json();
-    assert_eq!(texts(&thread["descendants"]), ["2", "2.1"]);
+    assert_eq!(texts(&thread["items"]), ["2", "2.1"]);
     let thread = server.get(&format!("/v1/posts/{one_one}/context")).json();
     assert_eq!(texts(&thread["ancestors"]), [""; 0]);
-    assert_eq!(texts(&thread["descendants"]), ["1.1.1"]);
+    assert_eq!(texts(&thread["items"]), ["1.1.1"]);
     let gone = server.get(&format!("/v1/posts/{one}/context"));
     gone.assert_error(404, "post_not_found", "deleted");
 }
@@ -68,15 +69,15 @@ fn invalid_pages_of_threads_are_refused() {
         ("limit=101", "bad_limit"),
         ("before=1", "bad_request"),
         ("limit=1&limit=1", "bad_request"),
-        ("after=x", "bad_cursor"),
-        ("after=1..2", "bad_cursor"),
-        ("after=9223372036854775808", "bad_cursor"),
+        ("cursor=x", "bad_cursor"),
+        ("cursor=1..2", "bad_cursor"),
+        ("cursor=9223372036854775808", "bad_cursor"),
     ] {
         let answer = server.get(&format!("/v1/posts/{top}/context?{query}"));
-        let status = if code == "bad_limit" { 422 } else { 400 };
+        let status = if code == "bad_request" { 400 } else { 422 };
         answer.assert_error(status, code, query);
     }
     // A cursor that the server never returned gives an empty page.
-    let strange = server.get(&format!("/v1/posts/{top}/context?after=7.{top}")).json();
-    assert_eq!(texts(&strange["descendants"]), [""; 0]);
+    let strange = server.get(&format!("/v1/posts/{top}/context?cursor=7.{top}")).json();
+    assert_eq!(texts(&strange["items"]), [""; 0]);
 }

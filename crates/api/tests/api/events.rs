@@ -295,6 +295,6 @@ fn malformed_positions_are_refused() {
     let server = prepared();
     for id in ["", "x", "7", "7.x", "-7.p", "9223372036854775808.p"] {
         let answer = server.send("GET", PATH, &[("Last-Event-ID", id)], b"");
-        answer.assert_error(400, "bad_cursor", id);
+        answer.assert_error(422, "bad_event_id", id);
     }
 }

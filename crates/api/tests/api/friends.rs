@@ -1,6 +1,7 @@
 //! `/v1/users/{user}/friends`
 
 use serde_json::{Value, json};
+use testkit::http::at;
 
 use crate::client::TestServer;
 
@@ -67,7 +68,8 @@ fn friends_are_read_in_both_directions_by_the_links() {
     lines += "{\"op\":\"unfriend\",\"user\":0,\"other\":24}\n";
     let results = server.batch(&lines).lines();
     assert!(results.len() == 50 && results.iter().all(|result| result["ok"] == true));
-    let first = server.get("/v1/users/@u0/friends?limit=10").json();
+    let path = "/v1/users/@u0/friends?limit=10";
+    let first = server.get(path).json();
     assert_eq!(first["items"][0], json!({"id": "1", "handle": "u1", "name": ""}));
     let ids = |page: &Value| {
         let items = page["items"].as_array().unwrap().iter();
@@ -77,12 +79,12 @@ fn friends_are_read_in_both_directions_by_the_links() {
     loop {
         pages.push(ids(&page));
         let Some(next) = page["next"].as_str() else { break };
-        page = server.get(next).json();
+        page = server.get(&at(path, next)).json();
     }
     assert_eq!(pages, [(1..11).collect::<Vec<_>>(), (11..21).collect(), (21..24).collect()]);
     let mut back = Vec::new();
     while let Some(prev) = page["prev"].as_str() {
-        page = server.get(prev).json();
+        page = server.get(&at(path, prev)).json();
         back.push(ids(&page));
     }
     assert_eq!(back, [(11..21).collect::<Vec<_>>(), (1..11).collect()]);

@@ -40,8 +40,8 @@ fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_f
         ("GET", "/v1/users/0/posts?limit=x", "", 400, "bad_request", Some("limit")),
         ("GET", "/v1/users/0/posts?limit=1&limit=1", "", 400, "bad_request", Some("limit")),
         ("GET", "/v1/users/0/posts?page=1", "", 400, "bad_request", Some("page")),
-        ("GET", "/v1/users/0/posts?after=x", "", 400, "bad_cursor", Some("after")),
-        ("GET", "/v1/buckets/0/keys?after=x", "", 400, "bad_cursor", Some("after")),
+        ("GET", "/v1/users/0/posts?cursor=x", "", 422, "bad_cursor", Some("cursor")),
+        ("GET", "/v1/buckets/0/keys?cursor=x", "", 422, "bad_cursor", Some("cursor")),
         ("GET", "/v1/users/x", "", 400, "bad_request", Some("user")),
         ("PUT", "/v1/users/0/friends/x", "", 400, "bad_request", Some("other")),
         ("GET", "/v1/posts/x", "", 400, "bad_request", Some("id")),
@@ -276,19 +276,39 @@ fn every_list_has_the_same_shape_and_bounds() {
             }
         }
     }
-    let first = server.get("/v1/users?limit=1");
-    assert_eq!(first.header("link"), Some("</v1/users?limit=1&after=0>; rel=\"next\""));
-    let second = server.get("/v1/users?limit=1&after=0");
-    let links =
-        "</v1/users?limit=1&after=1>; rel=\"next\", </v1/users?limit=1&before=1>; rel=\"prev\"";
-    assert_eq!(second.header("link"), Some(links));
+    let first = server.get("/v1/users?limit=1").json();
+    assert_eq!((&first["next"], &first["prev"]), (&json!("1"), &Value::Null));
+    let second = server.page("/v1/users?limit=1", &first["next"]);
+    assert_eq!((&second["next"], &second["prev"]), (&json!("2"), &json!("-1")));
+    assert_eq!(server.page("/v1/users?limit=1", &second["prev"])["items"], first["items"]);
     for n in 0..3 {
         assert_eq!(server.send("PUT", &format!("/v1/buckets/b{n}"), &[], b"").status, 204);
         assert_eq!(server.send("PUT", &format!("/v1/buckets/0/keys/{n}"), &[], b"").status, 204);
     }
     for path in ["/v1/buckets?limit=1", "/v1/buckets/0/keys?limit=1"] {
-        let page = server.get(path);
-        let next = format!("<{}>; rel=\"next\"", page.json()["next"].as_str().unwrap());
-        assert_eq!(page.header("link"), Some(next.as_str()), "{path}");
+        let first = server.get(path).json();
+        let second = server.page(path, &first["next"]);
+        assert_eq!(second["items"].as_array().unwrap().len(), 1, "{path}");
+        assert_ne!(second["items"], first["items"], "{path}");
     }
+}
+
+/// A cursor says where a page begins, so that of one reader serves any other.
+#[test]
+fn a_cursor_opens_nothing_that_its_reader_may_not_see() {
+    let server = prepared();
+    let hidden = json!({"text": "to nobody", "visibility": "direct"});
+    for body in [&json!({"text": "first"}), &hidden, &json!({"text": "last"})] {
+        assert_eq!(server.post("/v1/users/@ada/posts", body).status, 201);
+    }
+    let list = "/v1/users/@ada/posts?limit=1";
+    let all = server.get(list).json();
+    let texts = |page: &Value| page["items"][0]["text"].clone();
+    assert_eq!(texts(&server.page(list, &all["next"])), "to nobody");
+    let seen = "/v1/users/@ada/posts?limit=1&viewer=@bob";
+    assert_eq!(texts(&server.page(seen, &all["next"])), "first");
+    // That of another list is a place in this one, or is refused.
+    let names = server.page("/v1/users?limit=1", &all["next"]);
+    assert_eq!(names["items"], json!([]));
+    server.get("/v1/users?cursor=digits").assert_error(422, "bad_cursor", "the name of a bucket");
 }

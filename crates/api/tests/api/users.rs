@@ -1,6 +1,7 @@
 //! `/v1/users`
 
 use serde_json::json;
+use testkit::http::at;
 
 use crate::client::TestServer;
 
@@ -111,7 +112,7 @@ fn counts_follow_posts_and_follows() {
 }
 
 #[test]
-fn the_list_of_users_is_read_to_its_end_by_its_links() {
+fn the_list_of_users_is_read_to_its_end_by_its_cursors() {
     let server = TestServer::open();
     let handles: Vec<String> = (0..45).map(|n| format!("user{n}")).collect();
     server.register(&handles.iter().map(String::as_str).collect::<Vec<_>>());
@@ -121,11 +122,11 @@ fn the_list_of_users_is_read_to_its_end_by_its_links() {
         let page = server.get(&path).json();
         let items = page["items"].as_array().unwrap();
         read.extend(items.iter().map(|user| user["handle"].as_str().unwrap().to_owned()));
-        next = page["next"].as_str().map(str::to_owned);
+        next = page["next"].as_str().map(|next| at(&path, next));
     }
     assert_eq!(read, handles);
-    let last = server.get("/v1/users?limit=20&after=39").json();
-    let previous = server.get(last["prev"].as_str().unwrap()).json();
+    let last = server.get("/v1/users?limit=20&cursor=40").json();
+    let previous = server.page("/v1/users?limit=20", &last["prev"]);
     let ids: Vec<u32> = previous["items"]
         .as_array()
         .unwrap()
@@ -133,10 +134,8 @@ fn the_list_of_users_is_read_to_its_end_by_its_links() {
         .map(|user| user["id"].as_str().unwrap().parse().unwrap())
         .collect();
     assert_eq!(ids, (20..40).collect::<Vec<_>>(), "and back");
-    assert_eq!(
-        server.get("/v1/users?limit=2&after=43").json()["items"].as_array().unwrap().len(),
-        1
-    );
+    let page = server.get("/v1/users?limit=2&cursor=44").json();
+    assert_eq!(page["items"].as_array().unwrap().len(), 1);
 }
 
 fn delete(server: &TestServer, user: &str) {
@@ -212,7 +211,7 @@ fn lists_are_read_to_their_ends_over_deleted_users() {
             let page = server.get(&path).json();
             let ids = page["items"].as_array().unwrap().iter().map(|user| user["id"].clone());
             read.extend(ids.map(|id| id.as_str().unwrap().parse::<u32>().unwrap()));
-            next = page["next"].as_str().map(str::to_owned);
+            next = page["next"].as_str().map(|next| at(&path, next));
         }
         assert_eq!(read, expected, "{path}");
     }

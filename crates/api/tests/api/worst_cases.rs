@@ -7,6 +7,7 @@ use std::net::TcpStream;
 use edge::{Access, KeyHash, Scope, Scopes};
 use image::{GrayImage, ImageFormat};
 use serde_json::json;
+use testkit::http::at;
 
 use crate::client::{KEY, TestServer};
 
@@ -208,7 +209,7 @@ fn long_keys_are_listed_within_memory() {
         let page = server.get(&path).json();
         keys += page["items"].as_array().unwrap().len();
         match page["next"].as_str() {
-            Some(next) => path = next.to_owned(),
+            Some(next) => path = at(&path, next),
             None => break,
         }
     }

@@ -155,8 +155,8 @@ impl Node {
         self.append_page(&tagged::posts(&self.viewer(reader), query, page), page, out)
     }
 
-    /// Appends `"ancestors":[...],"descendants":[...]` of a post: JSON objects, oldest first and in thread order;
-    /// [`feed::thread`] has the bounds. Includes up to `limit` descendants after `from` and returns the start of the
+    /// Appends `"ancestors":[...],"items":[...` of a post: JSON objects, oldest first and in thread order;
+    /// [`feed::thread`] has the bounds. Includes up to `limit` replies after `from` and returns the start of the
     /// next page. `viewer` sees only visible and wanted posts, the application (`None`) all. Returns `None` and appends
     /// nothing if the post is not visible. May block.
     pub fn context(
@@ -171,10 +171,9 @@ impl Node {
         self.facts().post(post).filter(|post| viewer.visible(post))?;
         out.extend_from_slice(b"\"ancestors\":[");
         self.append_posts(&thread::ancestors(&viewer, post), out);
-        out.extend_from_slice(b"],\"descendants\":[");
+        out.extend_from_slice(b"],\"items\":[");
         let Descendants { posts, next } = thread::descendants(&viewer, post, from, limit);
         self.append_posts(&posts, out);
-        out.push(b']');
         Some(next)
     }
 

@@ -499,7 +499,7 @@ impl Subject {
         assert_eq!(shown["edited_at"].is_null(), !self.model.edits.contains_key(&post));
         let mut json = b"{".to_vec();
         self.node().context(None, post, &[], 100, &mut json).unwrap();
-        json.push(b'}');
+        json.extend_from_slice(b"]}");
         let thread: serde_json::Value = serde_json::from_slice(&json).unwrap();
         let ids = |list: &str| -> Vec<String> {
             let posts = thread[list].as_array().unwrap().iter();
@@ -507,14 +507,14 @@ impl Subject {
         };
         assert_eq!(ids("ancestors").last(), parent.as_ref());
         let direct = |id: &String| {
-            let found = &thread["descendants"].as_array().unwrap();
+            let found = &thread["items"].as_array().unwrap();
             let of = found.iter().find(|post| post["id"] == id.as_str()).unwrap();
             of["in_reply_to_id"] == post.0.to_string().as_str()
         };
-        let direct: Vec<String> = ids("descendants").into_iter().filter(direct).collect();
+        let direct: Vec<String> = ids("items").into_iter().filter(direct).collect();
         let expect = self.replies(post).filter(|reply| self.names(post, *reply));
         let expect: Vec<String> = expect.map(|reply| reply.0.to_string()).collect();
-        if ids("descendants").len() < 100 {
+        if ids("items").len() < 100 {
             assert_eq!(direct, expect);
         }
     }

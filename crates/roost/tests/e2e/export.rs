@@ -162,7 +162,7 @@ fn the_file_in_the_documents_is_imported_through_a_pipe_and_served() {
         client.all("/v1/users/@bob/mentions").iter().map(|post| post["text"].clone()).collect();
     assert_eq!(texts, ["A reply", "Hello @bob!"]);
     let thread = client.get("/v1/posts/176996273356800000/context").expect(200).json();
-    assert_eq!(thread["descendants"][0]["text"], "A reply");
+    assert_eq!(thread["items"][0]["text"], "A reply");
     assert_eq!(client.all("/v1/users/@bob/timeline/stories")[0]["seen"], true);
     assert_eq!(client.get("/v1/buckets/settings/keys/color").expect(200).text(), "green");
     assert_eq!(client.get("/v1/buckets/0/keys/binary").expect(200).text(), "\0\u{fffd}");

@@ -198,7 +198,7 @@ fn check_backwards(client: &mut Client, world: &World) {
     for reader in (0..USERS as u32).step_by(40) {
         let home = world.home(reader);
         let Some(oldest) = home.last() else { continue };
-        let path = format!("/v1/users/{reader}/timeline?limit=30&after={}", oldest - 1);
+        let path = format!("/v1/users/{reader}/timeline?limit=30&cursor={oldest}");
         let pages = client.walk(&path, "prev");
         let found = pages.iter().rev().flatten().map(|post| number(&post["id"]));
         assert!(found.eq(home), "the home timeline of {reader}, read backwards");

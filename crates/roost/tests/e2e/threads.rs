@@ -16,7 +16,7 @@ fn texts(posts: &Value) -> Vec<String> {
 
 fn context(client: &mut Client, post: u64) -> (Vec<String>, Vec<String>) {
     let thread = client.get(&format!("/v1/posts/{post}/context")).expect(200).json();
-    (texts(&thread["ancestors"]), texts(&thread["descendants"]))
+    (texts(&thread["ancestors"]), texts(&thread["items"]))
 }
 
 #[test]

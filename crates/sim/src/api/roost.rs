@@ -308,7 +308,7 @@ mod tests {
         check(What::ReadKey(0), &get, None);
         check(What::UpdateKey { record: 0, value }, &put(&value.bytes()), None);
         check(What::InsertKey { record: 0, value }, &put(&value.bytes()), None);
-        let scan = "/v1/buckets/ycsb/keys?limit=7&after=6284781860667377211";
+        let scan = "/v1/buckets/ycsb/keys?limit=7&cursor=6284781860667377211";
         let scan = format!("GET {scan} {head}\r\n").into_bytes();
         check(What::ScanKeys { from: 0, keys: 7 }, &scan, None);
     }

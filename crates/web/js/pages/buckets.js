@@ -1,7 +1,7 @@
 // Page of buckets: named maps of keys and values. Lists, shows, edits and deletes them. Keys and values are bytes,
 // shown as text or else as hexadecimal.
 
-import { ask, get, now } from "../api.js";
+import { ask, get, now, paged } from "../api.js";
 import { h, setChildren } from "../dom.js";
 import { fault, skeleton } from "../feed.js";
 import { icon } from "../icons.js";
@@ -81,10 +81,10 @@ async function keys(bucket, inside, signal) {
     asked += 1;
     const turn = asked;
     const first = `${path(bucket.name)}/keys?limit=${PAGE}&prefix=${encodeURIComponent(filter.value)}`;
-    let page = await get(fresh ? first : next, signal);
+    let page = await get(paged(first, fresh ? null : next), signal);
     // A page may be empty although more keys follow.
     while (turn === asked && !signal.aborted && page.next && page.items.length === 0) {
-      page = await get(page.next, signal);
+      page = await get(paged(first, page.next), signal);
     }
     if (turn !== asked || signal.aborted) return;
     if (fresh) setChildren(rows);

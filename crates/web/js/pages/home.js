@@ -1,7 +1,7 @@
 // Home: the live timeline of followed users. New posts appear only when the user clicks a button in the header, so that
 // the page does not move during reading.
 
-import { get, user } from "../api.js";
+import { get, paged, user } from "../api.js";
 import { audience } from "../audience.js";
 import { composer } from "../compose.js";
 import { h, setChildren, single } from "../dom.js";
@@ -86,20 +86,19 @@ function waiting(feed, signal) {
     const [top] = feed.ids();
     if (!top || feed.cut) return;
     const before = [...posts.keys()];
-    const oldest = before.reduce((one, other) => (newer(one, other) < 0 ? one : other), `${BigInt(top) + 1n}`);
-    let path = `${feed.path}?limit=${WAITING_MAX}&after=${BigInt(oldest) - 1n}`;
-    let page = { items: [] };
-    while (path && page.items.length === 0) {
-      page = await get(path, signal).catch(() => null);
+    const oldest = before.reduce((one, other) => (newer(one, other) < 0 ? one : other), top);
+    let page = await get(paged(`${feed.path}?limit=1`, oldest), signal).catch(() => null);
+    const known = new Set(page?.items.map(({ id }) => id));
+    do {
+      page = page && await get(paged(`${feed.path}?limit=${WAITING_MAX}`, page.prev), signal).catch(() => null);
       if (!page || signal.aborted) return;
-      path = page.prev;
-    }
-    const known = new Set(page.items.map(({ id }) => id));
+    } while (page.prev && page.items.length === 0);
+    page.items.forEach(({ id }) => known.add(id));
     const newest = page.items[0]?.id;
-    const isRead = (id) => !path || newer(id, newest) <= 0;
+    const isRead = (id) => !page.prev || newer(id, newest) <= 0;
     before.filter((id) => isRead(id) && !known.has(id)).forEach((id) => posts.delete(id));
-    page.items.reverse().forEach(take);
-    more ||= path !== null;
+    page.items.reverse().filter(({ id }) => !feed.has(id)).forEach(take);
+    more ||= page.prev !== null;
     show();
   }
 

@@ -1,6 +1,6 @@
 // Page of the user's notifications.
 
-import { ask, get, user } from "../api.js";
+import { ask, get, paged, user } from "../api.js";
 import { confirmFirst } from "../confirm.js";
 import { arrange, drop, focusTitle, h, setChildren, single } from "../dom.js";
 import { fault, newer, skeleton } from "../feed.js";
@@ -67,7 +67,7 @@ export async function render({ main, signal }) {
   });
   async function older() {
     const asked = next;
-    const page = await get(next, signal);
+    const page = await get(paged(`${path}?limit=${PAGE}`, next), signal);
     // The list was loaded again meanwhile.
     if (asked !== next) return;
     list.append(...page.items.filter(({ id }) => !nodes.has(id)).map(item));

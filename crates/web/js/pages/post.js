@@ -1,6 +1,6 @@
 // Page of a post with its thread: ancestors above it, replies below it, live.
 
-import { get, visible } from "../api.js";
+import { get, paged, visible } from "../api.js";
 import { arrange, drop, focusTitle, h, setChildren, single } from "../dom.js";
 import { skeleton } from "../feed.js";
 import { icon } from "../icons.js";
@@ -34,17 +34,19 @@ export async function render({ main, signal, id, at }) {
   return undefined;
 }
 
+/** Path of the first page of a thread. */
+const replies = (id) => visible(`/v1/posts/${id}/context?limit=${PAGE}`);
+
 /** Loads a post and the first page of its thread. */
 function load(id, signal) {
-  const path = `/v1/posts/${id}`;
-  return Promise.all([path, `${path}/context?limit=${PAGE}`].map((one) => get(visible(one), signal)));
+  return Promise.all([visible(`/v1/posts/${id}`), replies(id)].map((path) => get(path, signal)));
 }
 
 const head = () => h("header.head", null, h("h1", null, "Post"));
 
 /** Posts in thread order: a reply is below its parent, after all earlier replies to it. */
 class Thread {
-  constructor(post, { ancestors, descendants, next }, signal) {
+  constructor(post, { ancestors, items, next }, signal) {
     this.id = post.id;
     /** Posts with their nodes and levels, by id. */
     this.posts = new Map();
@@ -52,7 +54,7 @@ class Thread {
     this.more = h("button.pill", { type: "button", onclick: () => withBusy(this.more, () => this.#load(signal)) }, "Show more replies");
     this.again = h("button.pill", { type: "button", hidden: true, onclick: reload }, "Show new replies");
     this.node = h("section.feed.thread", { "aria-label": "Thread" }, this.list, this.more, this.again);
-    this.#show([...ancestors, post, ...descendants], next);
+    this.#show([...ancestors, post, ...items], next);
     this.posts.get(post.id).node.classList.add("chosen");
     for (const event of ["post", "mention"]) live.addEventListener(event, ({ detail }) => this.#arrived(detail), { signal });
     live.addEventListener("fresh", single(() => this.#compare(signal)), { signal });
@@ -137,11 +139,11 @@ class Thread {
     let next;
     try {
       const [post, first] = await load(this.id, signal);
-      found.push(...first.ancestors, post, ...first.descendants);
+      found.push(...first.ancestors, post, ...first.items);
       next = first.next;
       while (next && found.length < before.size) {
-        const page = await get(next, signal);
-        found.push(...page.descendants);
+        const page = await get(paged(replies(this.id), next), signal);
+        found.push(...page.items);
         next = page.next;
       }
     } catch (problem) {
@@ -156,8 +158,8 @@ class Thread {
   }
 
   async #load(signal) {
-    const { descendants, next } = await get(this.next, signal);
-    this.list.append(...descendants.filter(({ id }) => !this.posts.has(id)).map((post) => this.#node(post)));
+    const { items, next } = await get(paged(replies(this.id), this.next), signal);
+    this.list.append(...items.filter(({ id }) => !this.posts.has(id)).map((post) => this.#node(post)));
     this.#continue(next);
   }
 }

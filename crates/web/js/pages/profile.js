@@ -1,7 +1,7 @@
 // Profile of a user: posts, follows, followers and friends, with buttons to follow and befriend, and a menu to mute and
 // block.
 
-import { ask, get, user, visible } from "../api.js";
+import { ask, get, paged, user, visible } from "../api.js";
 import { confirmFirst } from "../confirm.js";
 import { drop, h, setChildren } from "../dom.js";
 import { Feed, fault, skeleton } from "../feed.js";
@@ -74,9 +74,10 @@ async function reacted(person, list, below, signal) {
   const posts = h("div.posts");
   const more = h("button.pill", { type: "button", hidden: true }, "Show more");
   setChildren(below, skeleton(3));
-  let next = `${user(person.id)}/${list}?limit=30`;
+  const path = `${user(person.id)}/${list}?limit=30`;
+  let next = null;
   async function load() {
-    const page = await get(next, signal);
+    const page = await get(paged(path, next), signal);
     next = page.next;
     posts.append(...page.items.map((post) => {
       const node = article(post, { gone: () => drop(node) });
@@ -155,9 +156,10 @@ async function people(person, list, below, signal) {
   const more = h("button.pill", { type: "button" }, "Show more");
   setChildren(below, skeleton(3));
   const path = `${user(person.id)}/${list === "requests" ? "follow_requests" : list}?limit=50`;
-  let next = list in ANSWERS ? path : visible(path);
+  const first = list in ANSWERS ? path : visible(path);
+  let next = null;
   async function load() {
-    const page = await get(next, signal);
+    const page = await get(paged(first, next), signal);
     next = page.next;
     if (!items.isConnected) setChildren(below, h("section", { "aria-label": LISTS[list] ?? OWN[list] }, items), more);
     items.append(...page.items.map((one) => userItem(one, ANSWERS[list]?.(one))));

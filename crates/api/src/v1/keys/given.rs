@@ -9,8 +9,9 @@ use kv::limits::KEY_BYTES_MAX;
 use kv::{BucketName, Expiry, Only, Stamp};
 use percent_encoding::percent_decode_str;
 
-use crate::described::page_after;
+use crate::described;
 use crate::error::ApiError;
+use crate::input::decimal;
 use crate::page;
 use crate::query::Query;
 use crate::route::{Inputs, Reads};
@@ -57,7 +58,7 @@ impl Reads for OneKey {
 pub(crate) struct Listing {
     pub(super) prefix: Vec<u8>,
     /// Cursor: a position in this server's order.
-    pub(super) after: u64,
+    pub(super) place: u64,
     pub(super) limit: usize,
 }
 
@@ -65,11 +66,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let mut query = Query::parse(&parts.uri, &["limit", "after", "prefix"])?;
-        let wrong = |_| ApiError::bad_cursor("after must be a cursor from next").at("after");
+        let mut query = Query::parse(&parts.uri, &["limit", "cursor", "prefix"])?;
         Ok(Self {
             prefix: query.bytes("prefix").unwrap_or_default(),
-            after: query.number("after").map_err(wrong)?.unwrap_or(0),
+            place: page::cursor(&mut query, decimal)?.unwrap_or(0),
             limit: page::limit(&mut query)?,
         })
     }
@@ -77,7 +77,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Listing {
 
 impl Reads for Listing {
     fn describe(inputs: &mut Inputs) {
-        page_after(inputs);
+        described::page(inputs);
         inputs.query("prefix", "Only keys that begin with these bytes, percent-encoded.");
     }
 }

@@ -56,7 +56,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  at least once, like with Redis SCAN. A page may have fewer keys than requested, \
                  or no keys, although there are more: follow `next` until it is null.",
             )
-            .lists::<KeyPage>("A page of keys")
+            .lists::<KeyView>("A page of keys")
             .errors(&["bucket_not_found"]),
         Route::put(PATH, put)
             .named("put_key", "Set a key")
@@ -109,17 +109,6 @@ pub(crate) struct KeyView {
     /// Time at which the key expires; null if it does not expire.
     #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: Option<String>,
-}
-
-/// A page of keys.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "schema of the response, which is written as bytes")]
-pub(crate) struct KeyPage {
-    items: Vec<KeyView>,
-    /// Path of the next page.
-    next: Option<String>,
-    /// Always null: the list has only forward links.
-    prev: Option<String>,
 }
 
 fn etag(version: Stamp) -> String {
@@ -262,14 +251,13 @@ pub(super) async fn delete(
 pub(super) async fn list(
     State(state): State<Arc<AppState>>,
     OneBucket(name): OneBucket,
-    Listing { prefix, after, limit }: Listing,
+    Listing { prefix, place, limit }: Listing,
 ) -> Result<Response, ApiError> {
     let bucket = resolved(&state, &name).await?;
-    let begin = prefix.clone();
     let mut held = state.memory.reserve(LOOKED_BYTES)?;
     let memory = state.memory.clone();
     let walk = move |node: &Node| {
-        let found = walk(node, bucket, after, &begin, limit);
+        let found = walk(node, bucket, place, &prefix, limit);
         // Memory of the encoded keys and the page.
         let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
         memory.grow(&mut held, LOOKED_BYTES + bytes)?;
@@ -279,11 +267,8 @@ pub(super) async fn list(
     let node = state.node.clone();
     // A long read: it scans many rows, and quick reads must not wait for it.
     let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
-    let next = next.map(|next| {
-        let prefix = encoded(&prefix);
-        format!("/v1/buckets/{}/keys?prefix={prefix}&limit={limit}&after={next}", name.as_str())
-    });
-    Ok(page::answer(page::opened_with(views.iter()), next.as_deref().map(str::as_bytes), None))
+    let next = next.map(|next| next.to_string());
+    Ok(page::answer(page::opened_with(views.iter()), next.as_deref()))
 }
 
 /// About `limit` keys that begin with `prefix`, and the next cursor. Scans a bounded number of keys.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::http::{Answer, Client};
+use crate::support::http::{Answer, Client, at};
 
 /// Bucket shared by all workers.
 const BUCKET: &str = "/v1/buckets/3/keys";
@@ -48,7 +48,7 @@ impl Kept {
             let page = client.get(&next).expect(200).json();
             let items = page["items"].as_array().unwrap().iter();
             keys.extend(items.map(|item| item["key"].as_str().unwrap().to_owned()));
-            path = page["next"].as_str().map(str::to_owned);
+            path = page["next"].as_str().map(|cursor| at(&next, cursor));
         }
         keys.sort();
         let mut expected: Vec<&String> = self.values.keys().collect();

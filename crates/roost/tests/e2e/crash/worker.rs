@@ -325,8 +325,7 @@ impl Worker {
         }
         let Some((id, account)) = self.accounts.iter().choose(&mut self.rng) else { return Ok(()) };
         let Some(last) = account.posts.last() else { return Ok(()) };
-        let before = last.id - 1;
-        let path = format!("/v1/users/{id}/timeline?limit=1&after={before}");
+        let path = format!("/v1/users/{id}/timeline?limit=1&cursor={}", last.id);
         let page = client.send("GET", &path, &[], b"")?.expect(200).json();
         assert_eq!(number(&page["items"][0]["id"]), last.id, "one's own post is at home: {page}");
         Ok(())

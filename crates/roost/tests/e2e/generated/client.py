@@ -10,7 +10,7 @@ from roost_client.api.recognizer import get_recognizer, recognize
 from roost_client.api.stories import create_story, view_story
 from roost_client.api.timelines import list_home_posts
 from roost_client.api.users import befriend_user, follow_user, get_user
-from roost_client.models import Drawings, ErrorBody, NewPost, NewStory, PostPage, PostView, Profile
+from roost_client.models import Drawings, ErrorBody, NewPost, NewStory, PageOfPostView, PostView, Profile
 
 client = Client(base_url=sys.argv[1])
 
@@ -23,7 +23,7 @@ assert again.headers["idempotent-replayed"] == "true" and again.content == first
 assert isinstance(first.parsed.created_at, datetime.datetime) and first.parsed.created_at.tzinfo
 
 page = list_home_posts.sync("@two", client=client, limit=10)
-assert isinstance(page, PostPage) and [post.text for post in page.items] == ["hello"], page
+assert isinstance(page, PageOfPostView) and [post.text for post in page.items] == ["hello"], page
 assert page.next_ is None and page.prev is None
 profile = get_user.sync("0", client=client)
 assert isinstance(profile, Profile) and (profile.post_count, profile.follower_count) == (1, 1)

@@ -36,7 +36,7 @@ pub(super) fn scan(requests: &Requests, from: u64, keys: u32, request: &mut Vec<
     // Keys are listed in the order of the server's hashes, so any number is a valid start.
     let name = key(from);
     let place = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
-    let path = format!("/v1/buckets/{BUCKET}/keys?limit={keys}&after={place}");
+    let path = format!("/v1/buckets/{BUCKET}/keys?limit={keys}&cursor={place}");
     requests.get(&path, request);
 }
 
