@@ -1,8 +1,8 @@
 //! Pages: `limit` and `cursor` in the query, `{"items", "next", "prev"}` in the response. Every list has this shape and
 //! these bounds.
 //!
-//! A cursor says where a page begins or ends, and nothing else: what is on the page is decided when it is read. Clients
-//! pass it back as it is.
+//! A cursor is a position in the list, at which a page begins or ends. The items are chosen when the page is read.
+//! Clients pass cursors back unchanged.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -21,7 +21,7 @@ use crate::query::Query;
 /// Approximate length of both cursors of a page, in bytes.
 const CURSOR_BYTES: usize = 64;
 
-/// The order of a list.
+/// Order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// Descending ids: posts and stories.
@@ -30,14 +30,15 @@ pub(crate) enum Reading {
     Up,
 }
 
-/// The part of a list that a page has.
+/// Place of a page in its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// The first items.
+    /// The page with the first items.
     Start,
-    /// The first items from this id on, in the order of the list. It need not exist any more. As a cursor it is the id.
+    /// The first items from this id on, in the order of the list. The item with this id may have been removed. As a
+    /// cursor, this is the id.
     From(u64),
-    /// The last items before this id, so that going back skips none. As a cursor it is the id after a `-`.
+    /// The last items before this id, so that going back skips no items. As a cursor, this is the id after a `-`.
     Before(u64),
 }
 
@@ -105,7 +106,7 @@ pub(crate) fn limit(query: &mut Query) -> Result<usize, ApiError> {
     limit.ok_or_else(|| ApiError::bad_limit(limits::PAGE_MAX))
 }
 
-/// The `cursor` of a query, if `parse` can read it.
+/// Parses `cursor` of a query with `parse`; `None` if the query has none.
 pub(crate) fn cursor<T>(
     query: &mut Query,
     parse: impl FnOnce(&str) -> Option<T>,
@@ -123,7 +124,7 @@ impl Place {
         }
     }
 
-    /// Appends it as a cursor, which is JSON, or null.
+    /// Appends the place as a cursor in JSON, or null without a place.
     fn push(place: Option<Self>, out: &mut Vec<u8>) {
         let (before, id): (&[u8], _) = match place {
             Some(Self::From(id)) => (b"\"", id),
@@ -144,7 +145,7 @@ impl Asked {
         Ok(Self { place, limit, viewer })
     }
 
-    /// The page of a list in this order; without a cursor, the first page.
+    /// Makes the page of a list in this order; without a cursor, the first page.
     pub(crate) fn of(&self, reading: Reading) -> Page {
         let down = reading == Reading::Down;
         let (below, above) = match self.place {
@@ -170,7 +171,7 @@ impl Asked {
     }
 }
 
-/// A buffer with the beginning of a page, and capacity for `bytes` bytes of items.
+/// Makes a buffer with the beginning of a page, and capacity for `bytes` bytes of items.
 pub(crate) fn opened(bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(bytes + CURSOR_BYTES);
     out.extend_from_slice(b"{\"items\":[");
@@ -185,7 +186,7 @@ pub(crate) fn to_json(body: &impl Serialize) -> Vec<u8> {
     json
 }
 
-/// A buffer with the beginning of a page and these items.
+/// Makes a buffer with the beginning of a page and these items.
 pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8> {
     let mut out = opened(0);
     for (index, item) in items.enumerate() {
@@ -199,8 +200,8 @@ pub(crate) fn opened_with(items: impl Iterator<Item = impl Serialize>) -> Vec<u8
     out
 }
 
-/// Completes the response of a list that is read in one direction only: `out` holds what is before the end of its items, and
-/// `next` the characters of a cursor, of which JSON escapes none.
+/// Completes the response of a list that is read in one direction only. `out` holds the response up to the last item,
+/// and `next` a cursor in which JSON escapes nothing.
 pub(crate) fn answer(mut out: Vec<u8>, next: Option<&str>) -> Response {
     out.extend_from_slice(b"],\"next\":");
     match next {
@@ -304,7 +305,7 @@ mod tests {
         }
     }
 
-    /// The items of a list of which one was removed, read page by page, in both orders.
+    /// Reads a list from which one item was removed page by page, in both orders.
     #[test]
     fn pages_join_without_gap_or_repetition_in_both_directions() {
         let read = |page: Page| {

@@ -109,7 +109,7 @@ impl Client {
         let authorization = authorization.iter().map(|value| ("Authorization", value.as_str()));
         let headers: Vec<_> = authorization.chain(headers.iter().copied()).collect();
         let request = request(&self.address.to_string(), method, path, &headers, body);
-        // Taken out until the response is complete, so that an error drops it.
+        // The connection is stored again only after a complete response, so an error drops it.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect_within(self.address, self.patience)?,
@@ -241,7 +241,7 @@ pub fn request(
 #[must_use]
 pub fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     let mut connection = connect(address).unwrap();
-    // A server may refuse before it has read everything; then writing fails and reading works.
+    // A server may refuse a request before it has read all of it. Then writing fails, but reading works.
     drop(connection.get_mut().write_all(request));
     let (status, head) = read_head(&mut connection).unwrap();
     let mut answer = Answer { status, head, body: Vec::new() };

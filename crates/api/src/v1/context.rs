@@ -77,10 +77,10 @@ fn parse(parts: &Parts) -> Result<Below, ApiError> {
     Ok(Below { limit, after, viewer })
 }
 
-/// Parses the ids of a reply and of those above it, joined by dots; `None` if the cursor is invalid.
+/// Parses a cursor: the ids of the ancestors of a reply and its own id, joined by dots; `None` if it is invalid.
 fn parse_path(path: &str) -> Option<ThreadPath> {
     let id = |id| decimal(id).filter(|id| *id <= Stamp::MAX.0).map(PostId);
-    // One more than the maximum, to detect a path that is too long.
+    // Reads one id more than the maximum, to detect a path that is too long.
     let ids = path.split('.').take(limits::THREAD_DEPTH_MAX + 1).map(id);
     ids.collect::<Option<ThreadPath>>().filter(|path| path.len() <= limits::THREAD_DEPTH_MAX)
 }

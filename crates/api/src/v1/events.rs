@@ -204,7 +204,7 @@ impl Stream {
             loop {
                 if !self.caught_up {
                     let events = self.read().await?;
-                    // Checked after the read, which may have waited: a deleted user gets nothing.
+                    // The user is checked after the read, which may have waited: a deleted user gets nothing.
                     if self.state.node.is_deleted(self.user) {
                         return None;
                     }
@@ -218,7 +218,8 @@ impl Stream {
                     () = self.subscription.changed() => self.caught_up = false,
                     () = after(expiry) => self.caught_up = false,
                     () = tokio::time::sleep_until(keep_alive) => {
-                        // Reading keeps the timeline in memory, so that deletions and edits wake the stream.
+                        // The timeline is read with every keep-alive comment. That keeps it in memory, so that
+                        // deletions and edits wake the stream.
                         self.caught_up = false;
                         return Some(Bytes::from_static(b": keep-alive\n\n"));
                     }
@@ -243,7 +244,7 @@ impl Stream {
             false => match self.chunk(&events) {
                 Some(chunk) => Some(chunk),
                 None => {
-                    // The position has not moved: the same events are read again.
+                    // The position has not moved, so the next read returns the same events.
                     drop(events);
                     tokio::time::sleep(within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
@@ -258,7 +259,7 @@ impl Stream {
         Some(chunk)
     }
 
-    /// Reads the events that are in memory. `None` if one is not.
+    /// Reads the events that are in memory. `None` if one of them is not in memory.
     fn answer(&self, question: &Question) -> Option<(Answered, Vec<u8>)> {
         answer(question, &self.state.node, self.user, Source::Memory)
     }
@@ -280,8 +281,8 @@ impl Stream {
     async fn read_store(&mut self) -> Option<(Question, (Answered, Vec<u8>))> {
         tokio::time::sleep_until(self.store_from).await;
         let turn = self.state.reads.streams().next().await;
-        // Asked again: this includes events that arrived during the wait. Data that other streams have read meanwhile,
-        // such as a post that woke thousands, is now in memory.
+        // The question is made again, so that it includes events that arrived during the wait. Data that other streams
+        // have read meanwhile, such as a post that woke thousands, is now in memory.
         let question = self.subscription.ask();
         if let Some(answered) = self.answer(&question) {
             return Some((question, answered));
@@ -300,7 +301,7 @@ impl Stream {
     }
 }
 
-/// Reads the events that answer a question.
+/// Reads the events for a question.
 fn answer(
     question: &Question,
     node: &Node,

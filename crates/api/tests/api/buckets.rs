@@ -139,7 +139,7 @@ fn changes_may_have_preconditions() {
         let code = if status == 400 { "bad_request" } else { "precondition_failed" };
         answer.assert_error(status, code, &format!("{headers:?}"));
     }
-    // Several tags, in one line or in two, including weak ones.
+    // A header may have several tags, in one line or in two, including weak ones.
     let now = || server.get(path).header("etag").unwrap().to_owned();
     let before = now();
     assert_eq!(
@@ -271,7 +271,7 @@ fn a_page_of_keys_scans_a_bounded_number_of_keys() {
     let (found, pages) = walk(&server, "/v1/buckets/0/keys?prefix=key24999&limit=100");
     assert_eq!(found, ["key24999"]);
     assert!(pages >= KEYS.div_ceil(10_000 + 256) && pages <= 5, "{pages}");
-    // Large values count as well.
+    // Large values also limit what a page scans.
     for number in 0..12 {
         let path = format!("/v1/buckets/1/keys/{number}");
         assert_eq!(put(&server, &path, &[], &vec![0; 2 << 20]).status, 204);

@@ -33,7 +33,7 @@ fn assert_documented(method: &str, path: &str, answer: &Answer) {
         let is_long = template.last() == Some(&"{key}") && given.len() > template.len();
         (is_long || template.len() == given.len()) && template.iter().zip(&given).all(same)
     };
-    // A path without parameters matches better.
+    // A path without parameters is preferred.
     let paths = api["paths"].as_object().unwrap();
     let mut found: Vec<_> = paths.iter().filter(|(template, _)| matches(template)).collect();
     found.sort_by_key(|(template, _)| template.matches('{').count());
@@ -125,7 +125,7 @@ impl TestServer {
         self.send("GET", path, &[], b"")
     }
 
-    /// The page that a cursor leads to, of the list that has a page at `path`.
+    /// Returns the page at a cursor of the list that has a page at `path`.
     pub(crate) fn page(&self, path: &str, cursor: &Value) -> Value {
         self.get(&at(path, cursor.as_str().unwrap())).json()
     }

@@ -124,7 +124,7 @@ fn what_is_hidden_has_no_reactions_and_is_not_listed() {
         let pins = server.get(&format!("/v1/users/@ada/pins{viewer}")).json();
         assert_eq!(ids(&pins).len(), seen, "{viewer}");
     }
-    // A former follower no longer sees the post, and a block hides who favourited.
+    // A former follower no longer sees the post, and a block hides the user who favourited it.
     put(&server, &format!("/v1/users/@bob/bookmarks/{three}"));
     put(&server, &format!("/v1/users/@bob/favourites/{one}"));
     put(&server, &format!("/v1/users/@cyd/favourites/{one}"));
@@ -150,7 +150,7 @@ fn a_boost_is_a_post_with_the_boosted_one_in_it() {
     let original = server.get(&format!("/v1/posts/{one}")).json();
     assert_eq!(boost["boost_of"], original);
     assert_eq!(original["boost_of"], json!(null));
-    // The same result from memory, on the profile, alone, and for a viewer.
+    // The post is the same when read from memory, on the profile, alone, and for a viewer.
     for path in [home, "/v1/users/@bob/posts", "/v1/users/@bob/posts?viewer=@dan"] {
         assert_eq!(server.get(path).json()["items"], json!([boost]), "{path}");
     }

@@ -10,7 +10,7 @@ fn texts(page: &Value) -> Vec<String> {
     items.map(|post| post["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Follows the cursors of this name from `path`.
+/// Follows the cursors with this name, `next` or `prev`, from the page at `path`.
 fn read_by(server: &TestServer, cursor: &str, path: &str) -> (Vec<Vec<String>>, String) {
     let (mut pages, mut path) = (Vec::new(), path.to_owned());
     loop {

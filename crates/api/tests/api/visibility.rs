@@ -62,7 +62,7 @@ fn pages_name_no_hidden_posts() {
             assert!(!text.contains(hidden["id"].as_str().unwrap()), "{text}");
         }
         assert_eq!(page["items"][0]["id"], post["id"]);
-        // A cursor follows from what is shown.
+        // The cursor depends only on shown posts, so it reveals no hidden one.
         let id: u64 = post["id"].as_str().unwrap().parse().unwrap();
         next = page["next"].clone();
         assert!(next.is_null() || next == (id - 1).to_string(), "{next}");

@@ -108,7 +108,7 @@ fn unterminated_lines_are_refused_when_they_hold_too_much_memory() {
     server.register(&["ada"]);
     let head = "POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
                 Content-Type: application/x-ndjson\r\nContent-Length: 1000000\r\n\r\n";
-    // Each is 60 KiB, and a quarter of the memory is for small amounts.
+    // Each of these bodies is 60 KiB, and a quarter of the memory is for small amounts.
     let mut open: Vec<_> = (0..30).map(|_| begin(&server, head, &[b' '; 60 << 10])).collect();
     let mut refused = false;
     for at in 0..1_000_000 {
@@ -136,7 +136,8 @@ fn readers_of_large_responses_stay_within_the_memory() {
     let value = vec![7; 1 << 20];
     assert_eq!(server.send("PUT", "/v1/buckets/0/keys/k", &[], &value).status, 204);
     let request = "GET /v1/buckets/0/keys/k HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    // Each sends ten requests and reads nothing: the server handles the second after the first is sent.
+    // Each of these clients sends ten requests and reads nothing. The server handles the second request after the
+    // response to the first is sent.
     let open: Vec<_> = (0..20).map(|_| begin(&server, &request.repeat(10), b"")).collect();
     assert!(held(&server) <= MEMORY);
     assert_eq!(server.get("/v1/users/0").status, 200, "small answers have their own memory");
@@ -147,7 +148,7 @@ fn readers_of_large_responses_stay_within_the_memory() {
 
 #[test]
 fn responses_hold_their_memory_until_their_clients_have_read_them() {
-    // More than a socket buffers.
+    // This value is longer than what a socket buffers.
     const VALUE: usize = 14 << 20;
     let server = TestServer::start(Access::Open, |_, options| options.request_memory = 128 << 20);
     let path = "/v1/buckets/0/keys/k";
@@ -156,7 +157,7 @@ fn responses_hold_their_memory_until_their_clients_have_read_them() {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let mut open: Vec<_> = (0..3).map(|_| begin(&server, &request, b"")).collect();
     for stream in &mut open {
-        // The response has begun.
+        // The response has begun when its first byte arrives.
         stream.read_exact(&mut [0]).unwrap();
     }
     assert!(held(&server) >= 3 * VALUE);
@@ -166,7 +167,7 @@ fn responses_hold_their_memory_until_their_clients_have_read_them() {
 
 #[test]
 fn who_reads_nothing_leaves_memory_to_other_keys() {
-    // More than a socket buffers.
+    // This value is longer than what a socket buffers.
     const VALUE: usize = 14 << 20;
     let readers = "reads-slowly";
     let keys = [(readers, [Scope::Read].into_iter().collect()), (KEY, Scopes::ALL)];
@@ -189,7 +190,7 @@ fn who_reads_nothing_leaves_memory_to_other_keys() {
             (begin[9..] == *b"200", stream)
         })
         .collect();
-    // Half of the budget of 75 MiB.
+    // Two of the responses fit in half of the budget of 75 MiB.
     assert_eq!(statuses.iter().filter(|(is_sent, _)| *is_sent).count(), 2);
     assert_eq!(with_key("PUT", &vec![8; VALUE]).status, 204);
     assert_eq!(with_key("GET", b"").body, vec![8; VALUE]);
@@ -221,7 +222,7 @@ fn long_keys_are_listed_within_memory() {
 #[test]
 fn the_longest_response_to_a_change_reserves_no_memory() {
     let server = TestServer::start(Access::Open, |_, options| options.request_memory = 64 << 10);
-    // No memory is left for responses: a quarter of 64 KiB is less than one long head.
+    // No memory is left for responses: a quarter of 64 KiB is less than one long head needs.
     let handles: Vec<String> = ('a'..='z')
         .chain('0'..='9')
         .flat_map(|a| ('a'..='e').map(move |b| format!("{a}{b}")))
