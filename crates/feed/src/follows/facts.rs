@@ -65,16 +65,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn requests(&self, user: UserId, other: UserId) -> bool {
         self.related(&REQUESTS, user, other).is_some()
     }
-}
 
-impl Txn<'_> {
-    /// Locks or unlocks a user. Follow requests are left unchanged.
-    pub(crate) fn lock(&mut self, user: UserId, locked: bool) {
-        write::locked(self.rows, user, locked);
-    }
-}
-
-impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Options of a follow or follow request.
     #[must_use]
     pub fn follow_options(&self, user: UserId, other: UserId) -> FollowOptions {
@@ -107,6 +98,11 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
+    /// Locks or unlocks a user. Follow requests are left unchanged.
+    pub(crate) fn lock(&mut self, user: UserId, locked: bool) {
+        write::locked(self.rows, user, locked);
+    }
+
     /// Removes the options of a follow or follow request that has ended.
     pub(crate) fn forget_follow_options(&mut self, user: UserId, other: UserId) {
         let mut all = self.facts().all_follow_options(user);
@@ -115,9 +111,7 @@ impl Txn<'_> {
             self.put_whole(&FOLLOW_OPTIONS, user, &all);
         }
     }
-}
 
-impl Txn<'_> {
     /// Stores and counts new follows of `others` by `user`.
     pub fn put_follows(&mut self, user: UserId, others: &[UserId]) {
         let owners: Vec<u64> = others.iter().map(|other| u64::from(other.0)).collect();

@@ -17,7 +17,7 @@ pub(crate) fn media_cost(command: &MediaCommand) -> Cost {
         MediaCommand::Add(_) => pictures_cost(2).and(user),
         MediaCommand::ClearProfile { .. } => pictures_cost(1).and(user),
         MediaCommand::Change { .. } | MediaCommand::Delete { .. } => pictures_cost(1),
-        // And the post is deleted.
+        // Without the deletion of the post, which `cost.rs` adds.
         MediaCommand::Redraft { .. } => pictures_cost(POST_MEDIA_MAX),
     }
 }

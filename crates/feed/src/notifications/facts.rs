@@ -114,6 +114,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let oldest = Span { low: from, high: BESIDE - 1, limit, ..Span::ALL };
         self.rows.members(SetTable::Notifications, user.0.into(), oldest)
     }
+
+    /// Smallest id of a user who may be a booster to notify of the post's last edit; `None` if all are notified.
+    fn edit_notified_up_to(&self, id: PostId, post: &Post) -> Option<u64> {
+        self.due_from(DueWork::NotifyOfEdit { post: id }.since(post.edited?))
+    }
+
+    /// Boosters of a post from the user `from` on, in ascending order of ids, as many as one command notifies of an
+    /// edit.
+    #[must_use]
+    pub fn boosted_from(&self, post: PostId, from: u64) -> Vec<UserId> {
+        let span = Span { low: from, limit: EDIT_NOTICES_MAX, ..Span::ALL };
+        self.reacted_by(post, Reaction::Boost, span)
+    }
 }
 
 /// Whether a post by `author` notifies the users who asked for notifications of their posts: it is neither a boost, nor
@@ -203,24 +216,7 @@ impl Txn<'_> {
     fn put_inbox(&mut self, user: UserId, inbox: Inbox) {
         self.rows.put_point(PointTable::Inbox, user.0.into(), Some(encode(&inbox)));
     }
-}
 
-impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Smallest id of a user who may be a booster to notify of the post's last edit; `None` if all are notified.
-    fn edit_notified_up_to(&self, id: PostId, post: &Post) -> Option<u64> {
-        self.due_from(DueWork::NotifyOfEdit { post: id }.since(post.edited?))
-    }
-
-    /// Boosters of a post from the user `from` on, in ascending order of ids, as many as one command notifies of an
-    /// edit.
-    #[must_use]
-    pub fn boosted_from(&self, post: PostId, from: u64) -> Vec<UserId> {
-        let span = Span { low: from, limit: EDIT_NOTICES_MAX, ..Span::ALL };
-        self.reacted_by(post, Reaction::Boost, span)
-    }
-}
-
-impl Txn<'_> {
     /// Schedules the notification of boosters of an edited post, unless the edit before was less than an hour ago. If
     /// some boosters are not notified of the edit before, they are notified of this one.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {

@@ -14,6 +14,7 @@ use crate::whole::POST_VERSIONS;
 
 /// Most posts of an author to read in search of the newest public or unlisted one.
 const NEWEST_READ: usize = 1_000;
+
 /// Posts per read of that search after the first.
 const NEWEST_READ_AT_ONCE: usize = 100;
 
@@ -176,6 +177,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         let rows = self.rows.members(SetTable::Mentions, user.0.into(), span);
         rows.into_iter().map(|(post, _)| PostId(post)).collect()
     }
+
+    /// All versions of a post including the current one, oldest first. Does not check the visibility of the post.
+    #[must_use]
+    pub fn post_history(&self, id: PostId, post: &Post) -> Vec<PostVersion> {
+        let mut versions = match post.edited {
+            Some(_) => self.post_versions(id),
+            None => Vec::new(),
+        };
+        versions.push(PostVersion::of(id, post));
+        versions
+    }
 }
 
 impl Txn<'_> {
@@ -243,31 +255,14 @@ impl Txn<'_> {
             None => self.forget_reactions(id, post.author),
         }
     }
-}
 
-impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// All versions of a post including the current one, oldest first. Does not check the visibility of the post.
-    #[must_use]
-    pub fn post_history(&self, id: PostId, post: &Post) -> Vec<PostVersion> {
-        let mut versions = match post.edited {
-            Some(_) => self.post_versions(id),
-            None => Vec::new(),
-        };
-        versions.push(PostVersion::of(id, post));
-        versions
-    }
-}
-
-impl Txn<'_> {
     /// Stores the current version of a post before an edit.
     pub(crate) fn keep_version(&mut self, id: PostId, post: &Post) {
         let mut versions = self.facts().post_versions(id);
         PostVersion::keep(&mut versions, PostVersion::of(id, post));
         self.put_whole(&POST_VERSIONS, id, &versions);
     }
-}
 
-impl Txn<'_> {
     /// Counts or uncounts a post of an author.
     pub(crate) fn count_post(&mut self, author: UserId, visibility: Visibility, up: bool) {
         let is_closed = !visibility.is_open();

@@ -53,14 +53,23 @@ pub(crate) fn follow(
     Ok(Done::TagFollowed)
 }
 
-/// Key bytes of the rows of a hashtag of a post, without the hashtag.
-pub(crate) const TAG_ROW_BYTES: usize = 32;
-
 /// Cost of adding or removing one of at most `tags_max` hashtags of a user.
 pub(crate) fn user_tag_cost(tag: &Tag, tags_max: usize) -> Cost {
     let cost = Cost::of_rows(2, tag.as_str().len() + 64);
     // All current hashtags are read.
     Cost { work: cost.work + 2 * tags_max * WORK_PER_ROW, ..cost }
+}
+
+/// Key bytes of the rows of a hashtag of a post, without the hashtag.
+pub(crate) const TAG_ROW_BYTES: usize = 32;
+
+/// Cost of `tags` hashtags in texts of `text_bytes` bytes: each is in two keys, and may be longer in lower case.
+pub(crate) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
+    let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
+    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
+    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
+    // The text is searched for them.
+    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
@@ -75,13 +84,4 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.remove_named(table, name);
         }
     }
-}
-
-/// Cost of `tags` hashtags in texts of `text_bytes` bytes: each is in two keys, and may be longer in lower case.
-pub(crate) fn tags_cost(tags: usize, text_bytes: usize) -> Cost {
-    let tags = if rows::has_bug("cost-one-hashtag") { tags.min(1) } else { tags };
-    let bytes = text_bytes.min(tags * TAG_BYTES_MAX);
-    let cost = Cost::of_rows(TAG_ROWS * tags, 2 * TAG_ROWS * bytes + TAG_ROW_BYTES * tags);
-    // The text is searched for them.
-    Cost { work: cost.work + text_bytes * TEXT_WORK, ..cost }
 }
