@@ -47,13 +47,13 @@ pub enum Transfer {
 use Transfer::{Derived, Exported, LeftOut, NeverWritten};
 
 /// Text of the documents for rows of deleted users that are not removed yet.
-const DELETED: &str = "users who are deleted, expired stories, mutes and keys";
+const DELETED: &str = "deleted users, and expired stories, mutes and keys";
 /// Text of the documents for grants of accounts.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// Text of the documents for notifications.
 const NOTIFICATIONS: &str = "notifications of favourites, boosts, follows, ends of polls and edits";
 /// Text of the documents for rows without a bucket.
-const EMPTIED: &str = "keys of buckets that were emptied";
+const EMPTIED: &str = "keys of emptied or deleted buckets";
 
 /// Least and greatest tag of a table. Other rows of a store have tags below and above these.
 const LOWEST: u8 = 0x02;
