@@ -1,5 +1,5 @@
-//! Memory of responses of more than a few kilobytes. Their bytes are counted until they are sent, so that clients that
-//! do not read hold at most [`MEMORY`] together and [`CLIENT_BYTES`] each.
+//! Memory of responses of more than a few kilobytes. Their bytes are counted until they are sent. Clients that do not
+//! read hold at most [`MEMORY`] together, and [`CLIENT_BYTES`] each.
 //!
 //! **Invariant:** a refused change was not carried out, because clients repeat refused requests.
 
@@ -19,7 +19,8 @@ use crate::limiter::Subject;
 /// counted: there are at most as many as concurrent reads (64), each of at most
 /// [`PAGE_BYTES`](crate::paging::PAGE_BYTES) plus one entity.
 const READ_BYTES: usize = 16 << 20;
-/// Maximum size of all unsent responses to changes, in bytes. Separate, so that slow readers do not block changes.
+/// Maximum size of all unsent responses to changes, in bytes. This budget is separate, so that slow readers do not
+/// block changes.
 const CHANGE_BYTES: usize = 4 << 20;
 /// Maximum size of all unsent responses, in bytes.
 pub(crate) const MEMORY: usize = READ_BYTES + CHANGE_BYTES;
@@ -64,7 +65,7 @@ impl Answers {
     /// # Errors
     /// If too many bytes are unsent.
     pub(crate) fn check(&self, client: Client) -> Result<(), ApiError> {
-        // Reserves nothing: many changes are checked at the same time, and most responses are short.
+        // The check reserves nothing: many changes are checked at the same time, and most responses are short.
         let fits = self.shares.fits(client, ENTITY_BYTES, CLIENT_BYTES);
         match fits && self.changes.fits(ENTITY_BYTES) {
             true => Ok(()),
@@ -168,7 +169,7 @@ mod tests {
         assert!(read(one, ANSWER_BYTES_FREE).is_ok(), "short responses are always sent");
         assert!(change(ENTITY_BYTES).is_ok(), "executed changes get a response");
         assert!(read(other, ANSWER_BYTES_FREE + 1).is_ok() && answers.check(other).is_ok());
-        // Limit of all clients together.
+        // The limit of all clients together is reached.
         for number in 0..READ_BYTES / CLIENT_BYTES {
             let client = Client::Address((2 + number as u64).into());
             unread.extend(read(client, CLIENT_BYTES));

@@ -198,7 +198,7 @@ impl From<BodyError> for ApiError {
 }
 
 impl From<Refusal> for ApiError {
-    /// Maps a refusal by its class, except for errors of OAuth and those by whose text apps know Mastodon.
+    /// Maps a refusal by its class, except for errors of OAuth and errors that apps recognize by Mastodon's texts.
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::AppNotFound => Self::invalid_client(),

@@ -158,7 +158,7 @@ async fn read_changes(state: Shared, mut cursor: Position) {
     loop {
         if changes.is_empty() {
             let effects = state.node.effects_after(cursor);
-            // Also ends when nothing happens, to check for listeners.
+            // The wait also ends without effects, to check for listeners.
             drop(tokio::time::timeout(LISTENERS_CHECK, effects).await);
         }
         if streams.public.receiver_count() == 0 {
@@ -199,7 +199,7 @@ fn follow(node: &Node, cursor: &mut Position, changes: &mut VecDeque<PublicChang
     }
 }
 
-/// Posts that are still in the state of the changes. Includes replies to other users if they have hashtags.
+/// Events for the changes. Omits posts that were deleted since, and replies to other users unless they have hashtags.
 fn published(renderer: &Renderer, changes: &[PublicChange]) -> Vec<Published> {
     let mut entities = Entities::new(renderer, None);
     let mut published = |change: &PublicChange| {

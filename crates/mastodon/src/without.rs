@@ -41,7 +41,7 @@ fn lists(table: &mut Endpoints) {
     table.absent("GET", Nothing, Json(NO_TEXT), &["/api/v1/instance/privacy_policy"]);
     let terms = ["/api/v1/instance/terms_of_service", "/api/v1/instance/terms_of_service/{date}"];
     table.absent("GET", Nothing, Record, &terms);
-    // Addresses are not verified, so no user waits for it.
+    // E-mail addresses are not verified, so no user waits for a confirmation.
     let confirmed = ["/api/v1/emails/check_confirmation"];
     table.absent("GET", User(&[S::Read]), Json("true"), &confirmed);
     table.absent("GET", User(&[S::Read]), List, &["/api/v1/suggestions", "/api/v2/suggestions"]);

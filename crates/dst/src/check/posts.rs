@@ -16,7 +16,7 @@ impl Run {
         }
         let wants = |id: &PostId| {
             let boost = self.model.feed.posts.get(&id.0).map(|post| post.boost.as_ref());
-            // A boost of a deleted post is not shown.
+            // A boost of a deleted post is hidden.
             boost.is_some_and(|boost| {
                 boost.is_none_or(|boost| self.model.feed.wants_boosts_of(user, boost.author))
             })
@@ -54,7 +54,7 @@ impl Run {
         let page = self.page();
         let id = match page.below.or(page.above) {
             Some(id) => PostId(id),
-            // A story is not a post.
+            // The id of a story is not the id of a post.
             None => match self.model.feed.stories.keys().next_back() {
                 Some(story) => PostId(*story),
                 None => return,
@@ -112,7 +112,7 @@ impl Run {
             let mut wanted: Vec<_> =
                 wanted.map(|((_, post, _), stamp)| (*stamp, PostId(*post))).collect();
             wanted.sort_unstable();
-            // The list of boosts is that of posts.
+            // Boosts are listed as posts, not as reactions.
             if reaction != Reaction::Boost {
                 assert_eq!(found, wanted, "{reaction:?} of {user}");
             }

@@ -18,7 +18,7 @@ use crate::model::Model;
 
 pub(super) const KINDS: usize = 31;
 
-/// Text before and after a name in a post, with which it is or is not a mention.
+/// Texts before and after a name in a post. With some of them the name is a mention.
 const AROUND_MENTIONS: [(&str, &str); 8] = [
     ("", ""),
     ("", ""),
@@ -196,7 +196,7 @@ impl Generator {
 
     fn react(&mut self) -> Command {
         let reaction = *self.random.pick(&Reaction::ALL);
-        // Several users boost the same post.
+        // The post is one of a few, so that several users boost the same post.
         let (user, post) = (self.user(), self.asked());
         Command::React { user, post, reaction, on: !self.random.once_in(3) }
     }
@@ -309,7 +309,7 @@ impl Generator {
         }
     }
 
-    /// Usually the same user, in runs with one whose lists are long.
+    /// A user; in runs with a user whose lists are long, usually that one.
     pub(super) fn loud_user(&mut self) -> UserRef {
         match self.is_one_loud && !self.random.once_in(4) {
             true => UserRef::Id(UserId(0)),

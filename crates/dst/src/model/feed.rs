@@ -99,7 +99,7 @@ pub(crate) struct Feed {
     pub(crate) edits: BTreeMap<u64, ModelEdit>,
     /// Boosts by deleted users, which the node may have removed: (user, post).
     pub(super) erased_boosts: BTreeSet<(u32, u64)>,
-    /// Notices of edits that the node has stored if those boosts existed when the post was edited.
+    /// Notices of edits that the node has stored if the boosts by deleted users still existed when the post was edited.
     pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
     /// Notes: (author, subject) -> text.
     pub(crate) notes: BTreeMap<(u32, u32), String>,

@@ -233,7 +233,7 @@ impl Feed {
         let is_new = self.follows.contains(&pair) && id > since;
         let is_of_author = post.reply_to.is_none_or(|to| to == post.author);
         let is_open = post.boost.is_none() && post.visibility != Visibility::Direct;
-        // Even a mute that does not hide mentions.
+        // A mute hides this notification even if it does not hide mentions.
         let is_muted = self.mutes.contains_key(&pair);
         let is_notice = is_new && is_of_author && is_open && !is_muted && self.sees(user, post);
         is_notice.then_some(Notice::Post(PostId(id)))

@@ -222,7 +222,7 @@ impl Feed {
         (user == post.author || is_visible) && !boosts_hidden
     }
 
-    /// Removes an ended boost from the later boosts of the post.
+    /// Removes a user whose boost has ended from the earlier boosters that later boosts of the post list.
     pub(super) fn show_later_boosts(&mut self, user: u32, post: u64) {
         for boost in self.posts.values_mut().filter_map(|found| found.boost.as_mut()) {
             if boost.post == post {

@@ -44,8 +44,8 @@ pub(crate) fn routes(table: &mut Endpoints) {
 
 /// Maximum number of replies shown with a status.
 const DESCENDANTS_MAX: usize = 100;
-/// Maximum number of pages of replies that are read for them, each of which costs a read. Some replies are hidden from
-/// the reader.
+/// Maximum number of pages of replies that are read to show [`DESCENDANTS_MAX`]. Each page costs a read, and some
+/// replies are hidden from the reader.
 const DESCENDANT_PAGES_MAX: usize = 10;
 
 impl Server {
@@ -59,7 +59,7 @@ impl Server {
     /// A status that was published after a time, from memory only. `None` if that is impossible, for example for a
     /// retry, whose status is older.
     fn new_status(&self, me: UserId, post: PostId, began_ms: u64) -> Option<Json> {
-        // Checked because of the day of the account's last status.
+        // The account in the entity has the day of its last status, so the status must be of today.
         let is_new = post.unix_ms() >= began_ms && day(post.unix_ms()) == day(self.node.now_ms());
         let mut entities = Entities::of_new(&self.renderer, me, post).filter(|_| is_new)?;
         entities.status(post).filter(|_| !entities.lacks_something())
@@ -193,7 +193,7 @@ pub(crate) async fn create(
     if let Some(refusal) = state.unexpected(me, &draft.text, &fields).await? {
         return Ok(refusal);
     }
-    // A retry is recognized by its content, since the defaults may have changed by then.
+    // A retry is recognized by the draft before the defaults are filled in, since they may have changed by then.
     let idempotency = once.of(me, &publish(draft.clone(), due_ms));
     state.fill_in(me, &mut draft, &fields).await?;
     match state.change_once(idempotency, publish(draft, due_ms)).await? {
@@ -245,7 +245,8 @@ pub(crate) async fn edit(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    // Checked before anything is read: a request that is always refused reveals nothing about the status.
+    // The descriptions are checked before the status is read: a request that is always refused reveals nothing about
+    // the status.
     let described = media::changes(&fields)?;
     let patch = Patch { described, ..said(&fields, &state.options.base)? };
     state.own(me, post).await?;
@@ -272,7 +273,7 @@ pub(crate) async fn delete(
         let parts = status.as_object_mut()?;
         parts.insert("text".to_owned(), text.as_str().into());
         if deletes_media {
-            // No app attaches them to the new status.
+            // The pictures are not returned, so that no app attaches them to the new status.
             parts.insert("media_attachments".to_owned(), json!([]));
         }
         Some(status)
@@ -280,7 +281,7 @@ pub(crate) async fn delete(
     let status: Option<Value> = state.entities(Some(me), read).await?;
     let status = status.ok_or_else(ApiError::not_found)?;
     let has_media = |status: &Value| status["media_attachments"] != json!([]);
-    // Without pictures, both commands do the same.
+    // For a status without pictures, both commands do the same.
     let command = match has_media(&status) {
         true => Command::Media(MediaCommand::Redraft { post }),
         false => Command::DeletePost { post },

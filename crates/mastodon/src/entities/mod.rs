@@ -69,7 +69,7 @@ impl Renderer {
 /// Maker of entities for one reader. May block.
 pub(crate) struct Entities<'a> {
     renderer: &'a Renderer,
-    /// `None` without a user's token: such a reader sees only public data.
+    /// Reader of the entities; `None` without a user's token. Such a reader sees only public data.
     reader: Option<UserId>,
     viewer: Viewer<'a, Store>,
     now_ms: u64,
@@ -77,7 +77,7 @@ pub(crate) struct Entities<'a> {
     marks: OnceCell<Option<Marks>>,
     /// Number of changes that hid users, read before everything else.
     hidings: u64,
-    /// Set if a row was missing that can only be read from disk. `None` if reads may block.
+    /// True once a row was missing that can only be read from disk; `None` if reads may block.
     lacks: Option<Cell<bool>>,
     /// Flag of a long read whose caller no longer waits.
     abandoned: Option<&'a Abandoned>,
@@ -88,11 +88,11 @@ pub(crate) struct Entities<'a> {
 }
 
 impl<'a> Entities<'a> {
-    /// Makes entities for a reader from the cache only; never blocks. `None` if only the facts can tell what the reader
-    /// may see, or which filters and muted threads apply.
+    /// Makes entities for a reader from the cache only; never blocks. `None` if this needs rows: those that hide users
+    /// from the reader, filters, or muted threads.
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
         let is_plain = renderer.node.surely_hides_nobody(reader) && renderer.is_unmarked(reader);
-        // Known to be empty, so nothing is read.
+        // The reader has no filters and muted threads, so none are read.
         let marks = OnceCell::from(None);
         let lacks = Some(Cell::new(false));
         is_plain.then(|| Self { lacks, marks, ..Self::new(renderer, Some(reader)) })
@@ -226,7 +226,7 @@ mod tests {
         };
         let Done::Posted(shown) = run(post(0)).await else { panic!() };
         run(Command::Follow { user: user(2), other: user(1) }).await;
-        // So many posts that several commands are needed to remove their rows.
+        // There are so many posts that several commands are needed to remove their rows.
         for _ in 0..40 {
             let many = (0..50).map(|_| Request::from(post(1))).collect();
             node.submit_all(many).await.unwrap();

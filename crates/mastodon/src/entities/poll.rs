@@ -37,7 +37,7 @@ impl Entities<'_> {
         });
         if let Some((fields, reader)) = entity.as_object_mut().zip(self.reader) {
             let own = self.facts().vote(poll.id, reader);
-            // As in Mastodon, so that apps do not ask authors to vote.
+            // Authors count as having voted, as in Mastodon, so that apps do not ask them to vote.
             let voted = own.is_some() || post.author == reader;
             fields.insert("voted".to_owned(), voted.into());
             let own: Vec<usize> = own.into_iter().flat_map(PollChoices::iter).collect();
@@ -70,7 +70,7 @@ impl Entities<'_> {
                 "visibility": visibility_name(draft.visibility),
                 "in_reply_to_id": draft.parent.map(|parent| parent.0),
                 "language": draft.language.as_ref().map(Language::as_str),
-                // Deprecated or meaningless here, but required by the types of apps.
+                // These fields are deprecated or meaningless here, but required by the types of apps.
                 "application_id": 0,
                 "scheduled_at": null,
                 "idempotency": null,

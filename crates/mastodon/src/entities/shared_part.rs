@@ -128,7 +128,7 @@ impl<'s> StatusParts<'s> {
         self.reactions.is_some_and(<[_]>::is_empty)
     }
 
-    /// True if a user reacted to the status; `None` if only the facts can tell.
+    /// True if a user reacted to the status; `None` if the cached reactions are not complete.
     pub(super) fn has_reaction(&self, reaction: Reaction, user: UserId) -> Option<bool> {
         Some(self.reactions?.contains(&reaction_bytes((reaction, user))))
     }
@@ -238,7 +238,8 @@ impl Entities<'_> {
             && !facts.counts_erasing(id)
     }
 
-    /// The shared part of a post that the reader has just published, if it names no users and everything is in memory.
+    /// Makes the shared part of a post that the reader has just published. `None` if the post names users, or needs
+    /// data that is not in memory.
     fn make_new_part(&mut self, id: PostId) -> Option<SharedStatus> {
         let (reader, node) = (self.reader?, &self.renderer.node);
         if self.new != Some(id) {

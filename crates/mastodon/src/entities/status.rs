@@ -42,7 +42,8 @@ impl Entities<'_> {
         Some(())
     }
 
-    /// Appends a status. `None`, possibly after a part of it, if it does not exist or is not visible to the reader.
+    /// Appends a status. Returns `None`, possibly after appending a part of it, if it does not exist or is not visible
+    /// to the reader.
     pub(crate) fn append_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         let status = self.shared_part(id)?;
         let status = status.parts();
@@ -54,8 +55,8 @@ impl Entities<'_> {
         self.append_parts((id, &status), boosted.as_ref().map(|(id, status)| (*id, status)), out)
     }
 
-    /// A status whose thread the reader no longer mutes. Without its content only if it is the first of its thread,
-    /// because the reader may never have seen another one.
+    /// A status whose thread the reader no longer mutes. If the reader may no longer see the status, the first one of a
+    /// thread has no content; another one is `None`, since the reader may never have seen it.
     pub(crate) fn status_after_unmute(&mut self, id: PostId) -> Option<Json> {
         let is_first = self.facts().post(id).is_some_and(|post| post.thread_or(id) == id);
         if is_first { self.status_after_undo(id) } else { self.status(id) }
@@ -131,7 +132,7 @@ impl Entities<'_> {
 
     /// Appends a status of the reader's home timeline; `None` as for [`Entities::home_status`].
     pub(crate) fn append_home_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
-        // Most readers have no blocks and mutes, and the post is read once.
+        // Readers without blocks and mutes are the most frequent, and for them the post is read only once.
         if !self.viewer().hides_nobody() {
             let boost = self.facts().post(id)?.boost;
             let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
@@ -157,14 +158,14 @@ impl Entities<'_> {
         self.may_see(post.visibility) && self.viewer().visible(post) && is_shown()
     }
 
-    /// Whether the state of the author's account allows posts to be shown. Checked here, because for the viewer a
-    /// missing reader is the application itself.
+    /// Whether the state of the author's account allows posts to be shown. This is checked here, because a
+    /// [`feed::Viewer`] without a reader is the application, which sees everything.
     pub(super) fn shows(&self, author: UserId) -> bool {
         self.reader == Some(author) || !self.facts().is_disabled(author)
     }
 
-    /// Whether there is a reader, or the post is public. Checked here, because for the viewer a missing reader is the
-    /// application itself.
+    /// Whether there is a reader, or the post is public. This is checked here, because a [`feed::Viewer`] without a
+    /// reader is the application, which sees everything.
     fn may_see(&self, visibility: Visibility) -> bool {
         self.reader.is_some() || visibility.is_open()
     }

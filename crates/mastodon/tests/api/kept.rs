@@ -64,8 +64,8 @@ fn difference(kept: &str, made: &str) -> Option<String> {
     (kept != made).then(|| format!("at {at}: {:?}, not {:?}", near(kept), near(made)))
 }
 
-/// Responses of both servers while nothing changes. Posts of deleted users are removed in the background, and both
-/// servers do not read the rows at the same moment, so only a lasting difference counts.
+/// Responses of both servers while nothing changes. Posts of deleted users are removed in the background, and the
+/// servers read the rows at different moments, so only a lasting difference counts.
 async fn alike(world: &World, plain: &World, path: &str, token: Option<&str>) -> (Got, Got) {
     let mut differences = 0;
     loop {

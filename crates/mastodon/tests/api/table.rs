@@ -1,5 +1,5 @@
 //! Table of endpoints compared with their behavior, row by row: working endpoints show and change items, and responses
-//! of missing features depend on nothing.
+//! of missing features are always the same.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl Full {
         with_id(endpoint.path, id)
     }
 
-    /// Parameters of all reads. Endpoints ignore those of other endpoints.
+    /// Parameters of all reads. Endpoints ignore the parameters of other endpoints.
     fn parameters(&self) -> Vec<(&str, &str)> {
         vec![
             ("q", "bob"),
@@ -334,7 +334,7 @@ async fn every_change_that_works_reaches_the_log() {
         ["/api/v1/apps", "/oauth/token", "/api/v1/accounts", "/oauth/revoke"]
             .map(|at| ("POST", at)),
     );
-    // v2/filters: the last keyword was deleted before, so these come last.
+    // The last keyword was deleted before, so these endpoints of filters come last.
     let filter = ["/api/v2/filters/keywords/{id}", "/api/v2/filters/{id}"];
     let path = format!("/api/v2/filters/{}/keywords", full.filter[0]);
     let keyword = created(&full.world, &full.ada, &path, &[("keyword", "last")]).await;
