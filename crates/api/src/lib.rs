@@ -107,7 +107,7 @@ pub struct ApiOptions {
     pub max_lag: Duration,
     /// Additional metrics for `/metrics`.
     pub registry: Registry,
-    /// Whether browsers are told to use only https (HSTS).
+    /// Whether responses make browsers use only https (HSTS).
     pub https_only: bool,
 }
 

@@ -75,7 +75,7 @@ pub(crate) struct Inputs {
     pub(crate) body: Option<BodyRead>,
     /// Codes of errors that reading the request may cause, in addition to those of every route.
     pub(crate) errors: Vec<&'static str>,
-    /// Errors whose code is shared, or whose message has values of this route.
+    /// Errors that a code alone does not identify: several share the code, or the message has values of this route.
     pub(crate) exact_errors: Vec<ErrorKind>,
     reads_query: bool,
 }
@@ -199,7 +199,7 @@ impl Inputs {
         self.errors.extend_from_slice(codes);
     }
 
-    /// Adds an error whose code is shared, or whose message has values.
+    /// Adds an error that its code alone does not identify: several share the code, or the message has values.
     pub(crate) fn error(&mut self, error: impl Into<ApiError>) {
         self.exact_errors.push(error.into().into());
     }
@@ -315,7 +315,7 @@ impl Route {
         self.errors(&["not_own", "too_many_requests"])
     }
 
-    /// Counts a user's request as a post.
+    /// Makes a user's request count towards the limit of posts.
     pub(crate) fn posting(mut self) -> Self {
         self.rule.usage = SessionUse::Post;
         self
@@ -341,7 +341,7 @@ impl Route {
         self.describe(|about| about.inputs.errors(codes))
     }
 
-    /// Adds an error whose code is shared, or whose message has values.
+    /// Adds an error that its code alone does not identify: several share the code, or the message has values.
     pub(crate) fn error(self, error: impl Into<ApiError>) -> Self {
         self.describe(|about| about.inputs.error(error))
     }

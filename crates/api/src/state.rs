@@ -32,7 +32,7 @@ pub(crate) struct AppState {
     pub(crate) reads: BlockingReads,
     /// Responses and events that are being sent.
     pub(crate) unsent: Unsent,
-    /// Requests that last as long as the client wants, per client: live streams and batches.
+    /// Number of requests per client that last as long as the client wants: live streams and batches.
     shares: Shares<[u8; 32]>,
     /// Maximum of `shares` per client: half of the connections, so that others can always connect.
     share_max: usize,

@@ -92,7 +92,7 @@ pub(crate) fn document(groups: &[Group]) -> OpenApi {
         .build()
 }
 
-/// Errors by code. If several share a code, the first one; a route that has another one names it.
+/// Errors by code. Of errors that share a code, this has the first; a route that has another one names it.
 fn kinds() -> Kinds {
     let mut kinds = Kinds::new();
     for kind in error::kinds() {
@@ -119,7 +119,7 @@ fn by_status<'a>(kinds: impl Iterator<Item = &'a ErrorKind>) -> Errors {
     errors
 }
 
-/// Errors of a body that depend on the body of the route.
+/// Errors of reading a body that depend on its maximum size and its media types.
 fn errors_of_body(body: &BodyRead) -> impl Iterator<Item = ErrorKind> {
     let expected: Vec<_> = body.contents.iter().map(|(media_type, _)| *media_type).collect();
     let other_type = ApiError::unsupported_media_type(&expected.join(" or "));

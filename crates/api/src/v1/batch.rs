@@ -195,7 +195,7 @@ impl Results {
                     self.body = None;
                     match end.and_then(|end| why_ended(&end.err()?)) {
                         Some(ended) => {
-                            // This client gets no further results.
+                            // The permission has ended, so this client gets no further results.
                             self.input = Input::new(memory);
                             self.chunk = Chunk::new(memory);
                             self.chunk.fail(ended.into(), 1);
@@ -300,7 +300,7 @@ impl Input {
                 return false;
             }
             if end.is_some() && self.begun.is_empty() && line.trim_ascii().is_empty() {
-                // No memory is reserved: empty lines would hold much of it without any progress.
+                // No memory is reserved for an empty line: many of them would hold much memory without any progress.
                 (self.lines, rest) = (self.lines + 1, after.get(1..).unwrap_or_default());
                 continue;
             }

@@ -151,7 +151,7 @@ fn a_line_with_a_repeated_key_is_replayed_and_a_key_for_the_batch_is_refused() {
     let headers = [("Content-Type", "application/x-ndjson"), ("Idempotency-Key", "k")];
     let answer = server.send("POST", "/v1/batch", &headers, line("post").as_bytes());
     answer.assert_error(422, "idempotency_key_not_supported", "whole batch");
-    // The same change by a separate request, with a handle or an id.
+    // A separate request for the same change, with a handle or an id, returns the first result.
     let headers = [("Idempotency-Key", "k")];
     let again = server.with_json("POST", "/v1/users/0/posts", &headers, &json!({"text": "x"}));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));

@@ -94,7 +94,7 @@ fn a_long_gap_is_sent_page_by_page_in_order() {
     let mut lines = String::new();
     let mut expected = Vec::new();
     for n in 0..350 {
-        // Runs of mentions, and of posts at home, that are longer than a page of the other kind.
+        // Runs of mentions, and runs of posts at home, are longer than a page.
         let (author, text) = if n / 120 % 2 == 0 { ("cyd", "to @ada") } else { ("bob", "hi") };
         lines += &format!("{{\"op\":\"post\",\"user\":\"@{author}\",\"text\":\"{n} {text}\"}}\n");
         expected.push((if author == "cyd" { "mention" } else { "post" }, format!("{n} {text}")));

@@ -203,7 +203,7 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
     let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
         path.as_object().unwrap().keys().filter(|method| *method != "get").cloned()
     });
-    // Recognizing changes nothing.
+    // Recognition is a POST that changes nothing.
     assert_eq!(documented.count(), changes.len() + 1, "a change is not in this table");
     for (method, path, body, status, keyed) in &changes {
         let what = format!("{method} {path}");

@@ -153,7 +153,8 @@ fn pages_can_be_read_in_both_directions_while_stories_expire() {
     server.register(&["ada", "bob", "cyd"]);
     server.befriend("ada", "bob");
     server.befriend("ada", "cyd");
-    // Even ones by bob expire after a minute, odd ones by cyd after an hour.
+    // Stories with even numbers are by bob and expire after a minute; those with odd numbers are by cyd and expire
+    // after an hour.
     for n in 0..24 {
         let (author, ttl_s) = if n % 2 == 0 { ("bob", 60) } else { ("cyd", 3_600) };
         server.post_story(author, &n.to_string(), ttl_s);

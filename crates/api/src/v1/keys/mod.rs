@@ -40,7 +40,7 @@ const ATTEMPTS_MAX: usize = 8;
 const LOOKED_MAX: usize = 10_000;
 /// Maximum size of keys and values that a page scans, in bytes.
 const LOOKED_BYTES: usize = 4 << 20;
-/// Memory for each byte of a listed key: `%XX` in the page and in its source.
+/// Memory per byte of a listed key, in bytes: `%XX` in the page and in its source.
 const LISTED_TIMES: usize = 6;
 /// Number of keys read together, with their values.
 const LOOK_AT_ONCE: usize = 256;
@@ -132,7 +132,7 @@ pub(super) async fn put(
     let bucket = resolved(&state, &bucket).await?;
     let limits = BodyLimits::new(VALUE_BYTES_MAX);
     let mut body = HeldBody::read(request.into_body(), limits, &state.memory).await?;
-    // Until the response, a copy is held for the log.
+    // The log gets a copy of the body, so twice the memory is held until the response.
     body.hold_more(&state.memory, body.bytes().len())?;
     for _ in 0..ATTEMPTS_MAX {
         let only = only(&state, bucket, &key, &precondition).await?;
@@ -150,7 +150,8 @@ pub(super) async fn put(
     Err(ApiError::overloaded())
 }
 
-/// Condition of a change: the current version, if it satisfies the request's conditions.
+/// Checks the request's conditions on the current version of the key. Returns the condition under which the change may
+/// be applied: that the key still has this version.
 async fn only(
     state: &AppState,
     bucket: BucketId,
@@ -192,7 +193,8 @@ pub(super) async fn read(
     let mut response = match precondition.knows(Some(version)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
         false => {
-            // The value is sent without a copy and counted until then, because the store may drop the row meanwhile.
+            // The value is sent without a copy. Its memory is counted until it is sent, because the store may drop the
+            // row meanwhile.
             Bytes::from_owner(Value(row)).into_response()
         }
     };
@@ -226,7 +228,7 @@ pub(super) async fn delete(
     let bucket = resolved(&state, &bucket).await?;
     for _ in 0..ATTEMPTS_MAX {
         let only = match only(&state, bucket, &key, &precondition).await? {
-            // A delete under this condition changes nothing.
+            // A delete on the condition that the key does not exist changes nothing.
             Only::IfAbsent => {
                 let exists = row(&state, bucket, &key).await?.is_some();
                 return Err(if exists {
@@ -265,7 +267,7 @@ pub(super) async fn list(
         Ok::<_, ApiError>((views, found.1, held))
     };
     let node = state.node.clone();
-    // A long read: it scans many rows, and quick reads must not wait for it.
+    // The scan of many rows is a long read, so that quick reads do not wait for it.
     let (views, next, _held) = state.reads.run_long(move |_| walk(&node)).await??;
     let next = next.map(|next| next.to_string());
     Ok(page::answer(page::opened_with(views.iter()), next.as_deref()))
