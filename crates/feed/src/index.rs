@@ -11,7 +11,7 @@ use rows::{NameTable, PutRows, Rows, SetTable, Value, decode, encode};
 use crate::accounts::{Account, AccountState, AppId, Grant, GrantId};
 use crate::blocks::Mute;
 use crate::due::{Due, DueWork};
-use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
+use crate::ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId};
 use crate::limits::{ERASE_ROWS_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX};
 use crate::lists::ListId;
 use crate::media::{Media, MediaFile, MediaId};
@@ -158,17 +158,17 @@ pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = In
     reply.chain(list(is_public, PublicList::Posts)).chain(list(has_pictures, PublicList::Pictures))
 }
 
-/// Rows of a post long after its publication: without rows of users for whom `is_gone`, and without the end of a poll
+/// Rows of a post long after its publication: without rows of users who `has_none` names, and without the end of a poll
 /// that is over at `now_ms`.
 pub(crate) fn left_of_post(
     id: PostId,
     post: &Post,
     now_ms: u64,
-    is_gone: impl Fn(UserId) -> bool,
+    has_none: impl Fn(UserId) -> bool,
 ) -> impl Iterator<Item = IndexRow> {
     let is_over = post.poll.as_ref().is_some_and(|poll| poll.is_over(now_ms));
     of_post(id, post).into_iter().filter(move |row| {
-        row.user().is_none_or(|user| !is_gone(user))
+        row.user().is_none_or(|user| !has_none(user))
             && !(is_over && matches!(row, IndexRow::Name(NameTable::Due, ..)))
     })
 }
@@ -219,6 +219,11 @@ pub(crate) fn of_media(id: MediaId, media: &Media) -> Vec<IndexRow> {
     files.chain([of_owner]).chain(removal.map(IndexRow::due)).collect()
 }
 
+/// The row of a sample of a set.
+pub(crate) fn of_sample(id: SampleId, set: SampleSetId) -> IndexRow {
+    IndexRow::Member(SetTable::Samples, set.0, id.0, 0)
+}
+
 /// Rows of a scheduled post.
 pub(crate) fn of_scheduled(
     user: UserId,
@@ -236,13 +241,19 @@ pub(crate) fn of_mute(user: UserId, other: UserId, mute: Mute) -> Option<IndexRo
 /// Rows of the account of a user.
 pub(crate) fn of_account(user: UserId, account: &Account) -> impl Iterator<Item = IndexRow> {
     let is_disabled = account.state == AccountState::Disabled;
-    let owner = user.0.into();
-    let disabled =
-        is_disabled.then_some(IndexRow::Member(SetTable::LockedUsers, owner, DISABLED, 0));
-    let email = account.email.as_ref().map(|email| {
-        IndexRow::Name(NameTable::Email, email.as_str().as_bytes().into(), encode(&user))
-    });
-    disabled.into_iter().chain(email)
+    let disabled = is_disabled.then(|| of_disabled(user));
+    disabled.into_iter().chain(of_email(user, account))
+}
+
+/// The row of the e-mail address of an account.
+pub(crate) fn of_email(user: UserId, account: &Account) -> Option<IndexRow> {
+    let email = account.email.as_ref()?.as_str().as_bytes();
+    Some(IndexRow::Name(NameTable::Email, email.into(), encode(&user)))
+}
+
+/// The row of a user whose account is disabled.
+pub(crate) fn of_disabled(user: UserId) -> IndexRow {
+    IndexRow::Member(SetTable::LockedUsers, user.0.into(), DISABLED, 0)
 }
 
 /// Rows of a grant.

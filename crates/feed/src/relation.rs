@@ -10,7 +10,7 @@ use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 use crate::blocks::Mute;
 use crate::facts::{Facts, Txn, step, step_total};
 use crate::ids::UserId;
-use crate::index::{self, LIST_ROWS};
+use crate::index::{self, IndexRow, LIST_ROWS};
 use crate::limits;
 use crate::refusal::Refusal;
 use crate::text::Note;
@@ -34,8 +34,8 @@ pub struct Relation {
     pub too_many: Refusal,
     /// Refusal of a relation of a user to themselves.
     pub to_self: Refusal,
-    /// Whether rows in `forward` may have a number other than 0.
-    pub(crate) has_numbers: bool,
+    /// Chooses the row in an index by the number in `forward`; `None` if that is always 0.
+    pub(crate) numbered: Option<fn(UserId, UserId, u64) -> Option<IndexRow>>,
     /// Whether the relation can exist between users when one blocks the other.
     pub is_across_blocks: bool,
     /// Relation that replaces this one when it is accepted. Two users never have both, and the limit covers both
@@ -47,7 +47,7 @@ pub struct Relation {
     pub text: Option<PointTable>,
     /// Most rows of other tables that are removed with the relation.
     pub(crate) end_rows: usize,
-    /// Removes the rows of other tables and returns their number. Called while the relation exists.
+    /// Removes the rows of other tables, except that of an index, and returns their number. Called while the relation exists.
     end: fn(&mut Txn<'_>, UserId, UserId) -> usize,
 }
 
@@ -80,7 +80,7 @@ const fn plain(
         max,
         too_many,
         to_self: Refusal::UserNotFound,
-        has_numbers: false,
+        numbered: None,
         is_across_blocks: false,
         becomes: None,
         line: None,
@@ -107,14 +107,9 @@ pub const BLOCKS: Relation = Relation {
 pub const MUTES: Relation = Relation {
     to_self: Refusal::SelfMute,
     total: Total::Rows(|totals| &mut totals.mutes),
-    has_numbers: true,
+    numbered: Some(|user, other, number| index::of_mute(user, other, Mute::of_number(number))),
     is_across_blocks: true,
     end_rows: 1,
-    end: |txn, user, other| {
-        let mute = txn.facts().mute(user, other);
-        let rows = mute.and_then(|mute| index::of_mute(user, other, mute));
-        rows.iter().map(|row| row.remove(txn.rows)).count()
-    },
     ..plain(
         [SetTable::Mutes, SetTable::MutedBy],
         |counts| &mut counts.mutes,
@@ -273,13 +268,15 @@ impl Relation {
         rows.put_member(self.forward, user.0.into(), other.0.into(), number);
         let back = number.map(|number| if self.is_mutual() { number } else { 0 });
         rows.put_member(self.backward, other.0.into(), user.0.into(), back);
+        if let Some(row) = number.and_then(|number| self.index_row(user, other, number)) {
+            row.put(rows);
+        }
     }
-}
 
-/// Writes the rows of a mute of `other` by `user`, including its end. Does not count.
-pub fn put_mute(rows: &mut (impl PutRows + ?Sized), user: UserId, other: UserId, mute: Mute) {
-    MUTES.put(rows, user, other, Some(mute.number()));
-    index::of_mute(user, other, mute).iter().for_each(|row| row.put(rows));
+    /// Row in an index, if the relation has one.
+    pub(crate) fn index_row(&self, user: UserId, other: UserId, number: u64) -> Option<IndexRow> {
+        self.numbered.and_then(|row| row(user, other, number))
+    }
 }
 
 /// Writes the rows of a non-empty note of a user about another. Does not count.
@@ -353,7 +350,10 @@ impl Txn<'_> {
         user: UserId,
         other: UserId,
     ) -> usize {
-        let rows = (relation.end)(self, user, other);
+        let number = relation.numbered.and_then(|_| self.facts().related(relation, user, other));
+        let row = number.and_then(|number| relation.index_row(user, other, number));
+        let row = row.iter().map(|row| row.remove(self.rows)).count();
+        let rows = row + (relation.end)(self, user, other);
         debug_assert!(rows <= relation.end_rows, "the most rows that end with it");
         self.unrelate(relation, user, other);
         rows

@@ -41,8 +41,8 @@ pub(crate) struct Declared {
     is_record: Option<RecordCheck>,
     /// Record that owns an index row.
     source: Option<fn(&IndexRow) -> Option<Source>>,
-    /// Whether the index lists every such record of an owner, so that a row without its record proves a loss.
-    is_list: bool,
+    /// Whether a row without its record proves a loss: the index lists every such record of an owner.
+    proves_loss: bool,
     /// Removes items of a deleted user from the table, as many as one command may: the items that follow the id of the
     /// user. `None` if the rows are removed along with others or at the end, or stay, or belong to no user.
     erase: Option<fn(&mut Erase<'_, '_>)>,
@@ -66,7 +66,7 @@ macro_rules! declare {
             table: declare!(@table $kind $table),
             is_record: declare!(@option $($is_record)?),
             source: declare!(@option $($index)? $($list)?),
-            is_list: declare!(@flag $($list)?),
+            proves_loss: declare!(@flag $($list)?),
             erase: declare!(@option $($erase)?),
         }),*];
     };
@@ -93,9 +93,9 @@ declare! {
     Set OpenReplies, index |row| row.item().map(post);
     Set PostLists, index |row| row.item().map(post);
     Set Boosts, index |row| row.item().map(post);
-    Set Mentions, index |row| row.item().map(post), erase |it| it.each(1 + DIRECT_ROWS, |txn, user, post| {
-        txn.remove_mention(user, post);
-    });
+    Set Mentions, index |row| row.item().map(post), erase |it| {
+        it.each(1 + DIRECT_ROWS, |txn, user, post| txn.remove_mention(user, post));
+    };
     Set DirectPosts, index |row| row.item().map(post);
     Name ConversationPost, index |row| row.id_before(0).map(newest_first);
     // Names end with the author.
@@ -118,11 +118,10 @@ declare! {
     // Stories, which sweeping removes.
     Point Story, record is::<Story>;
     Point StoryText, record is::<PostText>;
-    Set AuthorStories, list |row| row.item().map(|id| Source::Story(StoryId(id))), erase erase::items::stories;
+    Set AuthorStories, list |row| row.item().map(|id| Source::Story(StoryId(id))),
+        erase erase::items::stories;
     Set StoryViews;
-    Set Seen, erase |it| it.each(VIEW_ROWS, |txn, user, story| {
-        txn.remove_view(user, story);
-    });
+    Set Seen, erase |it| it.each(VIEW_ROWS, |txn, user, story| txn.remove_view(user, story));
 
     // Lists, scheduled posts and pictures.
     Name List, record is::<List>, erase |it| {
@@ -130,14 +129,17 @@ declare! {
     };
     Name ListMember;
     Name ListedUser;
-    Name Scheduled, record |name, row| name.len() == 12 && is::<ScheduledPost>(name, row), erase |it| {
-        it.txn.erase_scheduled(it.user, ScheduledId(it.from), ERASE_ROWS_MAX / SCHEDULED_ROWS);
-    };
+    Name Scheduled, record |name, row| name.len() == 12 && is::<ScheduledPost>(name, row),
+        erase |it| {
+            it.txn.erase_scheduled(it.user, ScheduledId(it.from), ERASE_ROWS_MAX / SCHEDULED_ROWS);
+        };
     Name Media, record |name, row| {
         name.len() == 8 && try_decode::<Media>(row).is_some_and(|media| *encode(&media) == *row)
     };
     Name MediaFile, index |row| row.id_before(0).map(media);
-    Name MediaOf, index |row| row.id_before(0).map(media), erase |it| it.each(MEDIA_ROWS, |txn, _, media| txn.remove_media(MediaId(media)));
+    Name MediaOf, index |row| row.id_before(0).map(media), erase |it| {
+        it.each(MEDIA_ROWS, |txn, _, media| txn.remove_media(MediaId(media)));
+    };
     Name MediaSpace, record is::<MediaSpace>;
 
     // Accounts.
@@ -150,7 +152,9 @@ declare! {
     Point Grant, record |_, row| Grant::try_of_row(row).is_some();
     Name GrantSecret, record |name, row| name.len() == 32 && is::<u64>(name, row),
         index |row| row.value().map(grant);
-    Name GrantOf, index |row| row.id_before(0).map(grant), erase |it| it.each(GRANT_ROWS, |txn, _, grant| txn.remove_grant(GrantId(grant)));
+    Name GrantOf, index |row| row.id_before(0).map(grant), erase |it| {
+        it.each(GRANT_ROWS, |txn, _, grant| txn.remove_grant(GrantId(grant)));
+    };
 
     // Samples.
     Point Sample, record is::<Sample>;
@@ -207,11 +211,11 @@ pub(crate) fn index_tables() -> impl Iterator<Item = Table> {
     DECLARED.iter().filter(|of| of.source.is_some()).map(|of| of.table)
 }
 
-/// Record that owns an index row, and whether the index lists every such record.
+/// Record that owns an index row, and whether the row proves a loss if there is no such record.
 pub(crate) fn source(table: Table, row: &IndexRow) -> (Option<Source>, bool) {
     let declared = DECLARED.iter().find(|of| of.table == table);
     let source = declared.and_then(|of| of.source?(row));
-    (source, declared.is_some_and(|of| of.is_list))
+    (source, declared.is_some_and(|of| of.proves_loss))
 }
 
 /// Function that removes a deleted user's items from a table, unless it is a table of a relation.

@@ -1,7 +1,7 @@
-//! Writes records as rows without reading any row, for commands and for imports.
+//! Writes records with their index rows, without reading any row, for commands and for imports.
 //!
-//! **Invariant:** only this module writes records with rows in more than one table, so that an import writes the same
-//! rows as commands do.
+//! **Invariant:** an import writes a record by the same function as the command that makes it, so that it writes the same
+//! rows.
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
@@ -27,6 +27,12 @@ use crate::users::{Counts, User};
 pub fn due(rows: &mut (impl PutRows + ?Sized), due: Due, from: Option<u64>) {
     let row = from.map(|from| if from == 0 { Value::new() } else { encode(&from) });
     rows.put_name(NameTable::Due, &due.name(), row);
+}
+
+/// Writes that the rows of a deleted user are to be removed.
+pub(crate) fn erasing(rows: &mut (impl PutRows + ?Sized), user: UserId, erasure: Due) {
+    rows.put_member(SetTable::ErasingUsers, 0, user.0.into(), Some(erasure.at_ms));
+    due(rows, erasure, Some(0));
 }
 
 /// Writes a user's profile, without the row of the handle.
@@ -104,17 +110,17 @@ pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: &Post
     rows.put_point(PointTable::PostCounts, id.0, counts.encode());
 }
 
-/// Writes a post and its index rows, except those of users for whom `is_gone`, and the end of a poll that is over at
+/// Writes a post and its index rows, except those of users who `has_none` names, and the end of a poll that is over at
 /// `now_ms`. Does not count a boost.
 pub fn post(
     rows: &mut (impl PutRows + ?Sized),
     id: PostId,
     post: &Post,
     now_ms: u64,
-    is_gone: impl Fn(UserId) -> bool,
+    has_none: impl Fn(UserId) -> bool,
 ) {
     rows.put_point(PointTable::Post, id.0, Some(encode(post)));
-    index::left_of_post(id, post, now_ms, is_gone).for_each(|row| row.put(rows));
+    index::left_of_post(id, post, now_ms, has_none).for_each(|row| row.put(rows));
 }
 
 /// Adds a hashtag to a user's profile since this stamp, or with `None` removes it.
@@ -160,7 +166,7 @@ pub fn view(rows: &mut (impl PutRows + ?Sized), id: StoryId, viewer: UserId, at_
 /// Writes a sample of a set. Does not count it.
 pub fn sample(rows: &mut (impl PutRows + ?Sized), id: SampleId, sample: &Sample, set: SampleSetId) {
     rows.put_point(PointTable::Sample, id.0, Some(encode(sample)));
-    rows.put_member(SetTable::Samples, set.0, id.0, Some(0));
+    index::of_sample(id, set).put(rows);
 }
 
 /// Writes a set of samples, or removes it if it has no samples.
@@ -202,12 +208,6 @@ pub fn media_space(rows: &mut (impl PutRows + ?Sized), user: Option<UserId>, spa
 
 /// Key of the row of the space used by all pictures: no user has this id.
 pub(crate) const ALL_MEDIA_KEY: [u8; 4] = u32::MAX.to_be_bytes();
-
-pub(crate) fn media_of_key(owner: UserId, id: MediaId) -> Value {
-    let mut bytes = Value::from_slice(&owner.0.to_be_bytes());
-    bytes.extend_from_slice(&id.0.to_be_bytes());
-    bytes
-}
 
 /// Writes the vote of a user in a poll, or with `None` removes it. Does not count it.
 pub fn vote(

@@ -3,7 +3,7 @@
 //! **Invariant:** the rows of `Email`, `GrantSecret`, `GrantOf` and `UnusedApp`, and the number of uses of an app,
 //! follow from the rows of accounts, apps and grants.
 
-use rows::{NameTable, PointTable, Rows, SetTable, decode};
+use rows::{NameTable, PointTable, Rows, decode};
 
 use crate::accounts::{
     Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record, SecretHash, Stage,
@@ -11,7 +11,7 @@ use crate::accounts::{
 use crate::due::DueWork;
 use crate::facts::{Facts, Txn, step};
 use crate::ids::UserId;
-use crate::index::{self, DISABLED, OF_APP, OF_USER, owner_prefix};
+use crate::index::{self, OF_APP, OF_USER, owner_prefix};
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -37,7 +37,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     #[must_use]
     pub fn is_disabled(&self, user: UserId) -> bool {
         self.rows.totals().accounts_disabled > 0
-            && self.rows.member(SetTable::LockedUsers, user.0.into(), DISABLED).is_some()
+            && index::of_disabled(user).is_at(self.rows)
     }
 
     /// The user whose account has this e-mail address.
@@ -180,10 +180,9 @@ impl Txn<'_> {
         if self.facts().is_disabled(user) == is_disabled {
             return;
         }
-        let row = is_disabled.then_some(0);
         // Before the row: see [`Txn::delete_user`].
         self.total(|totals| step(&mut totals.accounts_disabled, is_disabled));
-        self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, row);
+        index::set(self.rows, [index::of_disabled(user)], is_disabled);
         self.put_due_now(DueWork::Relist { user });
         self.total(|totals| totals.hidings += 1);
     }
@@ -200,9 +199,7 @@ impl Txn<'_> {
         };
         self.rows.put_point(PointTable::Account, user.0.into(), None);
         self.count_pending(account.state, false);
-        if let Some(email) = account.email {
-            self.rows.put_name(NameTable::Email, email.as_str().as_bytes(), None);
-        }
+        index::set(self.rows, index::of_email(user, &account), false);
         self.total(|totals| {
             totals.accounts -= 1;
             totals.revocations += 1;
@@ -212,7 +209,7 @@ impl Txn<'_> {
     /// Removes the mark of a disabled account after the user's deletion, which hides the user.
     pub(crate) fn forget_disabled(&mut self, user: UserId) {
         if self.facts().is_disabled(user) {
-            self.rows.put_member(SetTable::LockedUsers, user.0.into(), DISABLED, None);
+            index::of_disabled(user).remove(self.rows);
             self.total(|totals| step(&mut totals.accounts_disabled, false));
         }
     }
@@ -242,8 +239,7 @@ impl Txn<'_> {
     }
 
     fn mark_unused(&mut self, id: AppId, unused: bool) {
-        let row = index::of_app(id, 0);
-        row.iter().for_each(|row| if unused { row.put(self.rows) } else { row.remove(self.rows) });
+        index::set(self.rows, index::of_app(id, 0), unused);
         self.total(|totals| match unused {
             true => totals.apps_unused += 1,
             false => totals.apps_unused -= 1,

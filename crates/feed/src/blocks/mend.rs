@@ -1,10 +1,8 @@
-//! Checks blocks, mutes and requests: no follow, request or friendship crosses a block, each mute with an end has a row
-//! for it, and no request coexists with the follow. Runs after both directions of each relation agree.
+//! Checks blocks and requests: no follow, request or friendship crosses a block, and no request coexists with the follow.
+//! Runs after both directions of each relation agree.
 
 use rows::{RowsMut, Scan};
 
-use crate::blocks::Mute;
-use crate::index;
 use crate::mend::Rows;
 use crate::relation::{RELATIONS, Relation};
 
@@ -35,14 +33,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             self.derived(format!("{:?} {owner}, {item}: the relation has ended", relation.forward));
             self.set(relation.forward, owner, item, None);
             self.set(relation.backward, item, owner, None);
-        }
-    }
-
-    /// Adds the row of the end of a mute.
-    pub(crate) fn mute(&mut self, owner: u64, item: u64, number: u64) {
-        if let Some((user, other)) = self.user(owner).zip(self.user(item)) {
-            let rows = index::of_mute(user, other, Mute::of_number(number));
-            self.put_index(|| format!("Mutes {owner}, {item}"), rows);
         }
     }
 }

@@ -86,9 +86,6 @@ pub(crate) fn mute(
         txn.refuse_full(&MUTES, user)?;
     }
     txn.relate(&MUTES, user, other, mute.number());
-    if let Some(end) = mute.end_of(user, other) {
-        txn.put_due(end, Some(0));
-    }
     effects.push(Effect::Input { user, input: Input::Hidden });
     Ok(Done::Muted)
 }

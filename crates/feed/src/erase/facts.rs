@@ -151,8 +151,7 @@ impl Txn<'_> {
         write::deleted(self.rows, id);
         self.remove_account(id);
         let erasure = self.facts().since_now(DueWork::Erase { user: id });
-        self.rows.put_member(SetTable::ErasingUsers, 0, id.0.into(), Some(erasure.at_ms));
-        self.put_due(erasure, Some(0));
+        write::erasing(self.rows, id, erasure);
         self.total(|totals| {
             totals.posts -= u64::from(counts.posts);
             totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
@@ -168,9 +167,7 @@ impl Txn<'_> {
     pub fn remove_mention(&mut self, user: UserId, post: u64) {
         self.rows.put_member(SetTable::Mentions, user.0.into(), post, None);
         if let Some(first) = self.facts().conversation_of(user, post) {
-            index::of_direct(user, (PostId(post), first))
-                .iter()
-                .for_each(|row| row.remove(self.rows));
+            index::set(self.rows, index::of_direct(user, (PostId(post), first)), false);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::ids::UserId;
 use crate::index::IndexRow;
 use crate::limits;
 use crate::mend::{Mend, Rows};
+use crate::write;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(crate) fn is_deleted(&self, user: UserId) -> bool {
@@ -32,7 +33,7 @@ impl Mend {
     pub(crate) fn erasing_user<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,
-        (owner, item, deleted_ms): (u64, u64, u64),
+        (owner, item): (u64, u64),
     ) {
         let id = u32::try_from(item).ok().filter(|id| owner == 0 && *id < limits::USERS_MAX);
         let Some(id) = id.map(UserId) else {
@@ -41,8 +42,8 @@ impl Mend {
             return;
         };
         self.counted.erasing += 1;
-        let erasure = IndexRow::due(DueWork::Erase { user: id }.at(deleted_ms));
-        step.put_index(|| format!("deleted user {item}"), [erasure]);
+        let erasure = step.facts().erasure_of(id).map(IndexRow::due);
+        step.put_index(|| format!("deleted user {item}"), erasure);
         if !step.is_deleted(id) {
             step.derived(format!("user {item}: the row of the deletion is missing"));
             step.set(SetTable::DeletedUsers, item, 0, Some(0));
@@ -54,8 +55,7 @@ impl Mend {
     pub(crate) fn erase_again<R: Scan + RowsMut>(&mut self, step: &mut Rows<'_, R>, user: UserId) {
         step.derived(format!("user {}: deleted, but not all rows are removed", user.0));
         let erasure = step.facts().since_now(DueWork::Erase { user });
-        step.set(SetTable::ErasingUsers, 0, user.0.into(), Some(erasure.at_ms));
-        step.put_due(erasure);
+        write::erasing(step.rows, user, erasure);
         self.counted.erasing += 1;
         let mut totals = step.rows.totals();
         totals.users_erasing += 1;

@@ -13,7 +13,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     pub(crate) fn list(&mut self, name: &[u8]) {
         let owner = name.first_chunk().map(|owner| u32::from_be_bytes(*owner));
         let owner = owner.and_then(|owner| self.user(owner.into()));
-        if name.len() != 12 || owner.is_none_or(|owner| self.is_gone(owner)) {
+        if name.len() != 12 || owner.is_none_or(|owner| self.is_erased(owner)) {
             self.derived(format!("List {}: there is no such user", name.escape_ascii()));
             self.rows.put_name(NameTable::List, name, None);
         }

@@ -62,7 +62,7 @@ impl Mend {
         let updated = [markers.home, markers.notifications].into_iter().flatten();
         let last = updated.map(|marker| marker.updated.0).max().unwrap_or(0);
         self.counted.last_stamp = self.counted.last_stamp.max(last);
-        if step.user(key).is_none_or(|user| step.is_gone(user)) {
+        if step.user(key).is_none_or(|user| step.is_erased(user)) {
             step.derived(format!("Markers {key}: there is no such user"));
             step.put(PointTable::Markers, key, None);
         }

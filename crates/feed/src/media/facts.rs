@@ -1,6 +1,6 @@
 //! Facts about pictures: their owners, files and space.
 
-use rows::{NameTable, Rows, Stamp, decode, encode};
+use rows::{NameTable, Rows, Stamp, Table, decode, encode};
 
 use crate::facts::{Facts, Txn};
 use crate::ids::{PostId, UserId, UserRef};
@@ -47,11 +47,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Pictures of a user from `from` on, in order: at most `limit`.
     #[must_use]
     pub fn media_of(&self, user: UserId, from: MediaId, limit: usize) -> Vec<MediaId> {
-        let names =
-            self.rows.first_names(NameTable::MediaOf, &write::media_of_key(user, from), limit);
-        let owner = user.0.to_be_bytes();
-        let of_user = names.iter().map_while(|name| name.strip_prefix(&owner));
-        of_user.filter_map(media_id).collect()
+        let table = Table::Name(NameTable::MediaOf);
+        self.items_of(user, table, from.0, limit).into_iter().map(MediaId).collect()
     }
 
     /// Space used by a user's pictures.

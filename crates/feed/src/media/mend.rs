@@ -62,7 +62,7 @@ impl Mend {
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     fn one_media(&mut self, id: MediaId, mut media: Media) -> Option<Media> {
-        let owner = self.user(media.owner.0.into()).filter(|owner| !self.is_gone(*owner));
+        let owner = self.user(media.owner.0.into()).filter(|owner| !self.is_erased(*owner));
         if owner.is_none() {
             self.lost(format!("picture {}: there is no user {}", at(id.0), media.owner.0));
             self.rows.put_name(NameTable::Media, &id.0.to_be_bytes(), None);

@@ -61,7 +61,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     fn index_row(&mut self, table: Table, row: &IndexRow) {
-        let (source, is_list) = source(table, row);
+        let (source, proves_loss) = source(table, row);
         let found = source.and_then(|source| self.facts().has_row(source, row));
         let is_hidden =
             || row.shared_by().is_some_and(|user| self.in_shared_lists(user) == Some(false));
@@ -70,7 +70,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             return;
         }
         match row {
-            IndexRow::Member(table, owner, item, _) if is_list && found.is_none() => {
+            IndexRow::Member(table, owner, item, _) if proves_loss && found.is_none() => {
                 let [of, what] = [0, 1].map(|at| table.words().get(at).unwrap_or(&"row"));
                 self.lost(format!("{of} {owner}: {what} {} is lost", at(*item)));
             }
@@ -111,9 +111,7 @@ impl<R: rows::Rows + ?Sized> Facts<'_, R> {
             Source::Post(id) => index::of_post(id, &self.stored_post(id)?).into_iter().any(is_row),
             Source::Sample(id) => {
                 let set = self.sample_set(&self.sample(id)?.set);
-                set.is_some_and(|set| {
-                    is_row(IndexRow::Member(SetTable::Samples, set.id.0, id.0, 0))
-                })
+                set.is_some_and(|set| is_row(index::of_sample(id, set.id)))
             }
             Source::Scheduled(user, id) => {
                 index::of_scheduled(user, id, &self.scheduled(user, id)?).into_iter().any(is_row)

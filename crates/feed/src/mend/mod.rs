@@ -170,11 +170,10 @@ impl Mend {
             match table {
                 SetTable::DeletedUsers => self.deleted_user(step, owner, item),
                 SetTable::LockedUsers => step.locked_user(owner, item),
-                SetTable::ErasingUsers => self.erasing_user(step, (owner, item, number)),
+                SetTable::ErasingUsers => self.erasing_user(step, (owner, item)),
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Blocks => step.block(owner, item),
-                SetTable::Mutes => step.mute(owner, item, number),
                 SetTable::Requested => step.become_other(&REQUESTS, owner, item),
                 SetTable::Favourites => {
                     self.reaction_of_user(step, Reaction::Favourite, (owner, item, number));
@@ -215,7 +214,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     }
 
     /// Whether the user was deleted and should have no rows left.
-    pub(crate) fn is_gone(&self, user: UserId) -> bool {
+    pub(crate) fn is_erased(&self, user: UserId) -> bool {
         self.is_deleted(user) && !self.facts().is_erasing(user)
     }
 

@@ -120,9 +120,13 @@ impl Mend {
                 step.rows.put_member(table, owner, item, None);
                 continue;
             };
-            if number != 0 && !(relation.has_numbers && table == relation.forward) {
+            let is_forward = table == relation.forward;
+            if number != 0 && !(relation.numbered.is_some() && is_forward) {
                 step.derived(format!("{table:?} {owner}, {item}: the row is malformed"));
                 step.rows.put_member(table, owner, item, Some(0));
+            } else if is_forward {
+                let row = relation.index_row(UserId(owner_id), UserId(item_id), number);
+                step.put_index(|| format!("{table:?} {owner}, {item}"), row);
             }
             self.relations.add(pair(relation, table, owner_id, item_id));
         }
@@ -214,7 +218,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Ids of two users who can have a relation.
     fn possible(&self, owner: u64, item: u64) -> Option<Pair> {
         let (user, other) = self.user(owner).zip(self.user(item))?;
-        let is_possible = user != other && !self.is_gone(user) && !self.is_gone(other);
+        let is_possible = user != other && !self.is_erased(user) && !self.is_erased(other);
         is_possible.then_some((user.0, other.0))
     }
 }
@@ -229,7 +233,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let (found, next) = self.rows.points_from(table, from, STEP_ROWS);
         for (key, _) in found {
             let [user, other] = [key >> 32, key & u64::from(u32::MAX)].map(|user| self.user(user));
-            let is_left = |user: &UserId| !self.is_gone(*user);
+            let is_left = |user: &UserId| !self.is_erased(*user);
             let users = user.filter(is_left).zip(other.filter(is_left));
             let Some((user, other)) = users else {
                 self.derived(format!("{table:?} {key}: there is no such user"));

@@ -14,7 +14,7 @@ impl Mend {
     ) {
         let stamp = id & !BESIDE;
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
-        let user = step.user(owner).filter(|user| !step.is_gone(*user));
+        let user = step.user(owner).filter(|user| !step.is_erased(*user));
         let stored = Stored::of_number(number);
         let is_beside = stored.map(Stored::is_beside);
         if user.is_none() || is_beside != Some(id != stamp) {
@@ -32,7 +32,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Checks the counts of a user's stored notifications.
     pub(crate) fn inbox(&mut self, owner: u64, value: &[u8]) {
         let inbox: Inbox = rows::decode(value);
-        if self.user(owner).is_none_or(|user| self.is_gone(user)) {
+        if self.user(owner).is_none_or(|user| self.is_erased(user)) {
             self.derived(format!("Inbox {owner}: there is no such user"));
             self.rows.put_point(PointTable::Inbox, owner, None);
             return;

@@ -73,6 +73,6 @@ impl Mend {
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     fn is_voter(&self, user: u64) -> bool {
-        self.user(user).is_some_and(|user| !self.is_gone(user))
+        self.user(user).is_some_and(|user| !self.is_erased(user))
     }
 }

@@ -22,7 +22,7 @@ impl Mend {
             step.rows.put_point(PointTable::Post, key, None);
             return;
         }
-        if step.is_gone(post.author) {
+        if step.is_erased(post.author) {
             self.erase_again(step, post.author);
         }
         let last = post.edited.map_or(key, |edited| edited.0.max(key));
@@ -38,8 +38,8 @@ impl Mend {
         }
         let now_ms = step.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
         let in_shared = step.in_shared_lists(post.author) == Some(true);
-        let is_gone = |user: UserId| step.user(user.0.into()).is_none() || step.is_deleted(user);
-        let rows: Vec<_> = index::left_of_post(PostId(key), &post, now_ms, is_gone)
+        let has_none = |user: UserId| step.user(user.0.into()).is_none() || step.is_deleted(user);
+        let rows: Vec<_> = index::left_of_post(PostId(key), &post, now_ms, has_none)
             .filter(|row| in_shared || row.shared_by().is_none())
             .map(|row| step.mention_row(row, &post))
             .collect();

@@ -19,7 +19,7 @@ impl Mend {
     ) {
         self.counted.last_stamp = self.counted.last_stamp.max(stamp);
         let Some(table) = reaction.table() else { return };
-        let Some(user) = step.user(owner).filter(|user| !step.is_gone(*user)) else {
+        let Some(user) = step.user(owner).filter(|user| !step.is_erased(*user)) else {
             step.derived(format!("{table:?} {owner}, {}: there is no such user", at(stamp)));
             step.rows.put_member(table, owner, stamp, None);
             return;
@@ -45,7 +45,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         match of_user {
             Some((.., Some(found))) if found == post => {}
             Some((Some(table), user, None))
-                if self.user(user.0.into()).is_some_and(|user| !self.is_gone(user)) =>
+                if self.user(user.0.into()).is_some_and(|user| !self.is_erased(user)) =>
             {
                 self.derived(format!("Reactions {post}, {item}: the user has no such reaction"));
                 self.rows.put_member(table, user.0.into(), stamp, Some(post));

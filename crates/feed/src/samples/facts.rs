@@ -8,7 +8,7 @@ use crate::facts::{Facts, Txn};
 use crate::ids::{SampleId, SampleSetId};
 use crate::samples::{Sample, SampleSet};
 use crate::text::{Label, SetName};
-use crate::write;
+use crate::{index, write};
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Added sample with this id.
@@ -73,7 +73,7 @@ impl Txn<'_> {
         set.samples -= 1;
         set.labels -= u32::from(labelled == 0);
         self.rows.put_point(PointTable::Sample, id.0, None);
-        self.rows.put_member(SetTable::Samples, set.id.0, id.0, None);
+        index::of_sample(id, set.id).remove(self.rows);
         self.put_set(sample, set, labelled);
     }
 

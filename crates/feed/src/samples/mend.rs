@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rows::{NameTable, RowsMut, Scan, SetTable, decode, encode};
+use rows::{NameTable, RowsMut, Scan, decode, encode};
 
-use crate::ids::SampleSetId;
-use crate::mend::{CountedSamples, From, Mend, Rows};
+use crate::ids::{SampleId, SampleSetId};
+use crate::index;
+use crate::mend::{CountedSamples, From, Mend, Rows, at};
 use crate::samples::{Sample, SampleSet};
 use crate::write::label_key;
 
@@ -26,9 +27,8 @@ impl Mend {
         });
         set.samples += 1;
         *set.labels.entry(sample.label).or_default() += 1;
-        if step.set(SetTable::Samples, set.id.0, key, Some(0)) {
-            step.derived(format!("sample {key}: the row of its set is missing"));
-        }
+        let row = index::of_sample(SampleId(key), set.id);
+        step.put_index(|| format!("sample {}", at(key)), [row]);
     }
 
     /// Compares the rows of sets and labels with the counts.

@@ -29,7 +29,7 @@ impl Mend {
 impl<R: Scan + RowsMut> Rows<'_, R> {
     fn one_scheduled(&mut self, (user, id): (UserId, ScheduledId), post: &ScheduledPost) {
         let what = format!("scheduled post {} of user {}", at(id.0), user.0);
-        let exists = self.user(user.0.into()).is_some_and(|user| !self.is_gone(user));
+        let exists = self.user(user.0.into()).is_some_and(|user| !self.is_erased(user));
         if !exists || post.draft.author != UserRef::Id(user) {
             self.lost(format!("{what}: there is no such user"));
             self.remove_scheduled((user, id), post);

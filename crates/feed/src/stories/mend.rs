@@ -25,7 +25,7 @@ impl Mend {
             step.rows.put_point(PointTable::Story, key, None);
             return;
         }
-        if step.is_gone(story.author) && story.expires_ms > 0 {
+        if step.is_erased(story.author) && story.expires_ms > 0 {
             self.erase_again(step, story.author);
         }
         self.counted.last_stamp = self.counted.last_stamp.max(key);

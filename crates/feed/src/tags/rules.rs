@@ -79,7 +79,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         let user = user.and_then(|user| self.user(user.into()));
         let tag = name.get(4..).and_then(|tag| std::str::from_utf8(tag).ok());
         let is_tag = tag.is_some_and(|tag| Tag::parse(tag).is_ok());
-        let exists = user.is_some_and(|user| !self.is_gone(user));
+        let exists = user.is_some_and(|user| !self.is_erased(user));
         if !is_tag || !exists {
             self.remove_named(table, name);
         }

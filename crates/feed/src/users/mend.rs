@@ -48,7 +48,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
             let account = self.facts().account(user);
             account.is_some_and(|account| account.state == AccountState::Disabled)
         };
-        let user = self.user(owner).filter(|user| !self.is_gone(*user));
+        let user = self.user(owner).filter(|user| !self.is_erased(*user));
         if !user.is_some_and(|user| item == 0 || item == DISABLED && is_disabled(user)) {
             self.derived(format!("LockedUsers {owner}, {item}: there is no such user"));
             self.set(SetTable::LockedUsers, owner, item, None);

@@ -1,7 +1,7 @@
 //! Import of mutes, and of notes about other users.
 
 use feed::Note;
-use feed::relation::{MUTES, NOTES, put_mute, put_note};
+use feed::relation::{MUTES, NOTES, put_note};
 use rows::{EPOCH_MS, Stamp};
 use store::Loader;
 
@@ -22,7 +22,7 @@ impl Users {
             return Err("a mute must end after 2024 and before 2093".into());
         }
         let mute = feed::Mute { mentions: line.mentions, ends_ms };
-        put_mute(loader, user, other, mute);
+        MUTES.put(loader, user, other, Some(mute.number()));
         Ok(())
     }
 

@@ -282,7 +282,6 @@ fn write_blocks(rows: &mut dyn RowsMut) {
     txn.relate(&BLOCKS, UserId(3), UserId(4), 0);
     txn.relate(&MUTES, UserId(3), UserId(5), MUTE.number());
     txn.count(UserId(3), |counts| (counts.blocks, counts.mutes) = (1, 1));
-    write::due(rows, MUTE.end_of(UserId(3), UserId(5)).unwrap(), Some(0));
 }
 
 fn check_blocks(rows: &impl Rows) {
