@@ -45,13 +45,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             .then(|| self.rows.members(SetTable::Mentions, user.0.into(), span))
             .into_iter()
             .flatten();
-        // A mention that an edit added counts as a dismissed row at the post's id, so that a page can end there.
-        let as_row = |number| match added_at(number) {
-            None => NoticeRow::Mention,
-            Some(_) => NoticeRow::Stored(Stored::Dismissed),
-        };
         let mut rows: BTreeMap<u64, NoticeRow> =
-            mentions.map(|(post, number)| (post, as_row(number))).collect();
+            mentions.map(|(post, number)| (post, of_mention(number))).collect();
         let high = span.high.min(BESIDE - 1);
         if span.low <= high {
             let as_row = |(id, row)| Some((id, NoticeRow::Stored(Stored::of_number(row)?)));
@@ -65,8 +60,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// Row of one notification of a user, with few lookups.
-    pub(crate) fn notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
+    /// Row that a user has of one notification, with few lookups.
+    pub(crate) fn own_notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
         let stored = |id| {
             let number = self.rows.member(SetTable::Notifications, user.0.into(), id)?;
             Stored::of_number(number).map(NoticeRow::Stored)
@@ -74,11 +69,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         if id >= BESIDE {
             return None;
         }
-        if let Some(found) = stored(id + BESIDE).or_else(|| stored(id)) {
-            return Some(found);
-        }
-        if let Some(number) = self.rows.member(SetTable::Mentions, user.0.into(), id) {
-            return added_at(number).is_none().then_some(NoticeRow::Mention);
+        let mention = || self.rows.member(SetTable::Mentions, user.0.into(), id).map(of_mention);
+        stored(id + BESIDE).or_else(|| stored(id)).or_else(mention)
+    }
+
+    /// Row of one notification of a user, stored or of a post by a user of whose posts they asked for notifications.
+    pub(crate) fn notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
+        if let Some(own) = self.own_notice_row(user, id) {
+            return Some(own);
         }
         let post = self.post(PostId(id)).filter(|post| notifies(post.author, post.listed()))?;
         let since = self.follow_options(user, post.author).notified_since?;
@@ -126,6 +124,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn boosted_from(&self, post: PostId, from: u64) -> Vec<UserId> {
         let span = Span { low: from, limit: EDIT_NOTICES_MAX, ..Span::ALL };
         self.reacted_by(post, Reaction::Boost, span)
+    }
+}
+
+/// Row of a mention. One that an edit added counts as a dismissed row at the post's id, so that a page can end there.
+fn of_mention(number: u64) -> NoticeRow {
+    match added_at(number) {
+        None => NoticeRow::Mention,
+        Some(_) => NoticeRow::Stored(Stored::Dismissed),
     }
 }
 

@@ -68,15 +68,13 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         });
         scan(page, rows, |(id, row)| {
             let id = NotificationId(id);
-            let wanted = row.kind().filter(|kind| filter.has_kind(*kind));
-            let found = wanted.and_then(|kind| match kind {
+            let row = match row {
                 // A mention or dismissal of the same post has its own row, which takes precedence.
-                NoticeKind::Post => {
-                    self.notification(id).filter(|found| filter.has_kind(found.notice.kind()))
-                }
-                _ => self.shown_notification(user, id, row),
-            });
-            match found {
+                NoticeRow::Post => facts.own_notice_row(user, id.0).unwrap_or(row),
+                row => row,
+            };
+            let wanted = row.kind().filter(|kind| filter.has_kind(*kind));
+            match wanted.and_then(|_| self.shown_notification(user, id, row)) {
                 Some(found) if filter.by.is_some_and(|by| by != found.actor) => Shown::LeftOut,
                 found => found.into(),
             }
@@ -120,10 +118,6 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             None => {
                 let post = PostId(id.0);
                 let is_mention = row == NoticeRow::Mention;
-                // The filter may have left out the mention.
-                if !is_mention && facts.is_mentioned(user, post) {
-                    return None;
-                }
                 let notice = if is_mention { Notice::Mention(post) } else { Notice::Post(post) };
                 let author = visible_author(post)?;
                 // A mute that keeps notifications still hides posts at home, and so their notifications.
