@@ -96,7 +96,7 @@ pub use reactions::{Boost, PostCounts, Reaction};
 pub use refusal::Refusal;
 pub use rows::{Order, RefusalClass, Rows, SetTable, Span, Stamp};
 pub use samples::{Sample, SampleBits, SampleSet};
-pub use scan::{Batch, Shown, merged, of_all, scan};
+pub use scan::{Batch, Shown, merged, of_all, scan, scan_within};
 pub use stories::{Lifetime, Story};
 pub use tags as tag;
 pub use tags::{Tag, tagged};

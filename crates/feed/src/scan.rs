@@ -105,7 +105,7 @@ pub fn scan<T: Item, U>(
 }
 
 /// Reads a page as [`scan`] does, with another limit of rows.
-pub(crate) fn scan_within<T: Item, U>(
+pub fn scan_within<T: Item, U>(
     rows_max: usize,
     page: &Page,
     mut source: impl FnMut(Span) -> Batch<T>,

@@ -1,18 +1,17 @@
-//! Home timelines: the posts that a user sees at home, and pages of them gathered from the facts.
+//! Home timelines: the posts that a user sees at home, and a source of them from the facts.
 //!
 //! home(u) is the posts and boosts by u and by the users that u follows now, newest first, without deleted posts,
 //! without replies to users that u does not follow, without direct posts that do not mention u, without boosts by users
-//! whose boosts u hides, and without boosts of posts that home shows already: see [`sees`]. [`gather`] computes a page
-//! of it; every cached timeline must be equal to it. Readers merge posts of followed hashtags into it.
+//! whose boosts u hides, and without boosts of posts that home shows already: see [`sees`]. A [`scan`](crate::scan()) of
+//! [`source`] is a page of it; every cached timeline must be equal to it. Readers merge posts of followed hashtags into it.
 
 use rows::{Rows, Span};
 
 use crate::facts::Facts;
 use crate::follows::HomeAuthors;
 use crate::ids::{PostId, UserId};
-use crate::page::{Page, PageOf};
 use crate::posts::{Listed, Posted, Visibility};
-use crate::scan::{Batch, ROWS_MAX, Shown, merged_within, scan_within};
+use crate::scan::{Batch, ROWS_MAX, merged_within};
 
 /// Whether a post by `author` is in the home timeline of `reader`, who has the authors `home`. The author must be the
 /// reader or one of them. For a post with [`HomeUsers`](crate::HomeUsers), `is_allowed` returns the result of
@@ -41,32 +40,10 @@ pub fn sees(
     is_wanted_reply && (listed.visibility() != Visibility::Direct || is_allowed())
 }
 
-/// Gathers a page of home(`reader`): up to `page.limit` posts. The page ends early after thousands of posts that are
-/// not at home.
+/// Creates a source of the posts of home(`reader`).
 ///
 /// The first read of each author's posts returns a few. Further reads happen only while an author's posts could still
 /// be on the page: the cost is one short read per author, regardless of the number of posts.
-pub fn gather<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
-    reader: UserId,
-    home: &HomeAuthors,
-    page: &Page,
-) -> PageOf<PostId> {
-    gather_within(facts, reader, home, page, ROWS_MAX)
-}
-
-/// Gathers a page as [`gather`] does, with another limit of rows.
-pub fn gather_within<R: Rows + ?Sized>(
-    facts: Facts<'_, R>,
-    reader: UserId,
-    home: &HomeAuthors,
-    page: &Page,
-    rows_max: usize,
-) -> PageOf<PostId> {
-    scan_within(rows_max, page, source_within(facts, reader, home, rows_max), Shown::Yes)
-}
-
-/// Creates a source of the posts of home(`reader`).
 pub fn source<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     reader: UserId,
@@ -75,7 +52,8 @@ pub fn source<R: Rows + ?Sized>(
     source_within(facts, reader, home, ROWS_MAX)
 }
 
-fn source_within<R: Rows + ?Sized>(
+/// Creates a source as [`source`] does, with another limit of hidden rows.
+pub fn source_within<R: Rows + ?Sized>(
     facts: Facts<'_, R>,
     reader: UserId,
     home: &HomeAuthors,

@@ -24,7 +24,7 @@ mod totals;
 pub use access::{MemberRow, PutRows, Rows, RowsMut, Scan, advance};
 pub use cost::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, ROW_BYTES, WORK_PER_ROW};
 pub use finding::Finding;
-pub use record::{Value, decode, decode_start, encode, malformed, try_decode};
+pub use record::{Value, decode, encode, malformed, try_decode};
 pub use refusal::RefusalClass;
 pub use rules::{catch_rules, is_of_rules, outside_rules, panicked_at, rules_run, within_rules};
 pub use span::{Order, Span};

@@ -1,6 +1,6 @@
 //! Encoding of rows: postcard for records.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 use smallvec::SmallVec;
 
 use crate::rules::outside_rules;
@@ -28,18 +28,6 @@ pub fn encode<T: Serialize>(record: &T) -> Value {
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     match postcard::from_bytes(bytes) {
         Ok(record) => record,
-        Err(error) => malformed(std::any::type_name::<T>(), &error),
-    }
-}
-
-/// Decodes a record at the beginning of longer bytes, like [`decode`]. It may borrow from them.
-///
-/// # Panics
-/// On malformed bytes, like [`decode`].
-#[must_use]
-pub fn decode_start<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> T {
-    match postcard::take_from_bytes(bytes) {
-        Ok((record, _)) => record,
         Err(error) => malformed(std::any::type_name::<T>(), &error),
     }
 }

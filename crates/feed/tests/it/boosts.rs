@@ -1,8 +1,7 @@
 //! Boosts: their rows, the homes that show them, and their end.
 
-use crate::support::{World, block, follow, id, mute, register, unfollow};
+use crate::support::{World, block, follow, gather, id, mute, register, unfollow};
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX, ERASE_ROWS_MAX};
-use feed::timeline::gather;
 use feed::{
     Boost, Command, Done, Draft, Effect, Notice, Outcome, Page, Patch, PostChange, PostCounts,
     PostId, PostText, Reaction, Refusal, Span, UserId, Viewer, Visibility,

@@ -3,11 +3,10 @@
 
 use crate::support;
 use crate::support::{
-    World, befriend, block, edit_user, follow, handle, id, mute, note, post, post_story, register,
-    unblock, unfollow, unfriend, unmute, view,
+    World, befriend, block, edit_user, follow, gather, handle, id, mute, note, post, post_story,
+    register, unblock, unfollow, unfriend, unmute, view,
 };
 use feed::thread::{ancestors, descendants};
-use feed::timeline::gather;
 use feed::{
     Command, Counts, Done, Draft, Effect, Facts, Idempotency, Listed, Name, Outcome, Page, Patch,
     Post, PostChange, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span,

@@ -4,16 +4,17 @@ use std::cell::Cell;
 
 use feed::HomeAuthors;
 use feed::follow_options::FollowWith;
-use feed::timeline::{gather, gather_within};
+use feed::timeline::source_within;
 use feed::{
     Bio, Command, Cursor, Draft, DueWork, Facts, Handle, Name, Page, PageOf, Patch, PostId,
-    PostText, Reaction, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
+    PostText, Reaction, Shown, StampedCommand, Txn, UserId, UserRef, Visibility, apply,
+    scan_within,
 };
 use proptest::prelude::*;
 use rows::{Stamp, StampClock};
 use testkit::MemoryRows;
 
-use crate::support::page_of;
+use crate::support::{gather, page_of};
 
 const PEOPLE: u32 = 5;
 
@@ -295,7 +296,8 @@ proptest! {
         let facts = Facts::new(&rows);
         let authors = facts.home_authors(UserId(0));
         let page = |cursor| {
-            gather_within(facts, UserId(0), &authors, &Page::at(cursor, limit), rows_max)
+            let source = source_within(facts, UserId(0), &authors, rows_max);
+            scan_within(rows_max, &Page::at(cursor, limit), source, Shown::Yes)
         };
         let mut down: Vec<PostId> = Vec::new();
         let mut next = Some(Cursor::Newest);

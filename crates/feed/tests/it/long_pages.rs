@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::collections::HashSet;
 
-use crate::support::{World, id, mute, register};
+use crate::support::{World, gather, id, mute, register};
 use feed::accounts::AccountState;
 use feed::conversation::Conversation;
 use feed::limits::{RELISTED_POSTS_MAX, SEARCHED_MAX, SIMILAR_MAX};
@@ -14,7 +14,7 @@ use feed::tagged::{self, TagQuery};
 use feed::thread::descendants;
 use feed::{
     Command, Cursor, Done, Draft, Facts, Handle, Mend, NotificationFilter, Page, PageOf, Patch,
-    PostId, PostText, Reaction, Tag, UserId, Viewer, Visibility, profile, timeline,
+    PostId, PostText, Reaction, Tag, UserId, Viewer, Visibility, profile,
 };
 use rows::{
     NameTable, PointTable, PutRows as _, Rows, Scan as _, SetTable, Span, Stamp, Totals, Value,
@@ -288,7 +288,7 @@ fn pages_of_profiles_threads_and_homes_are_bounded_also_within_a_moment() {
             let (found, ends) = pages(&counted, ROWS_MAX, first, of_profile);
             assert_eq!((found, ends.iter().any(named)), (shown.clone(), false));
             let authors = feed::HomeAuthors::of(vec![author, UserId(2)]);
-            let of_home = |cursor| timeline::gather(facts, UserId(1), &authors, &page(cursor));
+            let of_home = |cursor| gather(facts, UserId(1), &authors, &page(cursor));
             let (found, ends) = pages(&counted, ROWS_MAX, first, of_home);
             let home = [&[top], &shown[..]].concat();
             assert_eq!((found, ends.iter().any(named)), (home, false));

@@ -1,12 +1,12 @@
 //! Visibility of posts in all reads of `feed`.
 
 use crate::support;
-use crate::support::{World, block, follow, id, unfollow};
+use crate::support::{World, block, follow, gather, id, unfollow};
 use feed::profile::ProfileFilter;
 use feed::thread::{ancestors, descendants};
 use feed::{
     Command, Cursor, Done, Draft, Effect, Language, Listed, Page, PageOf, Patch, PostChange,
-    PostId, PostText, Refusal, Span, UserId, Viewer, Visibility, Warning, profile, timeline,
+    PostId, PostText, Refusal, Span, UserId, Viewer, Visibility, Warning, profile,
 };
 use rows::EPOCH_MS;
 
@@ -204,7 +204,7 @@ fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
     let other = publish(&mut world, new(2, "of another", Visibility::Public));
     let home = |cursor| {
         let page = Page::at(cursor, 9);
-        timeline::gather(
+        gather(
             world.facts(),
             UserId(1),
             &feed::HomeAuthors::of(vec![UserId(0), UserId(2)]),

@@ -73,11 +73,6 @@ impl Views {
         page: &Page,
         newest: PostId,
     ) -> PageOf<PostId> {
-        let mut items = Vec::new();
-        let cached = self.cached(user, page, &mut items);
-        if let Some(Found::Page { more, follows_tags: false }) = cached {
-            return PageOf::newest_first(items, more, page);
-        }
         if !facts.follows_tags(user) {
             return self.by_authors(facts, user, page);
         }

@@ -10,11 +10,10 @@ use std::rc::Rc;
 
 use commitlog::Position;
 use feed::accounts::{AccountCommand, PasswordHash, Role};
-use feed::timeline::gather;
 use feed::{
     Bio, Command, Cursor, Effect, Facts, Handle, HomeAuthors, Input, Lifetime, Name, Page, PageOf,
-    Patch, PostChange, PostId, PostText, Reaction, SampleId, SampleSetId, StampedCommand,
-    StoryChange, StoryId, Txn, UserId, UserRef, apply,
+    Patch, PostChange, PostId, PostText, Reaction, SampleId, SampleSetId, Shown, StampedCommand,
+    StoryChange, StoryId, Txn, UserId, UserRef, apply, scan, timeline,
 };
 use listener::Listener;
 pub(super) use posts::new_post;
@@ -237,7 +236,7 @@ impl Subject {
     fn home(&self, user: u32, page: &Page) -> PageOf<PostId> {
         let facts = Facts::new(&self.rows);
         let user = UserId(user);
-        gather(facts, user, &facts.home_authors(user), page)
+        scan(page, timeline::source(facts, user, &facts.home_authors(user)), Shown::Yes)
     }
 
     fn check_page(&mut self, user: u32, page: &Page) {

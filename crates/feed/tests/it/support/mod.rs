@@ -9,11 +9,11 @@ use feed::filter::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Done, Draft, Due, DueWork, Effect, Facts, Handle, Idempotency, Item, Lifetime,
-    List, ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, Note, Notice, NotificationFilter, Page, PageOf, Patch, PollChoices, PostId,
-    PostText, Remains, Reply, StampedCommand, StoryId, Tag, Txn, UserEdit, UserId, UserRef, Viewer,
-    apply,
+    Bio, Command, Done, Draft, Due, DueWork, Effect, Facts, Handle, HomeAuthors, Idempotency, Item,
+    Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate,
+    MarkersUpdate, MuteTime, Name, Note, Notice, NotificationFilter, Page, PageOf, Patch,
+    PollChoices, PostId, PostText, Remains, Reply, Shown, StampedCommand, StoryId, Tag, Txn,
+    UserEdit, UserId, UserRef, Viewer, apply, scan, timeline,
 };
 use rows::{Rows, Stamp, StampClock};
 use testkit::MemoryRows;
@@ -31,6 +31,16 @@ pub(crate) struct World {
 }
 
 pub(crate) const DAY_MS: u64 = 86_400_000;
+
+/// A page of home of a reader who has these authors there.
+pub(crate) fn gather<R: Rows + ?Sized>(
+    facts: Facts<'_, R>,
+    reader: UserId,
+    home: &HomeAuthors,
+    page: &Page,
+) -> PageOf<PostId> {
+    scan(page, timeline::source(facts, reader, home), Shown::Yes)
+}
 
 impl World {
     /// Creates a world with the users `ada` (0), `bob` (1) and `cy` (2).

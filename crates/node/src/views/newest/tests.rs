@@ -3,10 +3,9 @@
 
 use commitlog::Position;
 use feed::HomeAuthors;
-use feed::timeline::gather;
 use feed::{
-    Bio, Command, Cursor, Draft, Effect, Facts, Handle, Name, Page, PostId, PostText, Txn, UserId,
-    UserRef, Visibility, apply,
+    Bio, Command, Cursor, Draft, Effect, Facts, Handle, Name, Page, PostId, PostText, Shown, Txn,
+    UserId, UserRef, Visibility, apply, scan, timeline,
 };
 use proptest::prelude::*;
 use rows::{Order, Span, Stamp};
@@ -119,7 +118,7 @@ impl Subject {
         }
         let authors = facts.home_authors(user);
         let (found, _) = self.views.gather(facts, user, &authors, page, None);
-        let expected = gather(facts, user, &authors, page);
+        let expected = scan(page, timeline::source(facts, user, &authors), Shown::Yes);
         assert_eq!(found, expected, "home of {user:?}, {page:?}");
         let enough = page.limit / 2;
         let (first, is_enough) = self.views.gather(facts, user, &authors, page, Some(enough));
