@@ -32,11 +32,11 @@ impl<W: Write> Export<'_, W> {
     }
 
     /// Writes the relations of each user whose lines have no other fields than the users; a mutual one once, for the
-    /// user with the smaller id.
+    /// user with the smaller id. A relation that becomes another one comes before that one.
     pub(super) fn relations(&mut self, chosen: impl Fn(&Relation) -> bool) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));
-        for relation in RELATIONS.into_iter().filter(|relation| chosen(relation)) {
+        for relation in RELATIONS.into_iter().rev().filter(|relation| chosen(relation)) {
             let Some(kind) = relation.line else { continue };
             for user in users() {
                 let others = facts.users_in(relation.forward, user, Span::ALL).into_iter();

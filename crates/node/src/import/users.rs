@@ -35,6 +35,10 @@ pub(super) struct Users {
     emails: HashSet<Email>,
     /// Blocks as (user, blocked user), 8 bytes each: neither of the two follows the other or is a friend.
     blocks: HashSet<(UserId, UserId)>,
+    /// Requests as (user, other user), 8 bytes each: the user does not follow the other one yet.
+    requests: HashSet<(UserId, UserId)>,
+    /// Whether lines of follows were read.
+    has_follows: bool,
     /// Whether lines of follows, requests or friends were read.
     pub(super) has_relations: bool,
     pub(super) lists: Lists,
@@ -195,11 +199,21 @@ impl Users {
         if is_block && self.has_relations {
             return Err("blocks must come before follows and friends".into());
         }
+        self.has_follows |= relation.before().is_some();
+        if self.has_follows && relation.becomes.is_some() {
+            return Err("requests must come before follows".into());
+        }
         let user = self.find(&line.user)?;
         for other in &line.users {
             let other = self.find(other)?;
             if other == user {
                 return Err(relation.to_self.into());
+            }
+            if relation.becomes.is_some() {
+                self.requests.insert((user, other));
+            } else if relation.before().is_some() && self.requests.contains(&(user, other)) {
+                let what = format!("the user {} both asks to follow {} and follows", user.0, other.0);
+                return Err(what.into());
             }
             if !relation.is_across_blocks {
                 self.refuse_blocked(user, other)?;

@@ -502,6 +502,24 @@ fn a_wrong_relation_is_refused_with_its_line() {
             &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#],
             "blocks the other",
         ),
+        (
+            &[
+                ANN,
+                BOB,
+                r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#,
+                r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#,
+            ],
+            "both asks to follow 0 and follows",
+        ),
+        (
+            &[
+                ANN,
+                BOB,
+                r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#,
+                r#"{"relation":{"kind":"request","user":0,"users":[1]}}"#,
+            ],
+            "requests must come before follows",
+        ),
         (&[ANN, HEADER], "only valid at the start"),
     ] {
         refused(lines, what);
