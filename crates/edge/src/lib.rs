@@ -1,5 +1,5 @@
 //! Code shared by the servers of all protocols: authorization, acceptance of connections, TLS, memory of requests and
-//! responses, bounded blocking reads, static files, browser sessions, and rate-limited log lines.
+//! responses, bounded blocking reads, timing of live streams, static files, browser sessions, and rate-limited log lines.
 //!
 //! **Invariant:** nothing here depends on the rules or on the node.
 //!
@@ -21,6 +21,7 @@ mod listener;
 mod memory;
 pub mod process;
 mod proxies;
+mod pulse;
 mod reads;
 pub mod request_id;
 mod revocable;
@@ -43,6 +44,7 @@ pub use line_gate::LineGate;
 pub use listener::{HANDSHAKE_MEMORY, Listener};
 pub use memory::{BodyMemory, CONNECTION_BYTES, NoMemory, RequestMemory, SMALL_BYTES_MAX};
 pub use proxies::{NetworkError, TrustedProxies};
+pub use pulse::{Beat, Pulse, STREAM_PACE, random_within};
 pub use reads::{
     Abandoned, BlockingReads, Length, ReadError, STREAM_READS_MAX, Turn, Turns, blocking,
 };

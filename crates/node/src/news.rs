@@ -205,16 +205,16 @@ impl Subscription {
         self.position
     }
 
-    /// Waits until there may be news, except for the expiry of stories.
+    /// Waits until there may be news, including the expiry of a shown story.
     pub async fn changed(&mut self) {
-        self.watch.changed().await;
-    }
-
-    /// Returns the time until the first shown story expires.
-    #[must_use]
-    pub fn next_expiry(&self) -> Option<Duration> {
-        let first = self.shown.iter().map(|story| story.expires_ms).min()?;
-        Some(Duration::from_millis(first.saturating_sub(self.node.now_ms())))
+        let changed = self.watch.changed();
+        match self.shown.iter().map(|story| story.expires_ms).min() {
+            Some(expires_ms) => {
+                let rest_ms = expires_ms.saturating_sub(self.node.now_ms());
+                drop(tokio::time::timeout(Duration::from_millis(rest_ms), changed).await);
+            }
+            None => changed.await,
+        }
     }
 
     /// Creates a question for the present news.

@@ -22,7 +22,6 @@ mod news;
 #[cfg(test)]
 mod tests;
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +34,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use bytes::Bytes;
 use edge::request_id::carry_stream;
-use edge::{Held, Session, SessionUse, Share, held_bytes};
+use edge::{Beat, Held, Pulse, Session, SessionUse, Share, held_bytes, random_within};
 use feed::{Refusal, UserId};
 use futures_util::stream;
 use node::Node;
@@ -52,13 +51,6 @@ use crate::rule::May::Own;
 use crate::state::AppState;
 use news::Frames;
 
-/// Interval of the keep-alive comments of an idle stream.
-const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
-/// Minimum time between two reads from the store by a stream that was up to date. Events that arrive meanwhile are read
-/// together.
-const PACE: Range<Duration> = Duration::from_millis(50)..Duration::from_millis(150);
-/// Minimum time between two reads from the store by a stream that lacks only events that arrived during the last read.
-const EARLY: Duration = Duration::from_millis(5);
 /// Pause of a stream when memory for its events is short.
 const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_millis(1_500);
 /// Pause of a stream whose change is not yet visible to all readers.
@@ -166,8 +158,7 @@ pub(crate) async fn events(
         caller,
         user,
         subscription,
-        caught_up: false,
-        store_from: Instant::now(),
+        pulse: Pulse::new(Instant::now()),
     };
     let events = stream::unfold((Some(greeting), subscription), |(greeting, mut rest)| async {
         let bytes = match greeting {
@@ -188,41 +179,27 @@ struct Stream {
     user: UserId,
     subscription: Subscription,
     closing: watch::Receiver<bool>,
-    /// Whether the stream was up to date at the last notification.
-    caught_up: bool,
-    /// Earliest time of the next read from the store.
-    store_from: Instant,
+    /// Times of reads from the store, which take turns, and of comments.
+    pulse: Pulse,
 }
 
 impl Stream {
-    /// Waits for the next events; returns a comment if there are none for a while. `None` at shutdown and after the
-    /// user's deletion.
+    /// Waits for the next events; now and then returns a comment instead. `None` at shutdown and after the user's
+    /// deletion.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
-        let keep_alive = Instant::now() + within(&KEEP_ALIVE);
         let next = async {
             loop {
-                if !self.caught_up {
-                    let events = self.read().await?;
-                    // The user is checked after the read, which may have waited: a deleted user gets nothing.
-                    if self.state.node.is_deleted(self.user) {
-                        return None;
-                    }
-                    if events.is_some() {
-                        return events;
-                    }
-                    continue;
+                if self.pulse.next(self.subscription.changed()).await == Beat::KeepAlive {
+                    return Some(Bytes::from_static(b": keep-alive\n\n"));
                 }
-                let expiry = self.subscription.next_expiry();
-                tokio::select! {
-                    () = self.subscription.changed() => self.caught_up = false,
-                    () = after(expiry) => self.caught_up = false,
-                    () = tokio::time::sleep_until(keep_alive) => {
-                        // The timeline is read with every keep-alive comment. That keeps it in memory, so that
-                        // deletions and edits wake the stream.
-                        self.caught_up = false;
-                        return Some(Bytes::from_static(b": keep-alive\n\n"));
-                    }
+                let events = self.read().await?;
+                // The user is checked after the read, which may have waited: a deleted user gets nothing.
+                if self.state.node.is_deleted(self.user) {
+                    return None;
+                }
+                if events.is_some() {
+                    return events;
                 }
             }
         };
@@ -246,7 +223,7 @@ impl Stream {
                 None => {
                     // The position has not moved, so the next read returns the same events.
                     drop(events);
-                    tokio::time::sleep(within(&NO_ROOM_PAUSE)).await;
+                    tokio::time::sleep(random_within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
                 }
             },
@@ -254,7 +231,7 @@ impl Stream {
         if answered.more && chunk.is_none() {
             tokio::time::sleep(VISIBLE_PAUSE).await;
         }
-        self.caught_up = !answered.more;
+        self.pulse.caught_up(answered.more);
         self.subscription.go_on(&question, answered);
         Some(chunk)
     }
@@ -279,7 +256,7 @@ impl Stream {
 
     /// Reads new events; may read the store.
     async fn read_store(&mut self) -> Option<(Question, (Answered, Vec<u8>))> {
-        tokio::time::sleep_until(self.store_from).await;
+        self.pulse.turn().await;
         let turn = self.state.reads.streams().next().await;
         // The question is made again, so that it includes events that arrived during the wait. Data that other streams
         // have read meanwhile, such as a post that woke thousands, is now in memory.
@@ -291,11 +268,9 @@ impl Stream {
         let read = turn.run(move || answer(&asked, &node, user, Source::Facts)).await;
         let read = read.map_err(ApiError::from).inspect_err(|error| error.log("")).ok()??;
         let (answered, events) = &read;
-        if !answered.more {
-            self.store_from = Instant::now() + within(&PACE);
-        } else if events.len() < EVENTS_BYTES / 4 {
-            // Events that arrived during the read become visible soon.
-            self.store_from = Instant::now() + EARLY;
+        // The next chunk follows a full one without a pause.
+        if !answered.more || events.len() < EVENTS_BYTES / 4 {
+            self.pulse.took_turn(Instant::now(), answered.more);
         }
         Some((question, read))
     }
@@ -311,19 +286,4 @@ fn answer(
     let mut frames = Frames { node, user, source, out: Vec::new() };
     let answered = question.answer(node, source, &mut frames)?;
     Some((answered, frames.out))
-}
-
-/// A random time within `range`, so that streams that wait at the same time retry at different times.
-fn within(range: &Range<Duration>) -> Duration {
-    let random = RandomState::new().build_hasher().finish() as u32;
-    let width = range.end.saturating_sub(range.start);
-    range.start + width.mul_f64(f64::from(random) / f64::from(u32::MAX))
-}
-
-/// Waits for `time`; forever if `None`.
-async fn after(time: Option<Duration>) {
-    match time {
-        Some(time) => tokio::time::sleep(time).await,
-        None => std::future::pending().await,
-    }
 }

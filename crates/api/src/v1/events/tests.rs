@@ -30,14 +30,6 @@ fn positions_are_read_as_they_are_written() {
     }
 }
 
-#[test]
-fn times_lie_within_the_range_and_differ() {
-    let range = Duration::from_millis(500)..Duration::from_millis(1_500);
-    let times: std::collections::BTreeSet<_> = (0..100).map(|_| within(&range)).collect();
-    assert!(times.len() > 90);
-    assert!(times.iter().all(|time| *time >= range.start && *time <= range.end));
-}
-
 /// Node, state of the handlers and data directory, with one blocking read at a time.
 struct Subject {
     state: Arc<AppState>,

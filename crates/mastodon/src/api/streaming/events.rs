@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::Bytes;
+use edge::{Beat, Pulse};
 use feed::accounts::AccessScope;
 use feed::{PostChange, Tag, UserId};
 use node::news::{EVENTS_BYTES, Interest, Subscription};
@@ -22,12 +22,6 @@ use crate::state::Shared;
 use crate::streams::{self, Open, Published};
 use crate::tokens::Access;
 
-/// Interval of keep-alive messages.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// Mean time between two reads, of events or of client messages. Events that arrive meanwhile are read together.
-pub(super) const PACE: Duration = Duration::from_millis(50);
-/// Number of consecutive reads that are allowed without a pause after a longer pause.
-const READS_AT_ONCE: u32 = 4;
 /// Maximum number of posts of all users that are sent together.
 const PUBLIC_AT_ONCE: usize = 16;
 
@@ -45,8 +39,8 @@ pub(super) struct Events {
     /// Whether the events include posts at home.
     has_home: bool,
     wanted: Wanted,
-    /// Time of the next keep-alive message.
-    keep_alive: Instant,
+    /// Times of reads of own events, and of keep-alive messages.
+    pulse: Pulse,
     _open: Open,
 }
 
@@ -55,18 +49,6 @@ struct Own {
     subscription: Subscription,
     /// Hashtags that the user follows.
     tags: Vec<Tag>,
-    /// Whether there may be data to read, at a time that `turns` allows.
-    due: bool,
-    turns: Turns,
-}
-
-/// Schedule of reads: every [`PACE`] on average, and immediately after a pause.
-struct Turns {
-    from: Instant,
-    /// Time at which the reads so far would end if each took one [`PACE`].
-    over: Instant,
-    /// Number of consecutive reads that came too early: the post that woke the stream was not visible yet.
-    early: u32,
 }
 
 /// Next action for a client.
@@ -92,7 +74,6 @@ pub(super) enum Batch {
 impl Events {
     pub(super) fn new(state: &Shared, access: Access, user: UserId, open: Open) -> Self {
         let state = Arc::clone(state);
-        let keep_alive = Instant::now() + KEEP_ALIVE;
         let (own, public, of_public) = (None, None, Vec::new());
         Self {
             state,
@@ -104,7 +85,7 @@ impl Events {
             of_public,
             has_home: false,
             wanted: Wanted::default(),
-            keep_alive,
+            pulse: Pulse::new(Instant::now()),
             _open: open,
         }
     }
@@ -128,8 +109,8 @@ impl Events {
                 (subscription, news::followed_tags(renderer, user))
             };
             let (subscription, tags) = self.state.read_for_stream(begin).await?;
-            let turns = Turns::new(Instant::now());
-            self.own = Some(Own { subscription, tags, due: true, turns });
+            self.own = Some(Own { subscription, tags });
+            self.pulse.wake();
         }
         self.listen_to_public();
         Some(())
@@ -143,7 +124,7 @@ impl Events {
         } else if self.public.is_none() {
             self.public = Some(streams::public(&self.state));
             // The ring may already have an earlier post with a followed hashtag, so home is read.
-            self.own.iter_mut().for_each(|own| own.due = true);
+            self.pulse.wake();
         }
     }
 
@@ -161,13 +142,19 @@ impl Events {
                 None => pending().await,
             }
         };
-        let changed = async {
-            let Some(own) = &mut self.own else { return pending().await };
-            if !own.due {
-                own.subscription.changed().await;
-                own.due = true;
+        let (own, pulse) = (&mut self.own, &mut self.pulse);
+        let beat = async {
+            let changed = async {
+                match own {
+                    Some(own) => own.subscription.changed().await,
+                    None => pending().await,
+                }
+            };
+            let beat = pulse.next(changed).await;
+            if beat == Beat::Read {
+                pulse.turn().await;
             }
-            tokio::time::sleep_until(own.turns.from).await;
+            beat
         };
         let published = async {
             let Some(public) = &mut self.public else { return pending().await };
@@ -185,9 +172,11 @@ impl Events {
         };
         tokio::select! {
             () = closed => None,
-            () = changed => Some(Due::Own),
+            beat = beat => Some(match beat {
+                Beat::Read => Due::Own,
+                Beat::KeepAlive => Due::KeepAlive,
+            }),
             published = published => published.map(Due::Public),
-            () = tokio::time::sleep_until(self.keep_alive) => Some(Due::KeepAlive),
         }
     }
 
@@ -196,13 +185,7 @@ impl Events {
         match due {
             Due::Own => self.read_own().await.map(Batch::Own),
             Due::Public(first) => self.read_public(first).await.map(Batch::Public),
-            Due::KeepAlive => {
-                self.keep_alive = Instant::now() + KEEP_ALIVE;
-                // Home is read with every keep-alive message. That keeps the timeline in memory, so that deletions and
-                // edits wake the stream.
-                self.own.iter_mut().for_each(|own| own.due = true);
-                Some(Batch::KeepAlive)
-            }
+            Due::KeepAlive => Some(Batch::KeepAlive),
         }
     }
 
@@ -212,16 +195,19 @@ impl Events {
     }
 
     async fn read_own(&mut self) -> Option<Vec<Event>> {
-        let Some(own) = &mut self.own else { return Some(Vec::new()) };
+        let Some(own) = &mut self.own else {
+            self.pulse.caught_up(false);
+            return Some(Vec::new());
+        };
         let question = own.subscription.ask();
         let (asked, user, wanted) = (question.clone(), self.user, self.wanted.clone());
         let read = move |renderer: &Renderer| news::answer(renderer, user, &asked, &wanted);
         let News { mut events, answered, tags } = self.state.read_for_stream(read).await??;
-        own.turns.take(Instant::now(), events.is_empty() && answered.more);
+        self.pulse.took_turn(Instant::now(), events.is_empty() && answered.more);
+        self.pulse.caught_up(answered.more);
         if !self.access.allows(AccessScope::ReadNotifications) {
             events.retain(|event| !event.is_notification());
         }
-        own.due = answered.more;
         own.subscription.go_on(&question, answered);
         if let Some(tags) = tags {
             own.tags = tags;
@@ -246,7 +232,7 @@ impl Events {
         let is_posted = |it: &&Arc<Published>| it.change.kind == PostChange::Published;
         let posted = received.iter().filter(is_posted);
         if posted.flat_map(|published| &published.tags).any(is_at_home) {
-            self.own.iter_mut().for_each(|own| own.due = true);
+            self.pulse.wake();
         }
         // Most posts are on no channel of the client, so they are dropped before anything is read.
         received.retain(|published| self.of_public.iter().any(|channel| channel.has(published)));
@@ -293,56 +279,5 @@ impl Events {
         let (events, unread) = self.state.read_for_stream(wanted).await?;
         self.unread = unread;
         Some(events)
-    }
-}
-
-impl Turns {
-    fn new(now: Instant) -> Self {
-        Self { from: now, over: now, early: 0 }
-    }
-
-    /// Records a read. It was early if the post that woke the stream was not yet visible, which takes a moment.
-    fn take(&mut self, now: Instant, was_early: bool) {
-        self.early = if was_early { self.early.saturating_add(1) } else { 0 };
-        self.over = self.over.max(now) + PACE;
-        let pause = match self.early {
-            0 => Duration::ZERO,
-            early => PACE.min(Duration::from_millis(1 << early.min(6))),
-        };
-        self.from = (now + pause).max(self.over - PACE * READS_AT_ONCE);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stream_reads_at_once_and_in_the_long_run_at_the_pace() {
-        let start = Instant::now();
-        let (mut turns, mut now) = (Turns::new(start), start);
-        let mut waits = Vec::new();
-        for _ in 0..8 {
-            turns.take(now, false);
-            waits.push((turns.from - now).as_millis());
-            now = turns.from;
-        }
-        assert_eq!(waits, [0, 0, 0, 0, 50, 50, 50, 50]);
-        now += Duration::from_secs(9);
-        turns.take(now, false);
-        assert!(turns.from == now, "after a pause");
-    }
-
-    #[test]
-    fn who_reads_too_early_reads_again_soon_and_then_less_often() {
-        let (mut turns, mut now) = (Turns::new(Instant::now()), Instant::now());
-        let mut waits = Vec::new();
-        for _ in 0..6 {
-            turns.take(now, true);
-            waits.push((turns.from - now).as_millis());
-            now = turns.from;
-        }
-        assert_eq!(waits[..3], [2, 4, 8]);
-        assert!(waits[3..].iter().all(|wait| *wait <= 50), "{waits:?}");
     }
 }

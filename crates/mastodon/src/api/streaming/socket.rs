@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use axum::extract::ws::{CloseFrame, Message, Utf8Bytes, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
-use edge::Watched;
+use edge::{STREAM_PACE, Watched};
 use feed::UserId;
 use serde_json::json;
 use tokio::time::Instant;
 
 use super::channel::{Channel, Of};
-use super::events::{Batch, Events, PACE};
+use super::events::{Batch, Events};
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::state::Shared;
@@ -97,7 +97,7 @@ impl Connection {
             tokio::select! {
                 () = self.token.ended() => return None,
                 message = message => {
-                    self.receive_from = Instant::now() + PACE;
+                    self.receive_from = Instant::now() + STREAM_PACE;
                     if !self.token.is_valid().await {
                         return None;
                     }
