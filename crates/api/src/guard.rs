@@ -27,8 +27,8 @@ use crate::state::AppState;
 use crate::unsent::{Client, HeldResponse};
 use edge::request_id::{RequestId, X_REQUEST_ID, within};
 use edge::{
-    ANSWER_BYTES_FREE, ErasedHandler, GuestConnection, LineGate, held_until_sent,
-    revocable_request, revocable_response,
+    ANSWER_BYTES_FREE, Admission, ErasedHandler, LineGate, held_until_sent, revocable_request,
+    revocable_response,
 };
 
 /// Handler with its counters and its authorization.
@@ -60,10 +60,8 @@ fn admit(rule: Rule, request: &Request, state: &AppState) -> Result<Identity, Ap
     if is_key && request.extensions().get::<OfOtherPage>().is_some() {
         return Err(ApiError::forbidden_origin("pages of other origins may not use a key"));
     }
-    if rule.needs != Needs::Nothing
-        && let Some(connection) = request.extensions().get::<GuestConnection>()
-    {
-        connection.0.admit();
+    if rule.needs != Needs::Nothing {
+        Admission::admit(request);
     }
     check_query(rule, request).map(|()| identity)
 }

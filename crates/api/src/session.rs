@@ -16,7 +16,7 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse as _, Response};
 use edge::{
-    ErasedHandler, GuestConnection, SESSION_HEADER, Session, SessionError, SessionUse, bearer,
+    Admission, ErasedHandler, SESSION_HEADER, Session, SessionError, SessionUse, bearer,
     held_until_sent, revocable_response,
 };
 use feed::UserId;
@@ -70,9 +70,7 @@ async fn admit(
         }
         error => error.into(),
     })?;
-    if let Some(connection) = request.extensions().get::<GuestConnection>() {
-        connection.0.admit();
-    }
+    Admission::admit(&request);
     // Users get the same errors for unknown paths and methods as other clients.
     if let Needs::Scope(scope) = rule.needs {
         let may = rule.may.ok_or_else(|| ApiError::not_for_users(scope))?;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::Request;
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::LineGate;
@@ -16,16 +17,24 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 
-/// Connection that is not authorized yet.
-pub trait Guest: Send + Sync {
-    /// Marks the connection as authorized.
-    fn admit(&self);
-}
-
-/// Unauthorized connection of a request, as a request extension. The code that authorizes the request also admits the
-/// connection. Guests are closed when there are too many connections.
+/// Admission of the unauthorized connection of a request, as a request extension. Connections that are not admitted are
+/// closed when there are too many.
 #[derive(Clone)]
-pub struct GuestConnection(pub Arc<dyn Guest>);
+pub struct Admission(Arc<dyn Fn() + Send + Sync>);
+
+impl Admission {
+    /// Creates the admission; `admit` marks the connection as authorized.
+    pub fn new(admit: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(admit))
+    }
+
+    /// Admits the connection of a request. The code that authorizes the request calls it.
+    pub fn admit(request: &Request) {
+        if let Some(Self(admit)) = request.extensions().get() {
+            admit();
+        }
+    }
+}
 
 /// Accepts the next connection of `listener`; returns it with the address of its peer. Logs errors at most once per
 /// second, and tries again.

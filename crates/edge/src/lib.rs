@@ -33,7 +33,7 @@ mod stall;
 mod stream;
 mod tls;
 
-pub use accept::{ClientAddress, Guest, GuestConnection, accept};
+pub use accept::{Admission, ClientAddress, accept};
 pub use access::{Access, Grant, KeyHash, KeySet, Repeated, Scope, Scopes, bearer, only};
 pub use body::{BodyError, BodyLimits, BodySink, HeldBody, read_into};
 pub use file::{FileSource, Lookup, MISSING_PAGE, StaticFile};

@@ -19,8 +19,6 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit};
 
-use crate::accept::Guest;
-
 /// All open connections.
 pub(crate) struct Seats {
     state: Mutex<State>,
@@ -163,10 +161,9 @@ impl Seat {
     fn is_idle(&self) -> bool {
         self.busy.load(Ordering::Relaxed) == 0
     }
-}
 
-impl Guest for Seat {
-    fn admit(&self) {
+    /// Marks it as authorized.
+    pub(crate) fn admit(&self) {
         if !self.admitted.swap(true, Ordering::Relaxed) {
             let mut state = self.seats.state.lock();
             // A connection that is being closed is not in the list, and will be closed.

@@ -25,7 +25,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tower::Service as _;
 
-use crate::accept::{ClientAddress, Guest, GuestConnection};
+use crate::accept::{Admission, ClientAddress};
 use crate::deadline::PolledTimer;
 use crate::head::HeadGuard;
 use crate::held::MapFrames;
@@ -320,7 +320,8 @@ async fn answer(
         request.extensions_mut().insert(ClientAddress(client));
     }
     if !seat.is_admitted() {
-        request.extensions_mut().insert(GuestConnection(Arc::clone(&seat) as Arc<dyn Guest>));
+        let seat = Arc::clone(&seat);
+        request.extensions_mut().insert(Admission::new(move || seat.admit()));
     }
     let id = RequestId::next();
     let mut response = match may_ask(&seat, (permits, options), request.uri().path()).await {

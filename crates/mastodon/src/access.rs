@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use edge::{
-    GuestConnection, SESSION_HEADER, SessionError, bearer, revocable_request, revocable_response,
+    Admission, SESSION_HEADER, SessionError, bearer, revocable_request, revocable_response,
 };
 use feed::UserId;
 use feed::accounts::AccessScope;
@@ -79,10 +79,8 @@ pub(crate) async fn check(
     let mut response = match admitted {
         Ok(access) => {
             let user = access.as_ref().and_then(|access| access.user);
-            if let Some(connection) = request.extensions().get::<GuestConnection>()
-                && user.is_some()
-            {
-                connection.0.admit();
+            if user.is_some() {
+                Admission::admit(&request);
             }
             if let Some(access) = access {
                 request.extensions_mut().insert(access);

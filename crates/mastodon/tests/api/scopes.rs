@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::body::Body;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{Request, StatusCode};
-use edge::{Guest, GuestConnection};
+use edge::Admission;
 use feed::accounts::{AccountCommand, AccountState};
 use feed::{Command, UserId, UserRef};
 
@@ -86,21 +86,16 @@ async fn a_token_of_a_disabled_or_deleted_account_is_refused_at_once() {
 
 #[tokio::test]
 async fn a_token_of_a_user_admits_its_connection() {
-    #[derive(Default)]
-    struct Connection(AtomicBool);
-    impl Guest for Connection {
-        fn admit(&self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     let world = World::new();
     let [ada] = world.people(["ada"]).await;
     let own = world.app().await.own_token(&world, "read").await;
     for (token, expect) in [("x", false), (&own, false), (&ada.token, true)] {
-        let connection = Arc::new(Connection::default());
+        let is_admitted = Arc::new(AtomicBool::new(false));
         let request = Request::get(APP).header(AUTHORIZATION, format!("Bearer {token}"));
-        let request = request.extension(GuestConnection(Arc::clone(&connection) as Arc<dyn Guest>));
+        let admitted = Arc::clone(&is_admitted);
+        let admission = Admission::new(move || admitted.store(true, Ordering::Relaxed));
+        let request = request.extension(admission);
         world.send(request.body(Body::empty()).unwrap()).await;
-        assert_eq!(connection.0.load(Ordering::Relaxed), expect, "{token}");
+        assert_eq!(is_admitted.load(Ordering::Relaxed), expect, "{token}");
     }
 }
