@@ -1,4 +1,4 @@
-//! Subjects of rows: the users, posts, pictures or marks that look different when a row changes.
+//! Subjects of rows: the users, posts, pictures or marks that look different when a row changes. Each table declares its own.
 
 use crate::table::{NameTable, PointTable, SetTable};
 
@@ -21,47 +21,27 @@ pub enum Subject {
     /// Picture with this id.
     Media(u64),
     /// Marks of posts for the user with this id: the user's filters and muted threads.
-    Marks(u32),
+    Marks(u64),
 }
 
 impl Subject {
     /// Returns the subject of a point, if it has one.
     #[must_use]
-    pub const fn of_point(table: PointTable, key: u64) -> Option<Self> {
-        match table {
-            PointTable::User => Some(Self::Profile(key)),
-            PointTable::Counts => Some(Self::User(key)),
-            PointTable::Post => Some(Self::Content(key)),
-            PointTable::PostCounts => Some(Self::Post(key)),
-            _ => None,
-        }
+    pub fn of_point(table: PointTable, key: u64) -> Option<Self> {
+        table.subject().map(|about| about(key))
     }
 
     /// Returns the subject of the items of an owner, if they have one.
     #[must_use]
-    pub const fn of_member(table: SetTable, owner: u64) -> Option<Self> {
-        match table {
-            SetTable::DeletedUsers | SetTable::LockedUsers => Some(Self::Profile(owner)),
-            // Rows of a deleted user are removed after they are counted.
-            SetTable::AuthorPosts | SetTable::Following | SetTable::Followers => {
-                Some(Self::User(owner))
-            }
-            SetTable::Replies | SetTable::OpenReplies | SetTable::Reactions => {
-                Some(Self::Post(owner))
-            }
-            _ => None,
-        }
+    pub fn of_member(table: SetTable, owner: u64) -> Option<Self> {
+        table.subject().map(|about| about(owner))
     }
 
-    /// Returns the subject of a name, if it has one.
+    /// Returns the subject of a name, if it has one: then the name is a number.
     #[must_use]
-    pub fn of_name(table: NameTable, key: &[u8]) -> Option<Self> {
-        match table {
-            NameTable::Media => key.try_into().ok().map(u64::from_be_bytes).map(Self::Media),
-            NameTable::Filters | NameTable::MutedThreads => {
-                key.try_into().ok().map(u32::from_be_bytes).map(Self::Marks)
-            }
-            _ => None,
-        }
+    pub fn of_name(table: NameTable, name: &[u8]) -> Option<Self> {
+        let about = table.subject()?;
+        let number = name.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Some(about(number))
     }
 }

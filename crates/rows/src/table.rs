@@ -1,5 +1,5 @@
 //! All tables. A table is one declaration: the content of its rows, the tag of its rows on disk, how they are stored,
-//! words for operators, and the treatment by an export.
+//! words for operators, the treatment by an export, and the [`Subject`] of its rows, if they have one.
 //!
 //! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
 //! read as ranges of one owner's items, names map bytes to bytes in order.
@@ -13,6 +13,8 @@
 //! **Invariant:** tags are part of the format of stores: each belongs to one table, of any kind, and has no structure.
 //! A tag is never reused and never changes its meaning. A new table is the last line of its kind, and gets
 //! the next free tag; in the store only the format version changes.
+
+use crate::subject::Subject;
 
 /// Storage of the rows of a table.
 #[derive(Clone, Copy)]
@@ -76,13 +78,15 @@ const fn ascend(tags: &[u8]) -> bool {
 /// The words of a point describe the row of a key, those of a set the items of an owner / an item, and those of a name
 /// its row, with `…` for a name that is a text.
 macro_rules! tables {
+    (@subject) => { None };
+    (@subject $subject:ident) => { Some(Subject::$subject) };
     ($(
         $(#[$kind_doc:meta])*
         $kind:ident as $short:ident {
             $(
                 $(#[$doc:meta])*
                 $table:ident = $tag:literal $(: $($kept:ident)+)?, $($words:literal)/+,
-                $transfer:ident $(($why:expr))? $(if $feature:literal)?;
+                $transfer:ident $(($why:expr))? $(about $subject:ident)? $(if $feature:literal)?;
             )*
         }
     )*) => {
@@ -124,6 +128,13 @@ macro_rules! tables {
                 #[must_use]
                 pub const fn transfer(self) -> Transfer {
                     match self { $($(#[cfg(feature = $feature)])? Self::$table => $transfer $(($why))?),* }
+                }
+
+                /// Makes the subject of a row of its number: the key, the owner, or the name.
+                pub(crate) fn subject(self) -> Option<fn(u64) -> Subject> {
+                    match self {
+                        $($(#[cfg(feature = $feature)])? Self::$table => tables!(@subject $($subject)?)),*
+                    }
                 }
 
                 const fn kept(self) -> &'static [Kept] {
@@ -192,11 +203,11 @@ tables! {
     /// Tables from a number to bytes.
     PointTable as Point {
         /// User id -> profile.
-        User = 0x02, "user", Exported;
+        User = 0x02, "user", Exported about Profile;
         /// User id -> counts.
-        Counts = 0x03, "counts of user", Derived;
+        Counts = 0x03, "counts of user", Derived about User;
         /// Post id -> post.
-        Post = 0x04, "post", Exported;
+        Post = 0x04, "post", Exported about Content;
         /// Story id -> story without its text.
         Story = 0x05, "story", Exported;
         /// Story id -> text.
@@ -220,7 +231,7 @@ tables! {
         /// App id -> number of grants with which it acts for users; no row without any.
         AppUses = 0x0f, "uses of app", LeftOut(GRANTS);
         /// Post id -> counts of the post; no row if all are zero.
-        PostCounts = 0x10, "counts of post", Derived;
+        PostCounts = 0x10, "counts of post", Derived about Post;
         /// User id -> which notifications are stored and shown; no row if there were none.
         Inbox = 0x11, "notifications of user", LeftOut(NOTIFICATIONS);
     }
@@ -239,11 +250,11 @@ tables! {
         /// (0, space without rows and bucket) -> 0.
         FreeSpaces = 0x17, "free spaces" / "space", LeftOut(EMPTIED);
         /// (post, reply to it) -> visibility of the reply. Rows of a deleted post stay until its replies are deleted.
-        Replies = 0x18, "replies to post" / "post", Derived;
+        Replies = 0x18, "replies to post" / "post", Derived about Post;
         /// (0, deleted user whose rows are not all removed) -> time of the deletion, in milliseconds since 1970.
         ErasingUsers = 0x19, "users to be erased" / "user", LeftOut(DELETED);
         /// (post, kind of the reaction times 2^32 plus the user) -> stamp of the reaction.
-        Reactions = 0x1a, "reactions to post" / "item", Exported;
+        Reactions = 0x1a, "reactions to post" / "item", Exported about Post;
         /// (author of a note, user whom the note is about) -> 0.
         Notes = 0x1c, "notes of user" / "user", Derived;
         /// (user whom a note is about, author of the note) -> 0.
@@ -265,13 +276,13 @@ tables! {
         DirectPosts = 0x24, "direct posts of user" / "post", Derived;
         /// (post, reply that everybody may see) -> author of the reply. Rows of a deleted post stay until its replies
         /// are deleted.
-        OpenReplies = 0x25, "post" / "reply", Derived;
+        OpenReplies = 0x25, "post" / "reply", Derived about Post;
         /// (follower, followed) -> 0.
-        Following = 0x27: Packed, "follows of user" / "user", Exported;
+        Following = 0x27: Packed, "follows of user" / "user", Exported about User;
         /// (followed, follower) -> 0.
-        Followers = 0x28: Packed, "followers of user" / "user", Derived;
+        Followers = 0x28: Packed, "followers of user" / "user", Derived about User;
         /// (author, post) -> 0, or the user replied to plus 1; from bit 33 on, the visibility.
-        AuthorPosts = 0x29: Packed, "posts of user" / "post", Derived;
+        AuthorPosts = 0x29: Packed, "posts of user" / "post", Derived about User;
         /// (mentioned user, post) -> author plus 1 for a direct post, 0 for others.
         Mentions = 0x2a: Packed, "mentions of user" / "post", Derived;
         /// (user, friend) -> 0, in both directions.
@@ -279,7 +290,7 @@ tables! {
         /// (author, story) -> expiry, in milliseconds since 1970.
         AuthorStories = 0x2c: Packed, "stories of user" / "story", Derived;
         /// (deleted user, 0) -> 0. Rows are never removed.
-        DeletedUsers = 0x2d: Packed, "deletion of user" / "item", Exported;
+        DeletedUsers = 0x2d: Packed, "deletion of user" / "item", Exported about Profile;
         /// (user, stamp of the reaction) -> favourited post.
         Favourites = 0x2e: Packed, "favourites of user" / "stamp", Derived;
         /// (user, blocked user) -> 0.
@@ -298,7 +309,7 @@ tables! {
         /// (user, stamp of the cause) -> kind of the notification times 2^32, plus the user who caused it.
         Notifications = 0x35: Packed, "notifications of user" / "stamp", LeftOut(NOTIFICATIONS);
         /// (user who approves follows, 0) -> 0. (user whose account is disabled, 1) -> 0.
-        LockedUsers = 0x36: Packed, "lock of user" / "item", Exported;
+        LockedUsers = 0x36: Packed, "lock of user" / "item", Exported about Profile;
     }
 
     /// Tables from bytes to bytes, in order.
@@ -339,7 +350,7 @@ tables! {
         /// User (4 bytes), hashtag that the profile shows -> stamp of the addition.
         FeaturedTag = 0x47, "a hashtag on a profile", Exported;
         /// User (4 bytes) -> filters; no row without filters.
-        Filters = 0x48, "the filters of a user", Exported;
+        Filters = 0x48, "the filters of a user", Exported about Marks;
         /// Author (4 bytes), scheduled post (8 bytes) -> scheduled post.
         Scheduled = 0x4a, "a scheduled post", Exported;
         /// User (4 bytes), hashtag that the user follows -> stamp of the addition.
@@ -351,7 +362,7 @@ tables! {
         /// Owner, member (4 bytes each), list (8 bytes) -> nothing.
         ListedUser = 0x4f, "a member of a list", Derived;
         /// Picture (8 bytes) -> picture.
-        Media = 0x50, "a picture", Exported;
+        Media = 0x50, "a picture", Exported about Media;
         /// SHA-256 of a file (32 bytes), picture that needs it (8 bytes) -> nothing.
         MediaFile = 0x51, "a file of a picture", Derived;
         /// Owner (4 bytes), picture (8 bytes) -> nothing.
@@ -365,7 +376,7 @@ tables! {
         /// User (4 bytes) -> options of follows; no row without options.
         FollowOptions = 0x57, "options of a user's follows", Exported;
         /// User (4 bytes) -> muted threads; no row without any.
-        MutedThreads = 0x58, "the threads that a user has muted", Exported;
+        MutedThreads = 0x58, "the threads that a user has muted", Exported about Marks;
         /// User (4 bytes), first post of a conversation, direct post in it by or to the user with all bits inverted (8
         /// bytes each) -> nothing. So the posts of a conversation are together, newest first.
         ConversationPost = 0x5a, "a post of a conversation", Derived;

@@ -108,7 +108,7 @@ const fn place(subject: Subject) -> u16 {
         Subject::User(id) => (0, id),
         Subject::Post(id) => (1, id),
         Subject::Media(id) => (2, id),
-        Subject::Marks(user) => (3, user as u64),
+        Subject::Marks(user) => (3, user),
         Subject::Profile(id) => (4, id),
         Subject::Content(id) => (5, id),
     };

@@ -69,7 +69,7 @@ impl Entities<'_> {
         if renderer.is_unmarked(reader) {
             return None;
         }
-        let made_of = renderer.node.made_of(self.hidings, [Subject::Marks(reader.0)]);
+        let made_of = renderer.node.made_of(self.hidings, [Subject::Marks(reader.0.into())]);
         let matcher = Matcher::new(self.filters(), self.now_ms);
         let mutes_threads = self.viewer().mutes_threads();
         if matcher.is_none() && !mutes_threads {
