@@ -98,6 +98,7 @@ pub use rows::{Order, RefusalClass, Rows, SetTable, Span, Stamp};
 pub use samples::{Sample, SampleBits, SampleSet};
 pub use scan::{Batch, Shown, merged, of_all, scan, scan_within};
 pub use stories::{Lifetime, Story};
+pub use tables::index_tables;
 pub use tags as tag;
 pub use tags::{Tag, tagged};
 pub use text::{Bio, Label, Language, Name, Note, PostText, SetName, Warning};

@@ -207,7 +207,7 @@ pub(crate) fn record_check(table: Table) -> Option<impl Fn(&[u8], &[u8]) -> bool
 }
 
 /// All tables of indexes.
-pub(crate) fn index_tables() -> impl Iterator<Item = Table> {
+pub fn index_tables() -> impl Iterator<Item = Table> {
     DECLARED.iter().filter(|of| of.source.is_some()).map(|of| of.table)
 }
 

@@ -1,40 +1,54 @@
-//! Indexes: a repair restores each missing row of a record, and removes each row that no record has.
+//! Indexes: records have the rows that the tables describe; a repair restores each missing row of a record, and removes each
+//! row that no record has.
 
 use crate::mend::mend;
 use crate::support::{self, id};
 use crate::{accounts, media};
-use feed::{Command, Draft, PostText, Reaction, UserId, Visibility};
-use rows::{NameTable, PutRows as _, Rows as _, Scan as _, SetTable, Value};
+use feed::accounts::{AccountState, SecretHash};
+use feed::{
+    Command, Draft, DueWork, Patch, PostId, PostText, Reaction, ScheduledId, StoryId, UserId,
+    Visibility, index_tables,
+};
+use rows::{NameTable, PutRows as _, Rows as _, Scan as _, SetTable, Table, Value, encode};
 use testkit::MemoryRows;
 
-const SETS: [SetTable; 9] = [
-    SetTable::AuthorPosts,
-    SetTable::Mentions,
-    SetTable::Replies,
-    SetTable::OpenReplies,
-    SetTable::Boosts,
-    SetTable::PostLists,
-    SetTable::DirectPosts,
-    SetTable::AuthorStories,
-    SetTable::Samples,
-];
+/// The tables of indexes, and what is due, whose rows follow from records, too.
+fn tables() -> (Vec<SetTable>, Vec<NameTable>) {
+    let (mut sets, mut names) = (Vec::new(), vec![NameTable::Due]);
+    for table in index_tables() {
+        match table {
+            Table::Set(table) => sets.push(table),
+            Table::Name(table) => names.push(table),
+            Table::Point(table) => panic!("{table:?} is no index"),
+        }
+    }
+    (sets, names)
+}
 
-const NAMES: [NameTable; 10] = [
-    NameTable::ConversationPost,
-    NameTable::TagPost,
-    NameTable::AuthorTag,
-    NameTable::MediaFile,
-    NameTable::MediaOf,
-    NameTable::Email,
-    NameTable::GrantSecret,
-    NameTable::GrantOf,
-    NameTable::UnusedApp,
-    NameTable::Due,
-];
+fn reply(parent: PostId, visibility: Visibility, text: &str) -> Command {
+    let new = Draft::new(id(1), PostText::parse(text).unwrap());
+    Command::Publish(Box::new(Draft { visibility, parent: Some(parent), ..new }))
+}
 
-/// Creates a world with at least one record with rows in each of these tables.
+fn boost(user: u32, post: PostId) -> Command {
+    Command::React { user: id(user), post, reaction: Reaction::Boost, on: true }
+}
+
+fn sample() -> Command {
+    Command::AddSample {
+        set: feed::SetName::parse("set").unwrap(),
+        label: feed::Label::parse("label").unwrap(),
+        bits: Box::new(feed::SampleBits::from([7; 128])),
+    }
+}
+
+/// Creates a world with at least one record with rows in each of these tables, a poll that is over, a mention that an edit
+/// added, and a post of a disabled account.
 fn world() -> MemoryRows {
     let (mut world, app) = accounts::world();
+    world.run(support::poll(0, None)).unwrap();
+    world.now_ms += 301_000;
+    assert_eq!(world.do_due_of(|work| matches!(work, DueWork::EndPoll { .. })), 1);
     let unused = media::new(0, 2);
     media::added(&mut world, unused);
     let picture = media::new(0, 1);
@@ -42,24 +56,19 @@ fn world() -> MemoryRows {
     let post = media::published(&mut world, 0, "#tag with @bob", &[picture]);
     accounts::run(&mut world, accounts::authorize(app, UserId(0), 1, None)).unwrap();
     accounts::register_app(&mut world);
-    let write = |visibility, text| {
-        let new = Draft::new(id(1), PostText::parse(text).unwrap());
-        Command::Publish(Box::new(Draft { visibility, parent: Some(post), ..new }))
-    };
-    let (user, due_ms) = (id(1), world.now_ms + 400_000);
-    let boost = Command::React { user, post, reaction: Reaction::Boost, on: true };
-    let sample = Command::AddSample {
-        set: feed::SetName::parse("set").unwrap(),
-        label: feed::Label::parse("label").unwrap(),
-        bits: Box::new(feed::SampleBits::from([7; 128])),
-    };
+    world.run(support::register("dan")).unwrap();
+    let [edited, _] = [0, 3].map(|author| world.post(author, "a post"));
+    world.set_account(3, AccountState::Disabled);
+    world.relist();
+    let (user, due_ms) = (0, world.now_ms + 400_000);
     for command in [
-        write(Visibility::Public, "a reply"),
-        write(Visibility::Direct, "a direct one"),
-        boost,
-        sample,
+        reply(post, Visibility::Public, "a reply"),
+        reply(post, Visibility::Direct, "a direct one"),
+        boost(1, post),
+        Command::edit(edited, Patch::of_text(PostText::parse("now with @bob").unwrap())),
+        sample(),
         support::poll(0, None),
-        support::schedule(0, due_ms),
+        support::schedule(user, due_ms),
         support::mute(0, 1, Some(60)),
         support::post_story(0, "a story", 60),
         Command::DeleteUser { user: id(2) },
@@ -67,6 +76,110 @@ fn world() -> MemoryRows {
         world.run(command).unwrap();
     }
     world.rows
+}
+
+/// The rows of records as the descriptions of the tables have them, written down by hand.
+#[test]
+fn records_have_the_rows_that_the_tables_describe() {
+    let (mut world, app) = accounts::world();
+    let unused = media::new(0, 2);
+    let unused = media::added(&mut world, unused);
+    let unused_from_ms = world.now_ms;
+    let picture = media::new(0, 1);
+    let picture = media::added(&mut world, picture);
+    let post = media::published(&mut world, 0, "#tag with @bob", &[picture]);
+    accounts::run(&mut world, accounts::authorize(app, UserId(0), 1, None)).unwrap();
+    let code_ms = world.now_ms + feed::limits::CODE_SECS * 1_000;
+    let unused_app = accounts::register_app(&mut world);
+    let mut run = |command| {
+        world.run(command).unwrap();
+        (world.log.last().unwrap().stamp.0, world.now_ms)
+    };
+    let (open, _) = run(reply(post, Visibility::Public, "a reply"));
+    let (direct, _) = run(reply(post, Visibility::Direct, "a direct one"));
+    let (boost, _) = run(boost(1, post));
+    let (sample, _) = run(sample());
+    let (asked, asked_ms) = run(support::poll(0, None));
+    let (scheduled, _) = run(support::schedule(0, asked_ms + 400_000));
+    let (_, muted_ms) = run(support::mute(0, 1, Some(60)));
+    let (story, story_ms) = run(support::post_story(0, "a story", 60));
+    let (_, deleted_ms) = run(Command::DeleteUser { user: id(2) });
+    let (grant, _) = world.facts().grant_of(&SecretHash([1; 32])).unwrap();
+
+    let mut sets = vec![
+        (SetTable::AuthorPosts, 0, post.0, 0),
+        (SetTable::AuthorPosts, 0, asked, 0),
+        // User 0 is replied to, or boosted.
+        (SetTable::AuthorPosts, 1, open, 1),
+        (SetTable::AuthorPosts, 1, direct, 1 | 3 << 33),
+        (SetTable::AuthorPosts, 1, boost, 1 | 1 << 35 | 1 << 36),
+        (SetTable::PostLists, 0, post.0, 0),
+        (SetTable::PostLists, 0, asked, 0),
+        (SetTable::PostLists, 1, post.0, 0),
+        (SetTable::PostLists, 1 << 32, post.0, 0),
+        (SetTable::Mentions, 1, post.0, 0),
+        (SetTable::Mentions, 0, open, 0),
+        (SetTable::Mentions, 0, direct, 2),
+        (SetTable::Replies, post.0, open, 0),
+        (SetTable::Replies, post.0, direct, 3),
+        (SetTable::OpenReplies, post.0, open, 1),
+        (SetTable::Boosts, post.0, boost, 1),
+        (SetTable::DirectPosts, 0, direct, direct),
+        (SetTable::DirectPosts, 1, direct, direct),
+        (SetTable::AuthorStories, 0, story, story_ms + 60_000),
+        (SetTable::Samples, sample, sample, 0),
+    ];
+    let id = u64::to_be_bytes;
+    let (ada, bob) = ([0; 4], [0, 0, 0, 1]);
+    let due = |at_ms: u64, work: DueWork| {
+        (NameTable::Due, [&id(at_ms)[..], &encode(&work)].concat(), vec![])
+    };
+    let name = |table, parts: &[&[u8]], value: &[u8]| (table, parts.concat(), value.to_vec());
+    let (tag, newest) = (b"tag\0", id(!post.0));
+    let file = |content, media| name(NameTable::MediaFile, &[&[content; 32], &id(media)], &[]);
+    let mut names = vec![
+        name(NameTable::TagPost, &[tag, &newest, &ada], &[]),
+        name(NameTable::AuthorTag, &[&ada, tag, &newest], &[]),
+        name(NameTable::ConversationPost, &[&ada, &id(direct), &id(!direct)], &[]),
+        name(NameTable::ConversationPost, &[&bob, &id(direct), &id(!direct)], &[]),
+        name(NameTable::MediaOf, &[&ada, &id(unused.0)], &[]),
+        name(NameTable::MediaOf, &[&ada, &id(picture.0)], &[]),
+        file(2, unused.0),
+        file(102, unused.0),
+        file(1, picture.0),
+        file(101, picture.0),
+        name(NameTable::Email, &[b"ada@example.org"], &[0]),
+        name(NameTable::GrantSecret, &[&[1; 32]], &encode(&grant.0)),
+        name(NameTable::GrantOf, &[&[0; 9], &id(grant.0)], &[]),
+        name(NameTable::UnusedApp, &[&id(unused_app.0)], &[]),
+        due(unused_from_ms + feed::limits::UNATTACHED_MS, DueWork::RemoveMedia { media: unused }),
+        due(code_ms, DueWork::ExpireGrant { grant }),
+        due(asked_ms + 300_000, DueWork::EndPoll { post: PostId(asked) }),
+        due(
+            asked_ms + 400_000,
+            DueWork::Publish { user: UserId(0), id: ScheduledId(scheduled) },
+        ),
+        due(muted_ms + 60_000, DueWork::EndMute { user: UserId(0), other: UserId(1) }),
+        due(story_ms + 60_000, DueWork::RemoveStory { story: StoryId(story) }),
+        due(deleted_ms, DueWork::Erase { user: UserId(2) }),
+    ];
+    let (set_tables, name_tables) = tables();
+    let mut found = Vec::new();
+    for table in set_tables {
+        let rows = world.rows.members_from(table, (0, 0), usize::MAX).0.into_iter();
+        found.extend(rows.map(|(owner, item, number)| (table, owner, item, number)));
+    }
+    (found.sort_unstable(), sets.sort_unstable());
+    assert_eq!(found, sets);
+    let mut found = Vec::new();
+    for table in name_tables {
+        for key in world.rows.first_names(table, &[], usize::MAX) {
+            let value = world.rows.name(table, &key).unwrap().to_vec();
+            found.push((table, key, value));
+        }
+    }
+    (found.sort_unstable(), names.sort_unstable());
+    assert_eq!(found, names);
 }
 
 #[test]
@@ -79,7 +192,8 @@ fn rows_of_indexes_are_those_of_their_records() {
         assert!(!mend(&mut rows).is_empty(), "{what}");
         assert!(rows == whole, "{what}");
     };
-    for table in SETS {
+    let (sets, names) = tables();
+    for table in sets {
         let found = whole.members_from(table, (0, 0), usize::MAX).0;
         assert!(!found.is_empty(), "{table:?}");
         for (owner, item, number) in found {
@@ -93,7 +207,7 @@ fn rows_of_indexes_are_those_of_their_records() {
             });
         }
     }
-    for table in NAMES {
+    for table in names {
         let found = whole.first_names(table, &[], usize::MAX);
         assert!(!found.is_empty(), "{table:?}");
         for name in found {
