@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use feed::UserId;
 use serde::{Deserialize, Serialize};
 
-use super::Export;
+use super::{Export, existing};
 use super::lines::{Id, Line, Who};
 
 /// List of a user with its members, whom the user follows.
@@ -29,7 +28,7 @@ impl<W: Write> Export<'_, W> {
     /// Writes the lists of each user, before the follows.
     pub(super) fn lists(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
-        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+        for user in existing(facts) {
             for id in facts.lists(user) {
                 let Some(list) = facts.list(user, id) else { continue };
                 let members = facts.list_members(user, id).into_iter();

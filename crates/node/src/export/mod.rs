@@ -146,7 +146,7 @@ impl<W: Write> Export<'_, W> {
     /// Writes the notes of each user.
     fn notes(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
-        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+        for user in existing(facts) {
             for other in facts.users_in(SetTable::Notes, user, Span::ALL) {
                 if let Some(note) = facts.note(user, other) {
                     self.counts.notes += 1;
@@ -161,7 +161,7 @@ impl<W: Write> Export<'_, W> {
     /// Writes the mutes of each user.
     fn mutes(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
-        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+        for user in existing(facts) {
             for other in facts.users_in(SetTable::Mutes, user, Span::ALL) {
                 let mute = facts.mute(user, other);
                 let live = |mute: &feed::Mute| mute.ends_ms.is_none_or(|ms| self.now_ms < ms);
@@ -353,6 +353,11 @@ impl<W: Write> Export<'_, W> {
         }
         Ok(())
     }
+}
+
+/// Users who are not deleted.
+fn existing(facts: feed::Facts<'_, Store>) -> impl Iterator<Item = UserId> {
+    (0..facts.totals().users).map(UserId).filter(move |user| facts.exists(*user))
 }
 
 /// Returns the smallest greater name.

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-use feed::{PollId, ScheduledId, UserId};
+use feed::{PollId, ScheduledId};
 
 use super::lines::Line;
 use super::poll_lines::{Scheduled, Vote};
-use super::{Export, STRIDE};
+use super::{Export, STRIDE, existing};
 
 impl<W: Write> Export<'_, W> {
     /// Writes the votes in the poll of the preceding post.
@@ -29,7 +29,7 @@ impl<W: Write> Export<'_, W> {
 
     pub(super) fn scheduled(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
-        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+        for user in existing(facts) {
             for id in facts.scheduled_of(user, ScheduledId(0), usize::MAX) {
                 if let Some(post) = facts.scheduled(user, id) {
                     self.counts.scheduled += 1;

@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use feed::follow_options::OptionsOf;
 use feed::relation::{RELATIONS, Relation};
-use feed::{Span, UserId};
+use feed::Span;
 
-use super::Export;
+use super::{Export, existing};
 use super::lines::{self, Id, Line};
 
 impl<W: Write> Export<'_, W> {
     /// Writes the options of the follows of each user.
     pub(super) fn follow_options(&mut self) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
-        for user in (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user)) {
+        for user in existing(facts) {
             for OptionsOf { other, options } in facts.all_follow_options(user) {
                 // A deleted user is followed until the rows are removed.
                 if facts.exists(other) {
@@ -35,10 +35,9 @@ impl<W: Write> Export<'_, W> {
     /// user with the smaller id. A relation that becomes another one comes before that one.
     pub(super) fn relations(&mut self, chosen: impl Fn(&Relation) -> bool) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
-        let users = || (0..facts.totals().users).map(UserId).filter(|user| facts.exists(*user));
         for relation in RELATIONS.into_iter().rev().filter(|relation| chosen(relation)) {
             let Some(kind) = relation.line else { continue };
-            for user in users() {
+            for user in existing(facts) {
                 let others = facts.users_in(relation.forward, user, Span::ALL).into_iter();
                 let others = others.filter(|other| !relation.is_mutual() || *other > user);
                 let others: Vec<_> = others.map(Into::into).collect();
