@@ -60,7 +60,7 @@ pub(crate) const TAGS: Limits = Limits(100, 200);
 
 /// Items of a page, and the data for its links.
 #[derive(Debug, Default)]
-pub(crate) struct Listed {
+pub(crate) struct EntityList {
     /// JSON objects with commas between them, after the opening bracket of a list; empty without items.
     pub(crate) json: Vec<u8>,
     /// Greatest and smallest id that the page covers.
@@ -87,7 +87,7 @@ pub(crate) fn list<T: Item, E: Into<Json>>(
     page: &Page,
     found: PageOf<T>,
     mut entity: impl FnMut(T) -> Option<E>,
-) -> Listed {
+) -> EntityList {
     write(page, found, |item, out| {
         let entity: Json = entity(item)?.into();
         entity.append(out);
@@ -100,7 +100,7 @@ pub(crate) fn write<T: Item>(
     page: &Page,
     PageOf { mut items, next }: PageOf<T>,
     mut write: impl FnMut(T, &mut Vec<u8>) -> Option<()>,
-) -> Listed {
+) -> EntityList {
     if page.is_up {
         items.reverse();
     }
@@ -126,7 +126,7 @@ pub(crate) fn write<T: Item>(
     }
     let next = next.filter(|_| !is_full);
     ends = next.map(|at| extend(ends, at)).or(ends);
-    Listed { json, ends, more: is_full || next.is_some() }
+    EntityList { json, ends, more: is_full || next.is_some() }
 }
 
 /// Reverses the order of the entities of an unclosed list. They begin at `starts`, including the commas before them;
@@ -162,9 +162,9 @@ impl Server {
         path: &str,
         fields: &Fields,
         page: &Page,
-        listed: Listed,
+        listed: EntityList,
     ) -> Result<Response, ApiError> {
-        let Listed { mut json, ends, more } = listed;
+        let EntityList { mut json, ends, more } = listed;
         if json.is_empty() {
             json.push(b'[');
         }

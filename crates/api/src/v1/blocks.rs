@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{Listed, page_of_users, shown_users, users};
+use crate::v1::follows::{UserSummary, page_of_users, shown_users, users};
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/blocks", blocks)
             .named("list_blocks", "List blocked users")
             .users(Own)
-            .lists::<Listed>("A page of users"),
+            .lists::<UserSummary>("A page of users"),
         Route::put("/v1/users/{user}/mutes/{other}", mute)
             .named("mute_user", "Mute a user")
             .users(Own)
@@ -90,7 +90,7 @@ fn yes() -> bool {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Muted {
     #[serde(flatten)]
-    user: Listed,
+    user: UserSummary,
     /// Whether mentions by the muted user are hidden too.
     mentions: bool,
     /// Time at which the mute ends; null if it does not end.
@@ -150,7 +150,7 @@ pub(crate) async fn mutes(
         let facts = node.facts();
         let ids = |span| facts.users_in(SetTable::Mutes, user, span);
         let muted = |id| {
-            let (mute, user) = (facts.mute(user, id)?, Listed::read(facts, id)?);
+            let (mute, user) = (facts.mute(user, id)?, UserSummary::read(facts, id)?);
             Some(Muted { user, mentions: mute.mentions, expires_at: mute.ends_ms.map(rfc3339) })
         };
         Ok::<_, Refusal>(shown_users(&page, ids, |id| facts.exists(id), muted))

@@ -42,15 +42,15 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/followers", followers)
             .named("list_followers", "List followers")
             .users(See)
-            .lists::<Listed>("A page of users"),
+            .lists::<UserSummary>("A page of users"),
         Route::get("/v1/users/{user}/following", following)
             .named("list_following", "List followed users")
             .users(See)
-            .lists::<Listed>("A page of users"),
+            .lists::<UserSummary>("A page of users"),
         Route::get("/v1/users/{user}/follow_requests", requests)
             .named("list_follow_requests", "List follow requests to a user")
             .users(Own)
-            .lists::<Listed>("A page of the users who sent the requests"),
+            .lists::<UserSummary>("A page of the users who sent the requests"),
         Route::put("/v1/users/{user}/follow_requests/{other}", accept)
             .named("accept_follow_request", "Accept a follow request")
             .users(Own)
@@ -66,7 +66,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 /// A user in a list.
 #[derive(Serialize, ToSchema)]
-pub(crate) struct Listed {
+pub(crate) struct UserSummary {
     #[schema(example = "0")]
     id: String,
     #[schema(example = "ada")]
@@ -74,7 +74,7 @@ pub(crate) struct Listed {
     name: String,
 }
 
-impl Listed {
+impl UserSummary {
     /// Reads a user. May block.
     pub(crate) fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
         let user = facts.user(id)?;
@@ -185,7 +185,7 @@ pub(crate) async fn users(
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let viewer = on_behalf_of(node, viewer.as_ref(), user)?;
         let ids = |span| node.facts().users_in(table, user, span);
-        Ok::<_, Refusal>(Listed::visible(&viewer, &page, ids))
+        Ok::<_, Refusal>(UserSummary::visible(&viewer, &page, ids))
     });
     Ok(page_of_users(asked, &found.await??))
 }

@@ -13,7 +13,7 @@ use crate::page::AskedFor;
 use crate::route::Route;
 use crate::rule::May::Own;
 use crate::state::AppState;
-use crate::v1::follows::{Listed, users};
+use crate::v1::follows::{UserSummary, users};
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -34,7 +34,7 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}/friends", friends)
             .named("list_friends", "List friends")
             .users(Own)
-            .lists::<Listed>("A page of users"),
+            .lists::<UserSummary>("A page of users"),
     ]
 }
 

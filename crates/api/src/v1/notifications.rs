@@ -17,7 +17,7 @@ use crate::route::Route;
 use crate::rule::May::Own;
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::Listed;
+use crate::v1::follows::UserSummary;
 use crate::v1::timelines::read_page;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -79,7 +79,7 @@ pub(crate) struct NotificationView {
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
     /// User who caused the notification.
-    user: Listed,
+    user: UserSummary,
     /// Post that the notification is about; null for a follow.
     #[serde(skip)]
     #[schema(value_type = Option<crate::v1::posts::PostView>)]
@@ -127,7 +127,7 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
         id: found.id.0.to_string(),
         kind,
         created_at: rfc3339(found.id.unix_ms()),
-        user: Listed::read(node.facts(), found.actor)?,
+        user: UserSummary::read(node.facts(), found.actor)?,
         // A mention or boost whose post was deleted meanwhile is skipped.
         post: rendered.map_or(Some(None), |post| post.map(Some))?,
     })

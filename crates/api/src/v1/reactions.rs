@@ -18,7 +18,7 @@ use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
-use crate::v1::follows::{Listed, on_behalf_of, page_of_users, viewer};
+use crate::v1::follows::{UserSummary, on_behalf_of, page_of_users, viewer};
 use crate::v1::posts::PostView;
 use crate::v1::timelines::read_page;
 
@@ -108,11 +108,11 @@ pub(crate) fn lists() -> Vec<Route> {
         Route::get("/v1/posts/{id}/favourites", favourited_by)
             .named("list_post_favourites", "List the users who favourited a post")
             .users(See)
-            .lists::<Listed>("A page of users"),
+            .lists::<UserSummary>("A page of users"),
         Route::get("/v1/posts/{id}/boosts", boosted_by)
             .named("list_post_boosts", "List the users who boosted a post")
             .users(See)
-            .lists::<Listed>("A page of users"),
+            .lists::<UserSummary>("A page of users"),
     ]
 }
 
@@ -184,7 +184,7 @@ async fn reacted_by(
         let found = facts.post(post).filter(|post| viewer.visible(post));
         let post = found.ok_or(Refusal::PostNotFound)?.boosted_or(post);
         let ids = |span| facts.reacted_by(post, reaction, span);
-        Ok::<_, Refusal>(Listed::visible(&viewer, &page, ids))
+        Ok::<_, Refusal>(UserSummary::visible(&viewer, &page, ids))
     });
     Ok(page_of_users(&asked, &found.await??))
 }

@@ -21,7 +21,7 @@ use crate::route::Route;
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::time::rfc3339;
-use crate::v1::follows::{Listed, on_behalf_of, page_of_users, viewer};
+use crate::v1::follows::{UserSummary, on_behalf_of, page_of_users, viewer};
 use crate::v1::posts::Author;
 use crate::v1::timelines::{read_home, read_page};
 use crate::v1::users::created;
@@ -108,7 +108,7 @@ pub(crate) struct StoryView {
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Viewer {
     #[serde(flatten)]
-    user: Listed,
+    user: UserSummary,
     /// Time of the first view.
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     seen_at: String,
@@ -196,7 +196,7 @@ pub(crate) async fn views(
             |span| Batch::of(node.story_views(story, author, span).unwrap_or_default(), span);
         let viewer = |(id, seen_ms): (UserId, u64)| {
             let seen = sees.visible_user(id) && facts.exists(id);
-            let user = seen.then(|| Listed::read(facts, id)).flatten()?;
+            let user = seen.then(|| UserSummary::read(facts, id)).flatten()?;
             Some((id, Viewer { user, seen_at: rfc3339(seen_ms) }))
         };
         Ok::<_, Refusal>(scan(&page, views, |view| viewer(view).into()))

@@ -22,7 +22,7 @@ use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Reader};
-use crate::paging::{self, Listed, PAGE_BYTES};
+use crate::paging::{self, EntityList, PAGE_BYTES};
 use crate::state::Shared;
 
 /// Adds the routes of accounts.
@@ -158,7 +158,7 @@ pub(crate) async fn statuses(
     };
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         entities.knows(user).then(|| match none || !entities.is_visible(user) {
-            true => Listed::default(),
+            true => EntityList::default(),
             false if is_pinned => pinned(entities, user),
             false => {
                 let found = node.visible_posts(entities.viewer(), user, &asked, &filter);
@@ -171,12 +171,12 @@ pub(crate) async fn statuses(
 }
 
 /// Posts that a user pins, most recent pin first; few enough for one page.
-fn pinned(entities: &mut Entities<'_>, user: UserId) -> Listed {
+fn pinned(entities: &mut Entities<'_>, user: UserId) -> EntityList {
     let mut pins = entities.facts().pins(user);
     pins.reverse();
     let mut json = vec![b'['];
     entities.statuses(&pins, &mut json);
-    Listed { json, ..Listed::default() }
+    EntityList { json, ..EntityList::default() }
 }
 
 pub(crate) async fn followers(
@@ -224,7 +224,7 @@ pub(crate) fn page_of_accounts<'e>(
     read: impl Fn(Facts<'e, Store>, Span) -> Vec<UserId>,
     is_shown: impl Fn(&Entities<'e>, UserId) -> bool,
     entity: impl Fn(&Entities<'e>, UserId) -> Option<Json>,
-) -> Listed {
+) -> EntityList {
     let read = |span| Batch::of(read(entities.facts(), span), span);
     let found = scan(page, read, |user| Shown::when(is_shown(entities, user), user));
     paging::list(page, found, |user| entity(entities, user))

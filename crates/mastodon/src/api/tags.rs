@@ -20,7 +20,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, AccountInPath, Me, Once, Reader};
-use crate::paging::{self, Listed, REPEATED_BYTES_MAX};
+use crate::paging::{self, EntityList, REPEATED_BYTES_MAX};
 use crate::state::Shared;
 
 /// Adds the routes of hashtags.
@@ -63,7 +63,7 @@ pub(crate) async fn timeline(
     any.extend(tag.clone());
     let query = tag.filter(|_| !is_empty).map(|_| TagQuery { any, all, none, only_pictures });
     let read = move |_: &_, entities: &mut Entities<'_>| match &query {
-        None => Listed::default(),
+        None => EntityList::default(),
         Some(query) => {
             let found = tagged::posts(entities.viewer(), query, &asked);
             paging::write(&asked, found, |post, out| entities.append_status(post, out))

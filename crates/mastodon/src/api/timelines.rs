@@ -12,7 +12,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
 use crate::input::{Me, Reader};
-use crate::paging::{self, Listed};
+use crate::paging::{self, EntityList};
 use crate::state::{Server, Shared};
 
 /// Adds the routes of timelines.
@@ -24,7 +24,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
 impl Server {
     /// A page of the user's home timeline from memory, which needs no thread that may block. `None` if something is
     /// missing.
-    fn try_home(&self, me: UserId, asked: &Page) -> Option<Listed> {
+    fn try_home(&self, me: UserId, asked: &Page) -> Option<EntityList> {
         let mut entities = Entities::of_kept(&self.renderer, me)?;
         let posts = self.node.try_home_ids(me, asked)?;
         let append = |post, out: &mut Vec<u8>| {
@@ -64,7 +64,7 @@ pub(crate) async fn public(
     // There are no other servers, so nothing is remote.
     let (none, only_media) = (fields.is_true("remote")?, fields.is_true("only_media")?);
     let read = move |_: &_, entities: &mut Entities<'_>| match none {
-        true => Listed::default(),
+        true => EntityList::default(),
         false => {
             let list = if only_media { PublicList::Pictures } else { PublicList::Posts };
             let found = post_lists::posts(entities.viewer(), list, &asked);
