@@ -100,6 +100,7 @@ pub use scan::{Batch, Shown, merged, of_all, scan, scan_within};
 pub use stories::{Lifetime, Story};
 pub use tables::index_tables;
 pub use tags as tag;
+pub use tags::facts::{FEATURED_TAGS, FOLLOWED_TAGS, UserTags};
 pub use tags::{Tag, tagged};
 pub use text::{Bio, Label, Language, Name, Note, PostText, SetName, Warning};
 pub use users::{Counts, PostDefaults, ProfileField, ProfileFields, User, UserEdit};

@@ -19,7 +19,6 @@ use crate::reactions::{PostCounts, Reaction};
 use crate::samples::{Sample, SampleSet};
 use crate::schedule::ScheduledPost;
 use crate::stories::Story;
-use crate::tags::Tag;
 use crate::text::{Label, PostText, SetName};
 use crate::users::{Counts, User};
 
@@ -121,34 +120,6 @@ pub fn post(
 ) {
     rows.put_point(PointTable::Post, id.0, Some(encode(post)));
     index::left_of_post(id, post, now_ms, has_none).for_each(|row| row.put(rows));
-}
-
-/// Adds a hashtag to a user's profile since this stamp, or with `None` removes it.
-pub fn featured_tag(
-    rows: &mut (impl PutRows + ?Sized),
-    user: UserId,
-    tag: &Tag,
-    since: Option<u64>,
-) {
-    let key = user_tag_key(user, tag);
-    rows.put_name(NameTable::FeaturedTag, &key, since.map(|since| encode(&since)));
-}
-
-/// Makes a user follow a hashtag since this stamp, or with `None` unfollow it.
-pub fn followed_tag(
-    rows: &mut (impl PutRows + ?Sized),
-    user: UserId,
-    tag: &Tag,
-    since: Option<u64>,
-) {
-    let key = user_tag_key(user, tag);
-    rows.put_name(NameTable::FollowedTag, &key, since.map(|since| encode(&since)));
-}
-
-pub(crate) fn user_tag_key(user: UserId, tag: &Tag) -> Value {
-    let mut key = Value::from_slice(&user.0.to_be_bytes());
-    key.extend_from_slice(tag.as_str().as_bytes());
-    key
 }
 
 /// Writes a story, its text and its index rows.

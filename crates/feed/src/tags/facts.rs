@@ -3,15 +3,58 @@
 //! **Invariant:** the rows of posts follow from public posts, so they take at most twice the bytes of hashtags in
 //! texts, and a deleted post leaves none.
 
-use rows::{NameTable, Rows, Stamp, decode};
+use rows::{NameTable, PutRows, Rows, Stamp, Value, decode, encode};
 
 use crate::facts::{Facts, Txn};
 use crate::ids::{PostId, UserId};
 use crate::index;
 use crate::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX};
+use crate::refusal::Refusal;
 use crate::similar::similar;
 use crate::tags::{Tag, Tagged, UserTag};
-use crate::write;
+
+/// Declaration of a list of hashtags of a user.
+#[derive(Debug)]
+pub struct UserTags {
+    table: NameTable,
+    /// Most hashtags of one user.
+    pub max: usize,
+    /// Refusal of a hashtag above the limit.
+    pub too_many: Refusal,
+}
+
+/// Hashtags that profiles show.
+pub const FEATURED_TAGS: UserTags = UserTags {
+    table: NameTable::FeaturedTag,
+    max: FEATURED_TAGS_MAX,
+    too_many: Refusal::TooManyTags,
+};
+
+/// Hashtags that users follow.
+pub const FOLLOWED_TAGS: UserTags = UserTags {
+    table: NameTable::FollowedTag,
+    max: FOLLOWED_TAGS_MAX,
+    too_many: Refusal::TooManyFollowedTags,
+};
+
+impl UserTags {
+    /// Adds a hashtag of a user since this stamp, or with `None` removes it.
+    pub fn put(
+        &self,
+        rows: &mut (impl PutRows + ?Sized),
+        user: UserId,
+        tag: &Tag,
+        since: Option<Stamp>,
+    ) {
+        rows.put_name(self.table, &key(user, tag), since.map(|since| encode(&since.0)));
+    }
+}
+
+fn key(user: UserId, tag: &Tag) -> Value {
+    let mut key = Value::from_slice(&user.0.to_be_bytes());
+    key.extend_from_slice(tag.as_str().as_bytes());
+    key
+}
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Newest public posts with a hashtag that are older than `before`, at most `limit`. Authors may be deleted: see
@@ -73,25 +116,19 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Hashtags that a profile shows, in their order.
     #[must_use]
     pub fn featured_tags(&self, user: UserId) -> Vec<UserTag> {
-        self.user_tags(NameTable::FeaturedTag, user, FEATURED_TAGS_MAX)
+        self.user_tags(&FEATURED_TAGS, user)
     }
 
     /// Hashtags that a user follows, in their order.
     #[must_use]
     pub fn followed_tags(&self, user: UserId) -> Vec<UserTag> {
-        self.user_tags(NameTable::FollowedTag, user, FOLLOWED_TAGS_MAX)
+        self.user_tags(&FOLLOWED_TAGS, user)
     }
 
-    /// Whether a user follows a hashtag.
+    /// Whether a user has a hashtag in this list.
     #[must_use]
-    pub fn follows_tag(&self, user: UserId, tag: &Tag) -> bool {
-        self.rows.name(NameTable::FollowedTag, &write::user_tag_key(user, tag)).is_some()
-    }
-
-    /// Whether a user's profile shows a hashtag.
-    #[must_use]
-    pub fn features_tag(&self, user: UserId, tag: &Tag) -> bool {
-        self.rows.name(NameTable::FeaturedTag, &write::user_tag_key(user, tag)).is_some()
+    pub fn has_user_tag(&self, tags: &UserTags, user: UserId, tag: &Tag) -> bool {
+        self.rows.name(tags.table, &key(user, tag)).is_some()
     }
 
     /// Whether a user follows any hashtag.
@@ -101,13 +138,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         !self.rows.names_under(NameTable::FollowedTag, &start, &[], 1).is_empty()
     }
 
-    fn user_tags(&self, table: NameTable, user: UserId, limit: usize) -> Vec<UserTag> {
+    /// Hashtags of a user, in their order.
+    pub(crate) fn user_tags(&self, all: &UserTags, user: UserId) -> Vec<UserTag> {
         let start = user.0.to_be_bytes();
-        let tags = self.rows.names_under(table, &start, &[], limit);
+        let tags = self.rows.names_under(all.table, &start, &[], all.max);
         // The row may have been removed meanwhile.
         let found = |tag: &Vec<u8>| {
             let name = [&start[..], tag].concat();
-            let since = Stamp(decode(&self.rows.name(table, &name)?));
+            let since = Stamp(decode(&self.rows.name(all.table, &name)?));
             Some(UserTag { tag: Tag::of_row(tag)?, since })
         };
         tags.iter().filter_map(found).collect()
@@ -115,23 +153,23 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Adds a hashtag to a profile since this stamp, or with `None` removes it.
-    pub(crate) fn put_featured_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
-        write::featured_tag(self.rows, user, tag, since.map(|since| since.0));
-    }
-
-    /// Makes a user follow a hashtag since this stamp, or with `None` unfollow it.
-    pub(crate) fn put_followed_tag(&mut self, user: UserId, tag: &Tag, since: Option<Stamp>) {
-        write::followed_tag(self.rows, user, tag, since.map(|since| since.0));
+    /// Adds a hashtag of a user since this stamp, or with `None` removes it.
+    pub(crate) fn put_user_tag(
+        &mut self,
+        tags: &UserTags,
+        user: UserId,
+        tag: &Tag,
+        since: Option<Stamp>,
+    ) {
+        tags.put(self.rows, user, tag, since);
     }
 
     /// Removes all hashtags that a user's profile shows or that the user follows.
     pub(crate) fn remove_user_tags(&mut self, user: UserId) {
-        for featured in self.facts().featured_tags(user) {
-            self.put_featured_tag(user, &featured.tag, None);
-        }
-        for followed in self.facts().followed_tags(user) {
-            self.put_followed_tag(user, &followed.tag, None);
+        for tags in [FEATURED_TAGS, FOLLOWED_TAGS] {
+            for found in self.facts().user_tags(&tags, user) {
+                self.put_user_tag(&tags, user, &found.tag, None);
+            }
         }
     }
 }

@@ -5,12 +5,13 @@ use rows::{Cost, NameTable, RowsMut, Scan, Stamp, WORK_PER_ROW};
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, Input};
 use crate::facts::Txn;
-use crate::ids::UserRef;
+use crate::ids::{UserId, UserRef};
 use crate::index::TAG_ROWS;
-use crate::limits::{self, TAG_BYTES_MAX};
+use crate::limits::TAG_BYTES_MAX;
 use crate::mend::Rows;
 use crate::refusal::Refusal;
 use crate::tags::Tag;
+use crate::tags::facts::{FEATURED_TAGS, FOLLOWED_TAGS, UserTags};
 use crate::token::TEXT_WORK;
 use crate::users::rules::resolve;
 
@@ -21,15 +22,7 @@ pub(crate) fn feature(
     tag: &Tag,
     on: bool,
 ) -> Outcome {
-    let user = resolve(txn, user)?;
-    let shown = txn.facts().featured_tags(user);
-    let is_shown = shown.iter().any(|featured| featured.tag == *tag);
-    if on && !is_shown && shown.len() >= limits::FEATURED_TAGS_MAX {
-        return Err(Refusal::TooManyTags);
-    }
-    if on != is_shown {
-        txn.put_featured_tag(user, tag, on.then_some(stamp));
-    }
+    change(txn, stamp, &FEATURED_TAGS, user, (tag, on))?;
     Ok(Done::TagFeatured)
 }
 
@@ -40,17 +33,31 @@ pub(crate) fn follow(
     (tag, on): (&Tag, bool),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let user = resolve(txn, user)?;
-    let followed = txn.facts().followed_tags(user);
-    let is_followed = followed.iter().any(|followed| followed.tag == *tag);
-    if on && !is_followed && followed.len() >= limits::FOLLOWED_TAGS_MAX {
-        return Err(Refusal::TooManyFollowedTags);
-    }
-    if on != is_followed {
-        txn.put_followed_tag(user, tag, on.then_some(stamp));
+    if let Some(user) = change(txn, stamp, &FOLLOWED_TAGS, user, (tag, on))? {
         effects.push(Effect::Input { user, input: Input::Follows });
     }
     Ok(Done::TagFollowed)
+}
+
+/// Adds a hashtag to a list of a user, or removes it; returns the user if that changed the list.
+fn change(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    tags: &UserTags,
+    user: &UserRef,
+    (tag, on): (&Tag, bool),
+) -> Result<Option<UserId>, Refusal> {
+    let user = resolve(txn, user)?;
+    let all = txn.facts().user_tags(tags, user);
+    let is_there = all.iter().any(|found| found.tag == *tag);
+    if on && !is_there && all.len() >= tags.max {
+        return Err(tags.too_many);
+    }
+    if on == is_there {
+        return Ok(None);
+    }
+    txn.put_user_tag(tags, user, tag, on.then_some(stamp));
+    Ok(Some(user))
 }
 
 /// Cost of adding or removing one of at most `tags_max` hashtags of a user.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use feed::facts::UserTag;
+use feed::facts::{FEATURED_TAGS, FOLLOWED_TAGS, UserTag};
 use feed::{PostId, Tag, UserId};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -111,13 +111,16 @@ impl Entities<'_> {
                 "accounts": users.to_string(),
             }))
         });
+        let is_in = |tags| {
+            self.reader.is_some_and(|reader| self.facts().has_user_tag(&tags, reader, tag))
+        };
         json!({
             "id": tag.as_str(),
             "name": tag.as_str(),
             "url": html::tag_url(self.base(), tag.as_str()),
             "history": history.collect::<Vec<_>>(),
-            "following": self.reader.is_some_and(|reader| self.facts().follows_tag(reader, tag)),
-            "featuring": self.reader.is_some_and(|reader| self.facts().features_tag(reader, tag)),
+            "following": is_in(FOLLOWED_TAGS),
+            "featuring": is_in(FEATURED_TAGS),
         })
     }
 

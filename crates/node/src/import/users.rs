@@ -1,7 +1,8 @@
 //! Import of users, follows and friendships.
 
 use feed::accounts::{Account, AccountState, Email, PasswordHash, Role};
-use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, USER_POSTS_MAX, USERS_MAX};
+use feed::facts::{FEATURED_TAGS, FOLLOWED_TAGS, UserTags};
+use feed::limits::{USER_POSTS_MAX, USERS_MAX};
 use feed::media::ProfilePicture;
 use feed::relation::{RELATIONS, Relation, Total};
 use feed::whole::{CONVERSATION_MARKS, FILTERS, MUTED_THREADS};
@@ -109,13 +110,12 @@ impl Users {
         let avatar = picture(ProfilePicture::Avatar, &line.avatar)?;
         let header = picture(ProfilePicture::Header, &line.header)?;
         let user = feed::User { avatar, header, ..user };
-        let featured = (FEATURED_TAGS_MAX, Refusal::TooManyTags);
-        for (tag, since) in tags(ids, &line.featured_tags, featured)? {
-            write::featured_tag(loader, id, &tag, Some(since.0));
-        }
-        let followed = (FOLLOWED_TAGS_MAX, Refusal::TooManyFollowedTags);
-        for (tag, since) in tags(ids, &line.followed_tags, followed)? {
-            write::followed_tag(loader, id, &tag, Some(since.0));
+        for (all, lines) in
+            [(FEATURED_TAGS, &line.featured_tags), (FOLLOWED_TAGS, &line.followed_tags)]
+        {
+            for (tag, since) in tags(ids, lines, &all)? {
+                all.put(loader, id, &tag, Some(since));
+            }
         }
         FILTERS.put(loader, id, &filters(ids, &line.filters)?);
         CONVERSATION_MARKS.put(loader, id, &marks(ids, &line.conversations)?);
@@ -342,10 +342,10 @@ fn markers(ids: &mut Ids, line: &User<'_>) -> Result<Markers, Wrong> {
 fn tags(
     ids: &mut Ids,
     given: &[user_lines::UserTag<'_>],
-    (tags_max, too_many): (usize, Refusal),
+    all: &UserTags,
 ) -> Result<Vec<(Tag, Stamp)>, Wrong> {
-    if given.len() > tags_max {
-        return Err(too_many.into());
+    if given.len() > all.max {
+        return Err(all.too_many.into());
     }
     let mut shown: Vec<(Tag, Stamp)> = Vec::new();
     for one in given {
