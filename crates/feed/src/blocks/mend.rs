@@ -1,10 +1,9 @@
-//! Checks blocks and requests: no follow, request or friendship crosses a block, and no request coexists with the follow.
-//! Runs after both directions of each relation agree.
+//! Checks blocks: no follow, request or friendship crosses one. Runs after both directions of blocks agree.
 
 use rows::{RowsMut, Scan};
 
 use crate::mend::Rows;
-use crate::relation::{RELATIONS, Relation};
+use crate::relation::RELATIONS;
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Ends the relations between a user and a blocked user.
@@ -23,16 +22,6 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
                     ));
                 }
             }
-        }
-    }
-
-    /// Ends a relation that has become another one.
-    pub(crate) fn become_other(&mut self, relation: &Relation, owner: u64, item: u64) {
-        let next = relation.becomes.and_then(|next| self.rows.member(next.forward, owner, item));
-        if next.is_some() {
-            self.derived(format!("{:?} {owner}, {item}: the relation has ended", relation.forward));
-            self.set(relation.forward, owner, item, None);
-            self.set(relation.backward, item, owner, None);
         }
     }
 }

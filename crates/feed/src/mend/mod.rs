@@ -23,7 +23,7 @@ use crate::ids::{SampleSetId, UserId};
 use crate::media::MediaSpace;
 use crate::mend::passes::{Pass, passes};
 use crate::reactions::Reaction;
-use crate::relation::{RELATIONS, REQUESTS};
+use crate::relation::RELATIONS;
 use crate::text::{Label, SetName};
 
 /// Most rows of one step.
@@ -174,7 +174,6 @@ impl Mend {
                 SetTable::StoryViews => self.view(step, (table, SetTable::Seen), owner, item),
                 SetTable::Seen => self.view(step, (table, SetTable::StoryViews), owner, item),
                 SetTable::Blocks => step.block(owner, item),
-                SetTable::Requested => step.become_other(&REQUESTS, owner, item),
                 SetTable::Favourites => {
                     self.reaction_of_user(step, Reaction::Favourite, (owner, item, number));
                 }

@@ -61,9 +61,9 @@ fn relation(relation: &'static Relation) -> Vec<Pass> {
         return std::iter::once(Pass::Texts(relation, text)).chain(rows).collect();
     }
     let compare = tables.map(|table| Pass::Relations(relation, table));
-    // A block ends other relations, and a request ends when it becomes a follow.
-    let more = relation.forward == SetTable::Blocks || relation.becomes.is_some();
-    let more = more.then_some(Pass::Members(relation.forward));
+    // A block ends other relations.
+    let is_block = relation.forward == SetTable::Blocks;
+    let more = is_block.then_some(Pass::Members(relation.forward));
     compare.chain([Pass::Complete(relation)]).chain(more).collect()
 }
 

@@ -120,6 +120,12 @@ impl Mend {
                 step.rows.put_member(table, owner, item, None);
                 continue;
             };
+            let (direction, pair) = pair(relation, table, owner_id, item_id);
+            if step.has_become_other(relation, pair) {
+                step.derived(format!("{table:?} {owner}, {item}: it has become another relation"));
+                step.rows.put_member(table, owner, item, None);
+                continue;
+            }
             let is_forward = table == relation.forward;
             if number != 0 && !(relation.numbered.is_some() && is_forward) {
                 step.derived(format!("{table:?} {owner}, {item}: the row is malformed"));
@@ -128,7 +134,7 @@ impl Mend {
                 let row = relation.index_row(UserId(owner_id), UserId(item_id), number);
                 step.put_index(|| format!("{table:?} {owner}, {item}"), row);
             }
-            self.relations.add(pair(relation, table, owner_id, item_id));
+            self.relations.add((direction, pair));
         }
         next.map(|place| From { place, ..From::default() })
     }
@@ -215,6 +221,12 @@ impl Relations {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
+    /// Whether a relation has become the other one, which was checked before.
+    fn has_become_other(&self, relation: &Relation, (user, other): Pair) -> bool {
+        let row = |next: &Relation| self.rows.member(next.forward, user.into(), other.into());
+        relation.becomes.and_then(row).is_some()
+    }
+
     /// Ids of two users who can have a relation.
     fn possible(&self, owner: u64, item: u64) -> Option<Pair> {
         let (user, other) = self.user(owner).zip(self.user(item))?;
