@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::idempotency::Once;
 use crate::input::{Input, OneUser, OrDefault, TwoUsers, given};
 use crate::page::{Asked, Reading};
 use crate::route::Route;
@@ -98,20 +97,10 @@ pub(crate) struct Muted {
     expires_at: Option<String>,
 }
 
-pub(crate) async fn block(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::Block { user, other }, key).await
-}
-
-pub(crate) async fn unblock(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::Unblock { user, other }, key).await
+changes! {
+    block: TwoUsers(user, other) => Command::Block { user, other };
+    unblock: TwoUsers(user, other) => Command::Unblock { user, other };
+    unmute: TwoUsers(user, other) => Command::Unmute { user, other };
 }
 
 pub(crate) async fn blocks(
@@ -129,14 +118,6 @@ pub(crate) async fn mute(
 ) -> Result<Response, ApiError> {
     let time = body.ttl_s.map(MuteTime::from_secs).transpose()?;
     state.carry_out(Command::Mute { user, other, mentions: body.mentions, time }, key).await
-}
-
-pub(crate) async fn unmute(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::Unmute { user, other }, key).await
 }
 
 pub(crate) async fn mutes(

@@ -125,28 +125,10 @@ pub(crate) async fn follow(
     Ok(response)
 }
 
-pub(crate) async fn unfollow(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::Unfollow { user, other }, key).await
-}
-
-pub(crate) async fn accept(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::AnswerRequest { user, other, accept: true }, key).await
-}
-
-pub(crate) async fn reject(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::AnswerRequest { user, other, accept: false }, key).await
+changes! {
+    unfollow: TwoUsers(user, other) => Command::Unfollow { user, other };
+    accept: TwoUsers(user, other) => Command::AnswerRequest { user, other, accept: true };
+    reject: TwoUsers(user, other) => Command::AnswerRequest { user, other, accept: false };
 }
 
 pub(crate) async fn requests(

@@ -7,7 +7,6 @@ use axum::response::Response;
 use feed::{Command, SetTable};
 
 use crate::error::ApiError;
-use crate::idempotency::Once;
 use crate::input::{OneUser, TwoUsers};
 use crate::page::AskedFor;
 use crate::route::Route;
@@ -38,20 +37,9 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-pub(crate) async fn befriend(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::Befriend { user, other }, key).await
-}
-
-pub(crate) async fn unfriend(
-    State(state): State<Arc<AppState>>,
-    TwoUsers(user, other): TwoUsers,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::Unfriend { user, other }, key).await
+changes! {
+    befriend: TwoUsers(user, other) => Command::Befriend { user, other };
+    unfriend: TwoUsers(user, other) => Command::Unfriend { user, other };
 }
 
 pub(crate) async fn friends(

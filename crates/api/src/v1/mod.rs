@@ -1,5 +1,18 @@
 //! Routes of version 1, one module per noun.
 
+/// Declares handlers that carry out one command, which follows from the path.
+macro_rules! changes {
+    ($($name:ident: $input:ident $(<$of:ty>)? ($($part:ident),+) => $command:expr;)+) => {$(
+        pub(crate) async fn $name(
+            axum::extract::State(state): axum::extract::State<std::sync::Arc<crate::state::AppState>>,
+            $input($($part),+): $input $(<$of>)?,
+            crate::idempotency::Once(key): crate::idempotency::Once,
+        ) -> Result<axum::response::Response, crate::error::ApiError> {
+            state.carry_out($command, key).await
+        }
+    )+};
+}
+
 pub(crate) mod batch;
 pub(crate) mod blocks;
 pub(crate) mod buckets;

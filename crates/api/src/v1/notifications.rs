@@ -10,7 +10,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::idempotency::Once;
 use crate::input::{OneUser, UserAnd};
 use crate::page::{Asked, Reading, to_json};
 use crate::route::Route;
@@ -143,18 +142,7 @@ fn append(item: &NotificationView, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-pub(crate) async fn clear(
-    State(state): State<Arc<AppState>>,
-    OneUser(user): OneUser,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::ClearNotifications { user }, key).await
-}
-
-pub(crate) async fn dismiss(
-    State(state): State<Arc<AppState>>,
-    UserAnd(user, notification): UserAnd<NotificationId>,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::DismissNotification { user, notification }, key).await
+changes! {
+    clear: OneUser(user) => Command::ClearNotifications { user };
+    dismiss: UserAnd<NotificationId>(user, notification) => Command::DismissNotification { user, notification };
 }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::error::ApiError;
-use crate::idempotency::Once;
 use crate::input::{Input, OneSample, given};
 use crate::page::json;
 use crate::route::Route;
@@ -105,12 +104,8 @@ pub(crate) async fn show(
     Ok(json(rendered(id, &sample.ok_or(Refusal::SampleNotFound)?)?))
 }
 
-pub(crate) async fn delete(
-    State(state): State<Arc<AppState>>,
-    OneSample(sample): OneSample,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::DeleteSample { sample }, key).await
+changes! {
+    delete: OneSample(sample) => Command::DeleteSample { sample };
 }
 
 fn rendered(id: SampleId, sample: &Sample) -> Result<Vec<u8>, ApiError> {

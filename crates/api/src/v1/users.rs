@@ -18,7 +18,6 @@ use utoipa::ToSchema;
 
 use crate::changes::{Changed, only_id};
 use crate::error::ApiError;
-use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
 use crate::page::{self, Asked, AskedFor, For, Reading, json};
 use crate::query::Query;
@@ -255,12 +254,8 @@ pub(crate) async fn edit(
     Ok(user.mark(profile_of(&state, user.value, may_read).await?))
 }
 
-pub(crate) async fn delete(
-    State(state): State<Arc<AppState>>,
-    OneUser(user): OneUser,
-    Once(key): Once,
-) -> Result<Response, ApiError> {
-    state.carry_out(Command::DeleteUser { user }, key).await
+changes! {
+    delete: OneUser(user) => Command::DeleteUser { user };
 }
 
 /// The requested list of users.

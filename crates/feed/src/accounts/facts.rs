@@ -36,8 +36,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Whether the user's account is disabled, which hides the user and their data from all other users.
     #[must_use]
     pub fn is_disabled(&self, user: UserId) -> bool {
-        self.rows.totals().accounts_disabled > 0
-            && index::of_disabled(user).is_at(self.rows)
+        self.rows.totals().accounts_disabled > 0 && index::of_disabled(user).is_at(self.rows)
     }
 
     /// The user whose account has this e-mail address.

@@ -155,10 +155,7 @@ fn records_have_the_rows_that_the_tables_describe() {
         due(unused_from_ms + feed::limits::UNATTACHED_MS, DueWork::RemoveMedia { media: unused }),
         due(code_ms, DueWork::ExpireGrant { grant }),
         due(asked_ms + 300_000, DueWork::EndPoll { post: PostId(asked) }),
-        due(
-            asked_ms + 400_000,
-            DueWork::Publish { user: UserId(0), id: ScheduledId(scheduled) },
-        ),
+        due(asked_ms + 400_000, DueWork::Publish { user: UserId(0), id: ScheduledId(scheduled) }),
         due(muted_ms + 60_000, DueWork::EndMute { user: UserId(0), other: UserId(1) }),
         due(story_ms + 60_000, DueWork::RemoveStory { story: StoryId(story) }),
         due(deleted_ms, DueWork::Erase { user: UserId(2) }),

@@ -204,12 +204,7 @@ fn home_pages_after_very_many_hidden_posts_end_between_blocks_of_ids() {
     let other = publish(&mut world, new(2, "of another", Visibility::Public));
     let home = |cursor| {
         let page = Page::at(cursor, 9);
-        gather(
-            world.facts(),
-            UserId(1),
-            &feed::HomeAuthors::of(vec![UserId(0), UserId(2)]),
-            &page,
-        )
+        gather(world.facts(), UserId(1), &feed::HomeAuthors::of(vec![UserId(0), UserId(2)]), &page)
     };
 
     let down = home(Cursor::Newest);

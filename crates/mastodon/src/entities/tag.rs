@@ -111,9 +111,8 @@ impl Entities<'_> {
                 "accounts": users.to_string(),
             }))
         });
-        let is_in = |tags| {
-            self.reader.is_some_and(|reader| self.facts().has_user_tag(&tags, reader, tag))
-        };
+        let is_in =
+            |tags| self.reader.is_some_and(|reader| self.facts().has_user_tag(&tags, reader, tag));
         json!({
             "id": tag.as_str(),
             "name": tag.as_str(),

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Export, existing};
 use super::lines::{Id, Line, Who};
+use super::{Export, existing};
 
 /// List of a user with its members, whom the user follows.
 #[derive(Debug, Deserialize, Serialize)]

@@ -2,12 +2,12 @@
 
 use std::io::{self, Write};
 
+use feed::Span;
 use feed::follow_options::OptionsOf;
 use feed::relation::{RELATIONS, Relation};
-use feed::Span;
 
-use super::{Export, existing};
 use super::lines::{self, Id, Line};
+use super::{Export, existing};
 
 impl<W: Write> Export<'_, W> {
     /// Writes the options of the follows of each user.

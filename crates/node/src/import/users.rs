@@ -212,7 +212,8 @@ impl Users {
             if relation.becomes.is_some() {
                 self.requests.insert((user, other));
             } else if relation.before().is_some() && self.requests.contains(&(user, other)) {
-                let what = format!("the user {} both asks to follow {} and follows", user.0, other.0);
+                let what =
+                    format!("the user {} both asks to follow {} and follows", user.0, other.0);
                 return Err(what.into());
             }
             if !relation.is_across_blocks {
