@@ -105,8 +105,7 @@ pub(crate) const DISABLED: u64 = 1;
 pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRow)) {
     let author = u64::from(post.author.0);
     let member = |table, owner, number| IndexRow::Member(table, owner, id.0, number);
-    let listed = post.listed().number();
-    each(member(SetTable::AuthorPosts, author, listed));
+    each(of_author(id, post));
     if let Some(parent) = post.in_reply_to {
         each(member(SetTable::Replies, parent.0, post.visibility as u64));
     }
@@ -117,10 +116,10 @@ pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRo
     }
     shared_of_post(id, post).for_each(&mut each);
     if post.boost.is_none() && !post.media.is_empty() {
-        each(member(SetTable::PostLists, pictures_of(post.author), listed));
+        each(member(SetTable::PostLists, pictures_of(post.author), post.listed().number()));
     }
     for user in post.mentioned_others() {
-        each(member(SetTable::Mentions, user.0.into(), post.mention_number()));
+        each(of_mention(user, id, post.mention_number()));
     }
     if let Some(first) = post.conversation_or(id) {
         for user in std::iter::once(post.author).chain(post.mentioned_others()) {
@@ -133,6 +132,16 @@ pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRo
     for tag in post.tags() {
         of_tag(&tag, (id, post.author)).into_iter().for_each(&mut each);
     }
+}
+
+/// Row of a post in the list of its author.
+pub(crate) fn of_author(id: PostId, post: &Post) -> IndexRow {
+    IndexRow::Member(SetTable::AuthorPosts, post.author.0.into(), id.0, post.listed().number())
+}
+
+/// Row of a mention by a post.
+pub(crate) fn of_mention(user: UserId, post: PostId, number: u64) -> IndexRow {
+    IndexRow::Member(SetTable::Mentions, user.0.into(), post.0, number)
 }
 
 /// Index rows of a post.

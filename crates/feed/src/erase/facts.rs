@@ -165,7 +165,7 @@ impl Txn<'_> {
 
     /// Removes the row of a mention of a deleted user.
     pub fn remove_mention(&mut self, user: UserId, post: u64) {
-        self.rows.put_member(SetTable::Mentions, user.0.into(), post, None);
+        index::of_mention(user, PostId(post), 0).remove(self.rows);
         if let Some(first) = self.facts().conversation_of(user, post) {
             index::set(self.rows, index::of_direct(user, (PostId(post), first)), false);
         }

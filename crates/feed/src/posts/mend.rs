@@ -33,7 +33,7 @@ impl Mend {
         post.poll.iter().for_each(|poll| self.poll_of_post(key, poll));
         if post.boost.as_ref().is_some_and(|boost| step.is_wrong_boost(key, post.author, boost)) {
             step.rows.put_point(PointTable::Post, key, None);
-            step.rows.put_member(SetTable::AuthorPosts, post.author.0.into(), key, None);
+            index::of_author(PostId(key), &post).remove(step.rows);
             return;
         }
         let now_ms = step.rows.totals().last_stamp.map_or(0, Stamp::unix_ms);
