@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commitlog::LogOptions;
-use feed::{Remains, UserId};
+use feed::{ErasurePhase, UserId};
 use node::{Clock, Durability, Logged, NodeOptions, SimulatedNode};
 use parking_lot::Mutex;
 use rows::{SetTable, Table};
@@ -184,8 +184,8 @@ impl Run {
         let Some(node) = &self.node else { return };
         let (facts, feed) = (node.node().facts(), &mut self.model.feed);
         for ((user, stamp), notice) in std::mem::take(&mut feed.unsure) {
-            let notifications = Remains::of(Table::Set(SetTable::Notifications));
-            let stored = facts.remains(UserId(user), notifications, stamp, 1);
+            let notifications = ErasurePhase::of(Table::Set(SetTable::Notifications));
+            let stored = facts.items_in_phase(UserId(user), notifications, stamp, 1);
             if stored.first() == Some(&stamp) {
                 feed.notices.insert((user, stamp), notice);
             }

@@ -118,8 +118,8 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         Command::FollowWith(new) => follows::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notifications::mute_thread(txn, user, *post, *on),
         Command::DoDue(due) => Ok(due::apply(txn, stamp, *due, effects)),
-        Command::EraseUser { user, remains, from } => {
-            Ok(erase::erase(txn, *user, (*remains, *from), effects))
+        Command::EraseUser { user, phase, from } => {
+            Ok(erase::erase(txn, *user, (*phase, *from), effects))
         }
     }
 }

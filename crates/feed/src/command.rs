@@ -11,7 +11,7 @@ use crate::accounts::AccountCommand;
 use crate::blocks::MuteTime;
 use crate::conversations::ConversationUpdate;
 use crate::due::Due;
-use crate::erase::Remains;
+use crate::erase::ErasurePhase;
 use crate::filters::FilterCommand;
 use crate::follows::follow_options::FollowWith;
 use crate::handle::Handle;
@@ -122,7 +122,7 @@ pub enum Command {
         /// The deleted user.
         user: UserId,
         /// Kind of the rows to remove.
-        remains: Remains,
+        phase: ErasurePhase,
         /// Lower bound of the items of the rows to remove, so that the scan skips rows that earlier commands
         /// removed.
         from: u64,

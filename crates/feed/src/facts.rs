@@ -105,15 +105,11 @@ pub(crate) fn user_id(number: u64) -> Option<UserId> {
 ///
 /// # Panics
 /// If the count would overflow. Limits keep it below the maximum, so count and rows differ then.
-pub(crate) fn step(count: &mut u32, up: bool) {
-    let next = if up { count.checked_add(1) } else { count.checked_sub(1) };
-    let Some(next) = next else { unreachable!("a count of {count} is the number of rows") };
+pub(crate) fn adjust_count<N: Copy + Into<u64> + TryFrom<u64>>(count: &mut N, up: bool) {
+    let before: u64 = (*count).into();
+    let next = if up { before.checked_add(1) } else { before.checked_sub(1) };
+    let Some(next) = next.and_then(|next| N::try_from(next).ok()) else {
+        unreachable!("a count of {before} is the number of rows")
+    };
     *count = next;
-}
-
-/// Adds one to a server-wide count of rows, or subtracts one: see [`step`].
-pub(crate) fn step_total(total: &mut u64, up: bool) {
-    let next = if up { total.checked_add(1) } else { total.checked_sub(1) };
-    let Some(next) = next else { unreachable!("a total of {total} is the number of rows") };
-    *total = next;
 }

@@ -70,7 +70,7 @@ pub use conversations as conversation;
 pub use done::{Done, Outcome, Reply};
 pub use due::{Due, DueWork};
 pub use effect::{Effect, Input, PostChange, StoryChange, UserChange};
-pub use erase::Remains;
+pub use erase::ErasurePhase;
 pub use facts::{Facts, Txn};
 pub use filters as filter;
 pub use follows::{HomeAuthors, follow_options};

@@ -8,7 +8,7 @@
 use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 
 use crate::blocks::Mute;
-use crate::facts::{Facts, Txn, step, step_total};
+use crate::facts::{Facts, Txn, adjust_count};
 use crate::ids::UserId;
 use crate::index::{self, IndexRow, LIST_ROWS};
 use crate::limits;
@@ -303,12 +303,12 @@ impl Txn<'_> {
     /// Stores and counts a new relation between two existing users.
     pub fn relate(&mut self, relation: &Relation, user: UserId, other: UserId, number: u64) {
         relation.put(self.rows, user, other, Some(number));
-        self.count(user, |counts| step((relation.count)(counts), true));
+        self.count(user, |counts| adjust_count((relation.count)(counts), true));
         if let Some(count) = relation.back_count {
-            self.count(other, |counts| step(count(counts), true));
+            self.count(other, |counts| adjust_count(count(counts), true));
         }
         if let Total::Shown(total) | Total::Rows(total) = relation.total {
-            self.total(|totals| step_total(total(totals), true));
+            self.total(|totals| adjust_count(total(totals), true));
         }
     }
 
@@ -319,16 +319,16 @@ impl Txn<'_> {
         let [user_is_left, other_is_left] = is_left;
         // Counts first: a reader of counts subtracts the relations that have rows.
         if user_is_left {
-            self.count(user, |counts| step((relation.count)(counts), false));
+            self.count(user, |counts| adjust_count((relation.count)(counts), false));
         }
         if let Some(count) = relation.back_count.filter(|_| other_is_left) {
-            self.count(other, |counts| step(count(counts), false));
+            self.count(other, |counts| adjust_count(count(counts), false));
         }
         match relation.total {
             Total::Shown(total) if is_left == [true, true] => {
-                self.total(|totals| step_total(total(totals), false));
+                self.total(|totals| adjust_count(total(totals), false));
             }
-            Total::Rows(total) => self.total(|totals| step_total(total(totals), false)),
+            Total::Rows(total) => self.total(|totals| adjust_count(total(totals), false)),
             Total::Shown(_) | Total::None => {}
         }
         relation.put(self.rows, user, other, None);

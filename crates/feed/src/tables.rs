@@ -13,7 +13,7 @@ use crate::accounts::{Account, App, AppId, Grant, GrantId, Invite, Record as _};
 use crate::done::Outcome;
 use crate::due;
 use crate::erase::items::Erase;
-use crate::erase::{self, Remains};
+use crate::erase::{self, ErasurePhase};
 use crate::ids::{PostId, SampleId, ScheduledId, StoryId, UserId};
 use crate::index::{
     DIRECT_ROWS, GRANT_ROWS, IndexRow, MEDIA_ROWS, SCHEDULED_ROWS, Source, VIEW_ROWS, VOTE_ROWS,
@@ -230,7 +230,7 @@ fn erased_tables() -> impl Iterator<Item = Table> {
 }
 
 /// Order in which rows of a deleted user are removed.
-impl Remains {
+impl ErasurePhase {
     /// First phase of the removal.
     #[must_use]
     pub fn first() -> Self {
@@ -251,7 +251,7 @@ impl Remains {
 
     /// Whether this phase exists.
     pub(crate) fn is_known(self) -> bool {
-        self == Self::NOTHING || self.phases_left() > 0
+        self == Self::LAST || self.phases_left() > 0
     }
 
     fn and_after(self) -> impl Iterator<Item = Table> {

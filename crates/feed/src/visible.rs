@@ -67,7 +67,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     /// Whether the viewer has no blocks and mutes: all existing users other than those of disabled accounts are visible
     /// and wanted.
     #[must_use]
-    pub fn hides_nobody(&self) -> bool {
+    pub fn has_no_blocks_or_mutes(&self) -> bool {
         !self.has_blocks && !self.has_mutes
     }
 
@@ -75,7 +75,7 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     /// disabled.
     #[must_use]
     pub fn hides_no_author(&self) -> bool {
-        self.hides_nobody() && self.facts.totals().accounts_disabled == 0
+        self.has_no_blocks_or_mutes() && self.facts.totals().accounts_disabled == 0
     }
 
     /// Whether the viewer may see an existing user. Users of disabled accounts are visible only to themselves and to
@@ -184,14 +184,14 @@ impl<'a, R: Rows + ?Sized> Viewer<'a, R> {
     pub fn notified(&self, id: PostId) -> bool {
         let post = self.facts.post(id);
         post.is_some_and(|post| {
-            self.sees_edits(&post)
+            self.receives_updates_of(&post)
                 && (rows::has_bug("notify-of-muted-thread") || !self.mutes_thread_of((id, &post)))
         })
     }
 
     /// Whether the viewer receives updates of the post: it is visible, and no mute hides notifications by its author.
     #[must_use]
-    pub fn sees_edits(&self, post: &Post) -> bool {
+    pub fn receives_updates_of(&self, post: &Post) -> bool {
         self.visible(post)
             && self
                 .mute_of(post.author)

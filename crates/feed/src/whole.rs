@@ -198,7 +198,7 @@ impl RowOwner for UserId {
     }
 
     fn may_own(self, facts: Facts<'_>) -> bool {
-        facts.exists(self) || facts.is_erasing(self)
+        facts.exists(self) || facts.has_rows_left(self)
     }
 }
 

@@ -82,7 +82,7 @@ impl Run {
         });
         let found: BTreeMap<u64, u64> = edits.collect();
         for (post, edit) in &found {
-            let is_hidden = |post: feed::Post| facts.is_hidden(post.author);
+            let is_hidden = |post: feed::Post| facts.is_being_erased(post.author);
             match expected.get(post) {
                 Some(wanted) => {
                     assert_eq!(*edit, ms_of(wanted.stamp), "the last edit of {post}");

@@ -9,8 +9,8 @@ use feed::limits::{
 };
 use feed::schedule::ScheduledPost;
 use feed::{
-    Bio, Command, Counts, Done, Due, DueWork, Handle, MarkedTimeline, Name, Outcome, ProfileFields,
-    Reaction, Refusal, Remains, SampleId, UserEdit, UserId, UserRef, Visibility,
+    Bio, Command, Counts, Done, Due, DueWork, ErasurePhase, Handle, MarkedTimeline, Name, Outcome,
+    ProfileFields, Reaction, Refusal, SampleId, UserEdit, UserId, UserRef, Visibility,
 };
 
 use rows::{NameTable, Table};
@@ -295,18 +295,18 @@ impl Feed {
         }
     }
 
-    pub(super) fn erased(&mut self, user: UserId, remains: Remains, from: u64) {
+    pub(super) fn erased(&mut self, user: UserId, phase: ErasurePhase, from: u64) {
         let Some(progress) = self.erasing.get_mut(&user.0) else { return };
-        let at = (Reverse(remains.phases_left()), from);
+        let at = (Reverse(phase.phases_left()), from);
         if at < *progress {
             return;
         }
         *progress = at;
-        if remains == Remains::NOTHING {
+        if phase == ErasurePhase::LAST {
             self.erasing.remove(&user.0);
             self.erased_boosts.retain(|(one, _)| *one != user.0);
         }
-        if remains.table() == Some(Table::Name(NameTable::GrantOf)) {
+        if phase.table() == Some(Table::Name(NameTable::GrantOf)) {
             let grants = self.accounts.grants.range(from..);
             let of_user = grants.filter(|(_, grant)| grant.user == Some(user.0)).map(|(id, _)| *id);
             let removed: Vec<u64> = of_user.take(ERASE_ROWS_MAX / 8).collect();

@@ -89,10 +89,10 @@ impl Model {
         }
         match entry {
             Logged::Feed(node::Request {
-                command: Command::EraseUser { user, remains, from },
+                command: Command::EraseUser { user, phase, from },
                 ..
             }) => {
-                self.feed.erased(*user, *remains, *from);
+                self.feed.erased(*user, *phase, *from);
                 Expected::Sweep
             }
             Logged::Feed(node::Request { command: Command::DoDue(due), .. }) => {

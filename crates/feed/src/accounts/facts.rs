@@ -9,7 +9,7 @@ use crate::accounts::{
     Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record, SecretHash, Stage,
 };
 use crate::due::DueWork;
-use crate::facts::{Facts, Txn, step};
+use crate::facts::{Facts, Txn, adjust_count};
 use crate::ids::UserId;
 use crate::index::{self, OF_APP, OF_USER, owner_prefix};
 use crate::write;
@@ -171,7 +171,7 @@ impl Txn<'_> {
         if state != AccountState::Pending {
             return;
         }
-        self.total(|totals| step(&mut totals.accounts_pending, is_counted));
+        self.total(|totals| adjust_count(&mut totals.accounts_pending, is_counted));
     }
 
     /// Stores and counts whether the user's account is disabled.
@@ -180,7 +180,7 @@ impl Txn<'_> {
             return;
         }
         // Before the row: see [`Txn::delete_user`].
-        self.total(|totals| step(&mut totals.accounts_disabled, is_disabled));
+        self.total(|totals| adjust_count(&mut totals.accounts_disabled, is_disabled));
         index::set(self.rows, [index::of_disabled(user)], is_disabled);
         self.put_due_now(DueWork::Relist { user });
         self.total(|totals| totals.hidings += 1);
@@ -209,7 +209,7 @@ impl Txn<'_> {
     pub(crate) fn forget_disabled(&mut self, user: UserId) {
         if self.facts().is_disabled(user) {
             index::of_disabled(user).remove(self.rows);
-            self.total(|totals| step(&mut totals.accounts_disabled, false));
+            self.total(|totals| adjust_count(&mut totals.accounts_disabled, false));
         }
     }
 
@@ -281,7 +281,7 @@ impl Txn<'_> {
     fn count_grant(&mut self, grant: &Grant, more: bool) {
         let (Some(id), Some(_)) = (grant.app, grant.user) else { return };
         let mut uses = self.facts().app_uses(id);
-        step(&mut uses, more);
+        adjust_count(&mut uses, more);
         let row = (uses > 0).then(|| rows::encode(&uses));
         self.rows.put_point(PointTable::AppUses, id.0, row);
         match (more, uses) {

@@ -50,7 +50,9 @@ impl Mend {
         // Grants of a deleted user are removed step by step.
         let acts = |user: UserId| {
             let is_minted_for = grant.is_minted() && step.facts().exists(user);
-            is_minted_for || step.facts().account(user).is_some() || step.facts().is_erasing(user)
+            is_minted_for
+                || step.facts().account(user).is_some()
+                || step.facts().has_rows_left(user)
         };
         let has_app = grant.app.is_none_or(|app| step.facts().app(app).is_some());
         let is_whole = grant.app.is_some() || grant.user.is_some();

@@ -3,7 +3,7 @@
 use rows::{NameTable, Rows, Stamp, encode, try_decode};
 
 use crate::due::{Due, DueWork};
-use crate::erase::Remains;
+use crate::erase::ErasurePhase;
 use crate::facts::{Facts, Txn};
 use crate::write;
 
@@ -53,7 +53,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// Progress of the removal of a deleted user: the kind of rows, and the first that may be left.
     #[must_use]
-    pub fn erasure(&self, due: Due) -> Option<(Remains, u64)> {
+    pub fn erasure(&self, due: Due) -> Option<(ErasurePhase, u64)> {
         read_erasure(&self.rows.name(NameTable::Due, &due.name())?)
     }
 
@@ -82,11 +82,11 @@ fn read(row: &[u8]) -> Option<u64> {
 }
 
 /// Decodes the progress of the removal of a deleted user.
-fn read_erasure(row: &[u8]) -> Option<(Remains, u64)> {
+fn read_erasure(row: &[u8]) -> Option<(ErasurePhase, u64)> {
     if row.is_empty() {
-        return Some((Remains::first(), 0));
+        return Some((ErasurePhase::first(), 0));
     }
-    try_decode(row).filter(|(remains, _): &(Remains, u64)| remains.is_known())
+    try_decode(row).filter(|(phase, _): &(ErasurePhase, u64)| phase.is_known())
 }
 
 impl Txn<'_> {
@@ -101,7 +101,7 @@ impl Txn<'_> {
     }
 
     /// Stores the progress of the removal of a deleted user.
-    pub(crate) fn put_erasure(&mut self, due: Due, from: (Remains, u64)) {
+    pub(crate) fn put_erasure(&mut self, due: Due, from: (ErasurePhase, u64)) {
         self.rows.put_name(NameTable::Due, &due.name(), Some(encode(&from)));
     }
 }

@@ -13,7 +13,7 @@
 use rows::{NameTable, PointTable, Rows, SetTable, Span, Table};
 
 use crate::due::{Due, DueWork};
-use crate::erase::Remains;
+use crate::erase::ErasurePhase;
 use crate::facts::{Facts, Txn, user_id};
 use crate::ids::{PostId, StoryId, UserId, UserRef};
 use crate::index;
@@ -41,7 +41,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// Whether the user is deleted but their posts and stories may still be stored, and must not be shown.
     #[must_use]
-    pub fn is_hidden(&self, author: UserId) -> bool {
+    pub fn is_being_erased(&self, author: UserId) -> bool {
         self.rows.totals().users_erasing > 0 && self.is_deleted(author)
     }
 
@@ -57,7 +57,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// Whether rows of this deleted user may be left.
     #[must_use]
-    pub fn is_erasing(&self, user: UserId) -> bool {
+    pub fn has_rows_left(&self, user: UserId) -> bool {
         self.erasure_of(user).is_some()
     }
 
@@ -103,8 +103,14 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 
     /// First items of the rows left of a deleted user, from `from` on: ids of posts, stories or users.
     #[must_use]
-    pub fn remains(&self, user: UserId, remains: Remains, from: u64, limit: usize) -> Vec<u64> {
-        remains.table().map_or_else(Vec::new, |table| self.items_of(user, table, from, limit))
+    pub fn items_in_phase(
+        &self,
+        user: UserId,
+        phase: ErasurePhase,
+        from: u64,
+        limit: usize,
+    ) -> Vec<u64> {
+        phase.table().map_or_else(Vec::new, |table| self.items_of(user, table, from, limit))
     }
 
     /// First items of a user in a table, from `from` on.

@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 /// Stored as the tag of the table, or 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
-pub struct Remains(Option<Table>);
+pub struct ErasurePhase(Option<Table>);
 
-impl Remains {
+impl ErasurePhase {
     /// Last phase: only the marks of the removal are left.
-    pub const NOTHING: Self = Self(None);
+    pub const LAST: Self = Self(None);
 
     /// Phase that removes the items of a table.
     #[must_use]
@@ -36,18 +36,18 @@ impl Remains {
     }
 }
 
-impl From<Remains> for u8 {
-    fn from(remains: Remains) -> Self {
-        remains.0.map_or(0, Table::tag)
+impl From<ErasurePhase> for u8 {
+    fn from(phase: ErasurePhase) -> Self {
+        phase.0.map_or(0, Table::tag)
     }
 }
 
-impl TryFrom<u8> for Remains {
+impl TryFrom<u8> for ErasurePhase {
     type Error = &'static str;
 
     fn try_from(tag: u8) -> Result<Self, Self::Error> {
         match tag {
-            0 => Ok(Self::NOTHING),
+            0 => Ok(Self::LAST),
             _ => Table::of_tag(tag).map(Self::of).ok_or("no table has this tag"),
         }
     }

@@ -9,7 +9,7 @@ use rows::Table;
 
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, UserChange};
-use crate::erase::Remains;
+use crate::erase::ErasurePhase;
 use crate::erase::items::Erase;
 use crate::facts::Txn;
 use crate::ids::{UserId, UserRef};
@@ -33,25 +33,25 @@ pub(crate) fn delete(txn: &mut Txn<'_>, user: &UserRef, effects: &mut Vec<Effect
 pub(crate) fn erase(
     txn: &mut Txn<'_>,
     user: UserId,
-    (remains, from): (Remains, u64),
+    (phase, from): (ErasurePhase, u64),
     effects: &mut Vec<Effect>,
 ) -> Done {
-    let due = txn.facts().erasure_of(user).filter(|_| remains.is_known());
+    let due = txn.facts().erasure_of(user).filter(|_| phase.is_known());
     let Some(due) = due else { return Done::NotDue };
-    if txn.facts().erasure(due).is_some_and(|stored| is_before((remains, from), stored)) {
+    if txn.facts().erasure(due).is_some_and(|stored| is_before((phase, from), stored)) {
         // Sent by a node that lags behind the others.
         return Done::NotDue;
     }
-    txn.put_erasure(due, (remains, from));
-    match remains.table() {
+    txn.put_erasure(due, (phase, from));
+    match phase.table() {
         None => txn.finish_erasing(user, due),
         Some(table) => txn.erase_in(table, (user, from), effects),
     }
     Done::DueDone
 }
 
-fn is_before(one: (Remains, u64), other: (Remains, u64)) -> bool {
-    let place = |(remains, from): (Remains, u64)| (Reverse(remains.phases_left()), from);
+fn is_before(one: (ErasurePhase, u64), other: (ErasurePhase, u64)) -> bool {
+    let place = |(phase, from): (ErasurePhase, u64)| (Reverse(phase.phases_left()), from);
     place(one) < place(other)
 }
 

@@ -4,7 +4,7 @@
 
 use rows::{PointTable, Rows, SetTable, Span};
 
-use crate::facts::{Facts, Txn, step, user_id};
+use crate::facts::{Facts, Txn, adjust_count, user_id};
 use crate::follows::HomeAuthors;
 use crate::follows::follow_options::FollowOptions;
 use crate::ids::UserId;
@@ -121,7 +121,7 @@ impl Txn<'_> {
         self.rows.put_member_of_many(SetTable::Followers, &owners, user.0.into(), Some(0));
         let counts = others.iter().map(|other| {
             let mut counts = self.facts().stored_counts(*other);
-            step(&mut counts.followers, true);
+            adjust_count(&mut counts.followers, true);
             (u64::from(other.0), Some(counts.encode()))
         });
         let counts = counts.collect();

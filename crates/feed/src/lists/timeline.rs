@@ -74,7 +74,9 @@ pub fn is_in_list<R: Rows + ?Sized>(
 ) -> bool {
     let facts = viewer.facts();
     let is_shown = |user| {
-        facts.mute(owner, user).is_none() && !facts.is_hidden(user) && !facts.is_disabled(user)
+        facts.mute(owner, user).is_none()
+            && !facts.is_being_erased(user)
+            && !facts.is_disabled(user)
     };
     let is_member = |user| facts.is_list_member(owner, list, user) && is_shown(user);
     if !is_member(author) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rows::{RowsMut, Scan, SetTable, Table};
+use rows::{RowsMut, Scan, Table};
 
 use super::{From, Rows, STEP_ROWS, at};
 use crate::due::DueWork;

@@ -214,7 +214,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
 
     /// Whether the user was deleted and should have no rows left.
     pub(crate) fn is_erased(&self, user: UserId) -> bool {
-        self.is_deleted(user) && !self.facts().is_erasing(user)
+        self.is_deleted(user) && !self.facts().has_rows_left(user)
     }
 
     /// Sets a member to its expected state. Returns whether it was wrong.

@@ -72,13 +72,13 @@ pub(crate) fn notify_of_edit(
 ) -> Option<u64> {
     let post = txn.facts().stored_post(id)?;
     let is_last = post.edited.is_some_and(|edit| edit.unix_ms() == edited_ms);
-    if !is_last || txn.facts().is_hidden(post.author) {
+    if !is_last || txn.facts().is_being_erased(post.author) {
         return None;
     }
     let (users, stored) = (txn.facts().boosted_from(id, from), Stored::Edit(id));
     for user in users.iter().copied().filter(|user| *user != post.author) {
         let viewer = Viewer::new(txn.facts(), Some(user));
-        if viewer.sees_edits(&post)
+        if viewer.receives_updates_of(&post)
             && txn.facts().exists(user)
             && !txn.facts().is_announced(user, stored)
         {

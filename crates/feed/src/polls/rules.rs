@@ -49,7 +49,7 @@ pub(crate) fn end(
 ) -> Option<u64> {
     let post = txn.facts().stored_post(id)?;
     let poll = post.poll.as_ref().filter(|poll| poll.ends_ms == ends_ms)?;
-    if txn.facts().is_hidden(post.author) {
+    if txn.facts().is_being_erased(post.author) {
         // The polls of a deleted author are removed later; nobody is notified of them.
         return None;
     }

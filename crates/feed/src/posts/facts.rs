@@ -2,7 +2,7 @@
 
 use rows::{PointTable, Rows, SetTable, Span};
 
-use crate::facts::{Facts, Txn, step, step_total};
+use crate::facts::{Facts, Txn, adjust_count};
 use crate::follows::HomeAuthors;
 use crate::ids::{PostId, UserId};
 use crate::index::{self, IndexRow};
@@ -24,10 +24,10 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn post(&self, post: PostId) -> Option<Post> {
         let shows = |boost: &Boost| {
             let row = self.rows.point(PointTable::Post, boost.post.0);
-            row.is_some() && !self.is_hidden(boost.author)
+            row.is_some() && !self.is_being_erased(boost.author)
         };
         self.stored_post(post)
-            .filter(|post| !self.is_hidden(post.author) && post.boost.iter().all(shows))
+            .filter(|post| !self.is_being_erased(post.author) && post.boost.iter().all(shows))
     }
 
     /// Stored post. Its author and the boosted post may be deleted.
@@ -82,7 +82,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// [`Viewer::visible_posted`](crate::Viewer::visible_posted).
     #[must_use]
     pub fn posts_by(&self, author: UserId, span: Span) -> Vec<Posted> {
-        if self.is_hidden(author) {
+        if self.is_being_erased(author) {
             return Vec::new();
         }
         let rows = self.rows.members(SetTable::AuthorPosts, author.0.into(), span);
@@ -115,7 +115,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     pub fn posts_before(&self, before: PostId, limit: usize) -> (Vec<Loaded>, Option<PostId>) {
         let mut posts = Vec::new();
         let next = self.each_post_before(before, limit, |id, post| {
-            if !self.is_hidden(post.author) {
+            if !self.is_being_erased(post.author) {
                 let (author, posted) = (post.author, (id, post.listed()));
                 posts.push(Loaded { author, posted, users: post.home_users() });
             }
@@ -267,15 +267,15 @@ impl Txn<'_> {
     pub(crate) fn count_post(&mut self, author: UserId, visibility: Visibility, up: bool) {
         let is_closed = !visibility.is_open();
         self.count(author, |counts| {
-            step(&mut counts.posts, up);
+            adjust_count(&mut counts.posts, up);
             if is_closed {
-                step(&mut counts.closed, up);
+                adjust_count(&mut counts.closed, up);
             }
         });
         self.total(|totals| {
-            step_total(&mut totals.posts, up);
+            adjust_count(&mut totals.posts, up);
             if is_closed {
-                step_total(&mut totals.posts_closed, up);
+                adjust_count(&mut totals.posts_closed, up);
             }
         });
     }

@@ -25,7 +25,7 @@ pub fn posts<R: Rows + ?Sized>(
     let facts = viewer.facts();
     let read = |span| Batch::of(facts.public_posts(list, span), span);
     scan(page, read, |(post, author)| {
-        Shown::when(!facts.is_hidden(author) && viewer.wants_public_by(author), post)
+        Shown::when(!facts.is_being_erased(author) && viewer.wants_public_by(author), post)
     })
 }
 
@@ -33,7 +33,7 @@ pub fn posts<R: Rows + ?Sized>(
 const REPLIES_READ: usize = 1_000;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// Posts of a list within `span` of post ids, each with its author, who may be deleted: see [`Facts::is_hidden`].
+    /// Posts of a list within `span` of post ids, each with its author, who may be deleted: see [`Facts::is_being_erased`].
     #[must_use]
     pub fn public_posts(&self, list: PublicList, span: Span) -> Vec<Tagged> {
         let rows = self.rows.members(SetTable::PostLists, list.owner(), span);
@@ -43,7 +43,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Posts with pictures by a user: see [`Facts::posts_by`].
     #[must_use]
     pub fn pictures_by(&self, author: UserId, span: Span) -> Vec<Posted> {
-        if self.is_hidden(author) {
+        if self.is_being_erased(author) {
             return Vec::new();
         }
         let rows = self.rows.members(SetTable::PostLists, pictures_of(author), span);
@@ -65,7 +65,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             let rows = self.rows.members(SetTable::OpenReplies, post.0, span);
             let found = rows.len();
             let authors = rows.into_iter().map(|(_, author)| UserId(author as u32));
-            let shown = authors.filter(|user| !self.is_hidden(*user) && !self.is_disabled(*user));
+            let shown =
+                authors.filter(|user| !self.is_being_erased(*user) && !self.is_disabled(*user));
             (shown.take(max).count(), found)
         };
         match read(max) {

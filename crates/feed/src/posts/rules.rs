@@ -201,7 +201,7 @@ fn announce_mentions(
 ) {
     for user in new.mentioned_others().filter(|user| !old.mentions.contains(user)) {
         let facts = txn.facts();
-        if facts.exists(user) && Viewer::new(facts, Some(user)).sees_edits(new) {
+        if facts.exists(user) && Viewer::new(facts, Some(user)).receives_updates_of(new) {
             txn.put_mention_notice(user, id, stamp);
             effects.push(Effect::Notified { user });
         }

@@ -209,8 +209,8 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         }
         let totals = facts.totals();
         let is_any_hidden = totals.users_erasing > 0 || totals.accounts_disabled > 0;
-        let hides_nobody = self.viewer.hides_nobody() && !is_any_hidden;
-        visibility.is_open() && hides_nobody || shows(self.viewer, reply)
+        let has_no_blocks_or_mutes = self.viewer.has_no_blocks_or_mutes() && !is_any_hidden;
+        visibility.is_open() && has_no_blocks_or_mutes || shows(self.viewer, reply)
     }
 
     fn enter(&mut self, post: (PostId, bool), from: &[PostId]) -> bool {

@@ -9,7 +9,7 @@
 use rows::{PointTable, Rows, SetTable, Span, Stamp};
 
 use crate::due::DueWork;
-use crate::facts::{Facts, Txn, step};
+use crate::facts::{Facts, Txn, adjust_count};
 use crate::ids::{PostId, UserId};
 use crate::index;
 use crate::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
@@ -38,7 +38,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(stamp, post)| (stamp, PostId(post))).collect()
     }
 
-    /// Users who reacted to a post, within `span` of user ids. Some may be deleted: see [`Facts::is_hidden`].
+    /// Users who reacted to a post, within `span` of user ids. Some may be deleted: see [`Facts::is_being_erased`].
     #[must_use]
     pub fn reacted_by(&self, post: PostId, reaction: Reaction, span: Span) -> Vec<UserId> {
         let span = reaction.items(span);
@@ -158,7 +158,7 @@ impl Txn<'_> {
     pub fn put_reaction(&mut self, user: UserId, post: PostId, reaction: Reaction, stamp: u64) {
         write::reaction(self.rows, (user, post), reaction, stamp);
         if reaction == Reaction::Favourite {
-            self.count_reactions(post, |counts| step(&mut counts.favourites, true));
+            self.count_reactions(post, |counts| adjust_count(&mut counts.favourites, true));
         }
     }
 
@@ -167,7 +167,7 @@ impl Txn<'_> {
         self.remove_reaction_rows(user, post, reaction, stamp);
         let favourites = self.facts().stored_post_counts(post).favourites;
         if reaction == Reaction::Favourite && favourites > 0 {
-            self.count_reactions(post, |counts| step(&mut counts.favourites, false));
+            self.count_reactions(post, |counts| adjust_count(&mut counts.favourites, false));
         }
     }
 
@@ -189,7 +189,7 @@ impl Txn<'_> {
         boosters.insert(0, post.author);
         boosters.truncate(EARLIER_BOOSTS_MAX);
         self.count_reactions(boosted, |counts| {
-            step(&mut counts.boosts, true);
+            adjust_count(&mut counts.boosts, true);
             counts.boosters = boosters;
         });
     }
@@ -198,7 +198,7 @@ impl Txn<'_> {
     pub(crate) fn uncount_boost(&mut self, user: UserId, post: PostId) {
         if self.facts().stored_post_counts(post).boosts > 0 {
             self.count_reactions(post, |counts| {
-                step(&mut counts.boosts, false);
+                adjust_count(&mut counts.boosts, false);
                 counts.boosters.retain(|other| *other != user);
             });
         }

@@ -21,7 +21,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// A story that is neither deleted nor swept, but may have expired: see [`Story::is_live`].
     #[must_use]
     pub fn story(&self, story: StoryId) -> Option<Story> {
-        let visible = |story: &Story| story.expires_ms > 0 && !self.is_hidden(story.author);
+        let visible = |story: &Story| story.expires_ms > 0 && !self.is_being_erased(story.author);
         self.stored_story(story).filter(visible)
     }
 
@@ -52,7 +52,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// expired stories until they are swept, but no deleted ones.
     #[must_use]
     pub fn stories_by(&self, author: UserId, span: Span) -> Vec<(StoryId, u64)> {
-        if self.is_hidden(author) {
+        if self.is_being_erased(author) {
             return Vec::new();
         }
         let rows = self.rows.members(SetTable::AuthorStories, author.0.into(), span);

@@ -58,7 +58,7 @@ fn key(user: UserId, tag: &Tag) -> Value {
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Newest public posts with a hashtag that are older than `before`, at most `limit`. Authors may be deleted: see
-    /// [`Facts::is_hidden`].
+    /// [`Facts::is_being_erased`].
     #[must_use]
     pub fn tagged(&self, tag: &Tag, before: PostId, limit: usize) -> Vec<Tagged> {
         let Some(last) = before.0.checked_sub(1) else { return Vec::new() };
@@ -88,7 +88,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         before: PostId,
         limit: usize,
     ) -> Vec<PostId> {
-        let Some(last) = before.0.checked_sub(1).filter(|_| !self.is_hidden(author)) else {
+        let Some(last) = before.0.checked_sub(1).filter(|_| !self.is_being_erased(author)) else {
             return Vec::new();
         };
         let start = [&author.0.to_be_bytes()[..], tag.as_str().as_bytes(), &[0]].concat();

@@ -74,7 +74,7 @@ impl TagQuery {
     /// Decides whether to show the viewer a public post with a walked hashtag.
     fn shown<R: Rows + ?Sized>(&self, viewer: &Viewer<'_, R>, tagged: Tagged) -> Shown<PostId> {
         let facts = viewer.facts();
-        if facts.is_hidden(tagged.1) || !viewer.wants_public_by(tagged.1) {
+        if facts.is_being_erased(tagged.1) || !viewer.wants_public_by(tagged.1) {
             return Shown::Hidden;
         }
         let has = |tag: &Tag| facts.has_tag(tag, tagged);

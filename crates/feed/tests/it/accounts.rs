@@ -390,18 +390,18 @@ struct Watched {
 impl Watched {
     fn new(rows: MemoryRows, user: UserId) -> Self {
         let facts = Facts::new(&rows);
-        let is_hidden = facts.is_hidden(user) || facts.is_disabled(user);
+        let is_hidden = facts.is_being_erased(user) || facts.is_disabled(user);
         Self { rows, user, is_hidden, stays_hidden: false, is_unnoticed: false, changes: 0 }
     }
 
     fn check(&mut self, subject: Option<Subject>) {
         self.changes += 1;
         let facts = Facts::new(&self.rows);
-        let is_hidden = facts.is_hidden(self.user) || facts.is_disabled(self.user);
+        let is_hidden = facts.is_being_erased(self.user) || facts.is_disabled(self.user);
         let is_of_profile = subject == Some(Subject::Profile(self.user.0.into()));
         self.is_unnoticed = !is_of_profile && (self.is_unnoticed || is_hidden != self.is_hidden);
         for viewer in [Viewer::new(facts, Some(BOB)), Viewer::anyone(facts)] {
-            let is_seen = viewer.visible_user(self.user) && !facts.is_hidden(self.user);
+            let is_seen = viewer.visible_user(self.user) && !facts.is_being_erased(self.user);
             assert!(!is_seen || !self.stays_hidden, "after {} changes", self.changes);
         }
         self.is_hidden = is_hidden;

@@ -8,8 +8,8 @@ use crate::support::{
 };
 use feed::thread::{ancestors, descendants};
 use feed::{
-    Command, Counts, Done, Draft, Effect, Facts, Idempotency, Listed, Name, Outcome, Page, Patch,
-    Post, PostChange, PostId, PostText, ProfileFields, Refusal, Remains, Rows, SetTable, Span,
+    Command, Counts, Done, Draft, Effect, ErasurePhase, Facts, Idempotency, Listed, Name, Outcome,
+    Page, Patch, Post, PostChange, PostId, PostText, ProfileFields, Refusal, Rows, SetTable, Span,
     StampedCommand, StoryChange, StoryId, Txn, User, UserChange, UserEdit, UserId, Viewer,
     Visibility, apply, limits,
 };
@@ -26,15 +26,15 @@ fn delete(user: u32) -> Command {
 /// Removes the first rows that are left of a deleted user. Returns false at the end.
 fn erase(world: &mut World) -> bool {
     let Some(user) = world.facts().erasing().first().copied() else { return false };
-    let (mut remains, mut from) = (Remains::first(), 0);
-    while remains != Remains::NOTHING {
-        if let Some(first) = world.facts().remains(user, remains, 0, 1).first() {
+    let (mut phase, mut from) = (ErasurePhase::first(), 0);
+    while phase != ErasurePhase::LAST {
+        if let Some(first) = world.facts().items_in_phase(user, phase, 0, 1).first() {
             from = *first;
             break;
         }
-        remains = remains.next();
+        phase = phase.next();
     }
-    assert_eq!(world.run(Command::EraseUser { user, remains, from }), Ok(Done::DueDone));
+    assert_eq!(world.run(Command::EraseUser { user, phase, from }), Ok(Done::DueDone));
     true
 }
 
@@ -173,7 +173,7 @@ fn no_row_is_left_in_the_end_but_the_handle() {
     let left = world.facts().stored_user(UserId(0)).unwrap();
     assert_eq!(left, User::of(left.handle.clone(), left.registered), "nothing but the handle");
     assert_eq!(world.facts().counts(UserId(2)), Counts::default());
-    let late = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
+    let late = Command::EraseUser { user: UserId(0), phase: ErasurePhase::LAST, from: 0 };
     let before = world.snapshot();
     assert_eq!(world.run(late), Ok(Done::NotDue));
     assert_eq!(world.snapshot(), before);
@@ -183,22 +183,22 @@ fn no_row_is_left_in_the_end_but_the_handle() {
 fn a_late_erasure_does_not_move_the_progress_back() {
     let mut world = World::new();
     world.run(delete(0)).unwrap();
-    let erase = |remains, from| Command::EraseUser { user: UserId(0), remains, from };
+    let erase = |phase, from| Command::EraseUser { user: UserId(0), phase, from };
     let [stories, lists, following] = [
         Table::Set(SetTable::AuthorStories),
         Table::Name(NameTable::List),
         Table::Set(SetTable::Following),
     ]
-    .map(Remains::of);
+    .map(ErasurePhase::of);
     // The order of removal, not of tags.
     world.run(erase(lists, 5)).unwrap();
     let before = world.snapshot();
-    for (remains, from) in [(lists, 4), (Remains::first(), 9), (stories, u64::MAX)] {
-        assert_eq!(world.run(erase(remains, from)), Ok(Done::NotDue), "{remains:?} {from}");
+    for (phase, from) in [(lists, 4), (ErasurePhase::first(), 9), (stories, u64::MAX)] {
+        assert_eq!(world.run(erase(phase, from)), Ok(Done::NotDue), "{phase:?} {from}");
         assert_eq!(world.snapshot(), before);
     }
-    for (remains, from) in [(lists, 5), (lists, 6), (following, 0)] {
-        assert_eq!(world.run(erase(remains, from)), Ok(Done::DueDone), "{remains:?} {from}");
+    for (phase, from) in [(lists, 5), (lists, 6), (following, 0)] {
+        assert_eq!(world.run(erase(phase, from)), Ok(Done::DueDone), "{phase:?} {from}");
     }
 }
 
@@ -231,7 +231,7 @@ fn only_so_many_deleted_users_may_have_rows_left() {
 
 fn check_erased(rows: &MemoryRows, user: UserId) {
     let number = u64::from(user.0);
-    assert!(Facts::new(rows).is_deleted(user) && !Facts::new(rows).is_erasing(user));
+    assert!(Facts::new(rows).is_deleted(user) && !Facts::new(rows).has_rows_left(user));
     for other in 0..USERS {
         let note = Facts::new(rows).note(user, UserId(other));
         assert_eq!((note, Facts::new(rows).note(UserId(other), user)), (None, None));

@@ -9,8 +9,8 @@ use feed::limits::{
     FILTER_KEYWORDS_MAX, FILTER_SECS_MAX, FILTERED_POSTS_MAX, FILTERS_MAX, KEYWORD_CHANGES_MAX,
 };
 use feed::{
-    Command, Done, Draft, Effect, Input, Outcome, PostId, PostText, Reaction, Refusal, Remains,
-    UserId, Visibility,
+    Command, Done, Draft, Effect, ErasurePhase, Input, Outcome, PostId, PostText, Reaction,
+    Refusal, UserId, Visibility,
 };
 use rows::{NameTable, Rows as _};
 
@@ -221,7 +221,7 @@ fn nothing_is_left_of_the_filters_of_a_deleted_user() {
     create(&mut world, 0, &["a"]);
     create(&mut world, 1, &["b"]);
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
-    let erase = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
+    let erase = Command::EraseUser { user: UserId(0), phase: ErasurePhase::LAST, from: 0 };
     world.run(erase).unwrap();
     assert_eq!((filters(&world, 0).len(), filters(&world, 1).len()), (0, 1));
     assert_eq!(run(&mut world, 0, FilterChange::Create(new(&[]))), Err(Refusal::UserNotFound));

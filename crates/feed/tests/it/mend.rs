@@ -9,8 +9,8 @@ use feed::follow_options::{FollowOptions, FollowWith, OptionsOf};
 use feed::relation::{RELATIONS, Relation};
 use feed::whole::CONVERSATION_MARKS;
 use feed::{
-    Command, Draft, Due, DueWork, Facts, Label, ListId, Mend, Patch, PostId, Remains, SampleBits,
-    SampleId, ScheduledId, SetName, StoryId, UserId, schedule::ScheduleCommand,
+    Command, Draft, Due, DueWork, ErasurePhase, Facts, Label, ListId, Mend, Patch, PostId,
+    SampleBits, SampleId, ScheduledId, SetName, StoryId, UserId, schedule::ScheduleCommand,
 };
 use proptest::prelude::*;
 use rows::{
@@ -80,7 +80,7 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..3_u8, 0..3_u8).prop_map(|(set, label)| Act::Sample(set, label)),
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
-        2 => (2..USERS, 0..=Remains::first().phases_left() as u8).prop_map(|(a, step)| Act::Erase(a, step)),
+        2 => (2..USERS, 0..=ErasurePhase::first().phases_left() as u8).prop_map(|(a, step)| Act::Erase(a, step)),
         6 => (user(), any::<usize>(), 0..4_usize, prop::bool::weighted(0.7))
             .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
         1 => user().prop_map(Act::Clear),
@@ -120,18 +120,18 @@ fn mark(world: &World, user: u32, last_read: u64) -> Command {
 /// Removes the rows of the kind `step` kinds after the first; as on a node, the last kind only when nothing else is
 /// left.
 fn erase(world: &World, user: UserId, step: u8) -> Command {
-    let mut remains = Remains::first();
-    (0..step).for_each(|_| remains = remains.next());
+    let mut phase = ErasurePhase::first();
+    (0..step).for_each(|_| phase = phase.next());
     let facts = world.facts();
-    let mut before = Remains::first();
-    while before != Remains::NOTHING {
-        if !facts.remains(user, before, 0, 1).is_empty() {
-            remains = before;
+    let mut before = ErasurePhase::first();
+    while before != ErasurePhase::LAST {
+        if !facts.items_in_phase(user, before, 0, 1).is_empty() {
+            phase = before;
             break;
         }
         before = before.next();
     }
-    Command::EraseUser { user, remains, from: 0 }
+    Command::EraseUser { user, phase, from: 0 }
 }
 
 fn other_command(world: &World, act: &Act) -> Option<Command> {
@@ -810,19 +810,21 @@ fn the_removal_of_a_deleted_user_begins_again_after_a_repair() {
     let whole = world.rows.clone();
     world.run(Command::DeleteUser { user: support::id(0) }).unwrap();
     for table in [SetTable::AuthorPosts, SetTable::Mentions] {
-        let remains = Remains::of(Table::Set(table));
-        world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
+        let phase = ErasurePhase::of(Table::Set(table));
+        world.run(Command::EraseUser { user, phase, from: 0 }).unwrap();
     }
     let due = world.due()[0];
     let row = whole.point(PointTable::Post, post.0);
     world.rows.put_point(PointTable::Post, post.0, row);
     mend(&mut world.rows);
     // Continue as the node does.
-    while let Some((mut remains, _)) = world.facts().erasure(due) {
-        while remains != Remains::NOTHING && world.facts().remains(user, remains, 0, 1).is_empty() {
-            remains = remains.next();
+    while let Some((mut phase, _)) = world.facts().erasure(due) {
+        while phase != ErasurePhase::LAST
+            && world.facts().items_in_phase(user, phase, 0, 1).is_empty()
+        {
+            phase = phase.next();
         }
-        world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
+        world.run(Command::EraseUser { user, phase, from: 0 }).unwrap();
     }
     assert!(world.facts().stored_post(post).is_none());
     assert_eq!(mend(&mut world.rows), vec![], "nothing is left");

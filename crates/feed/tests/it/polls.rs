@@ -340,8 +340,8 @@ fn votes_of_a_deleted_poll_are_removed_in_pieces_and_those_of_a_deleted_user_too
     assert_eq!(sweep(&mut world), 2);
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     let step = |world: &mut World| {
-        let (user, remains) = (UserId(1), feed::Remains::of(Table::Set(SetTable::Votes)));
-        world.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
+        let (user, phase) = (UserId(1), feed::ErasurePhase::of(Table::Set(SetTable::Votes)));
+        world.run(Command::EraseUser { user, phase, from: 0 }).unwrap();
         world.facts().votes_of(user, PollId(0), usize::MAX).len()
     };
     assert_eq!([step(&mut world), step(&mut world)], [10, 0]);

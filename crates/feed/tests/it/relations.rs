@@ -4,8 +4,8 @@
 use feed::relation::{RELATIONS, Relation};
 use feed::whole::tables_of_users;
 use feed::{
-    Command, Done, List, ListChange, ListCommand, ListReplies, ListTitle, Mend, Note, Remains, Txn,
-    UserId,
+    Command, Done, ErasurePhase, List, ListChange, ListCommand, ListReplies, ListTitle, Mend, Note,
+    Txn, UserId,
 };
 use rows::{PutRows as _, Rows as _, Scan as _, Table, Value, encode};
 use testkit::MemoryRows;
@@ -122,10 +122,10 @@ fn lists_of_a_user_who_is_being_removed_lose_members() {
 #[test]
 fn tables_of_deleted_users_are_emptied_in_a_fixed_order() {
     let mut order = Vec::new();
-    let mut remains = Remains::first();
-    while let Some(table) = remains.table() {
+    let mut phase = ErasurePhase::first();
+    while let Some(table) = phase.table() {
         order.push(table.tag());
-        remains = remains.next();
+        phase = phase.next();
     }
     assert_eq!(order, ORDER);
 }

@@ -6,10 +6,10 @@ use crate::support::{
     unfriend, view,
 };
 use feed::{
-    Bio, Command, Counts, Done, Draft, DueWork, Effect, Handle, Idempotency, Input, Label,
-    Language, Lifetime, Listed, Name, Post, PostChange, PostDefaults, PostId, PostText,
-    ProfileFields, Refusal, Remains, Request, SampleId, SetName, StampedCommand, StoryId, Txn,
-    User, UserEdit, UserId, UserRef, Visibility, apply, limits,
+    Bio, Command, Counts, Done, Draft, DueWork, Effect, ErasurePhase, Handle, Idempotency, Input,
+    Label, Language, Lifetime, Listed, Name, Post, PostChange, PostDefaults, PostId, PostText,
+    ProfileFields, Refusal, Request, SampleId, SetName, StampedCommand, StoryId, Txn, User,
+    UserEdit, UserId, UserRef, Visibility, apply, limits,
 };
 use rows::{Rows, SetTable, Span, Stamp, Table};
 
@@ -496,7 +496,7 @@ fn entries_survive_their_bytes() {
         Command::DeleteUser { user: handle("ada") },
         Command::EraseUser {
             user: UserId(7),
-            remains: Remains::of(Table::Set(SetTable::Seen)),
+            phase: ErasurePhase::of(Table::Set(SetTable::Seen)),
             from: u64::MAX,
         },
         support::block(id(1), handle("ada")),

@@ -289,10 +289,10 @@ fn the_number_of_scheduled_posts_is_bounded_and_a_deleted_user_leaves_none() {
     assert_eq!(publish(&mut world, 0, last), PUBLISHED);
     assert_eq!(world.facts().totals().posts, 0, "and nothing is published");
     check_rows(&world);
-    let remains = feed::Remains::of(Table::Name(NameTable::Scheduled));
+    let phase = feed::ErasurePhase::of(Table::Name(NameTable::Scheduled));
     let mut commands = 0;
-    while !world.facts().remains(UserId(0), remains, 0, 1).is_empty() {
-        world.run(Command::EraseUser { user: UserId(0), remains, from: 0 }).unwrap();
+    while !world.facts().items_in_phase(UserId(0), phase, 0, 1).is_empty() {
+        world.run(Command::EraseUser { user: UserId(0), phase, from: 0 }).unwrap();
         commands += 1;
     }
     assert!(commands > 0, "they were left");

@@ -4,8 +4,8 @@ use crate::support::{World, block, feature, follow_tag, id, mute, unblock, unmut
 use feed::limits::{FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_TAGS_MAX};
 use feed::tagged::{self, TagQuery};
 use feed::{
-    Batch, Command, Cursor, Done, Draft, Effect, Input, Order, Page, PageOf, Patch, PostId,
-    PostText, Refusal, Remains, Shown, Span, Tag, UserId, Viewer, Visibility, merged, scan,
+    Batch, Command, Cursor, Done, Draft, Effect, ErasurePhase, Input, Order, Page, PageOf, Patch,
+    PostId, PostText, Refusal, Shown, Span, Tag, UserId, Viewer, Visibility, merged, scan,
 };
 use proptest::prelude::*;
 use rows::{NameTable, Rows as _};
@@ -80,7 +80,7 @@ fn blocks_and_mutes_hide_posts_from_hashtag_timelines() {
     assert_eq!(all(&world, Some(2), "tag"), [bob, ada]);
     world.run(Command::DeleteUser { user: id(1) }).unwrap();
     assert_eq!(all(&world, Some(2), "tag"), [ada]);
-    let erase = Command::EraseUser { user: UserId(1), remains: Remains::first(), from: 0 };
+    let erase = Command::EraseUser { user: UserId(1), phase: ErasurePhase::first(), from: 0 };
     world.run(erase).unwrap();
     assert_eq!(rows(&world), 1);
 }
@@ -155,7 +155,7 @@ fn a_profile_shows_a_bounded_number_of_hashtags_until_it_is_erased() {
     assert_eq!(world.facts().featured_tags(UserId(0))[0].since, since, "it was shown before");
     assert_eq!(world.run(feature(9, "a", true)), Err(Refusal::UserNotFound));
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
-    let erase = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
+    let erase = Command::EraseUser { user: UserId(0), phase: ErasurePhase::LAST, from: 0 };
     world.run(erase).unwrap();
     assert_eq!(shown(&world, 0), Vec::<String>::new());
     assert_eq!(shown(&world, 1), ["theirs"]);
@@ -189,7 +189,7 @@ fn a_user_follows_a_bounded_number_of_hashtags_until_they_are_erased() {
     assert_eq!(world.run(follow_tag(0, "a", true)), Ok(Done::TagFollowed));
     assert_eq!(world.run(follow_tag(9, "a", true)), Err(Refusal::UserNotFound));
     world.run(Command::DeleteUser { user: id(0) }).unwrap();
-    let erase = Command::EraseUser { user: UserId(0), remains: Remains::NOTHING, from: 0 };
+    let erase = Command::EraseUser { user: UserId(0), phase: ErasurePhase::LAST, from: 0 };
     world.run(erase).unwrap();
     assert_eq!(followed(&world, 0), Vec::<String>::new());
     assert_eq!(followed(&world, 1), ["theirs"]);

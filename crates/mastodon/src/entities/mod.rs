@@ -91,7 +91,8 @@ impl<'a> Entities<'a> {
     /// Makes entities for a reader from the cache only; never blocks. `None` if this needs rows: those that hide users
     /// from the reader, filters, or muted threads.
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
-        let is_plain = renderer.node.surely_hides_nobody(reader) && renderer.is_unmarked(reader);
+        let is_plain =
+            renderer.node.surely_has_no_blocks_or_mutes(reader) && renderer.is_unmarked(reader);
         // The reader has no filters and muted threads, so none are read.
         let marks = OnceCell::from(None);
         let lacks = Some(Cell::new(false));

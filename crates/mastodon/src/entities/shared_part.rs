@@ -214,8 +214,10 @@ impl Entities<'_> {
         if let Some(kept) = self.counted(EntityKey::Status(id), is_unconcerned).map(SharedStatus) {
             let parts = kept.parts();
             let is_own = self.reader == Some(parts.author) && parts.boosted.is_none();
-            let is_for_all =
-                is_own || parts.is_open && self.viewer.hides_nobody() && self.shows(parts.author);
+            let is_for_all = is_own
+                || parts.is_open
+                    && self.viewer.has_no_blocks_or_mutes()
+                    && self.shows(parts.author);
             if !(is_for_all || self.may_read() && self.sees(parts.post)) {
                 return None;
             }

@@ -133,7 +133,7 @@ impl Entities<'_> {
     /// Appends a status of the reader's home timeline; `None` as for [`Entities::home_status`].
     pub(crate) fn append_home_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
         // Readers without blocks and mutes are the most frequent, and for them the post is read only once.
-        if !self.viewer().hides_nobody() {
+        if !self.viewer().has_no_blocks_or_mutes() {
             let boost = self.facts().post(id)?.boost;
             let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));
             is_wanted.then_some(())?;

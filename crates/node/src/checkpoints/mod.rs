@@ -193,7 +193,7 @@ impl Checkpoints {
     }
 
     /// Whether an erasure waits for its next step, which the writer takes.
-    pub(crate) fn is_erasing(&self) -> bool {
+    pub(crate) fn has_rows_left(&self) -> bool {
         let running = self.running.as_ref().is_some_and(|running| running.erased.is_some());
         (self.erasing || running) && !self.space.is_used_up()
     }

@@ -7,8 +7,8 @@ use feed::media::MediaId;
 use feed::relation::Relation;
 use feed::schedule::ScheduledPost;
 use feed::{
-    Command, Due, DueWork, Facts, ListId, PollId, PostId, Reaction, Remains, ScheduledId, Span,
-    UserId, Viewer, mentioned,
+    Command, Due, DueWork, ErasurePhase, Facts, ListId, PollId, PostId, Reaction, ScheduledId,
+    Span, UserId, Viewer, mentioned,
 };
 use rows::{NameTable, Rows, SetTable, Table};
 
@@ -103,18 +103,18 @@ fn reactions(facts: Facts<'_, impl Rows>, post: PostId, from: u64) {
 /// Returns the command that removes the next rows of a deleted user. It lists them, so the writer does not scan removed
 /// rows, and no outcome depends on ephemeral rows.
 fn erasure(facts: Facts<'_, impl Rows>, due: Due, user: UserId) -> Command {
-    let (mut remains, mut from) = facts.erasure(due).unwrap_or((Remains::first(), 0));
+    let (mut phase, mut from) = facts.erasure(due).unwrap_or((ErasurePhase::first(), 0));
     let _ = (facts.erasing(), facts.exists(user));
-    while let Some(table) = remains.table() {
-        let rest = facts.remains(user, remains, from, READ_AHEAD);
+    while let Some(table) = phase.table() {
+        let rest = facts.items_in_phase(user, phase, from, READ_AHEAD);
         if let Some(first) = rest.first() {
             read_ahead(facts, user, table, &rest);
-            return Command::EraseUser { user, remains, from: *first };
+            return Command::EraseUser { user, phase, from: *first };
         }
-        (remains, from) = (remains.next(), 0);
+        (phase, from) = (phase.next(), 0);
     }
     drop((facts.featured_tags(user), facts.followed_tags(user)));
-    Command::EraseUser { user, remains, from }
+    Command::EraseUser { user, phase, from }
 }
 
 fn read_ahead(facts: Facts<'_, impl Rows>, user: UserId, table: Table, items: &[u64]) {

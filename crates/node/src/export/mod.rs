@@ -181,7 +181,7 @@ impl<W: Write> Export<'_, W> {
         let mut done = Ok(());
         facts.each_stored_post(|id, post| {
             // A boost follows the boosted post, like any other reaction.
-            if done.is_ok() && post.boost.is_none() && !facts.is_hidden(post.author) {
+            if done.is_ok() && post.boost.is_none() && !facts.is_being_erased(post.author) {
                 done = self.post(id, &post);
             }
         });
@@ -228,7 +228,7 @@ impl<W: Write> Export<'_, W> {
             let last = rows.last().filter(|_| rows.len() >= STRIDE);
             from = last.and_then(|(item, ..)| item.checked_add(1));
             for (_, reaction, user, stamp) in rows {
-                if !self.facts().is_hidden(user) {
+                if !self.facts().is_being_erased(user) {
                     self.counts.reactions += 1;
                     let boost = match reaction {
                         Reaction::Boost => {
@@ -254,7 +254,7 @@ impl<W: Write> Export<'_, W> {
         let facts = feed::Facts::new(self.store);
         let mut done = Ok(());
         facts.each_stored_story(|id, story| {
-            if done.is_ok() && story.is_live(self.now_ms) && !facts.is_hidden(story.author) {
+            if done.is_ok() && story.is_live(self.now_ms) && !facts.is_being_erased(story.author) {
                 done = self.story(id, &story);
             }
         });

@@ -17,7 +17,7 @@ impl<W: Write> Export<'_, W> {
             let last = votes.last().filter(|_| votes.len() >= STRIDE);
             from = last.map(|(user, _)| u64::from(user.0) + 1);
             for (user, choices) in votes {
-                if !self.facts().is_hidden(user) {
+                if !self.facts().is_being_erased(user) {
                     self.counts.votes += 1;
                     let choices = choices.iter().collect();
                     self.out.line(&Line::Vote(Vote { user: user.into(), choices }))?;

@@ -32,7 +32,7 @@ impl Node {
 
     /// Whether no block or mute of `user` exists; false also if memory alone cannot decide.
     #[must_use]
-    pub fn surely_hides_nobody(&self, user: UserId) -> bool {
+    pub fn surely_has_no_blocks_or_mutes(&self, user: UserId) -> bool {
         let (store, totals) = (&self.shared.store, self.shared.store.totals());
         let has = |table| store.may_have_members(table, user.0.into());
         (totals.blocks == 0 || !has(SetTable::Blocks) && !has(SetTable::BlockedBy))

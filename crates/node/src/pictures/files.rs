@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(fs::read(files.path(&hash)).unwrap(), b"abc");
         assert_eq!(pinned.store(b"abc").unwrap(), hash);
         assert_eq!(fs::read_dir(dir.path().join("media").join(UNNAMED)).unwrap().count(), 0);
-        // Remains of a crash: a file that was not renamed, and one that was cut.
+        // ErasurePhase of a crash: a file that was not renamed, and one that was cut.
         fs::write(dir.path().join("media").join(UNNAMED).join("7"), b"x").unwrap();
         fs::write(files.path(&hash), b"a").unwrap();
         let again = Arc::new(MediaFiles::new(dir.path()));

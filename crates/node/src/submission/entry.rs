@@ -130,7 +130,7 @@ fn extend<T: Serialize>(entry: &T, bytes: Vec<u8>) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use feed::{Command, Remains, SampleId, UserId, UserRef};
+    use feed::{Command, ErasurePhase, SampleId, UserId, UserRef};
     use kv::{BucketId, Bytes, KeyOp};
 
     use super::*;
@@ -145,8 +145,8 @@ mod tests {
         let forget = Command::DeleteSample { sample: SampleId(300) };
         let plain = Entry::Feed(forget.clone().into());
         let delete = Entry::Feed(Command::DeleteUser { user: UserRef::Id(UserId(9)) }.into());
-        let (user, remains, from) = (UserId(9), Remains::NOTHING, 300);
-        let erase = Entry::Feed(Command::EraseUser { user, remains, from }.into());
+        let (user, phase, from) = (UserId(9), ErasurePhase::LAST, 300);
+        let erase = Entry::Feed(Command::EraseUser { user, phase, from }.into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
         let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[11, 0xac, 2]].concat();
         // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.

@@ -83,7 +83,7 @@ impl Writer {
         let has_queue = self.applier.has_queue() && !self.applier.awaits_place();
         if self.waiting.has_more() || can_propose && may_propose {
             Duration::ZERO
-        } else if self.checkpoints.is_erasing() && !self.log.refuses_changes() || has_queue {
+        } else if self.checkpoints.has_rows_left() && !self.log.refuses_changes() || has_queue {
             PATIENCE_SHORT
         } else if self.applier.expects_sweep()
             || self.checkpoints.waits_for_archive()

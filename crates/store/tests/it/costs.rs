@@ -31,11 +31,11 @@ use feed::media::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Draft, Due, DueWork, Facts, Handle, Idempotency, Label, Language, Lifetime, List,
-    ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate, MarkersUpdate,
-    MuteTime, Name, Note, NotificationId, Patch, PollChoices, PollId, PostId, PostText,
-    ProfileFields, Reaction, Remains, Request, SampleBits, SampleId, ScheduledId, SetName, StoryId,
-    Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
+    Bio, Command, Draft, Due, DueWork, ErasurePhase, Facts, Handle, Idempotency, Label, Language,
+    Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate,
+    MarkersUpdate, MuteTime, Name, Note, NotificationId, Patch, PollChoices, PollId, PostId,
+    PostText, ProfileFields, Reaction, Request, SampleBits, SampleId, ScheduledId, SetName,
+    StoryId, Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -464,14 +464,14 @@ fn do_due(world: &mut World) -> usize {
 /// Returns the next command that removes rows of a deleted user.
 fn erasure(facts: Facts<'_, StoreWriter>) -> Option<Command> {
     let user = *facts.erasing().first()?;
-    let mut remains = Remains::first();
-    while remains != Remains::NOTHING {
-        if let Some(from) = facts.remains(user, remains, 0, 1).first() {
-            return Some(Command::EraseUser { user, remains, from: *from });
+    let mut phase = ErasurePhase::first();
+    while phase != ErasurePhase::LAST {
+        if let Some(from) = facts.items_in_phase(user, phase, 0, 1).first() {
+            return Some(Command::EraseUser { user, phase, from: *from });
         }
-        remains = remains.next();
+        phase = phase.next();
     }
-    Some(Command::EraseUser { user, remains, from: 0 })
+    Some(Command::EraseUser { user, phase, from: 0 })
 }
 
 fn poll_step(world: &World, step: &Step) -> Option<Command> {

@@ -106,7 +106,8 @@ impl Frames<'_> {
                     Source::Facts => {
                         let viewer = node.viewer(Some(self.user));
                         let found = viewer.facts().post(post);
-                        found.is_some_and(|found| viewer.sees_edits(&found)) && node.post(post, out)
+                        found.is_some_and(|found| viewer.receives_updates_of(&found))
+                            && node.post(post, out)
                     }
                 };
                 self.end(written, start)?;

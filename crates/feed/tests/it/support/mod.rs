@@ -9,10 +9,10 @@ use feed::filter::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Done, Draft, Due, DueWork, Effect, Facts, Handle, HomeAuthors, Idempotency, Item,
-    Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle, MarkerUpdate,
-    MarkersUpdate, MuteTime, Name, Note, Notice, NotificationFilter, Page, PageOf, Patch,
-    PollChoices, PostId, PostText, Remains, Reply, Shown, StampedCommand, StoryId, Tag, Txn,
+    Bio, Command, Done, Draft, Due, DueWork, Effect, ErasurePhase, Facts, Handle, HomeAuthors,
+    Idempotency, Item, Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle,
+    MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Notice, NotificationFilter, Page, PageOf,
+    Patch, PollChoices, PostId, PostText, Reply, Shown, StampedCommand, StoryId, Tag, Txn,
     UserEdit, UserId, UserRef, Viewer, apply, scan, timeline,
 };
 use rows::{Rows, Stamp, StampClock};
@@ -146,14 +146,14 @@ impl World {
 
     /// Removes all rows of a deleted user, as the node does.
     pub(crate) fn erase(&mut self, user: u32) {
-        let (user, mut remains) = (UserId(user), Remains::first());
+        let (user, mut phase) = (UserId(user), ErasurePhase::first());
         loop {
-            self.run(Command::EraseUser { user, remains, from: 0 }).unwrap();
-            if remains == Remains::NOTHING {
+            self.run(Command::EraseUser { user, phase, from: 0 }).unwrap();
+            if phase == ErasurePhase::LAST {
                 break;
             }
-            if self.facts().remains(user, remains, 0, 1).is_empty() {
-                remains = remains.next();
+            if self.facts().items_in_phase(user, phase, 0, 1).is_empty() {
+                phase = phase.next();
             }
         }
     }

@@ -253,7 +253,8 @@ impl Events {
                     let post = entities.facts().post(id)?;
                     // Readers without blocks, filters and muted threads get the same event. For others, the entity
                     // omits mentions of blocked users or has marks.
-                    let is_for_all = entities.viewer().hides_nobody() && !entities.has_marks();
+                    let is_for_all =
+                        entities.viewer().has_no_blocks_or_mutes() && !entities.has_marks();
                     match is_for_all {
                         _ if !entities.viewer().wanted(&post) => return None,
                         true => Arc::clone(&published.payload),

@@ -125,7 +125,7 @@ impl Writer<'_> {
             }
             Change::Edited(post) => {
                 let found = self.entities.facts().post(post)?;
-                let is_wanted = self.entities.viewer().sees_edits(&found);
+                let is_wanted = self.entities.viewer().receives_updates_of(&found);
                 let status = is_wanted.then(|| self.entities.status(post)).flatten()?;
                 let lists = self.lists_with(post);
                 Some(Event { lists, ..Event::of("status.update", status) })
