@@ -8,8 +8,7 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use feed::timeline::gather;
-use feed::{Bio, Command, Handle, Name, Page, PostText, UserId, UserRef};
+use feed::{Bio, Command, Handle, Name, Page, PostText, Shown, UserId, UserRef, scan, timeline};
 use node::{Durability, Node, NodeOptions};
 use rustix::time::{ClockId, clock_gettime};
 use sim::Population;
@@ -202,7 +201,8 @@ fn newest(limit: usize) -> Page {
 fn from_all_authors(node: &Node, user: UserId) {
     let facts = node.facts();
     let authors = facts.home_authors(user);
-    black_box(gather(facts, user, &authors, &newest(KEPT)));
+    let source = timeline::source(facts, user, &authors);
+    black_box(scan(&newest(KEPT), source, Shown::Yes));
 }
 
 /// Average processor time of this thread per `read`, in microseconds.

@@ -1,7 +1,5 @@
 //! Subjects of rows: the users, posts, pictures or marks that look different when a row changes. Each table declares its own.
 
-use crate::table::{NameTable, PointTable, SetTable};
-
 /// A user, a post, a picture, or the marks of posts for one user.
 ///
 /// A store counts the changes of each subject's rows, so that a cache can check whether an entry that was made from
@@ -22,26 +20,4 @@ pub enum Subject {
     Media(u64),
     /// Marks of posts for the user with this id: the user's filters and muted threads.
     Marks(u64),
-}
-
-impl Subject {
-    /// Returns the subject of a point, if it has one.
-    #[must_use]
-    pub fn of_point(table: PointTable, key: u64) -> Option<Self> {
-        table.subject().map(|about| about(key))
-    }
-
-    /// Returns the subject of the items of an owner, if they have one.
-    #[must_use]
-    pub fn of_member(table: SetTable, owner: u64) -> Option<Self> {
-        table.subject().map(|about| about(owner))
-    }
-
-    /// Returns the subject of a name, if it has one: then the name is a number.
-    #[must_use]
-    pub fn of_name(table: NameTable, name: &[u8]) -> Option<Self> {
-        let about = table.subject()?;
-        let number = name.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
-        Some(about(number))
-    }
 }

@@ -199,6 +199,28 @@ impl SetTable {
     }
 }
 
+impl Subject {
+    /// Returns the subject of a point, if it has one.
+    #[must_use]
+    pub fn of_point(table: PointTable, key: u64) -> Option<Self> {
+        table.subject().map(|about| about(key))
+    }
+
+    /// Returns the subject of the items of an owner, if they have one.
+    #[must_use]
+    pub fn of_member(table: SetTable, owner: u64) -> Option<Self> {
+        table.subject().map(|about| about(owner))
+    }
+
+    /// Returns the subject of a name, if it has one: then the name is a number.
+    #[must_use]
+    pub fn of_name(table: NameTable, name: &[u8]) -> Option<Self> {
+        let about = table.subject()?;
+        let number = name.iter().fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Some(about(number))
+    }
+}
+
 tables! {
     /// Tables from a number to bytes.
     PointTable as Point {

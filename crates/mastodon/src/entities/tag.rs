@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use feed::facts::{FEATURED_TAGS, FOLLOWED_TAGS, UserTag};
-use feed::{PostId, Tag, UserId};
+use feed::facts::UserTag;
+use feed::{FEATURED_TAGS, FOLLOWED_TAGS, PostId, Tag, UserId};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 

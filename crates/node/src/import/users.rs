@@ -1,14 +1,13 @@
 //! Import of users, follows and friendships.
 
 use feed::accounts::{Account, AccountState, Email, PasswordHash, Role};
-use feed::facts::{FEATURED_TAGS, FOLLOWED_TAGS, UserTags};
 use feed::limits::{USER_POSTS_MAX, USERS_MAX};
 use feed::media::ProfilePicture;
 use feed::relation::{RELATIONS, Relation, Total};
 use feed::whole::{CONVERSATION_MARKS, FILTERS, MUTED_THREADS};
 use feed::{
-    Bio, Counts, DueWork, Handle, Language, Marker, Markers, Name, PostDefaults, ProfileFields,
-    Refusal, Tag, UserId, UserRef, Visibility, write,
+    Bio, Counts, DueWork, FEATURED_TAGS, FOLLOWED_TAGS, Handle, Language, Marker, Markers, Name,
+    PostDefaults, ProfileFields, Refusal, Tag, UserId, UserRef, UserTags, Visibility, write,
 };
 use hashbrown::{HashMap, HashSet};
 use rows::{SetTable, Stamp, Totals};
