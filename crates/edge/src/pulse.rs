@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
 /// Mean time between two reads of a stream. Events that arrive meanwhile are read together.
 pub const STREAM_PACE: Duration = Duration::from_millis(50);
-/// Number of consecutive reads without a pause, after a longer pause.
+/// Number of consecutive reads that are allowed without a pause after a longer pause.
 const READS_AT_ONCE: u32 = 4;
 
 /// Next action of a stream.
@@ -22,17 +22,17 @@ pub enum Beat {
     KeepAlive,
 }
 
-/// Times of a stream's reads, at the [`STREAM_PACE`] on average and immediately after a pause, and of its keep-alive messages.
+/// Schedule of a stream: reads every [`STREAM_PACE`] on average and immediately after a pause, and keep-alive messages.
 #[derive(Debug)]
 pub struct Pulse {
-    /// Whether there may be something to read.
+    /// Whether there may be new events to read.
     is_due: bool,
     keep_alive: Instant,
-    /// Earliest time of the next turn.
+    /// Earliest time of the next read.
     from: Instant,
-    /// Time at which the turns so far would end if each took the time of the pace.
+    /// Time at which the reads so far would end if each took one [`STREAM_PACE`].
     over: Instant,
-    /// Number of consecutive turns that came before their event was visible.
+    /// Number of consecutive reads that came too early: the post that woke the stream was not visible yet.
     early: u32,
 }
 
@@ -44,7 +44,7 @@ impl Pulse {
         Self { is_due: true, keep_alive, from: now, over: now, early: 0 }
     }
 
-    /// Waits for the next action. `changed` completes when there may be news. Can be dropped and called again.
+    /// Waits for the next action. `changed` completes when there may be new events. Dropping the future loses nothing.
     pub async fn next(&mut self, changed: impl Future<Output = ()>) -> Beat {
         let Self { is_due, keep_alive, .. } = self;
         let read = async {
@@ -58,27 +58,28 @@ impl Pulse {
             () = sleep_until(*keep_alive) => {}
         }
         self.keep_alive = Instant::now() + random_within(&KEEP_ALIVE);
-        // Reading keeps the timeline in memory, so that deletions and edits wake the stream.
+        // A read follows every keep-alive message. It keeps the timeline in memory, so that deletions and edits wake
+        // the stream.
         self.wake();
         Beat::KeepAlive
     }
 
-    /// Records that there may be something to read.
+    /// Records that there may be new events to read.
     pub fn wake(&mut self) {
         self.is_due = true;
     }
 
-    /// Records that everything was read, unless there may be more.
+    /// Records that the stream has read all events, unless there may be more.
     pub fn caught_up(&mut self, may_be_more: bool) {
         self.is_due = may_be_more;
     }
 
-    /// Waits for the next turn.
+    /// Waits until the next read is allowed.
     pub async fn turn(&self) {
         sleep_until(self.from).await;
     }
 
-    /// Records a turn. It was early if the post that woke the stream was not yet visible, which takes a moment.
+    /// Records a read. It was early if the post that woke the stream was not visible yet, which takes a moment.
     pub fn took_turn(&mut self, now: Instant, was_early: bool) {
         self.early = if was_early { self.early.saturating_add(1) } else { 0 };
         self.over = self.over.max(now) + STREAM_PACE;

@@ -162,7 +162,7 @@ impl Seat {
         self.busy.load(Ordering::Relaxed) == 0
     }
 
-    /// Marks it as authorized.
+    /// Marks the connection as authorized.
     pub(crate) fn admit(&self) {
         if !self.admitted.swap(true, Ordering::Relaxed) {
             let mut state = self.seats.state.lock();

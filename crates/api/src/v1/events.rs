@@ -179,13 +179,13 @@ struct Stream {
     user: UserId,
     subscription: Subscription,
     closing: watch::Receiver<bool>,
-    /// Times of reads from the store, which take turns, and of comments.
+    /// Schedule of reads and keep-alive comments. Only reads from the store wait for their turn.
     pulse: Pulse,
 }
 
 impl Stream {
-    /// Waits for the next events; now and then returns a comment instead. `None` at shutdown and after the user's
-    /// deletion.
+    /// Waits for the next events, or for the time of a keep-alive comment, and returns them. `None` at shutdown and
+    /// after the user's deletion.
     async fn next(&mut self) -> Option<Bytes> {
         let mut closing = self.closing.clone();
         let next = async {
@@ -268,7 +268,7 @@ impl Stream {
         let read = turn.run(move || answer(&asked, &node, user, Source::Facts)).await;
         let read = read.map_err(ApiError::from).inspect_err(|error| error.log("")).ok()??;
         let (answered, events) = &read;
-        // The next chunk follows a full one without a pause.
+        // After a full chunk, the next one follows without a pause.
         if !answered.more || events.len() < EVENTS_BYTES / 4 {
             self.pulse.took_turn(Instant::now(), answered.more);
         }

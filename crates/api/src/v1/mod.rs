@@ -1,6 +1,6 @@
 //! Routes of version 1, one module per noun.
 
-/// Declares handlers that carry out one command, which follows from the path.
+/// Declares handlers that carry out one command with the items in the path.
 macro_rules! changes {
     ($($name:ident: $input:ident $(<$of:ty>)? ($($part:ident),+) => $command:expr;)+) => {$(
         pub(crate) async fn $name(

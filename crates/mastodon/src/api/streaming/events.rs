@@ -39,7 +39,7 @@ pub(super) struct Events {
     /// Whether the events include posts at home.
     has_home: bool,
     wanted: Wanted,
-    /// Times of reads of own events, and of keep-alive messages.
+    /// Schedule of reads of the user's events, and of keep-alive messages.
     pulse: Pulse,
     _open: Open,
 }
