@@ -10,6 +10,9 @@ use crate::{circles, documents, figures};
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 1_000;
+/// First words that a doc comment must not have: they answer a question that its reader has to guess.
+const NOT_FIRST: [&str; 12] =
+    ["Of", "What", "Who", "Which", "Whom", "That", "As", "Without", "With", "In", "By", "If"];
 /// Crates of this repository that each crate may use. ARCHITECTURE.md gives the reasons.
 const EDGES: [(&str, &[&str]); 29] = [
     ("allocator", &[]),
@@ -111,8 +114,11 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
         let text = fs::read_to_string(file)?;
         let name = file.strip_prefix(root).unwrap_or(file).display();
         if !text.starts_with("//!") {
-            faults.push(format!("{name} does not open with //! and what it is"));
+            faults.push(format!("{name} does not begin with a //! header"));
         }
+        faults.extend(openings(&text).map(|(line, word)| {
+            format!("{name}:{line} begins with {word:?}: name the thing, or begin with a verb")
+        }));
         let is_product = file.starts_with(root.join("crates"))
             && file.components().any(|part| part.as_os_str() == "src");
         let is_tool =
@@ -127,7 +133,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
         let lines = text.lines().count();
         let is_test = file.components().any(|part| part.as_os_str() == "tests");
         if lines > LINES_MAX && !is_test {
-            faults.push(format!("{name} has {lines} lines; {LINES_MAX} are the most"));
+            faults.push(format!("{name} has {lines} lines; {LINES_MAX} at most"));
         }
     }
     if faults.is_empty() {
@@ -162,7 +168,7 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
                 && line.contains("features")
             {
                 faults.push(format!(
-                    "{name}: the features of {used} belong into the workspace's Cargo.toml"
+                    "{name}: the features of {used} belong in the workspace's Cargo.toml"
                 ));
             }
         }
@@ -183,6 +189,20 @@ fn prints(text: &str) -> impl Iterator<Item = usize> {
     lines.zip(1..).filter(move |(line, _)| panics(line)).map(|(_, number)| number)
 }
 
+/// Doc comments that begin with a word of [`NOT_FIRST`]: the number of the line, and the word.
+fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut before = None;
+    text.lines().zip(1..).filter_map(move |(line, number)| {
+        let marked = |marker: &'static str| Some((marker, line.trim_start().strip_prefix(marker)?));
+        let found = ["///", "//!"].into_iter().find_map(marked);
+        let marker = found.map(|(marker, _)| marker);
+        let is_first = std::mem::replace(&mut before, marker) != marker;
+        let (_, comment) = found.filter(|_| is_first)?;
+        let word = comment.trim_start().split(|c: char| !c.is_alphanumeric()).next()?;
+        NOT_FIRST.contains(&word).then_some((number, word))
+    })
+}
+
 fn ours_at_root(name: &str) -> bool {
     matches!(name, "bench" | "fuzz" | "xtask")
 }
@@ -198,4 +218,26 @@ pub(crate) fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) -> anyhow::Res
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_doc_comment_names_a_thing_or_begins_with_a_verb() {
+        for (text, expected) in [
+            ("//! Of the crate.\n\n/// Reads a file.\nfn a() {}", vec![(1, "Of")]),
+            ("/// Number of posts.\n/// What a line begins with does not count.\na: u32,", vec![]),
+            (
+                "    /// If there is one.\n    b: u8,\n    /// As `b`.\n    c: u8,",
+                vec![(1, "If"), (3, "As")],
+            ),
+            ("/// Inserts a row.\n///\n/// # Errors\n/// If it exists.\nfn d() {}", vec![]),
+            ("//! A module.\n/// In a file.\nmod e {}\n// Who reads this?", vec![(2, "In")]),
+            ("/// Whether it is empty.\n/// `As` is a keyword.\nf: bool,", vec![]),
+        ] {
+            assert_eq!(openings(text).collect::<Vec<_>>(), expected, "{text}");
+        }
+    }
 }
