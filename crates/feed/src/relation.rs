@@ -35,7 +35,7 @@ pub struct Relation {
     /// Refusal of a relation of a user to themselves.
     pub to_self: Refusal,
     /// Chooses the row in an index by the number in `forward`; `None` if that is always 0.
-    pub(crate) numbered: Option<fn(UserId, UserId, u64) -> Option<IndexRow>>,
+    pub(crate) numbered: Option<RowOf>,
     /// Whether the relation can exist between users when one blocks the other.
     pub is_across_blocks: bool,
     /// Relation that replaces this one when it is accepted. Two users never have both, and the limit covers both
@@ -53,6 +53,9 @@ pub struct Relation {
 
 /// Selects one of the counts of a user.
 pub type CountOf = fn(&mut Counts) -> &mut u32;
+
+/// Makes the row in an index of a relation with a number.
+type RowOf = fn(UserId, UserId, u64) -> Option<IndexRow>;
 
 /// Server-wide total of a relation.
 #[derive(Clone, Copy, Debug)]

@@ -94,7 +94,9 @@ declare! {
     Set PostLists, index |row| row.item().map(post);
     Set Boosts, index |row| row.item().map(post);
     Set Mentions, index |row| row.item().map(post), erase |it| {
-        it.each(1 + DIRECT_ROWS, |txn, user, post| txn.remove_mention(user, post));
+        it.each(1 + DIRECT_ROWS, |txn, user, post| {
+            txn.remove_mention(user, post);
+        });
     };
     Set DirectPosts, index |row| row.item().map(post);
     Name ConversationPost, index |row| row.id_before(0).map(newest_first);
@@ -121,7 +123,9 @@ declare! {
     Set AuthorStories, list |row| row.item().map(|id| Source::Story(StoryId(id))),
         erase erase::items::stories;
     Set StoryViews;
-    Set Seen, erase |it| it.each(VIEW_ROWS, |txn, user, story| txn.remove_view(user, story));
+    Set Seen, erase |it| it.each(VIEW_ROWS, |txn, user, story| {
+        txn.remove_view(user, story);
+    });
 
     // Lists, scheduled posts and pictures.
     Name List, record is::<List>, erase |it| {

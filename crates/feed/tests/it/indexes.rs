@@ -5,11 +5,12 @@ use crate::mend::mend;
 use crate::support::{self, id};
 use crate::{accounts, media};
 use feed::accounts::{AccountState, SecretHash};
+use feed::limits::{CODE_SECS, UNATTACHED_MS};
 use feed::{
     Command, Draft, DueWork, Patch, PostId, PostText, Reaction, ScheduledId, StoryId, UserId,
     Visibility, index_tables,
 };
-use rows::{NameTable, PutRows as _, Rows as _, Scan as _, SetTable, Table, Value, encode};
+use rows::{NameTable, PutRows as _, Rows as _, Scan as _, SetTable, Stamp, Table, Value, encode};
 use testkit::MemoryRows;
 
 /// The tables of indexes, and what is due, whose rows follow from records, too.
@@ -78,18 +79,48 @@ fn world() -> MemoryRows {
     world.rows
 }
 
-/// The rows of records as the descriptions of the tables have them, written down by hand.
+type Member = (SetTable, u64, u64, u64);
+type Name = (NameTable, Vec<u8>, Vec<u8>);
+
+fn name(table: NameTable, parts: &[&[u8]], value: &[u8]) -> Name {
+    (table, parts.concat(), value.to_vec())
+}
+
+fn due(at_ms: u64, work: DueWork) -> Name {
+    name(NameTable::Due, &[&at_ms.to_be_bytes(), &encode(&work)], &[])
+}
+
+/// All rows of these tables, sorted.
+fn index_rows(rows: &MemoryRows) -> (Vec<Member>, Vec<Name>) {
+    let (sets, names) = tables();
+    let members = sets.into_iter().flat_map(|table| {
+        let found = rows.members_from(table, (0, 0), usize::MAX).0.into_iter();
+        found.map(move |(owner, item, number)| (table, owner, item, number))
+    });
+    let names = names.into_iter().flat_map(|table| {
+        let keys = rows.first_names(table, &[], usize::MAX).into_iter();
+        keys.map(move |key| {
+            let value = rows.name(table, &key).unwrap();
+            name(table, &[&key], &value)
+        })
+    });
+    (sorted(members.collect()), sorted(names.collect()))
+}
+
+fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
+    all.sort_unstable();
+    all
+}
+
+/// The expected rows follow from the descriptions of the tables and were written by hand.
 #[test]
 fn records_have_the_rows_that_the_tables_describe() {
     let (mut world, app) = accounts::world();
-    let unused = media::new(0, 2);
-    let unused = media::added(&mut world, unused);
-    let unused_from_ms = world.now_ms;
-    let picture = media::new(0, 1);
-    let picture = media::added(&mut world, picture);
+    let unused = media::added(&mut world, media::new(0, 2));
+    let picture = media::added(&mut world, media::new(0, 1));
     let post = media::published(&mut world, 0, "#tag with @bob", &[picture]);
     accounts::run(&mut world, accounts::authorize(app, UserId(0), 1, None)).unwrap();
-    let code_ms = world.now_ms + feed::limits::CODE_SECS * 1_000;
+    let code_ms = world.now_ms + CODE_SECS * 1_000;
     let unused_app = accounts::register_app(&mut world);
     let mut run = |command| {
         world.run(command).unwrap();
@@ -106,7 +137,7 @@ fn records_have_the_rows_that_the_tables_describe() {
     let (_, deleted_ms) = run(Command::DeleteUser { user: id(2) });
     let (grant, _) = world.facts().grant_of(&SecretHash([1; 32])).unwrap();
 
-    let mut sets = vec![
+    let sets = vec![
         (SetTable::AuthorPosts, 0, post.0, 0),
         (SetTable::AuthorPosts, 0, asked, 0),
         // User 0 is replied to, or boosted.
@@ -129,15 +160,10 @@ fn records_have_the_rows_that_the_tables_describe() {
         (SetTable::AuthorStories, 0, story, story_ms + 60_000),
         (SetTable::Samples, sample, sample, 0),
     ];
-    let id = u64::to_be_bytes;
-    let (ada, bob) = ([0; 4], [0, 0, 0, 1]);
-    let due = |at_ms: u64, work: DueWork| {
-        (NameTable::Due, [&id(at_ms)[..], &encode(&work)].concat(), vec![])
-    };
-    let name = |table, parts: &[&[u8]], value: &[u8]| (table, parts.concat(), value.to_vec());
+    let (id, ada, bob) = (u64::to_be_bytes, [0; 4], [0, 0, 0, 1]);
     let (tag, newest) = (b"tag\0", id(!post.0));
     let file = |content, media| name(NameTable::MediaFile, &[&[content; 32], &id(media)], &[]);
-    let mut names = vec![
+    let names = vec![
         name(NameTable::TagPost, &[tag, &newest, &ada], &[]),
         name(NameTable::AuthorTag, &[&ada, tag, &newest], &[]),
         name(NameTable::ConversationPost, &[&ada, &id(direct), &id(!direct)], &[]),
@@ -152,7 +178,7 @@ fn records_have_the_rows_that_the_tables_describe() {
         name(NameTable::GrantSecret, &[&[1; 32]], &encode(&grant.0)),
         name(NameTable::GrantOf, &[&[0; 9], &id(grant.0)], &[]),
         name(NameTable::UnusedApp, &[&id(unused_app.0)], &[]),
-        due(unused_from_ms + feed::limits::UNATTACHED_MS, DueWork::RemoveMedia { media: unused }),
+        due(Stamp(unused.0).unix_ms() + UNATTACHED_MS, DueWork::RemoveMedia { media: unused }),
         due(code_ms, DueWork::ExpireGrant { grant }),
         due(asked_ms + 300_000, DueWork::EndPoll { post: PostId(asked) }),
         due(asked_ms + 400_000, DueWork::Publish { user: UserId(0), id: ScheduledId(scheduled) }),
@@ -160,23 +186,7 @@ fn records_have_the_rows_that_the_tables_describe() {
         due(story_ms + 60_000, DueWork::RemoveStory { story: StoryId(story) }),
         due(deleted_ms, DueWork::Erase { user: UserId(2) }),
     ];
-    let (set_tables, name_tables) = tables();
-    let mut found = Vec::new();
-    for table in set_tables {
-        let rows = world.rows.members_from(table, (0, 0), usize::MAX).0.into_iter();
-        found.extend(rows.map(|(owner, item, number)| (table, owner, item, number)));
-    }
-    (found.sort_unstable(), sets.sort_unstable());
-    assert_eq!(found, sets);
-    let mut found = Vec::new();
-    for table in name_tables {
-        for key in world.rows.first_names(table, &[], usize::MAX) {
-            let value = world.rows.name(table, &key).unwrap().to_vec();
-            found.push((table, key, value));
-        }
-    }
-    (found.sort_unstable(), names.sort_unstable());
-    assert_eq!(found, names);
+    assert_eq!(index_rows(&world.rows), (sorted(sets), sorted(names)));
 }
 
 #[test]

@@ -41,6 +41,8 @@ fn handle(text: &str) -> UserRef {
 const ANN: &str = r#"{"user":{"handle":"ann"}}"#;
 const BOB: &str = r#"{"user":{"handle":"bob"}}"#;
 const NOTE: &str = r#"{"note":{"user":"ann","about":"ann","text":"x"}}"#;
+const REQUEST: &str = r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#;
+const FOLLOW_BACK: &str = r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#;
 const BLOCK: &str = r#"{"relation":{"kind":"block","user":"ann","users":["bob"]}}"#;
 const STORY: &str = r#"{"story":{"author":"ann","text":"s","time":"2027-01-15T07:59:00Z"}}"#;
 
@@ -478,18 +480,12 @@ fn a_wrong_relation_is_refused_with_its_line() {
         ),
         (&[ANN, r#"{"relation":{"kind":"block","user":0,"users":[0]}}"#], "block themselves"),
         (&[ANN, BOB, r#"{"relation":{"kind":"block","user":0,"users":[1,1]}}"#], "blocks 1 twice"),
-        (
-            &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#],
-            "blocks the other",
-        ),
+        (&[ANN, BOB, BLOCK, FOLLOW_BACK], "blocks the other"),
         (
             &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"friends","user":1,"users":[0]}}"#],
             "blocks the other",
         ),
-        (
-            &[ANN, BOB, r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#, BLOCK],
-            "must come before follows",
-        ),
+        (&[ANN, BOB, FOLLOW_BACK, BLOCK], "must come before follows"),
         (&[ANN, r#"{"mute":{"user":0,"mutes":0}}"#], "mute themselves"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":0}}"#], "after 2024"),
         (&[ANN, BOB, r#"{"mute":{"user":0,"mutes":1,"ends":18446744073709551615}}"#], "after 2024"),
@@ -498,28 +494,9 @@ fn a_wrong_relation_is_refused_with_its_line() {
         (&[ANN, NOTE, NOTE], "duplicates line 3"),
         (&[r#"{"user":{"handle":"ann","locked":true,"deleted":true}}"#], "can only have a handle"),
         (&[ANN, r#"{"relation":{"kind":"request","user":0,"users":[0]}}"#], "follow themselves"),
-        (
-            &[ANN, BOB, BLOCK, r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#],
-            "blocks the other",
-        ),
-        (
-            &[
-                ANN,
-                BOB,
-                r#"{"relation":{"kind":"request","user":1,"users":[0]}}"#,
-                r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#,
-            ],
-            "both asks to follow 0 and follows",
-        ),
-        (
-            &[
-                ANN,
-                BOB,
-                r#"{"relation":{"kind":"follow","user":1,"users":[0]}}"#,
-                r#"{"relation":{"kind":"request","user":0,"users":[1]}}"#,
-            ],
-            "requests must come before follows",
-        ),
+        (&[ANN, BOB, BLOCK, REQUEST], "blocks the other"),
+        (&[ANN, BOB, REQUEST, FOLLOW_BACK], "both asks to follow 0 and follows"),
+        (&[ANN, BOB, FOLLOW_BACK, REQUEST], "requests must come before follows"),
         (&[ANN, HEADER], "only valid at the start"),
     ] {
         refused(lines, what);
