@@ -4,15 +4,18 @@ use std::iter::repeat;
 
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use bytes::Bytes;
 use feed::{
     Bio, Command, Done, Draft, Handle, Lifetime, Name, Patch, PostId, PostText, Refusal, Sample,
     SampleId, StoryId, UserEdit, UserId, UserRef,
 };
 use node::{Node, Request};
 
+use crate::conditions::OnlyIf;
 use crate::error::ApiError;
 use crate::idempotency::{Key, users_of};
 use crate::page::json;
+use crate::results::Made;
 use crate::state::AppState;
 
 /// Header of responses that repeat the result of an earlier request with the same key.
@@ -23,6 +26,8 @@ pub(crate) struct Changed<T> {
     pub(crate) value: T,
     /// Whether an earlier request with the same idempotency key had this result.
     pub(crate) replayed: bool,
+    /// Set if the request has an idempotency key.
+    made: Option<Made>,
 }
 
 impl<T> Changed<T> {
@@ -35,8 +40,8 @@ impl<T> Changed<T> {
     }
 }
 
-/// Response with only the id of the created or changed item, for a client that may not read.
-pub(crate) fn only_id(id: u64) -> Response {
+/// Response with only the id of the created or changed item.
+fn only_id(id: u64) -> Response {
     json(format!("{{\"id\":\"{id}\"}}"))
 }
 
@@ -56,9 +61,10 @@ impl AppState {
     pub(crate) async fn submit_edit(
         &self,
         edit: UserEdit,
+        only_if: OnlyIf,
         key: Option<Key>,
     ) -> Result<Changed<UserId>, ApiError> {
-        let command = Command::EditUser(Box::new(edit));
+        let command = only_if.on(None, Command::EditUser(Box::new(edit)));
         let edited = |done| if let Done::Edited(user) = done { Some(user) } else { None };
         self.submit(command, key, edited).await
     }
@@ -74,11 +80,43 @@ impl AppState {
 
     pub(crate) async fn submit_post_edit(
         &self,
-        post: PostId,
-        patch: Patch,
+        author: UserRef,
+        (post, patch): (PostId, Patch),
+        only_if: OnlyIf,
         key: Option<Key>,
     ) -> Result<Changed<()>, ApiError> {
-        self.submit(Command::edit(post, patch), key, |_| Some(())).await
+        let command = only_if.on(Some(author), Command::edit(post, patch));
+        self.submit(command, key, |_| Some(())).await
+    }
+
+    /// The response to a change: what `render` makes, or only the id if that is gone or the client may not read.
+    pub(crate) async fn respond<T>(
+        &self,
+        changed: &Changed<T>,
+        id: u64,
+        may_read: bool,
+        render: impl Future<Output = Result<Option<Vec<u8>>, ApiError>>,
+    ) -> Result<Response, ApiError> {
+        let body = if may_read { self.first_body(changed, render).await? } else { None };
+        Ok(changed.mark(body.map_or_else(|| only_id(id), json)))
+    }
+
+    /// The body of the first response to a change, or if it is not kept, what `render` makes.
+    pub(crate) async fn first_body<T>(
+        &self,
+        changed: &Changed<T>,
+        render: impl Future<Output = Result<Option<Vec<u8>>, ApiError>>,
+    ) -> Result<Option<Bytes>, ApiError> {
+        let kept =
+            changed.made.filter(|_| changed.replayed).and_then(|made| self.results.get(&made));
+        if kept.is_some() {
+            return Ok(kept);
+        }
+        let body = render.await?.map(Bytes::from);
+        if let Some((made, body)) = changed.made.zip(body.clone()) {
+            self.results.keep(made, body);
+        }
+        Ok(body)
     }
 
     pub(crate) async fn submit_story(
@@ -114,22 +152,7 @@ impl AppState {
         Ok(done.mark(StatusCode::NO_CONTENT.into_response()))
     }
 
-    /// Refuses a change by a user who is not the author. If the item does not exist, the change goes on: the rules
-    /// refuse it, or it repeats an earlier change.
-    pub(crate) async fn check_author(
-        &self,
-        user: UserRef,
-        author: impl FnOnce(&Node) -> Option<UserId> + Send + 'static,
-        refusal: Refusal,
-    ) -> Result<(), ApiError> {
-        let read = move |node: &Node| {
-            let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
-            if author(node).is_some_and(|author| author != user) { Err(refusal) } else { Ok(()) }
-        };
-        Ok(self.read(read).await??)
-    }
-
-    async fn submit<T>(
+    pub(crate) async fn submit<T>(
         &self,
         mut command: Command,
         key: Option<Key>,
@@ -141,10 +164,12 @@ impl AppState {
             idempotency = Some(key.digest(&command));
         }
         let reply = self.node.submit(Request { command, idempotency }).await?;
-        let Some(value) = value(reply.outcome?) else {
+        let done = reply.outcome?;
+        let Some(value) = value(done) else {
             unreachable!("the outcome of a command is one of its kind");
         };
-        Ok(Changed { value, replayed: reply.replayed })
+        let made = idempotency.map(|once| Made { once, done });
+        Ok(Changed { value, replayed: reply.replayed, made })
     }
 
     /// Replaces handles by ids without reading from disk. Returns false if an id is not in memory.

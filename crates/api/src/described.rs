@@ -55,7 +55,7 @@ pub(crate) fn page(inputs: &mut Inputs) {
 }
 
 fn key(inputs: &mut Inputs) {
-    let text = "Retries with the same key return the first result. 1 to 255 visible ASCII characters, with spaces between them.";
+    let text = "Retries with the same key return the first result. 1 to 255 characters.";
     inputs.header("Idempotency-Key", text);
     inputs.errors(&["bad_idempotency_key", "idempotency_key_reused"]);
 }

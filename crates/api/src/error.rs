@@ -56,13 +56,10 @@ pub(crate) struct ApiError {
 #[derive(Serialize, utoipa::ToSchema)]
 pub(crate) struct ErrorBody<'a> {
     /// Stable error code.
-    #[schema(example = "user_not_found")]
     error: &'a str,
     /// The error as a sentence.
-    #[schema(example = "there is no such user")]
     message: &'a str,
     /// Invalid field, parameter or header; null if there is none.
-    #[schema(example = "user")]
     field: Option<&'a str>,
     /// Id of the request, also in the header `X-Request-Id` and in the server's log.
     #[schema(example = "5f0c9a1e22b7d301")]
@@ -128,17 +125,8 @@ impl ApiError {
 
 /// All errors of the API and all refusals of the rules. Several may share a code.
 pub(crate) fn kinds() -> impl Iterator<Item = ErrorKind> {
-    let refused = |class, code, sentence: String| ErrorKind {
-        status: refusal::status(class),
-        code,
-        sentence: sentence.into(),
-    };
-    let of_feed = Refusal::ALL
-        .iter()
-        .map(move |refusal| refused(refusal.class(), refusal.code(), refusal.to_string()));
-    let of_keys = KeyRefusal::ALL
-        .iter()
-        .map(move |refusal| refused(refusal.class(), refusal.code(), refusal.to_string()));
+    let of_feed = Refusal::ALL.iter().map(|refusal| ApiError::from(*refusal).into());
+    let of_keys = KeyRefusal::ALL.iter().map(|refusal| ApiError::from(*refusal).into());
     table::kinds().chain(of_feed).chain(of_keys)
 }
 

@@ -9,7 +9,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use edge::only;
-use feed::{Command, Idempotency, UserRef};
+use feed::{Command, Condition, Idempotency, UserRef};
 use node::IdempotencyKey;
 use smallvec::{SmallVec, smallvec};
 
@@ -34,9 +34,7 @@ impl Key {
     /// # Errors
     /// `bad_idempotency_key`
     pub(crate) fn parse(key: &[u8]) -> Result<Self, ApiError> {
-        let wrong =
-            "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
-        let key = IdempotencyKey::parse(key).ok_or_else(|| ApiError::bad_idempotency_key(wrong))?;
+        let key = IdempotencyKey::parse(key).ok_or_else(ApiError::bad_idempotency_key)?;
         Ok(Self { key, client: Client::default(), is_of_user: false })
     }
 
@@ -47,8 +45,8 @@ impl Key {
 
     /// Parses the key in the header, if present.
     pub(crate) fn of(parts: &Parts) -> Result<Option<Self>, ApiError> {
-        let twice = |_| ApiError::bad_idempotency_key("there is more than one Idempotency-Key");
-        let key = only(&parts.headers, &IDEMPOTENCY_KEY).map_err(twice)?;
+        let key = only(&parts.headers, &IDEMPOTENCY_KEY);
+        let key = key.map_err(|_| ApiError::bad_idempotency_key())?;
         let key = key.map(|key| Self::parse(key.as_bytes())).transpose()?;
         Ok(key.map(|key| Self { is_of_user: current(parts).is_some(), ..key }))
     }
@@ -105,6 +103,7 @@ fn scope(command: &Command, client: Client) -> String {
             format!("answer_request {} {} {accept}", id(user), id(other))
         }
         Command::SetMarkers(update) => format!("set_markers {}", id(&update.user)),
+        Command::If(condition) => scope(&condition.command, client),
         Command::DoDue(_)
         | Command::EraseUser { .. }
         | Command::Account(_)
@@ -153,6 +152,10 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::AnswerRequest { user, other, .. }
         | Command::Unmute { user, other } => smallvec![user, other],
         Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
+        Command::If(condition) => {
+            let Condition { author, command, .. } = &mut **condition;
+            author.iter_mut().chain(users_of(command)).collect()
+        }
         Command::Register { .. }
         | Command::Edit { .. }
         | Command::DeletePost { .. }

@@ -403,6 +403,12 @@ impl Route {
         })
     }
 
+    /// Adds the tag of the response, and the response to a client that has it.
+    pub(crate) fn tagged(self) -> Self {
+        self.with_header("ETag", "For `If-None-Match` of a read and `If-Match` of a change")
+            .answers(304, "Not modified")
+    }
+
     /// Adds a header to the last response.
     pub(crate) fn with_header(self, name: &'static str, text: &'static str) -> Self {
         self.describe(|about| {

@@ -193,6 +193,7 @@ mod tests {
     fn all_routes_need_a_key_that_may_read_or_write_but_for_these() {
         let expect = [
             ("DELETE", "/v1/buckets/{bucket}", Some(Scope::Admin)),
+            ("DELETE", "/v1/tokens", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}/tokens", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}/tokens/{id}", Some(Scope::Admin)),

@@ -17,6 +17,7 @@ use crate::error::ApiError;
 use crate::history::History;
 use crate::metrics::{HttpMetrics, Sampled};
 use crate::positions::Waiting;
+use crate::results::Results;
 use crate::unsent::Unsent;
 
 /// State that all handlers share.
@@ -46,6 +47,8 @@ pub(crate) struct AppState {
     pub(crate) positions: Option<Waiting>,
     /// Maximum lag of a cluster node that counts as ready.
     pub(crate) max_lag: Duration,
+    /// Bodies of responses to changes with idempotency keys.
+    pub(crate) results: Results,
     /// True from the beginning of a shutdown.
     pub(crate) closing: watch::Receiver<bool>,
 }
@@ -83,6 +86,7 @@ impl AppState {
             memory,
             registry,
             history: History::default(),
+            results: Results::default(),
             closing,
         }
     }

@@ -139,7 +139,7 @@ async fn a_batch_ends_that_sends_bytes_and_no_lines() {
         let results = String::from_utf8(results).unwrap();
         assert!(results.contains("body_too_slow"), "{piece:?}: {results}");
     }
-    let line = "{\"op\":\"delete_post\",\"id\":\"1\"}\n";
+    let line = "{\"op\":\"delete_post\",\"user\":1,\"id\":\"1\"}\n";
     let results = String::from_utf8(batch_of(&server, line, 25, 8).await).unwrap();
-    assert_eq!(results.matches("post_not_found").count(), 8, "{results}");
+    assert_eq!(results.matches("user_not_found").count(), 8, "{results}");
 }

@@ -6,6 +6,7 @@ use rows::{NameTable, Rows, Stamp, Value, decode, encode};
 use crate::accounts::rules as accounts;
 use crate::blocks::rules as blocks;
 use crate::command::{Command, Idempotency, StampedCommand};
+use crate::conditions;
 use crate::conversations::rules as conversations;
 use crate::done::{Outcome, Reply};
 use crate::due::rules as due;
@@ -42,7 +43,8 @@ use crate::users::rules as users;
 pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Reply {
     txn.advance(entry.stamp);
     let Some(idempotency) = &entry.idempotency else {
-        return Reply { outcome: run(txn, entry, effects), replayed: false };
+        let outcome = run(txn, entry.stamp, &entry.command, effects);
+        return Reply { outcome, replayed: false };
     };
     match txn.facts().remembered(idempotency, entry.stamp) {
         Some((content, outcome)) if content == idempotency.content => {
@@ -50,7 +52,7 @@ pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect
         }
         Some(_) => Reply { outcome: Err(Refusal::KeyReused), replayed: false },
         None => {
-            let outcome = run(txn, entry, effects);
+            let outcome = run(txn, entry.stamp, &entry.command, effects);
             if outcome.is_ok() {
                 txn.remember(idempotency, entry.stamp, outcome);
             }
@@ -59,9 +61,8 @@ pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect
     }
 }
 
-fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> Outcome {
-    let stamp = entry.stamp;
-    match &entry.command {
+fn run(txn: &mut Txn<'_>, stamp: Stamp, command: &Command, effects: &mut Vec<Effect>) -> Outcome {
+    match command {
         Command::Register { handle, name, bio } => users::register(txn, stamp, handle, name, bio),
         Command::EditUser(edit) => users::edit(txn, edit),
         Command::Follow { user, other } => follows::set(txn, stamp, (user, other), true, effects),
@@ -117,6 +118,10 @@ fn run(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect>) -> 
         }
         Command::FollowWith(new) => follows::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notifications::mute_thread(txn, user, *post, *on),
+        Command::If(condition) => {
+            conditions::check(txn, stamp, condition)?;
+            run(txn, stamp, &condition.command, effects)
+        }
         Command::DoDue(due) => Ok(due::apply(txn, stamp, *due, effects)),
         Command::EraseUser { user, phase, from } => {
             Ok(erase::erase(txn, *user, (*phase, *from), effects))

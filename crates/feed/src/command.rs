@@ -279,6 +279,23 @@ pub enum Command {
         /// Newest post of the conversation that the user can see.
         last: PostId,
     },
+    /// Make a change if a condition holds.
+    If(Box<Condition>),
+}
+
+/// A digest of a stored post, story or profile. An edit changes it; counts and names of others do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revision(pub u64);
+
+/// A change that is refused if a condition does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// The author of the post or story; for any other user it does not exist. `None` accepts every author.
+    pub author: Option<UserRef>,
+    /// The accepted revisions of the changed thing. `None` accepts every revision.
+    pub revisions: Option<Vec<Revision>>,
+    /// The change of a post, a story or a user.
+    pub command: Command,
 }
 
 /// A key under which a command is applied at most once: a retry with the same key returns the first result.
@@ -324,6 +341,7 @@ impl Command {
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
             Self::List(command) => return command.change.removes(),
             Self::DoDue(due) => return due.work.removes(),
+            Self::If(condition) => return condition.command.removes(),
             _ => {}
         }
         matches!(

@@ -10,7 +10,8 @@ use crate::filters::rules::filter_cost;
 use crate::follows::cost::{follow_cost, follows_cost, options_cost};
 use crate::index::GRANT_ROWS;
 use crate::limits::{
-    ERASE_ROWS_MAX, FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, SAMPLE_SETS_MAX, STORY_VIEWS_REMOVED,
+    ERASE_ROWS_MAX, FEATURED_TAGS_MAX, FOLLOWED_TAGS_MAX, POST_BYTES_MAX, SAMPLE_SETS_MAX,
+    STORY_VIEWS_REMOVED,
 };
 use crate::lists::cost::{list_cost, unlisted_cost};
 use crate::media::MediaCommand;
@@ -96,6 +97,12 @@ impl Command {
                 Cost::of_rows(24, 192).and(ended).and(ended)
             }
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
+            Self::If(condition) => {
+                let cost = condition.command.cost();
+                // A post is read twice, with what it boosts, and users by their handles.
+                let read = 6 * POST_BYTES_MAX + 2 * USER_BYTES_MAX + 12 * WORK_PER_ROW;
+                Cost { work: cost.work + read, ..cost }
+            }
             Self::DoDue(due) => due_cost(due.work),
         }
     }

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rows::{NameTable, PutRows, Rows, SetTable, Value, decode, encode};
 
-use crate::accounts::{Account, AccountState, AppId, Grant, GrantId};
+use crate::accounts::{Account, AccountState, AppId, AppName, Grant, GrantId};
 use crate::blocks::Mute;
 use crate::due::{Due, DueWork};
-use crate::ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId};
+use crate::ids::{PostId, SampleId, SampleSetId, ScheduledId, StoryId, UserId, digest};
 use crate::limits::{ERASE_ROWS_MAX, POST_MEDIA_MAX, POST_MENTIONS_MAX, POST_TAGS_MAX};
 use crate::lists::ListId;
 use crate::media::{Media, MediaFile, MediaId};
@@ -50,9 +50,9 @@ pub(crate) const LIST_ROWS: usize = 2;
 pub(crate) const VOTE_ROWS: usize = 2;
 /// Rows of a view: one of the story, one of the viewer.
 pub(crate) const VIEW_ROWS: usize = 2;
-/// Most rows of a grant: its own, two secrets, its owner, its expiry, the uses of its app, and the mark of an unused
-/// app; and one lookup.
-pub(crate) const GRANT_ROWS: usize = 8;
+/// Most rows of a grant: its own, two secrets, its owner, the key that minted it, its expiry, the uses of its app, and
+/// the mark of an unused app; and one lookup.
+pub(crate) const GRANT_ROWS: usize = 9;
 /// Rows of the poll of a deleted post: its counts, its end, and the sweep of its votes.
 pub(crate) const POLL_ROWS: usize = 3;
 /// Rows of a scheduled post: its own, and its due time.
@@ -271,21 +271,26 @@ pub(crate) fn of_grant(id: GrantId, grant: &Grant) -> impl Iterator<Item = Index
         IndexRow::Name(NameTable::GrantSecret, Value::from_slice(&secret.0), encode(&id.0))
     });
     let expiry = grant.expires_ms().map(|at| DueWork::ExpireGrant { grant: id }.at(at));
-    let of_owner = IndexRow::Name(NameTable::GrantOf, owner_key(id, grant).into(), Value::new());
-    secrets.chain(expiry.map(IndexRow::due)).chain([of_owner])
-}
-
-/// First byte of keys of `GrantOf`: the owner is a user, or an app.
-pub(crate) const OF_USER: u8 = 0;
-pub(crate) const OF_APP: u8 = 1;
-
-/// Key of a grant in the list of its owner.
-fn owner_key(id: GrantId, grant: &Grant) -> Vec<u8> {
-    let prefix = match (grant.user, grant.app) {
+    let owner = match (grant.user, grant.app) {
         (Some(user), _) => owner_prefix(OF_USER, user.0.into()),
         (None, app) => owner_prefix(OF_APP, app.map_or(0, |app| app.0)),
     };
-    [prefix.as_slice(), &id.0.to_be_bytes()].concat()
+    let key = grant.key.as_ref().map(|key| owner_prefix(OF_KEY, key_digest(key)));
+    let lists = [Some(owner), key].into_iter().flatten().map(move |list| {
+        let name = [list.as_slice(), &id.0.to_be_bytes()].concat();
+        IndexRow::Name(NameTable::GrantOf, name.into(), Value::new())
+    });
+    secrets.chain(expiry.map(IndexRow::due)).chain(lists)
+}
+
+/// First byte of keys of `GrantOf`: the list is of a user, of an app, or of the application key that minted the tokens.
+pub(crate) const OF_USER: u8 = 0;
+pub(crate) const OF_APP: u8 = 1;
+pub(crate) const OF_KEY: u8 = 2;
+
+/// Digest of the name of an application key. Keys with equal digests share a list.
+pub(crate) fn key_digest(key: &AppName) -> u64 {
+    digest([key.as_str().as_bytes()])
 }
 
 pub(crate) fn owner_prefix(kind: u8, owner: u64) -> Vec<u8> {

@@ -22,6 +22,7 @@ pub mod accounts;
 pub mod apply;
 mod blocks;
 pub mod command;
+mod conditions;
 pub mod conversations;
 mod cost;
 mod done;
@@ -65,7 +66,7 @@ pub mod write;
 
 pub use apply::apply;
 pub use blocks::{Mute, MuteTime};
-pub use command::{Command, Idempotency, Request, StampedCommand};
+pub use command::{Command, Condition, Idempotency, Request, Revision, StampedCommand};
 pub use conversations as conversation;
 pub use done::{Done, Outcome, Reply};
 pub use due::{Due, DueWork};

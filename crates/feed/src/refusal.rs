@@ -218,6 +218,8 @@ pub enum Refusal {
         "the server failed at this change, which was not made, and has logged the cause";
     TooManyTokens = Invalid "too_many_tokens":
         "applications have at most {} tokens of a user; revoke one of them first", limits::USER_TOKENS_MAX;
+    PreconditionFailed = Precondition "precondition_failed":
+        "the condition of If-Match or If-None-Match is false; nothing was changed";
 }
 }
 
@@ -250,7 +252,7 @@ mod tests {
             too_many_sets(set) samples_full bad_email(email) bad_password_hash email_taken(email) no_account \
             has_account account_not_active password_changed bad_invite(invite_code) too_many_invites bad_app_name \
             bad_redirect_uri bad_website bad_scope app_not_found bad_code secret_used internal \
-            too_many_tokens";
+            too_many_tokens precondition_failed";
         let field = |refusal: &Refusal| refusal.field().map(|field| format!("({field})"));
         let now: Vec<_> = Refusal::ALL
             .iter()

@@ -221,7 +221,9 @@ impl From<Refusal> for ApiError {
             Refusal::OwnPoll => Self::invalid("You cannot vote in your own polls"),
             refusal => match refusal.class() {
                 RefusalClass::NotFound => Self::not_found(),
-                RefusalClass::Conflict | RefusalClass::Invalid => Self::invalid(refusal),
+                RefusalClass::Conflict | RefusalClass::Precondition | RefusalClass::Invalid => {
+                    Self::invalid(refusal)
+                }
                 RefusalClass::Full => {
                     Self::new(StatusCode::INSUFFICIENT_STORAGE, refusal.to_string())
                 }

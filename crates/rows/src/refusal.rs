@@ -8,6 +8,8 @@ pub enum RefusalClass {
     NotFound,
     /// The change conflicts with the state of its subject.
     Conflict,
+    /// A condition of the request does not hold.
+    Precondition,
     /// A rule refuses a value, or the change.
     Invalid,
     /// A limit of the whole server is reached.

@@ -360,8 +360,9 @@ tables! {
         Invite = 0x40, "an invite", LeftOut(GRANTS);
         /// SHA-256 of a code, token or session -> grant id.
         GrantSecret = 0x41, "the hash of a code, token or session", LeftOut(GRANTS);
-        /// 0 and a user id, or 1 and an app id for its own tokens; grant id (8 bytes each) -> nothing.
-        GrantOf = 0x42, "a grant of a user or of an app", LeftOut(GRANTS);
+        /// 0 and a user id, 1 and an app id for its own tokens, or 2 and a digest of the name of the key that minted it;
+        /// grant id (8 bytes each) -> nothing.
+        GrantOf = 0x42, "a grant of a user, an app or a key", LeftOut(GRANTS);
         /// Id (8 bytes) of an app that acts for no user -> nothing.
         UnusedApp = 0x44, "an app that nobody uses", LeftOut(GRANTS);
         /// Hashtag, 0, id of a public post with all bits inverted (8 bytes), author (4 bytes) -> nothing. So the posts

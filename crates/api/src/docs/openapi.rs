@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::json;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::header::{Header, HeaderBuilder};
 use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder};
@@ -244,7 +245,13 @@ fn error_list<'a>(errors: impl Iterator<Item = &'a ErrorKind>) -> String {
 }
 
 fn error_response(status: u16, errors: &[ErrorKind]) -> Response {
-    let body = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+    let example = errors.first().map(|ErrorKind { code, sentence, field, .. }| {
+        json!({"error": code, "message": sentence, "field": field, "request_id": "5f0c9a1e22b7d301"})
+    });
+    let body = ContentBuilder::new()
+        .schema(Some(Ref::from_schema_name("ErrorBody")))
+        .example(example)
+        .build();
     let response = ResponseBuilder::new()
         .description(error_list(errors.iter()))
         .content("application/json", body);

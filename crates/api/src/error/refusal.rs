@@ -13,6 +13,7 @@ pub(crate) const fn status(class: RefusalClass) -> StatusCode {
     match class {
         RefusalClass::NotFound => StatusCode::NOT_FOUND,
         RefusalClass::Conflict => StatusCode::CONFLICT,
+        RefusalClass::Precondition => StatusCode::PRECONDITION_FAILED,
         RefusalClass::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
         RefusalClass::Full => StatusCode::INSUFFICIENT_STORAGE,
         RefusalClass::Busy => StatusCode::SERVICE_UNAVAILABLE,

@@ -14,13 +14,14 @@ use super::ApiError;
 pub(crate) struct ErrorKind {
     pub(crate) status: StatusCode,
     pub(crate) code: &'static str,
+    pub(crate) field: Option<Cow<'static, str>>,
     /// Message, with `…` for values that depend on the request.
     pub(crate) sentence: Cow<'static, str>,
 }
 
 impl From<ApiError> for ErrorKind {
-    fn from(ApiError { status, code, message, .. }: ApiError) -> Self {
-        Self { status, code, sentence: message }
+    fn from(ApiError { status, code, field, message, .. }: ApiError) -> Self {
+        Self { status, code, field, sentence: message }
     }
 }
 
@@ -38,12 +39,14 @@ macro_rules! errors {
 
         /// All errors of the table.
         pub(super) fn kinds() -> impl Iterator<Item = ErrorKind> {
-            let rows = [$((StatusCode::$status, $code, $sentence)),*];
-            rows.into_iter().map(|(status, code, sentence)| {
-                ErrorKind { status, code, sentence: without_values(sentence) }
+            let rows = [$((StatusCode::$status, $code, errors! { @field $($field)? }, $sentence)),*];
+            rows.into_iter().map(|(status, code, field, sentence): (_, _, Option<&str>, _)| {
+                ErrorKind { status, code, field: field.map(Cow::from), sentence: without_values(sentence) }
             })
         }
     };
+    (@field) => { None };
+    (@field $field:literal) => { Some($field) };
     (@constructor $name:ident (why) $status:ident [$($field:literal)?] $code:literal $sentence:literal []) => {
         #[doc = $sentence]
         pub(crate) fn $name(why: impl Into<Cow<'static, str>>) -> Self {
@@ -75,8 +78,8 @@ fn without_values(sentence: &'static str) -> Cow<'static, str> {
 errors! {
     bad_request(why) = BAD_REQUEST "bad_request": "the request cannot be read";
     bad_json(why) = BAD_REQUEST "bad_json": "the body is not valid JSON for this route";
-    bad_idempotency_key(why) = BAD_REQUEST("Idempotency-Key") "bad_idempotency_key":
-        "an Idempotency-Key is 1 to 255 visible ASCII characters, with spaces between them";
+    bad_idempotency_key() = BAD_REQUEST("Idempotency-Key") "bad_idempotency_key":
+        "there is one Idempotency-Key, of 1 to 255 visible ASCII characters, with spaces between them";
 
     unauthorized() = UNAUTHORIZED "unauthorized":
         "this request needs an application key or a token of a user: Authorization: Bearer KEY";
@@ -100,8 +103,6 @@ errors! {
     body_too_slow() = REQUEST_TIMEOUT "body_too_slow": "the body did not arrive in time";
     backup_running() = CONFLICT "backup_running":
         "another backup is in progress; try again when it has ended";
-    precondition_failed() = PRECONDITION_FAILED "precondition_failed":
-        "the condition of If-Match or If-None-Match is false; nothing was changed";
     body_too_large(bytes_max: usize) = PAYLOAD_TOO_LARGE "body_too_large":
         "a body is at most {bytes_max} bytes";
     line_too_long(bytes_max: usize) = PAYLOAD_TOO_LARGE "line_too_long":

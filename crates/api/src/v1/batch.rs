@@ -39,6 +39,7 @@ use crate::input::{BODY_BYTES_MAX, require_media_type};
 use crate::route::{Route, reference};
 use crate::state::AppState;
 use crate::unsent::Client;
+use crate::v1::{follows, friends, posts, samples, stories, users};
 use line::{Change, Defaults};
 use schema::{BatchLine, BatchResult};
 use submit::{Submitted, submit};
@@ -55,42 +56,37 @@ const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 /// Maximum time without a complete line from the client while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Codes of the results of lines.
-const ERRORS_OF_LINES: [&str; 42] = [
-    "bad_json",
+/// Routes that do the same as a line of a batch, by their names.
+const ROUTES_OF_LINES: [&str; 12] = [
+    "create_user",
+    "follow_user",
+    "unfollow_user",
+    "befriend_user",
+    "unfriend_user",
+    "create_post",
+    "delete_post",
+    "create_story",
+    "delete_story",
+    "view_story",
+    "create_sample",
+    "delete_sample",
+];
+
+/// Errors of these routes about what a line does not have: a user who sends it, pictures and headers.
+const NOT_OF_LINES: [&str; 6] = [
+    "not_own",
+    "too_many_requests",
+    "media_not_found",
+    "media_attached",
+    "too_many_media",
+    "precondition_failed",
+];
+
+/// Errors of lines of any `op`.
+const OF_ALL_LINES: [&str; 11] = [
     "bad_request",
     "line_too_long",
     "body_too_slow",
-    "bad_idempotency_key",
-    "idempotency_key_reused",
-    "user_not_found",
-    "bad_handle",
-    "bad_name",
-    "bad_bio",
-    "handle_taken",
-    "full",
-    "self_follow",
-    "self_friend",
-    "blocked",
-    "too_many_follows",
-    "too_many_friends",
-    "bad_text",
-    "bad_warning",
-    "bad_language",
-    "in_reply_to_not_found",
-    "too_many_posts",
-    "post_not_found",
-    "bad_ttl",
-    "story_not_found",
-    "bad_sample",
-    "bad_label",
-    "bad_set",
-    "set_full",
-    "too_many_labels",
-    "too_many_sets",
-    "samples_full",
-    "sample_not_found",
-    "sample_built_in",
     "unauthorized",
     "internal",
     "damaged",
@@ -100,6 +96,32 @@ const ERRORS_OF_LINES: [&str; 42] = [
     "unconfirmed",
     "disk_full",
 ];
+
+/// Codes of errors of lines.
+fn errors_of_lines() -> Vec<&'static str> {
+    let groups = [
+        users::routes,
+        follows::routes,
+        friends::routes,
+        posts::routes,
+        stories::routes,
+        samples::routes,
+    ];
+    let routes = groups.into_iter().flat_map(|routes| routes()).filter_map(|route| route.about);
+    let inputs =
+        routes.filter(|about| ROUTES_OF_LINES.contains(&about.id)).map(|about| about.inputs);
+    let codes = inputs.flat_map(|inputs| {
+        let exact = inputs.exact_errors.into_iter().map(|kind| kind.code);
+        inputs.errors.into_iter().chain(exact)
+    });
+    let mut all = OF_ALL_LINES.to_vec();
+    for code in codes.filter(|code| !NOT_OF_LINES.contains(code)) {
+        if !all.contains(&code) {
+            all.push(code);
+        }
+    }
+    all
+}
 
 pub(crate) fn routes() -> Vec<Route> {
     vec![
@@ -116,15 +138,15 @@ pub(crate) fn routes() -> Vec<Route> {
                  `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |\n| `post` | \
                  `user`, `text` | `in_reply_to_id`, `visibility`, `warning`, `sensitive`, \
                  `language`, `idempotency_key` |\n| `post_story` | `user`, `text` | `ttl_s`, \
-                 `idempotency_key` |\n| `view_story` | `user`, `id` | `idempotency_key` |\n| \
-                 `add_sample` | `label`, `sample` | `set`, `idempotency_key` |\n| \
-                 `delete_post`, `delete_story`, `delete_sample` | `id` | `idempotency_key` |",
+                 `idempotency_key` |\n| `view_story`, `delete_post`, `delete_story` | `user`, `id` \
+                 | `idempotency_key` |\n| `add_sample` | `label`, `sample` | `set`, \
+                 `idempotency_key` |\n| `delete_sample` | `id` | `idempotency_key` |",
             )
             .body(None, vec![(NDJSON, reference::<BatchLine>)])
             .answers_with("A result for each line", NDJSON, reference::<BatchResult>)
             .errors(&["idempotency_key_not_supported"])
             .error(ApiError::too_many_streams())
-            .errors_of_lines(&ERRORS_OF_LINES),
+            .errors_of_lines(&errors_of_lines()),
     ]
 }
 

@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::etag::Tags;
+use feed::Refusal;
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{BucketId, BucketName, KeyAnswer, KeyOp, KeyOps, KeyRefusal};
 use node::Node;
@@ -192,7 +193,7 @@ pub(crate) async fn create(
     };
     let existed = operate(&state, KeyOp::Create { name }).await? == KeyAnswer::Nothing;
     if only_new && existed {
-        return Err(ApiError::precondition_failed());
+        return Err(Refusal::PreconditionFailed.into());
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::Response;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
 use feed::{
     Batch, Command, Facts, Page, PageOf, Refusal, Rows, SetTable, Span, UserId, UserRef, Viewer,
     scan,
@@ -112,17 +113,14 @@ pub(crate) async fn follow(
     MayRead(may_read): MayRead,
 ) -> Result<Response, ApiError> {
     let command = Command::Follow { user: user.clone(), other: other.clone() };
-    let followed = state.carry_out(command, key).await?;
-    if !may_read {
-        return Ok(followed);
-    }
-    let read = state.read_done(move |node| Relation::read(node, &user, &other));
-    // One of the users may be deleted by now.
-    let Ok(relation) = read.await? else { return Ok(followed) };
-    let mut response = json(to_json(&relation));
-    // The header that marks a replayed result.
-    response.headers_mut().extend(followed.into_parts().0.headers);
-    Ok(response)
+    let followed = state.submit(command, key, |_| Some(())).await?;
+    let render = async {
+        // One of them may be deleted by now.
+        let relation = state.read_done(move |node| Relation::read(node, &user, &other)).await?;
+        Ok(relation.ok().as_ref().map(to_json))
+    };
+    let body = if may_read { state.first_body(&followed, render).await? } else { None };
+    Ok(followed.mark(body.map_or_else(|| StatusCode::NO_CONTENT.into_response(), json)))
 }
 
 changes! {

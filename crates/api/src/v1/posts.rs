@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
+use axum::response::Response;
 use edge::SMALL_BYTES_MAX;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
@@ -14,15 +14,16 @@ use node::Node;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use crate::changes::{Changed, only_id};
+use crate::conditions::{OnlyIf, Unless};
 use crate::error::ApiError;
 use crate::guard::reserved;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, UserAnd, decimal, given, post_number};
-use crate::page::{For, json};
+use crate::page::For;
 use crate::route::Route;
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
+use crate::v1::follows;
 use crate::v1::users::created;
 
 /// Maximum size of a post as JSON; most of it is descriptions of pictures. A response with pictures reserves this much
@@ -53,12 +54,12 @@ pub(crate) fn routes() -> Vec<Route> {
                 "too_many_media",
                 "too_many_posts",
                 "in_reply_to_not_found",
-                "post_not_found",
             ]),
         Route::get("/v1/posts/{id}", show)
             .named("get_post", "Show a post")
             .users(See)
-            .shows::<PostView>("The post"),
+            .shows::<PostView>("The post")
+            .tagged(),
         Route::patch("/v1/users/{user}/posts/{id}", edit)
             .named("edit_post", "Edit a post")
             .users(Own)
@@ -283,21 +284,12 @@ pub(crate) async fn create(
     };
     let post = state.submit_post(draft, key).await?;
     let id = post.value;
-    let path = format!("/v1/posts/{}", id.0);
-    if !may_read {
-        return Ok(created(only_id(id.0), path, &post));
-    }
-    Ok(match rendered_done(&state, id).await? {
-        Some(body) => {
-            let response = json(body);
-            let response = match held {
-                Some(held) => reserved(response, held),
-                None => response,
-            };
-            created(response, path, &post)
-        }
-        None => gone(&post),
-    })
+    let response = state.respond(&post, id.0, may_read, rendered_done(&state, id)).await?;
+    let response = match held {
+        Some(held) => reserved(response, held),
+        None => response,
+    };
+    Ok(created(response, format!("/v1/posts/{}", id.0)))
 }
 
 /// Parses the ids of a new post's pictures.
@@ -319,29 +311,33 @@ async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>
     state.read_done(move |node| node.post(post, &mut body).then_some(body)).await
 }
 
-/// Response if the post has been deleted since the change; a replay gets the same.
-fn gone<T>(changed: &Changed<T>) -> Response {
-    changed.mark(ApiError::from(Refusal::PostNotFound).into_response())
-}
-
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OnePost(post): OnePost,
     For(viewer): For,
+    unless: Unless,
 ) -> Result<Response, ApiError> {
-    let post = match viewer {
-        None => rendered(&state, post).await?,
-        Some(viewer) => rendered_for(&state, viewer, post).await?,
+    let read = move |node: &Node| {
+        let viewer = follows::viewer(node, viewer.as_ref())?.user();
+        // Before the post, so that the tag of an old revision never has a newer post.
+        let revision = node.facts().post_revision(post);
+        let mut out = Vec::with_capacity(512);
+        let is_shown = match viewer {
+            None => node.post(post, &mut out),
+            Some(viewer) => node.post_for(viewer, post, &mut out),
+        };
+        revision.filter(|_| is_shown).map(|revision| (revision, out)).ok_or(Refusal::PostNotFound)
     };
-    post.map(json).ok_or(Refusal::PostNotFound.into())
+    let (revision, body) = state.read(read).await??;
+    Ok(unless.answer(revision, body))
 }
 
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     UserAnd(author, post): UserAnd<PostId>,
+    only_if: OnlyIf,
     Input { body, key, may_read, client, .. }: Input<PostChange>,
 ) -> Result<Response, ApiError> {
-    check_author(&state, author, post).await?;
     let said = Said {
         text: body.text.as_deref(),
         warning: body.warning.as_deref(),
@@ -350,49 +346,16 @@ pub(crate) async fn edit(
     };
     let patch = said.patch(&state.domain)?;
     let held = state.unsent.response(client, POST_BYTES_MAX)?;
-    let edited = state.submit_post_edit(post, patch, key).await?;
-    if !may_read {
-        return Ok(edited.mark(only_id(post.0)));
-    }
-    Ok(match rendered_done(&state, post).await? {
-        Some(body) => edited.mark(reserved(json(body), held)),
-        None => gone(&edited),
-    })
+    let edited = state.submit_post_edit(author, (post, patch), only_if, key).await?;
+    let response = state.respond(&edited, post.0, may_read, rendered_done(&state, post)).await?;
+    Ok(reserved(response, held))
 }
 
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     UserAnd(author, post): UserAnd<PostId>,
+    only_if: OnlyIf,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
-    check_author(&state, author, post).await?;
-    state.carry_out(Command::DeletePost { post }, key).await
-}
-
-async fn check_author(state: &AppState, author: UserRef, post: PostId) -> Result<(), ApiError> {
-    let of = move |node: &Node| node.facts().post(post).map(|post| post.author);
-    state.check_author(author, of, Refusal::PostNotFound).await
-}
-
-/// JSON of a post, if the user may see it.
-async fn rendered_for(
-    state: &AppState,
-    viewer: UserRef,
-    post: PostId,
-) -> Result<Option<Vec<u8>>, ApiError> {
-    let read = move |node: &Node| {
-        let viewer = node.resolve(&viewer).ok_or(Refusal::ViewerNotFound)?;
-        let mut out = Vec::with_capacity(512);
-        Ok::<_, Refusal>(node.post_for(viewer, post, &mut out).then_some(out))
-    };
-    Ok(state.read(read).await??)
-}
-
-/// JSON of a post, from memory if possible.
-async fn rendered(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
-    let mut out = Vec::with_capacity(512);
-    if state.node.try_post(post, &mut out) {
-        return Ok(Some(out));
-    }
-    state.read(move |node| node.post(post, &mut out).then_some(out)).await
+    state.carry_out(only_if.on(Some(author), Command::DeletePost { post }), key).await
 }

@@ -92,8 +92,8 @@ pub(crate) async fn add(
 ) -> Result<Response, ApiError> {
     let sample = checked(set.as_deref(), &label, sample)?;
     let added = state.submit_sample(sample.clone(), key).await?;
-    let path = format!("/v1/samples/{}", added.value.0);
-    Ok(created(json(rendered(added.value, &sample)?), path, &added))
+    let response = added.mark(json(rendered(added.value, &sample)?));
+    Ok(created(response, format!("/v1/samples/{}", added.value.0)))
 }
 
 pub(crate) async fn show(

@@ -6,17 +6,19 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::{IntoResponse as _, Response};
-use feed::{Batch, Command, Lifetime, PostText, Refusal, Span, StoryId, UserId, UserRef, scan};
+use axum::response::Response;
+use feed::{
+    Batch, Command, Lifetime, PostText, Refusal, Revision, Span, StoryId, UserId, UserRef, scan,
+};
 use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::changes::only_id;
+use crate::conditions::{OnlyIf, Unless};
 use crate::error::ApiError;
 use crate::idempotency::Once;
 use crate::input::{Input, OneStory, OneUser, UserAnd, given};
-use crate::page::{Asked, AskedFor, For, Reading, json};
+use crate::page::{Asked, AskedFor, For, Reading};
 use crate::route::Route;
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
@@ -37,7 +39,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  the scope `read` gets only the `id`.",
             )
             .creates::<StoryView>("The new story", "Path of the story")
-            .errors(&["bad_text", "story_not_found"])
+            .errors(&["bad_text"])
             .error(Refusal::BadLifetime),
         Route::get("/v1/users/{user}/stories", stories)
             .named("list_stories", "List the live stories of a user")
@@ -66,7 +68,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("get_story", "Show a live story")
             .users(See)
             .text("404 if `viewer` is neither the author nor a friend of the author.")
-            .shows::<StoryView>("The story"),
+            .shows::<StoryView>("The story")
+            .tagged(),
         Route::delete("/v1/users/{user}/stories/{id}", delete)
             .named("delete_story", "Delete a live story")
             .users(Own)
@@ -122,33 +125,33 @@ pub(crate) async fn create(
     let text = PostText::written(&body.text, &state.domain)?;
     let life = body.ttl_s.map(Lifetime::from_secs).transpose()?.unwrap_or(state.story_life);
     let story = state.submit_story(author, text, life, key).await?;
-    let (id, path) = (story.value, format!("/v1/stories/{}", story.value.0));
-    if !may_read {
-        return Ok(created(only_id(id.0), path, &story));
-    }
-    match state.read_done(move |node| render(node, id, None)).await? {
-        Ok(body) => Ok(created(json(body), path, &story)),
-        // The story was deleted or has expired since; a replay gets the same.
-        Err(refusal) => Ok(story.mark(ApiError::from(refusal).into_response())),
-    }
+    let id = story.value;
+    let render = async {
+        // It may be deleted or expired by now.
+        Ok(state.read_done(move |node| render(node, id, None)).await?.ok())
+    };
+    let response = state.respond(&story, id.0, may_read, render).await?;
+    Ok(created(response, format!("/v1/stories/{}", id.0)))
 }
 
 pub(crate) async fn show(
     State(state): State<Arc<AppState>>,
     OneStory(story): OneStory,
     For(viewer): For,
+    unless: Unless,
 ) -> Result<Response, ApiError> {
-    Ok(json(state.read(move |node| render(node, story, viewer.as_ref())).await??))
+    let body = state.read(move |node| render(node, story, viewer.as_ref())).await??;
+    // A story does not change.
+    Ok(unless.answer(Revision(story.0), body))
 }
 
 pub(crate) async fn delete(
     State(state): State<Arc<AppState>>,
     UserAnd(author, story): UserAnd<StoryId>,
+    only_if: OnlyIf,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
-    let of = move |node: &Node| node.facts().story(story).map(|story| story.author);
-    state.check_author(author, of, Refusal::StoryNotFound).await?;
-    state.carry_out(Command::DeleteStory { story }, key).await
+    state.carry_out(only_if.on(Some(author), Command::DeleteStory { story }), key).await
 }
 
 pub(crate) async fn stories(

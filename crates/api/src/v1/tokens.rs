@@ -3,29 +3,44 @@
 
 use std::sync::Arc;
 
-use axum::extract::State;
-use axum::http::HeaderValue;
-use axum::http::StatusCode;
+use axum::extract::{FromRequestParts, State};
 use axum::http::header::LOCATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::Scope;
-use feed::accounts::{AccessScope, AccessScopes, AccountCommand, AccountDone, Grant, GrantId};
+use feed::accounts::{
+    AccessScope, AccessScopes, AccountCommand, AccountDone, AppName, Grant, GrantId,
+};
 use feed::limits::TOKEN_SECS_MAX;
 use feed::{Command, Done, Refusal, UserId, UserRef};
 use node::{Node, Secret};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::auth::grant;
 use crate::error::ApiError;
 use crate::idempotency::NoKey;
 use crate::input::{Input, OneUser, UserAnd, WithoutKey};
 use crate::page;
-use crate::route::Route;
+use crate::query::Query;
+use crate::route::{Inputs, Reads, Route};
 use crate::state::AppState;
 use crate::time::rfc3339;
 
+/// Tokens of a key that are revoked together.
+const REVOKED_AT_ONCE: usize = 1_000;
+
 pub(crate) fn routes() -> Vec<Route> {
     vec![
+        Route::delete("/v1/tokens", revoke_of_key)
+            .named("revoke_tokens_of_key", "Revoke the tokens that a key minted")
+            .scope(Scope::Admin)
+            .text(
+                "Ends requests with these tokens. Revoking a key leaves the tokens of its users \
+                 valid: use this if the key was stolen. Idempotent.",
+            )
+            .answers(204, "The tokens are invalid"),
         Route::post("/v1/users/{user}/tokens", mint)
             .named("create_token", "Mint a token for a user")
             .scope(Scope::Admin)
@@ -87,6 +102,9 @@ pub(crate) struct TokenView {
     created_at: String,
     #[schema(format = DateTime, example = "2026-11-22T09:30:00.123Z")]
     expires_at: String,
+    /// Name of the key that minted the token; null if it had none.
+    #[schema(example = "shop")]
+    key: Option<String>,
 }
 
 /// A token that was just minted.
@@ -109,6 +127,7 @@ impl TokenView {
             scopes: scopes.map(|(name, _)| name).collect(),
             created_at: rfc3339(id.unix_ms()),
             expires_at: rfc3339(grant.token_expires_ms().unwrap_or(u64::MAX)),
+            key: grant.key.as_ref().map(|key| key.as_str().to_owned()),
         }
     }
 }
@@ -122,6 +141,7 @@ fn minted(node: &Node, user: UserId) -> impl Iterator<Item = (GrantId, Grant)> {
 pub(crate) async fn mint(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
+    headers: HeaderMap,
     WithoutKey(Input { body, .. }): WithoutKey<NewToken>,
 ) -> Result<Response, ApiError> {
     let scopes = body.scopes.iter().map(|scope| match scope {
@@ -133,7 +153,9 @@ pub(crate) async fn mint(
         u32::try_from(body.ttl_s).ok().filter(|secs| (1..=TOKEN_SECS_MAX).contains(secs));
     let life_secs = life_secs.ok_or_else(|| ApiError::bad_ttl(TOKEN_SECS_MAX.into()))?;
     let secret = Secret::random().map_err(|error| ApiError::fault(&error))?;
-    let command = AccountCommand::Mint { user, scopes, life_secs, token: secret.hash() };
+    let name = grant(&state.access, &headers).and_then(|grant| state.access.key_name(&grant));
+    let key = name.and_then(|name| AppName::parse(&name).ok());
+    let command = AccountCommand::Mint { user, scopes, life_secs, token: secret.hash(), key };
     let reply = state.node.submit(Command::Account(command).into()).await?;
     let Done::Account(AccountDone::Granted(id)) = reply.outcome? else {
         unreachable!("the outcome of a command is one of its kind");
@@ -194,9 +216,53 @@ async fn end(
         let ids = minted(node, user).map(|(id, _)| id).filter(|id| meant(*id));
         Ok::<_, Refusal>(ids.collect::<Vec<_>>())
     };
-    for grant in state.read(find).await?? {
-        let command = Command::Account(AccountCommand::Revoke { grant });
-        state.node.submit(command.into()).await?.outcome?;
+    submit_ends(state, state.read(find).await??).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+/// Ends tokens.
+async fn submit_ends(state: &AppState, grants: Vec<GrantId>) -> Result<(), ApiError> {
+    let end = |grant| Command::Account(AccountCommand::Revoke { grant }).into();
+    for reply in state.node.submit_all(grants.into_iter().map(end).collect()).await? {
+        reply.outcome?;
+    }
+    Ok(())
+}
+
+/// Name of an application key in the query.
+pub(crate) struct OfKey(AppName);
+
+impl<S: Send + Sync> FromRequestParts<S> for OfKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let name = Query::parse(&parts.uri, &["key"])?.text("key")?.unwrap_or_default();
+        let wrong = |_| ApiError::bad_request("key is the name of an application key").at("key");
+        AppName::parse(&name).map(Self).map_err(wrong)
+    }
+}
+
+impl Reads for OfKey {
+    fn describe(inputs: &mut Inputs) {
+        inputs.required("key", "Name of the key, which may be revoked.", "shop");
+    }
+}
+
+pub(crate) async fn revoke_of_key(
+    State(state): State<Arc<AppState>>,
+    OfKey(key): OfKey,
+    NoKey: NoKey,
+) -> Result<Response, ApiError> {
+    // Those that are minted meanwhile are not meant.
+    let newest = GrantId(state.node.visible_up_to().0);
+    let mut from = Some(GrantId(0));
+    while let Some(first) = from.filter(|first| *first <= newest) {
+        let key = key.clone();
+        let find = move |node: &Node| node.facts().minted_by(&key, first, REVOKED_AT_ONCE);
+        let (mut grants, next) = state.read(find).await?;
+        grants.retain(|grant| *grant <= newest);
+        submit_ends(&state, grants).await?;
+        from = next;
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -16,10 +16,11 @@ use node::Node;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::changes::{Changed, only_id};
+use crate::conditions::{OnlyIf, Unless};
 use crate::error::ApiError;
+use crate::idempotency::Once;
 use crate::input::{Input, OneUser, given};
-use crate::page::{self, Asked, AskedFor, For, Reading, json};
+use crate::page::{self, Asked, AskedFor, For, Reading, to_json};
 use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::{Own, See};
@@ -47,7 +48,8 @@ pub(crate) fn routes() -> Vec<Route> {
         Route::get("/v1/users/{user}", profile)
             .named("get_user", "Show a user")
             .users(See)
-            .shows::<Profile>("The user"),
+            .shows::<Profile>("The user")
+            .tagged(),
         Route::patch("/v1/users/{user}", edit)
             .named("update_user", "Edit a profile")
             .users(Own)
@@ -182,13 +184,6 @@ impl Profile {
     fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
         facts.user(id).map(|user| Self::new(id, &user, facts.counts(id), facts.is_locked(id)))
     }
-
-    fn to_json(&self) -> Vec<u8> {
-        let Ok(json) = serde_json::to_vec(self) else {
-            unreachable!("strings and numbers can be serialized into memory");
-        };
-        json
-    }
 }
 
 pub(crate) async fn register(
@@ -197,44 +192,48 @@ pub(crate) async fn register(
 ) -> Result<Response, ApiError> {
     let (handle, name) = (Handle::parse(&body.handle)?, Name::parse(&body.name)?);
     let user = state.submit_registration(handle, name, Bio::parse(&body.bio)?, key).await?;
-    let response = profile_of(&state, user.value, may_read).await?;
-    Ok(created(response, format!("/v1/users/{}", user.value.0), &user))
+    let id = user.value;
+    let response = state.respond(&user, id.0.into(), may_read, profile_of(&state, id)).await?;
+    Ok(created(response, format!("/v1/users/{}", id.0)))
 }
 
 /// Turns a response into 201 with `path` as its location.
-pub(crate) fn created<T>(mut response: Response, path: String, changed: &Changed<T>) -> Response {
+pub(crate) fn created(mut response: Response, path: String) -> Response {
     *response.status_mut() = StatusCode::CREATED;
     if let Ok(location) = HeaderValue::try_from(path) {
         response.headers_mut().insert(LOCATION, location);
     }
-    changed.mark(response)
+    response
 }
 
 pub(crate) async fn profile(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
     For(viewer): For,
+    unless: Unless,
 ) -> Result<Response, ApiError> {
     let read = move |node: &Node| {
-        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let (user, facts) = (node.resolve(&user).ok_or(Refusal::UserNotFound)?, node.facts());
         on_behalf_of(node, viewer.as_ref(), user)?;
-        Profile::read(node.facts(), user).ok_or(Refusal::UserNotFound)
+        // Before the profile, so that the tag of an old revision never has a newer profile.
+        let revision = facts.user_revision(user).ok_or(Refusal::UserNotFound)?;
+        let profile = Profile::read(facts, user).ok_or(Refusal::UserNotFound)?;
+        Ok::<_, Refusal>((revision, profile))
     };
-    Ok(json(state.read(read).await??.to_json()))
+    let (revision, profile) = state.read(read).await??;
+    Ok(unless.answer(revision, to_json(&profile)))
 }
 
-/// Profile of a user who was just registered or edited; only the id if the client may not read.
-async fn profile_of(state: &AppState, id: UserId, may_read: bool) -> Result<Response, ApiError> {
-    if !may_read {
-        return Ok(only_id(id.0.into()));
-    }
+/// JSON of a user who was just registered or edited; `None` if the user was deleted since.
+async fn profile_of(state: &AppState, id: UserId) -> Result<Option<Vec<u8>>, ApiError> {
     let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
-    read.map(|profile| json(profile.to_json())).ok_or(Refusal::UserNotFound.into())
+    Ok(read.as_ref().map(to_json))
 }
 
 pub(crate) async fn edit(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
+    only_if: OnlyIf,
     Input { body, key, may_read, .. }: Input<ProfileChange>,
 ) -> Result<Response, ApiError> {
     let parse = |fields: &Vec<Field>| {
@@ -250,12 +249,18 @@ pub(crate) async fn edit(
         locked: body.locked,
         ..UserEdit::new(user)
     };
-    let user = state.submit_edit(edit, key).await?;
-    Ok(user.mark(profile_of(&state, user.value, may_read).await?))
+    let user = state.submit_edit(edit, only_if, key).await?;
+    let id = user.value;
+    state.respond(&user, id.0.into(), may_read, profile_of(&state, id)).await
 }
 
-changes! {
-    delete: OneUser(user) => Command::DeleteUser { user };
+pub(crate) async fn delete(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    only_if: OnlyIf,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    state.carry_out(only_if.on(None, Command::DeleteUser { user }), key).await
 }
 
 /// The requested list of users.

@@ -21,7 +21,7 @@ fn results_are_in_order_and_lines_see_changes_of_earlier_lines() {
         r#"{"op":"follow","user":0,"other":9}"#,
         "nonsense",
         r#"{"op":"unfollow","user":"0","other":1}"#,
-        r#"{"op":"delete_post","id":1}"#,
+        r#"{"op":"delete_post","user":0,"id":1}"#,
     ]
     .join("\r\n");
     let answer = server.batch(&lines);

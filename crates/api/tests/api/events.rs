@@ -184,7 +184,9 @@ fn too_many_deletions_at_once_are_replaced_by_a_resync() {
     let server = prepared();
     let posts: Vec<String> = (0..100).map(|n| server.publish("bob", &n.to_string())).collect();
     let mut events = server.events(PATH, None);
-    let lines = posts.iter().map(|id| format!("{{\"op\":\"delete_post\",\"id\":\"{id}\"}}\n"));
+    let lines = posts
+        .iter()
+        .map(|id| format!("{{\"op\":\"delete_post\",\"user\":\"@bob\",\"id\":\"{id}\"}}\n"));
     server.batch(&lines.collect::<String>());
     server.publish("bob", "the end");
     // Depending on the size of the reads, the stream has all deletions, or the last ones of each read after a resync.

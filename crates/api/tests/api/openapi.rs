@@ -222,3 +222,25 @@ fn made(server: &TestServer, path: &str) -> String {
     let author = if path.contains("notifications") { "two" } else { "one" };
     server.publish(author, "hi @one")
 }
+
+#[test]
+fn the_example_of_each_error_response_is_one_of_its_errors() {
+    let api = TestServer::open().get("/v1/openapi.json").json();
+    let operations = api["paths"].as_object().unwrap().values();
+    let operations = operations.flat_map(|path| path.as_object().unwrap().values());
+    let of_operations = operations.map(|operation| &operation["responses"]);
+    let all = of_operations.chain([&api["components"]["responses"]]);
+    let mut codes = BTreeSet::new();
+    for response in all.flat_map(|responses| responses.as_object().unwrap().values()) {
+        let content = &response["content"]["application/json"];
+        if content["schema"]["$ref"] != "#/components/schemas/ErrorBody" {
+            continue;
+        }
+        let [code, message] =
+            ["error", "message"].map(|name| content["example"][name].as_str().unwrap());
+        let text = response["description"].as_str().unwrap();
+        assert!(text.contains(&format!("`{code}`: {message}")), "{code} in {text}");
+        codes.insert(code.to_owned());
+    }
+    assert!(codes.len() > 20, "{codes:?}");
+}

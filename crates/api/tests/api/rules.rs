@@ -168,6 +168,7 @@ fn changes(
         ),
         ("DELETE", path("/v1/users/@ada/tokens/1"), Value::Null, 204, false),
         ("DELETE", path("/v1/users/@ada/tokens"), Value::Null, 204, false),
+        ("DELETE", path("/v1/tokens?key=none"), Value::Null, 204, false),
         ("PUT", path("/v1/buckets/new"), Value::Null, 204, false),
         ("DELETE", path("/v1/buckets/new"), Value::Null, 204, false),
         ("PUT", path("/v1/buckets/0/keys/k"), Value::Null, 204, false),

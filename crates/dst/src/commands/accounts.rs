@@ -65,7 +65,7 @@ impl Generator {
             14 => AccountCommand::GrantApp { app, scopes, token: self.secret() },
             15 if self.random.once_in(2) => {
                 let (life_secs, token) = (1 + self.random.below(40) as u32, self.secret());
-                AccountCommand::Mint { user: self.user(), scopes, life_secs, token }
+                AccountCommand::Mint { user: self.user(), scopes, life_secs, token, key: None }
             }
             _ => AccountCommand::Revoke { grant: self.grant() },
         };

@@ -6,9 +6,10 @@ use feed::limits::{
     POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,
 };
 use feed::{
-    Bio, Command, Draft, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate,
+    Bio, Command, Condition, Draft, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate,
     MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText, ProfileFields, Reaction,
-    SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility, Warning,
+    Revision, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility,
+    Warning,
 };
 use node::Request;
 
@@ -44,8 +45,28 @@ impl Generator {
     /// Makes a command of users who know `model`.
     pub(crate) fn request(&mut self, model: &Model) -> Request {
         let command = self.command(model);
+        let command = if self.random.once_in(3) { self.condition(model, command) } else { command };
         let idempotency = self.random.once_in(8).then(|| self.idempotency());
         Request { idempotency, command }
+    }
+
+    /// Puts a condition on a change that can have one: mostly the right author, seldom a revision, which never is the right one.
+    fn condition(&mut self, model: &Model, command: Command) -> Command {
+        let author = match &command {
+            Command::Edit { post, .. } | Command::DeletePost { post } => {
+                model.feed.posts.get(&post.0).map(|post| post.author)
+            }
+            Command::DeleteStory { story } => {
+                model.feed.stories.get(&story.0).map(|story| story.author)
+            }
+            Command::EditUser(_) => None,
+            _ => return command,
+        };
+        let right = author.map(|author| UserRef::Id(UserId(author)));
+        let author = if self.random.once_in(4) { Some(self.user()) } else { right };
+        let author = author.filter(|_| !matches!(command, Command::EditUser(_)));
+        let revisions = self.random.once_in(8).then(|| vec![Revision(self.nonce())]);
+        Command::If(Box::new(Condition { author, revisions, command }))
     }
 
     /// Makes a key that was used before, or a new one; usually with the same content.

@@ -9,8 +9,9 @@ use feed::limits::{
 };
 use feed::schedule::ScheduledPost;
 use feed::{
-    Bio, Command, Counts, Done, Due, DueWork, ErasurePhase, Handle, MarkedTimeline, Name, Outcome,
-    ProfileFields, Reaction, Refusal, SampleId, UserEdit, UserId, UserRef, Visibility,
+    Bio, Command, Condition, Counts, Done, Due, DueWork, ErasurePhase, Handle, MarkedTimeline,
+    Name, Outcome, ProfileFields, Reaction, Refusal, SampleId, UserEdit, UserId, UserRef,
+    Visibility,
 };
 
 use rows::{NameTable, Table};
@@ -175,9 +176,38 @@ impl Feed {
             Command::ClearNotifications { .. }
             | Command::DismissNotification { .. }
             | Command::MuteThread { .. } => self.change_notices(stamp, command),
+            Command::If(condition) => {
+                self.check_condition(stamp, condition)?;
+                self.apply(stamp, &condition.command)
+            }
             Command::DoDue(_) | Command::EraseUser { .. } => {
                 unreachable!("clients do not send this command")
             }
+        }
+    }
+
+    /// Refuses a change by another user than the author, and one of a revision, because no generated revision ever existed.
+    fn check_condition(&self, stamp: u64, condition: &Condition) -> Result<(), Refusal> {
+        let (author, hidden) = match &condition.command {
+            Command::Edit { post, .. } | Command::DeletePost { post } => {
+                (self.posts.get(&post.0).map(|post| post.author), Refusal::PostNotFound)
+            }
+            Command::DeleteStory { story } => {
+                let live = self.live_story(stamp, *story).ok();
+                (live.map(|story| story.author), Refusal::StoryNotFound)
+            }
+            Command::EditUser(edit) => (self.resolve(&edit.user).ok(), Refusal::UserNotFound),
+            _ => unreachable!("no condition is generated for it"),
+        };
+        if let Some(named) = &condition.author {
+            let named = self.resolve(named)?;
+            if author.is_some_and(|author| author != named) {
+                return Err(hidden);
+            }
+        }
+        match (&condition.revisions, author) {
+            (Some(_), Some(_)) => Err(Refusal::PreconditionFailed),
+            _ => Ok(()),
         }
     }
 

@@ -38,7 +38,7 @@ impl Feed {
         Ok(Done::StoryDeleted)
     }
 
-    fn live_story(&self, stamp: u64, id: StoryId) -> Result<&ModelStory, Refusal> {
+    pub(super) fn live_story(&self, stamp: u64, id: StoryId) -> Result<&ModelStory, Refusal> {
         let story = self.stories.get(&id.0).filter(|story| ms_of(stamp) < story.expires_ms);
         story.ok_or(Refusal::StoryNotFound)
     }

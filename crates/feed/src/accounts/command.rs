@@ -146,6 +146,8 @@ pub enum AccountCommand {
         life_secs: u32,
         /// Hash of the token.
         token: SecretHash,
+        /// Name of the application key.
+        key: Option<AppName>,
     },
 }
 

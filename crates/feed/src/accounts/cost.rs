@@ -11,7 +11,7 @@ use crate::limits::{
 };
 
 /// Bytes of the rows of a grant.
-pub(crate) const GRANT_BYTES: usize = 512;
+pub(crate) const GRANT_BYTES: usize = 512 + APP_NAME_BYTES_MAX;
 /// Most grants of a user.
 const GRANTS: usize = USER_GRANTS_MAX + USER_TOKENS_MAX;
 /// Rows of a new grant and of the grant it replaces, and reads of the owner's grants and their list.

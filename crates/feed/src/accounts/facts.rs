@@ -6,12 +6,13 @@
 use rows::{NameTable, PointTable, Rows, decode};
 
 use crate::accounts::{
-    Account, AccountState, App, AppId, Email, Grant, GrantId, Invite, Record, SecretHash, Stage,
+    Account, AccountState, App, AppId, AppName, Email, Grant, GrantId, Invite, Record, SecretHash,
+    Stage,
 };
 use crate::due::DueWork;
 use crate::facts::{Facts, Txn, adjust_count};
 use crate::ids::UserId;
-use crate::index::{self, OF_APP, OF_USER, owner_prefix};
+use crate::index::{self, OF_APP, OF_KEY, OF_USER, key_digest, owner_prefix};
 use crate::write;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -131,6 +132,22 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Ids of the tokens of an app itself.
     pub(crate) fn own_grants_of(&self, app: AppId) -> Vec<u64> {
         self.grants_under(OF_APP, app.0, 0, usize::MAX)
+    }
+
+    /// Up to `limit` tokens that an application key minted, by the name of the key, starting at `from`, and the id after the
+    /// last one that was looked at; no id if that was all.
+    #[must_use]
+    pub fn minted_by(
+        &self,
+        key: &AppName,
+        from: GrantId,
+        limit: usize,
+    ) -> (Vec<GrantId>, Option<GrantId>) {
+        let ids = self.grants_under(OF_KEY, key_digest(key), from.0, limit);
+        let next = ids.last().filter(|_| ids.len() == limit).map(|last| GrantId(last + 1));
+        let is_of_key =
+            |id: &GrantId| self.grant(*id).is_some_and(|grant| grant.key.as_ref() == Some(key));
+        (ids.into_iter().map(GrantId).filter(is_of_key).collect(), next)
     }
 
     fn grants_under(&self, kind: u8, owner: u64, from: u64, limit: usize) -> Vec<u64> {

@@ -4,7 +4,7 @@ use rows::Stamp;
 
 use crate::accounts::rules::Accounted;
 use crate::accounts::{
-    AccessScopes, AccountDone, App, AppId, AppRequest, Code, Grant, GrantId, PasswordHash,
+    AccessScopes, AccountDone, App, AppId, AppName, AppRequest, Code, Grant, GrantId, PasswordHash,
     SecretHash, Stage,
 };
 use crate::facts::Txn;
@@ -42,7 +42,7 @@ pub(crate) fn log_in(
     let expires_ms = Some(stamp.unix_ms() + limits::SESSION_SECS * 1_000);
     let stage = Stage::Token { token: session, code: None, expires_ms };
     let scopes = AccessScopes::default();
-    add(txn, stamp, &Grant { app: None, user: Some(user), scopes, stage })
+    add(txn, stamp, &Grant { app: None, user: Some(user), scopes, stage, key: None })
 }
 
 pub(crate) fn authorize(
@@ -56,7 +56,7 @@ pub(crate) fn authorize(
     registered(txn, app, scopes)?;
     let expires_ms = stamp.unix_ms() + limits::CODE_SECS * 1_000;
     let stage = Stage::Code(Code { hash, redirect, challenge, expires_ms });
-    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
+    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage, key: None })
 }
 
 /// Data that must be presented with a code.
@@ -110,7 +110,7 @@ pub(crate) fn grant_app(
 ) -> Accounted {
     registered(txn, app, scopes)?;
     let stage = Stage::Token { token, code: None, expires_ms: None };
-    add(txn, stamp, &Grant { app: Some(app), user: None, scopes, stage })
+    add(txn, stamp, &Grant { app: Some(app), user: None, scopes, stage, key: None })
 }
 
 pub(crate) fn grant_user(
@@ -123,7 +123,7 @@ pub(crate) fn grant_user(
     compared(txn, user, password)?;
     registered(txn, app, scopes)?;
     let stage = Stage::Token { token, code: None, expires_ms: None };
-    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage })
+    add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage, key: None })
 }
 
 pub(crate) fn mint(
@@ -131,12 +131,12 @@ pub(crate) fn mint(
     stamp: Stamp,
     user: UserId,
     (scopes, life_secs): (AccessScopes, u32),
-    token: SecretHash,
+    (token, key): (SecretHash, Option<&AppName>),
 ) -> Accounted {
     let life_secs = u64::from(life_secs.clamp(1, limits::TOKEN_SECS_MAX));
     let expires_ms = Some(stamp.unix_ms() + life_secs * 1_000);
     let stage = Stage::Token { token, code: None, expires_ms };
-    let grant = Grant { app: None, user: Some(user), scopes, stage };
+    let grant = Grant { app: None, user: Some(user), scopes, stage, key: key.cloned() };
     if !grant.is_minted() {
         return Err(Refusal::BadScope);
     }

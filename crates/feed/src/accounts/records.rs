@@ -144,6 +144,8 @@ pub struct Grant {
     pub scopes: AccessScopes,
     /// Secrets of the grant.
     pub stage: Stage,
+    /// Name of the application key that minted the token.
+    pub key: Option<AppName>,
 }
 
 /// Secrets of a grant, by the stage of the authorization.

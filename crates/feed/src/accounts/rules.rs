@@ -78,9 +78,9 @@ pub(crate) fn apply(
             txn.remove_grant(*grant);
             Ok(AccountDone::Revoked)
         }
-        AccountCommand::Mint { user, scopes, life_secs, token } => {
+        AccountCommand::Mint { user, scopes, life_secs, token, key } => {
             let user = resolve(txn, user)?;
-            super::grants::mint(txn, stamp, user, (*scopes, *life_secs), *token)
+            super::grants::mint(txn, stamp, user, (*scopes, *life_secs), (*token, key.as_ref()))
         }
     };
     done.map(Done::Account)

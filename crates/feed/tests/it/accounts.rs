@@ -310,7 +310,13 @@ fn a_disabled_account_permits_nothing_and_an_enabled_one_must_log_in_again() {
 }
 
 fn mint(user: u32, life_secs: u32, token: SecretHash) -> AccountCommand {
-    AccountCommand::Mint { user: id(user), scopes: scopes("read write"), life_secs, token }
+    AccountCommand::Mint {
+        user: id(user),
+        scopes: scopes("read write"),
+        life_secs,
+        token,
+        key: None,
+    }
 }
 
 #[test]
@@ -321,6 +327,7 @@ fn a_minted_token_acts_for_its_user_without_an_account_until_it_expires_or_the_u
         scopes: AccessScopes::default(),
         life_secs: 60,
         token: secret(1),
+        key: None,
     };
     assert_eq!(run(&mut world, none), Err(Refusal::BadScope));
     assert_eq!(run(&mut world, mint(77, 60, secret(1))), Err(Refusal::UserNotFound));

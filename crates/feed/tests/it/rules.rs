@@ -6,10 +6,11 @@ use crate::support::{
     unfriend, view,
 };
 use feed::{
-    Bio, Command, Counts, Done, Draft, DueWork, Effect, ErasurePhase, Handle, Idempotency, Input,
-    Label, Language, Lifetime, Listed, Name, Post, PostChange, PostDefaults, PostId, PostText,
-    ProfileFields, Refusal, Request, SampleId, SetName, StampedCommand, StoryId, Txn, User,
-    UserEdit, UserId, UserRef, Visibility, apply, limits,
+    Bio, Command, Condition, Counts, Done, Draft, DueWork, Effect, ErasurePhase, Handle,
+    Idempotency, Input, Label, Language, Lifetime, Listed, Name, Patch, Post, PostChange,
+    PostDefaults, PostId, PostText, ProfileFields, Reaction, Refusal, Request, Revision, SampleId,
+    SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, apply,
+    limits,
 };
 use rows::{Rows, SetTable, Span, Stamp, Table};
 
@@ -426,6 +427,62 @@ fn a_refused_command_does_not_use_up_its_key() {
     assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Err(Refusal::OtherNotFound));
     world.run(register("dot")).unwrap();
     assert_eq!(world.apply(follow(id(0), id(3)), key).outcome, Ok(Done::Followed));
+}
+
+#[test]
+fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
+    let mut world = World::new();
+    let (first, story) = (world.post(0, "first"), world.post_story(0, 60));
+    let edit = |text: &str| Command::edit(first, Patch::of_text(PostText::parse(text).unwrap()));
+    let bio = |text: &str| {
+        edit_user(UserEdit { bio: Some(Bio::parse(text).unwrap()), ..UserEdit::new(id(0)) })
+    };
+    let only = |author: Option<u32>, revision: Option<Revision>, command| {
+        let (author, revisions) = (author.map(id), revision.map(|revision| vec![revision]));
+        Command::If(Box::new(Condition { author, revisions, command }))
+    };
+    let of_post = |world: &World| world.facts().post_revision(first);
+    let of_user = |world: &World| world.facts().user_revision(UserId(0));
+    let (old_post, old_user) = (of_post(&world), of_user(&world));
+    let stale = Err(Refusal::PreconditionFailed);
+
+    // What others do, and what changes nothing, makes no revision.
+    world.run(follow(id(1), id(0))).unwrap();
+    world
+        .run(Command::React { user: id(1), post: first, reaction: Reaction::Favourite, on: true })
+        .unwrap();
+    world.run(edit("first")).unwrap();
+    assert_eq!((of_post(&world), of_user(&world)), (old_post, old_user));
+
+    let refused = |world: &mut World, command, refusal| {
+        let before = world.snapshot();
+        assert_eq!(world.run(command), refusal);
+        assert_eq!(world.snapshot(), before);
+    };
+    refused(&mut world, only(Some(1), old_post, edit("x")), Err(Refusal::PostNotFound));
+    refused(&mut world, only(Some(9), old_post, edit("x")), Err(Refusal::UserNotFound));
+    refused(&mut world, only(Some(0), Some(Revision(0)), edit("x")), stale);
+    refused(&mut world, only(None, Some(Revision(0)), bio("x")), stale);
+    let delete = Command::DeleteStory { story };
+    refused(&mut world, only(Some(1), None, delete.clone()), Err(Refusal::StoryNotFound));
+    refused(&mut world, only(Some(0), Some(Revision(0)), delete.clone()), stale);
+
+    assert_eq!(world.run(only(Some(0), old_post, edit("second"))), Ok(Done::PostEdited));
+    assert_eq!(world.run(only(None, old_user, bio("second"))), Ok(Done::Edited(UserId(0))));
+    refused(&mut world, only(Some(0), old_post, edit("third")), stale);
+    refused(&mut world, only(Some(0), old_post, Command::DeletePost { post: first }), stale);
+    refused(&mut world, only(None, old_user, bio("third")), stale);
+    let user = of_user(&world);
+    world.run(support::lock(0, true)).unwrap();
+    refused(&mut world, only(None, user, bio("third")), stale);
+    let revision = world.facts().story_revision(story);
+    assert_eq!(world.run(only(Some(0), revision, delete.clone())), Ok(Done::StoryDeleted));
+    refused(&mut world, only(Some(0), Some(Revision(0)), delete), Err(Refusal::StoryNotFound));
+    let post = of_post(&world);
+    assert_eq!(
+        world.run(only(Some(0), post, Command::DeletePost { post: first })),
+        Ok(Done::Deleted)
+    );
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     assert_eq!(refused.json()["error"], "disk_full");
     // Deletions are accepted, even between refused lines.
     let text = json!({"op": "post", "user": ann.to_string(), "text": "now"});
-    let delete = json!({"op": "delete_post", "id": other.to_string()});
+    let delete = json!({"op": "delete_post", "user": ann.to_string(), "id": other.to_string()});
     let lines: String = [&text, &delete, &text].map(|line| format!("{line}\n")).concat();
     let headers = [("Content-Type", "application/x-ndjson")];
     let answer = client.send("POST", "/v1/batch", &headers, lines.as_bytes()).unwrap();

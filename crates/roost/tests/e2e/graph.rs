@@ -163,7 +163,7 @@ fn change_minds(client: &mut Client, world: &mut World) {
     for (id, account) in &mut world.0 {
         if id % 7 == 0 {
             let post = account.posts.remove(account.posts.len() / 2);
-            commands.push(json!({"op": "delete_post", "id": post.id}));
+            commands.push(json!({"op": "delete_post", "user": id, "id": post.id}));
         }
         if id % 5 == 0 {
             let stranger = (id + USERS as u32 / 2) % USERS as u32;

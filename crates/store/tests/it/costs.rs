@@ -31,10 +31,10 @@ use feed::media::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Draft, Due, DueWork, ErasurePhase, Facts, Handle, Idempotency, Label, Language,
-    Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker, MarkerUpdate,
-    MarkersUpdate, MuteTime, Name, Note, NotificationId, Patch, PollChoices, PollId, PostId,
-    PostText, ProfileFields, Reaction, Request, SampleBits, SampleId, ScheduledId, SetName,
+    Bio, Command, Condition, Draft, Due, DueWork, ErasurePhase, Facts, Handle, Idempotency, Label,
+    Language, Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker,
+    MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, NotificationId, Patch, PollChoices, PollId,
+    PostId, PostText, ProfileFields, Reaction, Request, SampleBits, SampleId, ScheduledId, SetName,
     StoryId, Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
 };
 use kv::{
@@ -635,6 +635,24 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
     })
 }
 
+/// Puts a condition that holds on a change of a post or a user.
+fn conditional(world: &World, command: Command) -> Command {
+    let facts = Facts::new(&world.counting.rows);
+    let (author, revision) = match &command {
+        Command::Edit { post, .. } | Command::DeletePost { post } => {
+            (facts.post(*post).map(|post| post.author), facts.post_revision(*post))
+        }
+        Command::EditUser(edit) => {
+            (None, facts.resolve(&edit.user).and_then(|user| facts.user_revision(user)))
+        }
+        _ => return command,
+    };
+    let handle = author.and_then(|author| facts.user(author)).map(|author| author.handle);
+    let (author, revisions) =
+        (handle.map(UserRef::Handle), revision.map(|revision| vec![revision]));
+    Command::If(Box::new(Condition { author, revisions, command }))
+}
+
 fn take(world: &mut World, step: &Step, zeros: &[u8]) {
     match step {
         Step::Wait(ms) => world.now_ms += ms,
@@ -646,7 +664,7 @@ fn take(world: &mut World, step: &Step, zeros: &[u8]) {
             world.request(Request { idempotency, command });
         }
         step => match feed_command(world, step) {
-            Some(command) => world.request(Request::from(command)),
+            Some(command) => world.request(Request::from(conditional(world, command))),
             None => take_op(world, step, zeros),
         },
     }
@@ -1419,11 +1437,11 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
     for n in 0..USER_TOKENS_MAX as u32 + 1 {
         let (scopes, token, user) = (accounts.scopes, accounts.secret(), UserRef::Id(UserId(1)));
         let user = if n == 0 { UserRef::Id(UserId(2)) } else { user };
-        accounts.run(AccountCommand::Mint { user, scopes, life_secs: 9_000_000, token });
+        accounts.run(AccountCommand::Mint { user, scopes, life_secs: 9_000_000, token, key: None });
     }
     let mint_for_two = |accounts: &mut Accounts| {
         let (scopes, token, user) = (accounts.scopes, accounts.secret(), UserRef::Id(UserId(2)));
-        accounts.run(AccountCommand::Mint { user, scopes, life_secs: 60, token });
+        accounts.run(AccountCommand::Mint { user, scopes, life_secs: 60, token, key: None });
     };
     (1..USER_TOKENS_MAX).for_each(|_| mint_for_two(&mut accounts));
     // Codes and sessions have expired, and minted tokens, which a new one replaces.

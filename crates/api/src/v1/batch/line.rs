@@ -9,6 +9,7 @@ use feed::{Bio, Command, Draft, Handle, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 
 use crate::changes::adding;
+use crate::conditions::OnlyIf;
 use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::input::{given, object, post_number, sample_number, story_number};
@@ -139,7 +140,9 @@ fn command(
         }
         Op::Post => Command::Publish(Box::new(new_post(line, fields, domain)?)),
         Op::DeletePost => {
-            Command::DeletePost { post: post_number(fields.required("id", line.id)?.number())? }
+            let user = fields.required("user", line.user)?.user()?;
+            let post = post_number(fields.required("id", line.id)?.number())?;
+            OnlyIf::default().on(Some(user), Command::DeletePost { post })
         }
         Op::PostStory => Command::PostStory {
             author: fields.required("user", line.user)?.user()?,
@@ -147,8 +150,9 @@ fn command(
             life: fields.life(line.ttl_s)?.unwrap_or(story_life),
         },
         Op::DeleteStory => {
-            let id = fields.required("id", line.id)?;
-            Command::DeleteStory { story: story_number(id.number())? }
+            let user = fields.required("user", line.user)?.user()?;
+            let story = story_number(fields.required("id", line.id)?.number())?;
+            OnlyIf::default().on(Some(user), Command::DeleteStory { story })
         }
         Op::ViewStory => Command::ViewStory {
             story: story_number(fields.required("id", line.id)?.number())?,

@@ -9,6 +9,7 @@ use kv::limits::KEY_BYTES_MAX;
 use kv::{BucketName, Expiry, Only, Stamp};
 use percent_encoding::percent_decode_str;
 
+use crate::conditions::tags;
 use crate::described;
 use crate::error::ApiError;
 use crate::input::decimal;
@@ -125,13 +126,9 @@ pub(super) struct Precondition {
 
 impl Precondition {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, ApiError> {
-        let tags = |name, field: &'static str| {
-            let why = "expected * or entity tags in double quotes, with commas between them";
-            Tags::of(headers, name).map_err(|_| ApiError::bad_request(why).at(field))
-        };
         Ok(Self {
-            matching: tags(&IF_MATCH, "If-Match")?,
-            none_matching: tags(&IF_NONE_MATCH, "If-None-Match")?,
+            matching: tags(headers, &IF_MATCH, "If-Match")?,
+            none_matching: tags(headers, &IF_NONE_MATCH, "If-None-Match")?,
         })
     }
 

@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use edge::{BodyLimits, HeldBody};
+use feed::Refusal;
 use kv::Stamp;
 use kv::limits::VALUE_BYTES_MAX;
 use kv::{BucketId, Bytes as Slice, KeyAnswer, KeyOp, KeyRefusal, KeyRow, Only};
@@ -144,7 +145,7 @@ pub(super) async fn put(
             return Ok(response);
         }
         if precondition.as_only().is_some() {
-            return Err(ApiError::precondition_failed());
+            return Err(Refusal::PreconditionFailed.into());
         }
     }
     Err(ApiError::overloaded())
@@ -163,7 +164,7 @@ async fn only(
     }
     let version = row(state, bucket, key).await?.map(|row| row.version());
     if !precondition.is_matched_by(version) || precondition.knows(version) {
-        return Err(ApiError::precondition_failed());
+        return Err(Refusal::PreconditionFailed.into());
     }
     Ok(version.map_or(Only::IfAbsent, Only::IfVersion))
 }
@@ -188,7 +189,7 @@ pub(super) async fn read(
     let row = row(&state, bucket, &key).await?.ok_or_else(ApiError::key_not_found)?;
     let (version, expires_ms) = (row.version(), row.expires_ms());
     if !precondition.is_matched_by(Some(version)) {
-        return Err(ApiError::precondition_failed());
+        return Err(Refusal::PreconditionFailed.into());
     }
     let mut response = match precondition.knows(Some(version)) {
         true => StatusCode::NOT_MODIFIED.into_response(),
@@ -232,7 +233,7 @@ pub(super) async fn delete(
             Only::IfAbsent => {
                 let exists = row(&state, bucket, &key).await?.is_some();
                 return Err(if exists {
-                    ApiError::precondition_failed()
+                    Refusal::PreconditionFailed.into()
                 } else {
                     ApiError::key_not_found()
                 });
@@ -243,7 +244,7 @@ pub(super) async fn delete(
         match operate(&state, op).await? {
             KeyAnswer::Row(_) => return Ok(StatusCode::NO_CONTENT.into_response()),
             _ if only == Only::Always => return Err(ApiError::key_not_found()),
-            _ if precondition.as_only().is_some() => return Err(ApiError::precondition_failed()),
+            _ if precondition.as_only().is_some() => return Err(Refusal::PreconditionFailed.into()),
             _ => {}
         }
     }

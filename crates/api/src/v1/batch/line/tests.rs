@@ -1,6 +1,6 @@
 //! Tests of the parser of lines.
 
-use feed::{PostId, StoryId, UserId, UserRef};
+use feed::{Condition, PostId, StoryId, UserId, UserRef};
 
 use super::*;
 
@@ -23,6 +23,10 @@ fn handle(text: &str) -> UserRef {
     UserRef::Handle(Handle::parse(text).unwrap())
 }
 
+fn by(author: UserRef, command: Command) -> Command {
+    Command::If(Box::new(Condition { author: Some(author), revisions: None, command }))
+}
+
 #[test]
 fn users_and_posts_are_numbers_strings_or_handles() {
     let follow = |user, other| Ok(Command::Follow { user, other });
@@ -31,9 +35,9 @@ fn users_and_posts_are_numbers_strings_or_handles() {
     check(r#"{"other":2,"user":"\u0031","op":"follow"}"#, follow(id(1), id(2)));
     let unfollow = Command::Unfollow { user: id(1), other: id(2) };
     check(r#"{"op":"unfollow","user":1,"other":2}"#, Ok(unfollow));
-    let delete = |post| Ok(Command::DeletePost { post: PostId(post) });
-    check(r#"{"op":"delete_post","id":7}"#, delete(7));
-    check(r#"{"op":"delete_post","id":"7"}"#, delete(7));
+    let delete = |author| Ok(by(author, Command::DeletePost { post: PostId(7) }));
+    check(r#"{"op":"delete_post","user":1,"id":7}"#, delete(id(1)));
+    check(r#"{"op":"delete_post","user":"@bob","id":"7"}"#, delete(handle("bob")));
     let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
     let post = Command::Publish(Box::new(Draft::new(handle("a"), text)));
     check(r#"{"op":"post","user":"@a","text":"caf\u00e9 \"x\""}"#, Ok(post));
@@ -82,7 +86,8 @@ fn lines_with_friends_and_stories_are_parsed() {
     check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(post_story(60)));
     check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(post_story(5)));
     let story = StoryId(7);
-    check(r#"{"op":"delete_story","id":"7"}"#, Ok(Command::DeleteStory { story }));
+    let delete = by(id(1), Command::DeleteStory { story });
+    check(r#"{"op":"delete_story","user":1,"id":"7"}"#, Ok(delete));
     let view = Command::ViewStory { story, viewer: id(1) };
     check(r#"{"op":"view_story","id":7,"user":1}"#, Ok(view));
 }
@@ -137,8 +142,9 @@ fn invalid_lines_are_refused() {
         (r#"{"op":"follow","user":4294967296,"other":2}"#, "bad_request"),
         (r#"{"op":"follow","user":"one","other":2}"#, "bad_request"),
         (r#"{"op":"follow","user":"@b-b","other":2}"#, "bad_handle"),
-        (r#"{"op":"delete_post","id":"9223372036854775808"}"#, "bad_request"),
-        (r#"{"op":"delete_post","id":"@ada"}"#, "bad_request"),
+        (r#"{"op":"delete_post","user":1,"id":"9223372036854775808"}"#, "bad_request"),
+        (r#"{"op":"delete_post","user":1,"id":"@ada"}"#, "bad_request"),
+        (r#"{"op":"delete_post","id":7}"#, "bad_json"),
         (r#"{"op":"post","user":1,"text":" "}"#, "bad_text"),
         (r#"{"op":"post","user":1,"text":"x","language":""}"#, "bad_language"),
         (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
@@ -151,7 +157,8 @@ fn invalid_lines_are_refused() {
         (r#"{"op":"post_story","user":1,"text":""}"#, "bad_text"),
         (r#"{"op":"post_story","user":1,"text":"x","idempotency_key":""}"#, "bad_idempotency_key"),
         (r#"{"op":"post","user":1,"text":"x","ttl_s":5}"#, "bad_json"),
-        (r#"{"op":"delete_story","id":"9223372036854775808"}"#, "bad_request"),
+        (r#"{"op":"delete_story","user":1,"id":"9223372036854775808"}"#, "bad_request"),
+        (r#"{"op":"delete_story","id":7}"#, "bad_json"),
         (r#"{"op":"view_story","id":7}"#, "bad_json"),
     ] {
         check(line, Err(code));
@@ -165,7 +172,7 @@ fn every_line_may_have_a_key() {
         r#"{"op":"register","handle":"ada","idempotency_key":"k"}"#,
         r#"{"idempotency_key":"k","op":"follow","user":1,"other":2}"#,
         r#"{"op":"post","user":1,"text":"x","idempotency_key":"k"}"#,
-        r#"{"op":"delete_story","id":7,"idempotency_key":"k"}"#,
+        r#"{"op":"delete_story","user":1,"id":7,"idempotency_key":"k"}"#,
     ] {
         let change = parse(line.as_bytes()).unwrap();
         assert_eq!(change.key, Some(Key::parse(b"k").unwrap().of_client([7; 32])), "{line}");
@@ -180,7 +187,8 @@ fn errors_name_the_field() {
         (r#"{"op":"follow","user":"@-","other":1}"#, "user"),
         (r#"{"op":"fly"}"#, "op"),
         (r#"{"op":"post","user":1,"text":"x","idempotency_key":""}"#, "idempotency_key"),
-        (r#"{"op":"delete_post","id":"x"}"#, "id"),
+        (r#"{"op":"delete_post","id":7}"#, "user"),
+        (r#"{"op":"delete_post","user":1,"id":"x"}"#, "id"),
     ] {
         let error = parse(line.as_bytes()).unwrap_err();
         assert_eq!(error.field.as_deref(), Some(field), "{line}");

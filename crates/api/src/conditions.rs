@@ -1,0 +1,108 @@
+//! Entity tags of posts, profiles and stories, and conditions of requests about them (RFC 9110).
+//!
+//! A tag is the revision of what is stored and a digest of the response, which also shows counts and names of others.
+//! `If-None-Match` compares the whole tag, so no cache keeps an old response. `If-Match` compares the revision, while the
+//! change is applied: a change is refused if another one came first, and not because somebody followed the user meanwhile.
+
+use axum::extract::FromRequestParts;
+use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use edge::etag::Tags;
+use feed::{Command, Condition, Revision, UserRef};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::ApiError;
+use crate::page::json;
+use crate::route::{Inputs, Reads};
+
+/// Parses the tags of a header; `None` without the header.
+pub(crate) fn tags(
+    headers: &HeaderMap,
+    name: &HeaderName,
+    field: &'static str,
+) -> Result<Option<Tags>, ApiError> {
+    let why = "expected * or entity tags in double quotes, with commas between them";
+    Tags::of(headers, name).map_err(|_| ApiError::bad_request(why).at(field))
+}
+
+/// `If-None-Match` of a read.
+pub(crate) struct Unless(Option<Tags>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Unless {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        tags(&parts.headers, &IF_NONE_MATCH, "If-None-Match").map(Self)
+    }
+}
+
+impl Reads for Unless {
+    fn describe(inputs: &mut Inputs) {
+        inputs.header("If-None-Match", "ETags: 304 if the response is still one of these");
+    }
+}
+
+impl Unless {
+    /// Returns JSON with its tag, or 304 if the client has it. The revision was read before the JSON.
+    pub(crate) fn answer(&self, revision: Revision, body: Vec<u8>) -> Response {
+        let tag = format!("{:016x}-{:016x}", revision.0, xxh3_64(&body));
+        let is_known = self.0.as_ref().is_some_and(|tags| tags.matches_weak(tag.as_bytes()));
+        let mut response = match is_known {
+            true => StatusCode::NOT_MODIFIED.into_response(),
+            false => json(body),
+        };
+        if let Ok(tag) = HeaderValue::try_from(format!("\"{tag}\"")) {
+            response.headers_mut().insert(ETAG, tag);
+        }
+        response
+    }
+}
+
+/// `If-Match` of a change: the accepted revisions; `None` accepts every revision.
+#[derive(Default)]
+pub(crate) struct OnlyIf(Option<Vec<Revision>>);
+
+impl<S: Send + Sync> FromRequestParts<S> for OnlyIf {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        Ok(Self(match tags(&parts.headers, &IF_MATCH, "If-Match")? {
+            None | Some(Tags::Any) => None,
+            Some(Tags::List(tags)) => {
+                let strong = tags.iter().filter(|tag| !tag.weak);
+                Some(strong.filter_map(|tag| revision(&tag.opaque)).collect())
+            }
+        }))
+    }
+}
+
+impl Reads for OnlyIf {
+    fn describe(inputs: &mut Inputs) {
+        inputs.header(
+            "If-Match",
+            "ETags or `*`: 412 if it was changed since the client read one of these",
+        );
+        inputs.errors(&["precondition_failed"]);
+    }
+}
+
+impl OnlyIf {
+    /// Condition of a change by the author of a post or story, or by the application.
+    pub(crate) fn on(self, author: Option<UserRef>, command: Command) -> Command {
+        match (author, self.0) {
+            (None, None) => command,
+            (author, revisions) => Command::If(Box::new(Condition { author, revisions, command })),
+        }
+    }
+}
+
+/// The revision in a tag. A tag of another form is of nothing.
+fn revision(tag: &[u8]) -> Option<Revision> {
+    let (revision, rest) = tag.split_first_chunk::<16>()?;
+    let is_tag = rest.len() == 17 && rest.first() == Some(&b'-');
+    let is_tag = is_tag && revision.iter().all(u8::is_ascii_hexdigit);
+    let text = std::str::from_utf8(revision).ok().filter(|_| is_tag)?;
+    u64::from_str_radix(text, 16).ok().map(Revision)
+}

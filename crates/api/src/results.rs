@@ -1,0 +1,104 @@
+//! Bodies of responses to changes with idempotency keys: a retry gets the body of the first response, also if an edit or a
+//! rename came in between.
+//!
+//! The node stores the outcome of a change, with its id, for a day. The bodies are kept in memory: the newest of this server
+//! that fit. A body that is not kept any more is rendered from the facts.
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::Bytes;
+use feed::{Done, Idempotency};
+use parking_lot::Mutex;
+
+/// Most bytes of bodies and their entries. They are part of the memory of the program.
+const BYTES_MAX: usize = 4 << 20;
+/// Bytes of an entry in addition to its body.
+const ENTRY_BYTES: usize = 192;
+
+/// A change with an idempotency key, and its outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Made {
+    pub(crate) once: Idempotency,
+    pub(crate) done: Done,
+}
+
+/// The kept bodies.
+#[derive(Debug, Default)]
+pub(crate) struct Results(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    bodies: HashMap<[u8; 16], (Made, Bytes)>,
+    /// Keys of `bodies`, oldest first.
+    order: VecDeque<[u8; 16]>,
+    bytes: usize,
+}
+
+impl Results {
+    /// The body of the first response to a change.
+    pub(crate) fn get(&self, made: &Made) -> Option<Bytes> {
+        let kept = self.0.lock();
+        let (known, body) = kept.bodies.get(&made.once.key)?;
+        (known == made).then(|| body.clone())
+    }
+
+    /// Keeps the body of the first response to a change.
+    pub(crate) fn keep(&self, made: Made, body: Bytes) {
+        let key = made.once.key;
+        let mut kept = self.0.lock();
+        kept.bytes += ENTRY_BYTES + body.len();
+        match kept.bodies.insert(key, (made, body)) {
+            Some((_, old)) => kept.bytes -= ENTRY_BYTES + old.len(),
+            None => kept.order.push_back(key),
+        }
+        while kept.bytes > BYTES_MAX
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            let removed = kept.bodies.remove(&oldest);
+            kept.bytes -= removed.map_or(0, |(_, body)| ENTRY_BYTES + body.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use feed::PostId;
+
+    use super::*;
+
+    fn made(number: u64) -> Made {
+        let mut key = [0; 16];
+        key[..8].copy_from_slice(&number.to_le_bytes());
+        let once = Idempotency { key, content: [0; 8] };
+        Made { once, done: Done::Posted(PostId(number)) }
+    }
+
+    #[test]
+    fn the_newest_bodies_that_fit_are_kept() {
+        let results = Results::default();
+        let body = Bytes::from(vec![b'x'; 1 << 20]);
+        for number in 0..100 {
+            results.keep(made(number), body.clone());
+            assert!(results.0.lock().bytes <= BYTES_MAX);
+        }
+        let kept: Vec<u64> =
+            (0..100).filter(|number| results.get(&made(*number)).is_some()).collect();
+        assert_eq!(kept, (97..100).collect::<Vec<_>>());
+        let kept = results.0.lock();
+        assert_eq!((kept.bodies.len(), kept.order.len()), (3, 3));
+    }
+
+    #[test]
+    fn a_body_is_of_one_content_and_one_outcome() {
+        let (results, first) = (Results::default(), made(1));
+        results.keep(first, Bytes::from_static(b"first"));
+        let other = Made { once: Idempotency { content: [1; 8], ..first.once }, ..first };
+        let later = Made { done: Done::Posted(PostId(2)), ..first };
+        assert_eq!(results.get(&first), Some(Bytes::from_static(b"first")));
+        assert_eq!((results.get(&other), results.get(&later)), (None, None));
+        // A key is used again once its day is over.
+        results.keep(later, Bytes::from_static(b"later"));
+        assert_eq!((results.get(&first), results.get(&later)), (None, Some("later".into())));
+        assert_eq!(results.0.lock().order.len(), 1);
+    }
+}
