@@ -26,7 +26,7 @@ pub(crate) struct Changed<T> {
     pub(crate) value: T,
     /// Whether an earlier request with the same idempotency key had this result.
     pub(crate) replayed: bool,
-    /// Set if the request has an idempotency key.
+    /// Change and its key; `None` without an idempotency key.
     made: Option<Made>,
 }
 
@@ -89,7 +89,8 @@ impl AppState {
         self.submit(command, key, |_| Some(())).await
     }
 
-    /// The response to a change: what `render` makes, or only the id if that is gone or the client may not read.
+    /// Makes the response to a change: the result of `render`, or only the id if the item was deleted or the client may
+    /// not read.
     pub(crate) async fn respond<T>(
         &self,
         changed: &Changed<T>,
@@ -101,7 +102,7 @@ impl AppState {
         Ok(changed.mark(body.map_or_else(|| only_id(id), json)))
     }
 
-    /// The body of the first response to a change, or if it is not kept, what `render` makes.
+    /// Returns the body of the first response to a change, or the result of `render` if that body is no longer stored.
     pub(crate) async fn first_body<T>(
         &self,
         changed: &Changed<T>,

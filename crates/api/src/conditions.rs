@@ -1,8 +1,9 @@
 //! Entity tags of posts, profiles and stories, and conditions of requests about them (RFC 9110).
 //!
-//! A tag is the revision of what is stored and a digest of the response, which also shows counts and names of others.
-//! `If-None-Match` compares the whole tag, so no cache keeps an old response. `If-Match` compares the revision, while the
-//! change is applied: a change is refused if another one came first, and not because somebody followed the user meanwhile.
+//! A tag is the revision of the stored item, and a digest of the response, which also contains counts and names of
+//! other users. `If-None-Match` compares the whole tag, so no cache keeps an old response. `If-Match` compares only the
+//! revision, when the change is applied. So a change is refused if another change of the item came first, but not
+//! because of a new follower.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
@@ -27,7 +28,7 @@ pub(crate) fn tags(
     Tags::of(headers, name).map_err(|_| ApiError::bad_request(why).at(field))
 }
 
-/// `If-None-Match` of a read.
+/// Header `If-None-Match` of a read.
 pub(crate) struct Unless(Option<Tags>);
 
 impl<S: Send + Sync> FromRequestParts<S> for Unless {
@@ -60,7 +61,7 @@ impl Unless {
     }
 }
 
-/// `If-Match` of a change: the accepted revisions; `None` accepts every revision.
+/// Revisions that `If-Match` of a change accepts; `None` accepts every revision.
 #[derive(Default)]
 pub(crate) struct OnlyIf(Option<Vec<Revision>>);
 
@@ -89,7 +90,7 @@ impl Reads for OnlyIf {
 }
 
 impl OnlyIf {
-    /// Condition of a change by the author of a post or story, or by the application.
+    /// Adds the condition to a change by the author of a post or story, or by the application.
     pub(crate) fn on(self, author: Option<UserRef>, command: Command) -> Command {
         match (author, self.0) {
             (None, None) => command,
@@ -98,7 +99,7 @@ impl OnlyIf {
     }
 }
 
-/// The revision in a tag. A tag of another form is of nothing.
+/// Parses the revision in a tag; `None` if the tag has another form.
 fn revision(tag: &[u8]) -> Option<Revision> {
     let (revision, rest) = tag.split_first_chunk::<16>()?;
     let is_tag = rest.len() == 17 && rest.first() == Some(&b'-');

@@ -1,8 +1,8 @@
-//! Bodies of responses to changes with idempotency keys: a retry gets the body of the first response, also if an edit or a
-//! rename came in between.
+//! Bodies of responses to changes with idempotency keys: a retry gets the body of the first response, even if an edit
+//! or a rename came in between.
 //!
-//! The node stores the outcome of a change, with its id, for a day. The bodies are kept in memory: the newest of this server
-//! that fit. A body that is not kept any more is rendered from the facts.
+//! The node stores the outcome of a change, with its id, for a day. The newest bodies of this server are in memory, as
+//! far as they fit. Any other body is rendered again from the store.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -10,9 +10,9 @@ use bytes::Bytes;
 use feed::{Done, Idempotency};
 use parking_lot::Mutex;
 
-/// Most bytes of bodies and their entries. They are part of the memory of the program.
+/// Maximum size of all bodies with their entries, in bytes. It is part of the memory of the program.
 const BYTES_MAX: usize = 4 << 20;
-/// Bytes of an entry in addition to its body.
+/// Size of an entry without its body, in bytes.
 const ENTRY_BYTES: usize = 192;
 
 /// A change with an idempotency key, and its outcome.
@@ -22,7 +22,7 @@ pub(crate) struct Made {
     pub(crate) done: Done,
 }
 
-/// The kept bodies.
+/// Bodies of the newest responses to changes.
 #[derive(Debug, Default)]
 pub(crate) struct Results(Mutex<Kept>);
 
@@ -35,14 +35,14 @@ struct Kept {
 }
 
 impl Results {
-    /// The body of the first response to a change.
+    /// Returns the body of the first response to a change, if it is in memory.
     pub(crate) fn get(&self, made: &Made) -> Option<Bytes> {
         let kept = self.0.lock();
         let (known, body) = kept.bodies.get(&made.once.key)?;
         (known == made).then(|| body.clone())
     }
 
-    /// Keeps the body of the first response to a change.
+    /// Stores the body of the first response to a change.
     pub(crate) fn keep(&self, made: Made, body: Bytes) {
         let key = made.once.key;
         let mut kept = self.0.lock();
@@ -96,7 +96,7 @@ mod tests {
         let later = Made { done: Done::Posted(PostId(2)), ..first };
         assert_eq!(results.get(&first), Some(Bytes::from_static(b"first")));
         assert_eq!((results.get(&other), results.get(&later)), (None, None));
-        // A key is used again once its day is over.
+        // A day later, the same key belongs to another change.
         results.keep(later, Bytes::from_static(b"later"));
         assert_eq!((results.get(&first), results.get(&later)), (None, Some("later".into())));
         assert_eq!(results.0.lock().order.len(), 1);

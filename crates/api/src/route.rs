@@ -403,7 +403,7 @@ impl Route {
         })
     }
 
-    /// Adds the tag of the response, and the response to a client that has it.
+    /// Adds the header with the tag of the response, and the response 304 for a client that has it.
     pub(crate) fn tagged(self) -> Self {
         self.with_header("ETag", "For `If-None-Match` of a read and `If-Match` of a change")
             .answers(304, "Not modified")

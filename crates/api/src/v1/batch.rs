@@ -56,7 +56,7 @@ const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 /// Maximum time without a complete line from the client while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Routes that do the same as a line of a batch, by their names.
+/// Names of the routes that make the same changes as lines of a batch.
 const ROUTES_OF_LINES: [&str; 12] = [
     "create_user",
     "follow_user",
@@ -72,7 +72,7 @@ const ROUTES_OF_LINES: [&str; 12] = [
     "delete_sample",
 ];
 
-/// Errors of these routes about what a line does not have: a user who sends it, pictures and headers.
+/// Errors of these routes that no line can have: errors about users as clients, pictures and headers.
 const NOT_OF_LINES: [&str; 6] = [
     "not_own",
     "too_many_requests",
@@ -82,7 +82,7 @@ const NOT_OF_LINES: [&str; 6] = [
     "precondition_failed",
 ];
 
-/// Errors of lines of any `op`.
+/// Errors that a line with any `op` can have.
 const OF_ALL_LINES: [&str; 11] = [
     "bad_request",
     "line_too_long",

@@ -319,7 +319,7 @@ pub(crate) async fn show(
 ) -> Result<Response, ApiError> {
     let read = move |node: &Node| {
         let viewer = follows::viewer(node, viewer.as_ref())?.user();
-        // Before the post, so that the tag of an old revision never has a newer post.
+        // The revision is read before the post, so that no tag has an old revision with a newer post.
         let revision = node.facts().post_revision(post);
         let mut out = Vec::with_capacity(512);
         let is_shown = match viewer {

@@ -127,7 +127,7 @@ pub(crate) async fn create(
     let story = state.submit_story(author, text, life, key).await?;
     let id = story.value;
     let render = async {
-        // It may be deleted or expired by now.
+        // The story may be deleted or expired by now.
         Ok(state.read_done(move |node| render(node, id, None)).await?.ok())
     };
     let response = state.respond(&story, id.0, may_read, render).await?;
@@ -141,7 +141,7 @@ pub(crate) async fn show(
     unless: Unless,
 ) -> Result<Response, ApiError> {
     let body = state.read(move |node| render(node, story, viewer.as_ref())).await??;
-    // A story does not change.
+    // A story never changes, so its id is its revision.
     Ok(unless.answer(Revision(story.0), body))
 }
 

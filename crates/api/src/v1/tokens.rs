@@ -28,7 +28,7 @@ use crate::route::{Inputs, Reads, Route};
 use crate::state::AppState;
 use crate::time::rfc3339;
 
-/// Tokens of a key that are revoked together.
+/// Maximum number of a key's tokens that are revoked together.
 const REVOKED_AT_ONCE: usize = 1_000;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -220,7 +220,7 @@ async fn end(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Ends tokens.
+/// Submits the commands that end these tokens.
 async fn submit_ends(state: &AppState, grants: Vec<GrantId>) -> Result<(), ApiError> {
     let end = |grant| Command::Account(AccountCommand::Revoke { grant }).into();
     for reply in state.node.submit_all(grants.into_iter().map(end).collect()).await? {
@@ -253,7 +253,7 @@ pub(crate) async fn revoke_of_key(
     OfKey(key): OfKey,
     NoKey: NoKey,
 ) -> Result<Response, ApiError> {
-    // Those that are minted meanwhile are not meant.
+    // Tokens that are minted after this moment are not revoked.
     let newest = GrantId(state.node.visible_up_to().0);
     let mut from = Some(GrantId(0));
     while let Some(first) = from.filter(|first| *first <= newest) {

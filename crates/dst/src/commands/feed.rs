@@ -50,7 +50,8 @@ impl Generator {
         Request { idempotency, command }
     }
 
-    /// Puts a condition on a change that can have one: mostly the right author, seldom a revision, which never is the right one.
+    /// Adds a condition to a change that can have one: usually the right author, rarely a revision, which is always
+    /// wrong.
     fn condition(&mut self, model: &Model, command: Command) -> Command {
         let author = match &command {
             Command::Edit { post, .. } | Command::DeletePost { post } => {

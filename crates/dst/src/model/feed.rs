@@ -186,7 +186,8 @@ impl Feed {
         }
     }
 
-    /// Refuses a change by another user than the author, and one of a revision, because no generated revision ever existed.
+    /// Refuses a change by a user who is not the author, and a change on the condition of a revision, because generated
+    /// revisions never exist.
     fn check_condition(&self, stamp: u64, condition: &Condition) -> Result<(), Refusal> {
         let (author, hidden) = match &condition.command {
             Command::Edit { post, .. } | Command::DeletePost { post } => {
