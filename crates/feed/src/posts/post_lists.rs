@@ -29,7 +29,7 @@ pub fn posts<R: Rows + ?Sized>(
     })
 }
 
-/// Replies to read for the count of a post while some are about to be removed.
+/// Rows to read for the count of a post while some are about to be removed.
 const REPLIES_READ: usize = 1_000;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -56,13 +56,13 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.member(SetTable::PostLists, pictures_of(author), post.0).is_some()
     }
 
-    /// Number of public and unlisted replies to a post, counted up to `max`, without those by deleted or disabled
-    /// users. Other replies have no rows here.
+    /// Number of posts in a table of public and unlisted posts about a post, counted up to `max`, without those by deleted
+    /// or disabled users.
     #[must_use]
-    pub fn replies_count(&self, post: PostId, max: usize) -> usize {
+    pub fn open_count(&self, table: SetTable, post: PostId, max: usize) -> usize {
         let read = |limit| {
             let span = Span { limit, ..Span::ALL };
-            let rows = self.rows.members(SetTable::OpenReplies, post.0, span);
+            let rows = self.rows.members(table, post.0, span);
             let found = rows.len();
             let authors = rows.into_iter().map(|(_, author)| UserId(author as u32));
             let shown =

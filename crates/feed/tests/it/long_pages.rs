@@ -457,7 +457,7 @@ fn replies_of_others_do_not_displace_those_that_count() {
     let count = |world: &World| {
         let counted = Counted::new(world);
         let facts = Facts::new(&counted);
-        counted.within(1_200, || facts.replies_count(top, 500))
+        counted.within(1_200, || facts.open_count(SetTable::OpenReplies, top, 500))
     };
     assert_eq!(count(&world), 402);
     world.set_account(1, AccountState::Disabled);

@@ -6,7 +6,7 @@ use feed::profile::ProfileFilter;
 use feed::thread::{ancestors, descendants};
 use feed::{
     Command, Cursor, Done, Draft, Effect, Language, Listed, Page, PageOf, Patch, PostChange,
-    PostId, PostText, Refusal, Span, UserId, Viewer, Visibility, Warning, profile,
+    PostId, PostText, Refusal, SetTable, Span, UserId, Viewer, Visibility, Warning, profile,
 };
 use rows::EPOCH_MS;
 
@@ -328,8 +328,8 @@ fn hidden_replies_take_no_place_in_a_thread_and_do_not_count() {
     assert_eq!((page.posts.as_slice(), page.next), (&shown[2..], None));
     let author = Viewer::new(world.facts(), Some(UserId(2)));
     assert_eq!(descendants(&author, top, &[], 100).posts.len(), 93, "their author sees them");
-    assert_eq!(world.facts().replies_count(top, 40), 3);
-    assert_eq!(world.facts().replies_count(top, 2), 2);
+    assert_eq!(world.facts().open_count(SetTable::OpenReplies, top, 40), 3);
+    assert_eq!(world.facts().open_count(SetTable::OpenReplies, top, 2), 2);
     world.run(Command::DeleteUser { user: id(3) }).unwrap();
-    assert_eq!(world.facts().replies_count(top, 40), 0, "their author is deleted");
+    assert_eq!(world.facts().open_count(SetTable::OpenReplies, top, 40), 0, "their author is deleted");
 }

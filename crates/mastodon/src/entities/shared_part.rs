@@ -1,7 +1,7 @@
 //! Part of a status that is the same for all readers who see the users it names.
 
 use feed::text::{Language, Warning};
-use feed::{Handle, Post, PostCounts, PostId, PostText, Reaction, UserId};
+use feed::{Handle, Post, PostCounts, PostId, PostText, Reaction, SetTable, UserId};
 use node::{Entity, EntityKey, MadeOf, Subject};
 use serde::Serialize;
 use serde_json::Value;
@@ -270,7 +270,7 @@ impl Entities<'_> {
         let named = self.named(&post);
         let handle = self.handle(post.author)?;
         let PostCounts { favourites, boosts, .. } = self.facts().post_counts(id);
-        let replies = self.facts().replies_count(id, REPLIES_COUNTED);
+        let replies = self.facts().open_count(SetTable::OpenReplies, id, REPLIES_COUNTED);
         let counts = Counted { favourites, boosts, replies };
         let reactions = self.facts().reactions_to(id, 0, REACTIONS_KEPT + 1);
         let are_few = reactions.len() <= REACTIONS_KEPT;

@@ -177,7 +177,8 @@ impl Node {
         Some(next)
     }
 
-    fn append_page(&self, found: &PageOf<PostId>, page: &Page, out: &mut Vec<u8>) -> PageEnds {
+    /// Appends the posts of a page that was read, as [`Node::home`] does. May block.
+    pub fn append_page(&self, found: &PageOf<PostId>, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         self.append_posts(&found.items, out);
         found.ends(page)
     }
