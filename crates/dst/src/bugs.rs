@@ -12,7 +12,7 @@ const VARIABLE: &str = "ROOST_BUG";
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names of the bugs, and what each breaks.
-const BUGS: [(&str, &str); 43] = [
+const BUGS: [(&str, &str); 45] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -56,6 +56,8 @@ const BUGS: [(&str, &str); 43] = [
     ("cost-one-hashtag", "the cost of a post counts one of its hashtags"),
     ("notify-first-voters", "of many voters only the first 64 are notified of the end of a poll"),
     ("mention-in-words", "a name within a word is a mention"),
+    ("quote-against-policy", "everybody may quote what everybody may see"),
+    ("show-quotes-of-hidden", "a quote shows a post that its reader may not see"),
 ];
 
 /// Whether this binary contains the bugs.

@@ -30,7 +30,7 @@ pub(crate) const POST_OWN_ROWS: usize = 7;
 /// its parent, and those in lists. A boost has two rows of the boosted post, and fewer others.
 pub(crate) const POST_ROWS_LEAST: usize = POST_OWN_ROWS + 2 + LISTED_ROWS;
 /// Most rows of a post in lists of posts.
-pub(crate) const LISTED_ROWS: usize = 4;
+pub(crate) const LISTED_ROWS: usize = 5;
 /// Most rows of a deleted post, with mentions and hashtags.
 pub(crate) const POST_ROWS_MAX: usize = POST_ROWS_LEAST
     + POST_MENTIONS_MAX
@@ -113,6 +113,9 @@ pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRo
         let (of, item) = (boost.post.0, Reaction::Boost.item(post.author));
         each(IndexRow::Member(SetTable::Reactions, of, item, id.0));
         each(member(SetTable::Boosts, of, author));
+    }
+    if let Some(quoted) = post.listed_quote() {
+        each(member(SetTable::Quotes, quoted.0, author));
     }
     shared_of_post(id, post).for_each(&mut each);
     if post.boost.is_none() && !post.media.is_empty() {

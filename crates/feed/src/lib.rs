@@ -46,6 +46,7 @@ mod page;
 mod parts;
 pub mod polls;
 mod posts;
+pub mod quotes;
 mod reactions;
 mod refusal;
 pub mod relation;

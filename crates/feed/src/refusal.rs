@@ -220,6 +220,9 @@ pub enum Refusal {
         "applications have at most {} tokens of a user; revoke one of them first", limits::USER_TOKENS_MAX;
     PreconditionFailed = Precondition "precondition_failed":
         "the condition of If-Match or If-None-Match is false; nothing was changed";
+    QuotedNotFound = Invalid("quote_id") "quoted_not_found":
+        "the post to be quoted does not exist, was deleted, or is hidden from the author";
+    QuoteNotAllowed = Invalid("quote_id") "quote_not_allowed": "its author does not allow to quote this post";
 }
 }
 
@@ -252,7 +255,7 @@ mod tests {
             too_many_sets(set) samples_full bad_email(email) bad_password_hash email_taken(email) no_account \
             has_account account_not_active password_changed bad_invite(invite_code) too_many_invites bad_app_name \
             bad_redirect_uri bad_website bad_scope app_not_found bad_code secret_used internal \
-            too_many_tokens precondition_failed";
+            too_many_tokens precondition_failed quoted_not_found(quote_id) quote_not_allowed(quote_id)";
         let field = |refusal: &Refusal| refusal.field().map(|field| format!("({field})"));
         let now: Vec<_> = Refusal::ALL
             .iter()

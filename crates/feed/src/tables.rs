@@ -91,6 +91,7 @@ declare! {
     Set AuthorPosts, list |row| row.item().map(post), erase erase::items::posts;
     Set Replies, index |row| row.item().map(post);
     Set OpenReplies, index |row| row.item().map(post);
+    Set Quotes, index |row| row.item().map(post);
     Set PostLists, index |row| row.item().map(post);
     Set Boosts, index |row| row.item().map(post);
     Set Mentions, index |row| row.item().map(post), erase |it| {

@@ -207,7 +207,9 @@ impl From<Refusal> for ApiError {
             | Refusal::AccountNotActive
             | Refusal::PasswordChanged
             | Refusal::NoAccount => Self::invalid_grant(),
-            Refusal::ParentNotFound | Refusal::NotFollowed => Self::not_found(),
+            Refusal::ParentNotFound | Refusal::QuotedNotFound | Refusal::NotFollowed => {
+                Self::not_found()
+            }
             Refusal::Blocked => Self::new(
                 StatusCode::FORBIDDEN,
                 "This action is not allowed: unblock the user first",

@@ -62,12 +62,6 @@ fn lists(table: &mut Endpoints) {
 fn of_statuses(table: &mut Endpoints) {
     let translate = ["/api/v1/statuses/{id}/translate"];
     table.absent("POST", Needs::MY_STATUSES, Refused("translation"), &translate);
-    let quotes = ["/api/v1/statuses/{id}/quotes"];
-    table.absent("GET", Anyone(&[S::ReadStatuses]), List, &quotes);
-    let write = User(&[S::WriteStatuses]);
-    let revoke = ["/api/v1/statuses/{id}/quotes/{quoting}/revoke"];
-    table.absent("POST", write, Refused("quotes"), &revoke);
-    table.absent("PUT", write, Refused("quotes"), &["/api/v1/statuses/{id}/interaction_policy"]);
     table.absent("GET", Anyone(&[S::ReadStatuses]), Record, &["/api/v1/timelines/link"]);
 }
 

@@ -53,7 +53,8 @@ const DELETED: &str = "deleted users, and expired stories, mutes and keys";
 /// Text of the documents for grants of accounts.
 const GRANTS: &str = "invites, apps, and the sessions and tokens of accounts";
 /// Text of the documents for notifications.
-const NOTIFICATIONS: &str = "notifications of favourites, boosts, follows, ends of polls and edits";
+const NOTIFICATIONS: &str =
+    "notifications of favourites, boosts, quotes, follows, ends of polls and edits";
 /// Text of the documents for rows without a bucket.
 const EMPTIED: &str = "keys of emptied or deleted buckets";
 
@@ -299,6 +300,9 @@ tables! {
         /// (post, reply that everybody may see) -> author of the reply. Rows of a deleted post stay until its replies
         /// are deleted.
         OpenReplies = 0x25, "post" / "reply", Derived about Post;
+        /// (post, quote of it that everybody may see) -> the author of the quote. Rows of a deleted post stay as those of
+        /// `Replies`.
+        Quotes = 0x26, "quotes of post" / "post", Derived about Post;
         /// (follower, followed) -> 0.
         Following = 0x27: Packed, "follows of user" / "user", Exported about User;
         /// (followed, follower) -> 0.

@@ -25,11 +25,11 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_notifications", "List notifications")
             .users(Own)
             .text(
-                "Mentions, favourites and boosts of posts by the user, follows and follow \
-                 requests, ends of polls, edits of boosted posts, and posts of users for whom an \
-                 app requested notifications. Blocks and mutes hide notifications. Posts, and \
-                 mentions that a post had from the beginning, are all kept; of the others, the \
-                 newest 1,000.",
+                "Mentions, favourites, boosts and quotes of posts by the user, follows and \
+                 follow requests, ends of polls, edits of boosted and quoted posts, and posts of \
+                 users for whom an app requested notifications. Blocks and mutes hide \
+                 notifications. Posts, and mentions that a post had from the beginning, are all \
+                 kept; of the others, the newest 1,000.",
             )
             .lists::<NotificationView>("A page of notifications"),
         Route::delete("/v1/users/{user}/notifications", clear)
@@ -67,6 +67,10 @@ pub(crate) enum NoticeKind {
     Post,
     /// A post that the user boosted was edited.
     Edit,
+    /// The post quotes one of the user.
+    Quote,
+    /// The quoted post of a post of the user was edited.
+    QuotedUpdate,
 }
 
 /// A notification.
@@ -117,6 +121,8 @@ fn view(node: &Node, found: Notification) -> Option<NotificationView> {
         Notice::Poll(_) => NoticeKind::Poll,
         Notice::Post(_) => NoticeKind::Post,
         Notice::Edit(_) => NoticeKind::Edit,
+        Notice::Quote(_) => NoticeKind::Quote,
+        Notice::QuotedUpdate(_) => NoticeKind::QuotedUpdate,
     };
     let rendered = found.notice.post().map(|post| {
         let mut json = Vec::new();

@@ -7,6 +7,7 @@ use axum::response::Response;
 use edge::SMALL_BYTES_MAX;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
+use feed::quotes::QuotePolicy;
 use feed::{
     Command, Draft, Language, Patch, PostId, PostText, Refusal, UserRef, Visibility, Warning,
 };
@@ -19,11 +20,12 @@ use crate::error::ApiError;
 use crate::guard::reserved;
 use crate::idempotency::Once;
 use crate::input::{Input, OnePost, OneUser, UserAnd, decimal, given, post_number};
-use crate::page::For;
+use crate::page::{AskedFor, For, Reading};
 use crate::route::Route;
 use crate::rule::May::{Own, See};
 use crate::state::AppState;
 use crate::v1::follows;
+use crate::v1::timelines::read_page;
 use crate::v1::users::created;
 
 /// Maximum size of a post as JSON; most of it is descriptions of pictures. A response with pictures reserves this much
@@ -54,6 +56,8 @@ pub(crate) fn routes() -> Vec<Route> {
                 "too_many_media",
                 "too_many_posts",
                 "in_reply_to_not_found",
+                "quoted_not_found",
+                "quote_not_allowed",
             ]),
         Route::get("/v1/posts/{id}", show)
             .named("get_post", "Show a post")
@@ -76,6 +80,16 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(Own)
             .text("Replies to it are not deleted.")
             .answers(204, "The post is deleted"),
+        Route::get("/v1/posts/{id}/quotes", quotes)
+            .named("list_quotes", "List the quotes of a post")
+            .users(See)
+            .text("Those that everybody may see, but for those by users whom the viewer blocks or mutes.")
+            .lists::<PostView>("A page of posts"),
+        Route::delete("/v1/users/{user}/quotes/{id}", revoke_quote)
+            .named("revoke_quote", "Revoke the quote of a post of the user")
+            .users(Own)
+            .text("`id` is that of the post with the quote, which stays. Idempotent.")
+            .answers(204, "It does not show the post any more"),
     ]
 }
 
@@ -106,6 +120,36 @@ pub(crate) struct NewPost {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
+    /// The post that it quotes. A quote of one's own post for followers is for followers, too.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    quote_id: Option<String>,
+    /// Users who may quote it, besides its author; by default all, if all may see it.
+    #[serde(default)]
+    quote_policy: QuotePolicyName,
+}
+
+/// Users who may quote a post, besides its author.
+#[derive(Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum QuotePolicyName {
+    /// Everybody.
+    #[default]
+    Public,
+    /// The followers of the author.
+    Followers,
+    /// Nobody else.
+    Nobody,
+}
+
+impl From<QuotePolicyName> for QuotePolicy {
+    fn from(name: QuotePolicyName) -> Self {
+        match name {
+            QuotePolicyName::Public => Self::Public,
+            QuotePolicyName::Followers => Self::Followers,
+            QuotePolicyName::Nobody => Self::Nobody,
+        }
+    }
 }
 
 /// Audience of a post. The author and mentioned users always see it.
@@ -154,6 +198,10 @@ pub(crate) struct PostChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
+    /// Users who may quote it from now on.
+    #[serde(default, deserialize_with = "given")]
+    #[schema(nullable = false)]
+    quote_policy: Option<QuotePolicyName>,
 }
 
 /// Fields that a new post, an edit and a line of a batch share.
@@ -229,6 +277,30 @@ pub(crate) struct Picture {
     blurhash: String,
 }
 
+/// Quote in a post.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes the answer, which the node renders")]
+pub(crate) struct QuoteView {
+    /// The quoted post; null unless it is accepted. `GET /v1/posts/{id}` says whether a viewer may see it.
+    id: Option<String>,
+    state: QuoteStateName,
+}
+
+/// State of a quote.
+#[derive(ToSchema)]
+#[schema(rename_all = "snake_case")]
+#[expect(dead_code, reason = "describes the answer, which the node renders")]
+pub(crate) enum QuoteStateName {
+    /// The quoted post is shown.
+    Accepted,
+    /// Nothing: its author has revoked it.
+    Revoked,
+    /// Nothing: the quoted post was deleted.
+    Deleted,
+    /// Nothing: fewer users may see the quoted post than the quote.
+    Unauthorized,
+}
+
 /// A post.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "schema of the response, which the node renders")]
@@ -253,6 +325,9 @@ pub(crate) struct PostView {
     /// Content warning, shown instead of the text until the reader opens it; may be empty.
     warning: String,
     sensitive: bool,
+    /// Its quote of another post.
+    quote: Option<QuoteView>,
+    quote_policy: QuotePolicyName,
     #[schema(example = "en")]
     language: Option<String>,
     media: Vec<Picture>,
@@ -268,6 +343,8 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let parent = body.in_reply_to_id.map(|id| post_number(decimal(&id))).transpose();
     let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
+    let quote = body.quote_id.map(|id| post_number(decimal(&id))).transpose();
+    let quote = quote.map_err(|error| error.at("quote_id"))?;
     let said = Said {
         text: Some(&body.text),
         warning: Some(&body.warning),
@@ -275,7 +352,8 @@ pub(crate) async fn create(
         language: body.language.as_deref(),
     };
     let (media, visibility) = (pictures(&body.media_ids)?, body.visibility.into());
-    let draft = Draft { parent, visibility, media, ..said.draft(author, &state.domain)? };
+    let (quote_policy, said) = (body.quote_policy.into(), said.draft(author, &state.domain)?);
+    let draft = Draft { parent, visibility, media, quote, quote_policy, ..said };
     draft.check()?;
     // Descriptions of pictures make the response long.
     let held = match draft.media.is_empty() {
@@ -344,7 +422,8 @@ pub(crate) async fn edit(
         sensitive: body.sensitive,
         language: body.language.as_deref(),
     };
-    let patch = said.patch(&state.domain)?;
+    let quote_policy = body.quote_policy.map(Into::into);
+    let patch = Patch { quote_policy, ..said.patch(&state.domain)? };
     let held = state.unsent.response(client, POST_BYTES_MAX)?;
     let edited = state.submit_post_edit(author, (post, patch), only_if, key).await?;
     let response = state.respond(&edited, post.0, may_read, rendered_done(&state, post)).await?;
@@ -358,4 +437,38 @@ pub(crate) async fn delete(
     Once(key): Once,
 ) -> Result<Response, ApiError> {
     state.carry_out(only_if.on(Some(author), Command::DeletePost { post }), key).await
+}
+
+pub(crate) async fn quotes(
+    State(state): State<Arc<AppState>>,
+    OnePost(post): OnePost,
+    AskedFor(asked): AskedFor,
+) -> Result<Response, ApiError> {
+    let (page, named) = (asked.of(Reading::Down), asked.viewer.clone());
+    let read = move |node: &Node, out: &mut Vec<u8>| {
+        let viewer = follows::viewer(node, named.as_ref())?;
+        let found = node.facts().post(post).filter(|post| viewer.visible(post));
+        let quoted = found.ok_or(Refusal::PostNotFound)?.boosted_or(post);
+        Ok(node.append_page(&viewer.quotes(quoted, &page), &page, out))
+    };
+    read_page(&state, &asked, read).await
+}
+
+pub(crate) async fn revoke_quote(
+    State(state): State<Arc<AppState>>,
+    UserAnd(user, post): UserAnd<PostId>,
+    Once(key): Once,
+) -> Result<Response, ApiError> {
+    let check = move |node: &Node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        // The rules refuse a change of one that does not exist, unless it is one that was made before.
+        let Some(found) = node.facts().post(post) else { return Ok(()) };
+        // That of a user whom they block, too.
+        let is_known = found.visibility.is_open() || node.viewer(Some(user)).visible(&found);
+        let is_own = found.quote.is_some_and(|quote| quote.author == user);
+        if is_known && is_own { Ok(()) } else { Err(Refusal::PostNotFound) }
+    };
+    state.read(check).await??;
+    let patch = Patch { revoke_quote: true, ..Patch::default() };
+    state.carry_out(Command::edit(post, patch), key).await
 }

@@ -218,6 +218,13 @@ fn made(server: &TestServer, path: &str) -> String {
         let body = json!({"label": "x", "sample": "0".repeat(256)});
         return server.post("/v1/samples", &body).json()["id"].as_str().unwrap().to_owned();
     }
+    if path.contains("/quotes/{id}") {
+        let body = json!({"text": "look", "quote_id": server.publish("one", "x")});
+        return server.post("/v1/users/@two/posts", &body).json()["id"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+    }
     // A notification of a mention has the id of its post.
     let author = if path.contains("notifications") { "two" } else { "one" };
     server.publish(author, "hi @one")

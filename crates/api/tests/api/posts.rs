@@ -19,7 +19,8 @@ fn a_post_is_returned_completely_and_exists_until_it_is_deleted() {
             "text": "@bob hi, @nobody \u{1F600}", "created_at": post["created_at"],
             "edited_at": null, "in_reply_to_id": null,
             "reply_to": null, "mentions": [{"id": "1", "handle": "bob"}],
-            "visibility": "public", "warning": "", "sensitive": false, "language": null,
+            "visibility": "public", "warning": "", "sensitive": false, "quote": null,
+            "quote_policy": "public", "language": null,
             "media": [], "boost_of": null})
     );
     let path = format!("/v1/posts/{id}");
@@ -247,4 +248,66 @@ fn a_user_of_this_server_may_be_written_with_its_domain() {
     check(&server.with_json("PATCH", &own, &[], &body).json());
     server.batch("{\"op\":\"post\",\"user\":\"@ada\",\"text\":\"to @bob@social.example\"}\n");
     check(&server.get("/v1/users/@ada/posts").json()["items"][0]);
+}
+
+#[test]
+fn a_quote_names_the_quoted_post_for_who_may_see_it_until_it_is_revoked() {
+    let server = TestServer::open();
+    server.register(&["ada", "bob", "cyd"]);
+    let quoted = server.publish("ada", "a post");
+    let quote = |user: &str, id: &str| {
+        let body = json!({"text": "look", "quote_id": id});
+        server.post(&format!("/v1/users/@{user}/posts"), &body)
+    };
+    let created = quote("bob", &quoted).json();
+    assert_eq!(created["quote"], json!({"id": quoted, "state": "accepted"}));
+    let id = created["id"].as_str().unwrap();
+    let path = format!("/v1/posts/{id}");
+    let list = format!("/v1/posts/{quoted}/quotes");
+    assert_eq!(server.texts(&list), ["look"]);
+    let notice = server.get("/v1/users/@ada/notifications").json();
+    assert_eq!(
+        (&notice["items"][0]["kind"], &notice["items"][0]["post"]),
+        (&json!("quote"), &created)
+    );
+    // Who may not see the quoted post reads nothing of it.
+    assert_eq!(server.send("PUT", "/v1/users/@ada/blocks/@cyd", &[], b"").status, 204);
+    quote("cyd", &quoted).assert_error(422, "quoted_not_found", "of a post by who blocks");
+    let answer = server.get(&format!("/v1/posts/{quoted}?viewer=@cyd"));
+    answer.assert_error(404, "post_not_found", "blocked");
+    assert!(!server.get(&format!("{path}?viewer=@cyd")).json().to_string().contains("a post"));
+    server.get(&format!("{list}?viewer=@cyd")).assert_error(404, "post_not_found", "blocked");
+    // A quote of what is for followers is for them, too; and who is mentioned in it learns no more.
+    let closed = json!({"text": "secret", "visibility": "followers", "quote_policy": "nobody"});
+    let closed = server.post("/v1/users/@ada/posts", &closed).json();
+    assert_eq!(closed["quote_policy"], "nobody");
+    let closed = closed["id"].as_str().unwrap();
+    let own = quote("ada", closed).json();
+    assert_eq!((&own["visibility"], &own["quote"]["id"]), (&json!("followers"), &json!(closed)));
+    quote("bob", closed).assert_error(422, "quoted_not_found", "not a follower");
+    server.follow("bob", "ada");
+    quote("bob", closed).assert_error(422, "quote_not_allowed", "a follower");
+    for id in ["0", "9223372036854775807"] {
+        quote("bob", id).assert_error(422, "quoted_not_found", id);
+    }
+    quote("bob", "x").assert_error(400, "bad_request", "no id");
+    // Only the author of the quoted post revokes it.
+    for user in ["bob", "cyd"] {
+        let answer = server.send("DELETE", &format!("/v1/users/@{user}/quotes/{id}"), &[], b"");
+        answer.assert_error(404, "post_not_found", user);
+    }
+    assert_eq!(server.get(&path).json()["quote"]["state"], "accepted");
+    for _ in 0..2 {
+        let answer = server.send("DELETE", &format!("/v1/users/@ada/quotes/{id}"), &[], b"");
+        assert_eq!(answer.status, 204);
+    }
+    let shown = server.get(&path).json();
+    assert_eq!(shown["quote"], json!({"id": null, "state": "revoked"}));
+    assert_eq!((&shown["edited_at"], server.texts(&list).len()), (&Value::Null, 0));
+    // What is deleted is so in what was rendered before.
+    let again = quote("bob", &quoted).json();
+    let again = format!("/v1/posts/{}", again["id"].as_str().unwrap());
+    assert_eq!(server.get(&again).json()["quote"]["id"], quoted.as_str());
+    server.send("DELETE", &format!("/v1/users/@ada/posts/{quoted}"), &[], b"");
+    assert_eq!(server.get(&again).json()["quote"], json!({"id": null, "state": "deleted"}));
 }

@@ -124,7 +124,7 @@ fn every_response_has_a_unique_id() {
 
 /// Every change with its response, and whether it supports a key.
 fn changes(
-    [post, mention, story, sample]: [&str; 4],
+    [post, mention, quote, story, sample]: [&str; 5],
 ) -> Vec<(&'static str, String, Value, u16, bool)> {
     let drawing = "0".repeat(256);
     let path = |path: &str| path.to_owned();
@@ -153,6 +153,7 @@ fn changes(
         ("DELETE", format!("/v1/users/@ada/pins/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@cyd/notifications/{mention}"), Value::Null, 204, true),
         ("DELETE", path("/v1/users/@cyd/notifications"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@ada/quotes/{quote}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@ada/posts/{post}"), Value::Null, 204, true),
         ("POST", path("/v1/users/@ada/stories"), json!({"text": "x"}), 201, true),
         ("PUT", format!("/v1/users/@bob/viewed_stories/{story}"), Value::Null, 204, true),
@@ -198,7 +199,9 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
     server.follow("bob", "ada");
     server.follow("cyd", "ada");
     let mention = server.publish("ada", "hi @cyd");
-    let changes = changes([&post, &mention, &story, &sample]);
+    let quote = json!({"text": "look", "quote_id": mention});
+    let quote = server.post("/v1/users/@cyd/posts", &quote).json()["id"].clone();
+    let changes = changes([&post, &mention, quote.as_str().unwrap(), &story, &sample]);
     // The OpenAPI document has no other changes.
     let api = server.get("/v1/openapi.json").json();
     let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
@@ -256,6 +259,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users/0/pins".to_owned(), 1),
         ("/v1/users/0/notifications".to_owned(), 2),
         (format!("/v1/posts/{post}/favourites"), 1),
+        (format!("/v1/posts/{post}/quotes"), 0),
         ("/v1/users/0/stories".to_owned(), 1),
         ("/v1/users/1/timeline/stories".to_owned(), 1),
         ("/v1/users/0/stories?viewer=1".to_owned(), 1),

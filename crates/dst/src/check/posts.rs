@@ -1,10 +1,11 @@
 //! Comparison of posts, boosts, home timelines and reactions with the model.
 
 use feed::profile::ProfileFilter;
-use feed::{Page, PostId, Reaction, UserId, Viewer};
+use feed::{Page, PostId, Reaction, SetTable, UserId, Viewer};
 
 use super::polls::model_poll;
 use crate::model::posts::{ModelBoost, ModelPost};
+use crate::model::quotes::ModelQuote;
 use crate::run::Run;
 
 impl Run {
@@ -87,6 +88,7 @@ impl Run {
         let anyone = Viewer::anyone(node.facts());
         let is_open = self.model.feed.anyone_sees(expected);
         assert_eq!(anyone.visible(&found), is_open, "post {} seen by anyone", id.0);
+        self.check_quotes(id, &found);
         assert_eq!(model_post(found), *expected, "post {}", id.0);
         let count = |reaction| {
             let of_post = self.model.feed.reactions.keys();
@@ -98,6 +100,34 @@ impl Run {
         assert_eq!(counts, expected, "favourites and boosts of {}", id.0);
         self.check_poll_of(id);
         self.check_versions(id);
+    }
+
+    /// The quotes of a post, and what users see of its own quote.
+    fn check_quotes(&self, id: PostId, found: &feed::Post) {
+        let (node, model) = (self.node().node(), &self.model.feed);
+        let quote = found.quote.map(|quote| (quote, model_quote(quote)));
+        let anyone = Viewer::anyone(node.facts());
+        if let Some((quote, expected)) = quote {
+            let seen = model.quoted(None, &expected);
+            assert_eq!(anyone.quoted(&quote), seen, "quote in {} seen by anyone", id.0);
+        }
+        for (user, _) in (0..).zip(&model.users).filter(|(_, user)| !user.deleted) {
+            let viewer = node.viewer(Some(UserId(user)));
+            if let Some((quote, expected)) = quote {
+                let seen = model.quoted(Some(user), &expected);
+                assert_eq!(viewer.quoted(&quote), seen, "quote in {} seen by {user}", id.0);
+            }
+            let may_quote = model.posts.get(&id.0).is_some_and(|post| model.may_quote(user, post));
+            assert_eq!(viewer.may_quote(found), may_quote, "whether {user} may quote {}", id.0);
+            let wanted = model.quotes_of(id.0).filter(|(_, by)| model.wants_boosts_of(user, *by));
+            let wanted: Vec<_> = wanted.map(|(quote, _)| PostId(quote)).collect();
+            let mut listed = viewer.quotes(id, &Page::newest(1_000_000)).items;
+            listed.reverse();
+            assert_eq!(listed, wanted, "quotes of {} seen by {user}", id.0);
+        }
+        let shown = model.quotes_of(id.0).filter(|(id, _)| model.anyone_sees(&model.posts[id]));
+        let counted = node.facts().open_count(SetTable::Quotes, id, 1_000);
+        assert_eq!(counted, shown.count().min(1_000), "number of quotes of {}", id.0);
     }
 
     /// Checks the reactions of a user.
@@ -133,6 +163,10 @@ impl Run {
     }
 }
 
+fn model_quote(quote: feed::quotes::Quote) -> ModelQuote {
+    ModelQuote { post: quote.post.0, author: quote.author.0, is_revoked: quote.is_revoked }
+}
+
 pub(super) fn model_post(post: feed::Post) -> ModelPost {
     ModelPost {
         media: post.media.iter().map(|media| media.0).collect(),
@@ -143,6 +177,8 @@ pub(super) fn model_post(post: feed::Post) -> ModelPost {
         mentions: post.mentions.iter().map(|user| user.0).collect(),
         parent: post.in_reply_to.map(|post| post.0),
         edited: post.edited.map(|stamp| stamp.0),
+        quote: post.quote.map(model_quote),
+        quote_policy: post.quote_policy,
         visibility: post.visibility,
         warning: post.warning.as_str().to_owned(),
         sensitive: post.sensitive,

@@ -5,6 +5,7 @@ use feed::limits::{
     BIO_CHARS_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX, POST_BYTES_MAX,
     POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,
 };
+use feed::quotes::QuotePolicy;
 use feed::{
     Bio, Command, Condition, Draft, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate,
     MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText, ProfileFields, Reaction,
@@ -238,6 +239,8 @@ impl Generator {
             warning: self.warning(),
             sensitive: self.random.once_in(4),
             language: self.language(),
+            quote: self.random.once_in(5).then(|| self.edited()),
+            quote_policy: self.quote_policy(),
             ..Draft::new(author, text)
         }
     }
@@ -249,7 +252,17 @@ impl Generator {
             warning: self.random.once_in(4).then(|| self.warning()),
             sensitive: self.random.once_in(4).then(|| self.random.once_in(2)),
             language: self.random.once_in(4).then(|| self.language()),
+            revoke_quote: self.random.once_in(12),
+            quote_policy: self.random.once_in(8).then(|| self.quote_policy()),
             ..Patch::default()
+        }
+    }
+
+    fn quote_policy(&mut self) -> QuotePolicy {
+        if self.random.once_in(3) {
+            *self.random.pick(&QuotePolicy::ALL)
+        } else {
+            QuotePolicy::Public
         }
     }
 

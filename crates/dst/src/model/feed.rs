@@ -98,7 +98,7 @@ pub(crate) struct Feed {
     pub(crate) muted_threads: BTreeMap<u32, Vec<u64>>,
     /// Last edits of posts whose boosters the node still has to notify.
     pub(crate) edits: BTreeMap<u64, ModelEdit>,
-    /// Boosts by deleted users, which the node may have removed: (user, post).
+    /// Boosts and quotes by deleted users, which the node may have removed: (user, post).
     pub(super) erased_boosts: BTreeSet<(u32, u64)>,
     /// Notices of edits that the node has stored if the boosts by deleted users still existed when the post was edited.
     pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
@@ -272,6 +272,8 @@ impl Feed {
         self.users[user as usize].deleted = true;
         self.accounts.forget(user);
         self.erasing.insert(user, (Reverse(usize::MAX), 0));
+        let of_user = self.posts.values().filter(|post| post.author == user);
+        let quoted: Vec<_> = of_user.filter_map(|post| Some((user, post.quote?.post))).collect();
         self.posts.retain(|_, post| post.author != user);
         self.orphans.retain(|_, post| post.author != user);
         self.stories.retain(|_, story| story.author != user);
@@ -286,6 +288,7 @@ impl Feed {
         let boosts = self.reactions.keys().filter(|(_, _, kind)| *kind == Reaction::Boost);
         let of_user = boosts.filter(|(one, ..)| *one == user).map(|(one, post, _)| (*one, *post));
         self.erased_boosts.extend(of_user);
+        self.erased_boosts.extend(quoted);
         self.reactions.retain(|(one, ..), _| *one != user);
         self.muted_threads.remove(&user);
         self.markers.retain(|(one, _), _| *one != user);

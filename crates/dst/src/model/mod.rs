@@ -16,6 +16,7 @@ mod notices;
 mod numbers;
 mod polls;
 pub(crate) mod posts;
+pub(crate) mod quotes;
 mod reactions;
 mod stories;
 mod tags;

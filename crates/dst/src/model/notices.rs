@@ -1,5 +1,7 @@
 //! Expected notifications: stored ones, and those of mentions and posts, which are not stored.
 
+use std::collections::BTreeSet;
+
 use feed::limits::{
     EDIT_NOTICES_QUIET_MS, FOLLOW_NOTICES_SEEN, MUTED_THREADS_MAX, NOTIFICATIONS_MAX,
 };
@@ -21,10 +23,12 @@ pub(crate) enum Cause {
     Request,
     /// End of the poll of this post.
     Poll(u64),
-    /// Edit of this post.
+    /// Edit of this post, or of what this post of the user quotes.
     Edit(u64),
     /// Mention in this post that an edit added.
     Mention(u64),
+    /// A quote in this post.
+    Quote(u64),
 }
 
 impl Cause {
@@ -40,8 +44,8 @@ pub(crate) struct ModelEdit {
     pub(crate) stamp: u64,
     /// Whether existing users boost the post. If only deleted users do, their boosts may already be removed.
     pub(crate) is_sure: bool,
-    /// First user who may not have been notified.
-    from: u32,
+    /// First user who may not have been notified, or after all users the first quote.
+    from: u64,
 }
 
 /// Number of users whom one command of the node notifies of the end of a poll or of an edit.
@@ -66,7 +70,9 @@ impl Feed {
                 let shown = self.notifications(user);
                 let found = shown.iter().find(|shown| shown.id == *notification);
                 found.ok_or(Refusal::NotificationNotFound)?;
-                if self.notices.remove(&(user, notification.0)).is_none() {
+                // What is dismissed of a quote is any notification of its post.
+                let stored = self.notices.remove(&(user, notification.0));
+                if stored.is_none_or(|(_, cause)| matches!(cause, Cause::Quote(_))) {
                     self.dismissed.insert((user, notification.0));
                 }
                 Ok(Done::NotificationDismissed)
@@ -182,7 +188,9 @@ impl Feed {
         if !is_quiet && pending.is_none() {
             return;
         }
-        let is_boosted = self.boosters_of(id).next().is_some();
+        let mut quotes = self.quotes_of(id);
+        let is_boosted = self.boosters_of(id).next().is_some() || quotes.next().is_some();
+        drop(quotes);
         let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
@@ -200,27 +208,32 @@ impl Feed {
         let Some(edit) = self.edits.remove(&id) else { return };
         let Some(post) = self.posts.get(&id) else { return };
         let author = post.author;
-        let notice = (author, Cause::Edit(id));
-        let boosters = self.boosters_of(id).filter(|user| *user >= edit.from);
-        let boosters: Vec<u32> = boosters.take(NOTIFIED_AT_ONCE).collect();
-        let notified = boosters.iter().copied().filter(|user| {
+        let boosters = self.boosters_of(id).map(|user| (u64::from(user), user, id));
+        let quotes = self.quotes_of(id).map(|(quote, user)| (quote, user, quote));
+        let all = boosters.chain(quotes).filter(|(item, ..)| *item >= edit.from);
+        let all: Vec<_> = all.take(NOTIFIED_AT_ONCE).collect();
+        let mut told = BTreeSet::from([author]);
+        let notified = all.iter().filter_map(|(_, user, post_of)| {
             let may_be = self.sees(*user, post) && self.hears(*user, author);
-            *user != author && may_be && !self.is_announced(*user, notice)
+            let notice = (author, Cause::Edit(*post_of));
+            let is_new = told.insert(*user) && may_be && !self.is_announced(*user, notice);
+            is_new.then_some((*user, notice))
         });
-        for user in notified.collect::<Vec<_>>() {
+        for (user, notice) in notified.collect::<Vec<_>>() {
             match edit.is_sure {
                 true => self.notify(user, stamp, notice),
                 false => self.unsure.push(((user, stamp), notice)),
             }
         }
-        if let Some(from) = next_notified(&boosters) {
-            self.edits.insert(id, ModelEdit { from, ..edit });
+        if let Some((last, ..)) = all.last().filter(|_| all.len() == NOTIFIED_AT_ONCE) {
+            self.edits.insert(id, ModelEdit { from: last + 1, ..edit });
         }
     }
 
     /// Notification of `user` about a post, if there is one that the user has not dismissed.
     fn notice_of_post(&self, user: u32, id: u64, post: &ModelPost) -> Option<Notice> {
-        if self.dismissed.contains(&(user, id)) {
+        let is_stored = self.notices.contains_key(&(user, id));
+        if self.dismissed.contains(&(user, id)) || is_stored {
             return None;
         }
         if post.mentions.contains(&user) && user != post.author {
@@ -257,7 +270,15 @@ impl Feed {
                 self.requests.contains(&(actor, user)).then_some(Notice::FollowRequest)
             }
             Cause::Poll(post) => visible(post)?.poll.as_ref().map(|_| Notice::Poll(PostId(post))),
-            Cause::Edit(post) => visible(post).map(|_| Notice::Edit(PostId(post))),
+            Cause::Edit(id) => {
+                let post = visible(id)?;
+                if post.author != user {
+                    return Some(Notice::Edit(PostId(id)));
+                }
+                let quote = post.quote.filter(|quote| !quote.is_revoked)?;
+                visible(quote.post).map(|_| Notice::QuotedUpdate(PostId(id)))
+            }
+            Cause::Quote(id) => visible(id).map(|_| Notice::Quote(PostId(id))),
             Cause::Mention(post) => {
                 let since = self.mentioned_since.get(&(user, post));
                 visible(post).filter(|_| since == Some(&id)).map(|_| Notice::Mention(PostId(post)))
@@ -300,7 +321,9 @@ fn subject(notice: Notice) -> Option<u64> {
         | Notice::Boost(post)
         | Notice::Poll(post)
         | Notice::Post(post)
-        | Notice::Edit(post) => Some(post.0),
+        | Notice::Edit(post)
+        | Notice::Quote(post)
+        | Notice::QuotedUpdate(post) => Some(post.0),
         Notice::Follow | Notice::FollowRequest => None,
     }
 }

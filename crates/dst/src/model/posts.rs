@@ -2,10 +2,12 @@
 
 use feed::limits::{BOOST_RECENT_MS, EARLIER_BOOSTS_MAX};
 use feed::media::MediaId;
+use feed::quotes::QuotePolicy;
 use feed::{Done, Draft, Outcome, Page, PageOf, Patch, PostId, Reaction, Refusal, Visibility};
 
 use super::feed::Feed;
 use super::polls::ModelPoll;
+use super::quotes::ModelQuote;
 use super::{ms_of, page_of};
 
 /// Expected post.
@@ -24,6 +26,8 @@ pub(crate) struct ModelPost {
     pub(crate) boost: Option<ModelBoost>,
     pub(crate) media: Vec<u64>,
     pub(crate) poll: Option<ModelPoll>,
+    pub(crate) quote: Option<ModelQuote>,
+    pub(crate) quote_policy: QuotePolicy,
     /// First post of the conversation, for a direct reply to a direct post.
     pub(crate) conversation: Option<u64>,
     /// First post of the thread, for a reply.
@@ -66,6 +70,7 @@ impl Feed {
         if new.text.as_str().is_empty() && new.media.is_empty() {
             return Err(Refusal::BadText);
         }
+        self.quote_of(author, new)?;
         let replied = match new.parent {
             Some(_) => {
                 let parent = self.parent_of(new).and_then(|parent| self.posts.get(&parent));
@@ -88,6 +93,7 @@ impl Feed {
     /// with a mention is a reply to that user.
     pub(super) fn publish(&mut self, stamp: u64, new: &Draft, held: &[u64]) -> Outcome {
         let (author, replied) = self.check_new(new, held)?;
+        let (quote, visibility) = self.quote_of(author, new)?;
         let text = new.text.as_str().to_owned();
         let opening = text.split(' ').next().filter(|word| word.starts_with('@'));
         let opening = self.mentioned(opening.unwrap_or_default(), None, u32::MAX);
@@ -100,17 +106,20 @@ impl Feed {
             mentions,
             parent: self.parent_of(new),
             edited: None,
-            visibility: new.visibility,
+            visibility,
             warning: new.warning.as_str().to_owned(),
             sensitive: new.sensitive,
             language: new.language.as_ref().map(|language| language.as_str().to_owned()),
             boost: None,
             media: ids(&new.media),
             poll: new.poll.as_ref().map(|poll| ModelPoll::new(stamp, poll)),
+            quote,
+            quote_policy: new.quote_policy,
             conversation: self.conversation_of(new),
             thread: self.parent_of(new).map(|parent| self.posts[&parent].thread_of(parent)),
         };
         self.attach(PostId(stamp), (&[], &post.media), &[]);
+        self.announce_quote(stamp, &post);
         self.posts.insert(stamp, post);
         Ok(Done::Posted(PostId(stamp)))
     }
@@ -151,7 +160,11 @@ impl Feed {
         if new.text.is_empty() && new.media.is_empty() {
             return Err(Refusal::BadText);
         }
-        if new != old || !edit.described.is_empty() {
+        let is_edited = new != old || !edit.described.is_empty();
+        self.change_quotes(post.0, edit);
+        if is_edited {
+            let changed = &self.posts[&post.0];
+            (new.quote, new.quote_policy) = (changed.quote, changed.quote_policy);
             new.edited = Some(stamp);
             self.attach(post, (&old.media, &new.media), &edit.described);
             let (before, mentioned) = (old.edited, old.mentions.clone());
@@ -170,6 +183,9 @@ impl Feed {
             self.reactions.remove(&(removed.author, boost.post, Reaction::Boost));
             self.notices.remove(&(boost.author, post.0));
             self.show_later_boosts(removed.author, boost.post);
+        }
+        if let Some(quote) = removed.quote {
+            self.notices.remove(&(quote.author, post.0));
         }
         self.forget_media();
         self.forget_reactions();
@@ -265,6 +281,8 @@ impl Feed {
             boost: Some(ModelBoost { post: id, author, is_recent, earlier }),
             media: Vec::new(),
             poll: None,
+            quote: None,
+            quote_policy: QuotePolicy::Public,
             conversation: None,
             thread: None,
         };

@@ -118,12 +118,26 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.due_from(DueWork::NotifyOfEdit { post: id }.since(post.edited?))
     }
 
-    /// Boosters of a post from the user `from` on, in ascending order of ids, as many as one command notifies of an
-    /// edit.
+    /// Users whom one command notifies of an edit of a post, from the item `from` on, each with the post of the
+    /// notification: boosters in ascending order of ids, then authors of quotes in ascending order of their posts. Also
+    /// returns the first item that is left.
     #[must_use]
-    pub fn boosted_from(&self, post: PostId, from: u64) -> Vec<UserId> {
-        let span = Span { low: from, limit: EDIT_NOTICES_MAX, ..Span::ALL };
-        self.reacted_by(post, Reaction::Boost, span)
+    pub fn notified_of_edit(
+        &self,
+        post: PostId,
+        from: u64,
+    ) -> (Vec<(UserId, PostId)>, Option<u64>) {
+        let span = |limit| Span { low: from, limit, ..Span::ALL };
+        let boosted = self.reacted_by(post, Reaction::Boost, span(EDIT_NOTICES_MAX));
+        // Ids of posts are greater than those of users.
+        let quotes = self.quotes_of(post, span(EDIT_NOTICES_MAX - boosted.len()));
+        let last = boosted.last().map(|user| user.0.into());
+        let last = quotes.last().map(|(quote, _)| quote.0).or(last);
+        let boosted = boosted.into_iter().map(|user| (user, post));
+        let quoting = quotes.into_iter().map(|(quote, user)| (user, quote));
+        let found: Vec<_> = boosted.chain(quoting).collect();
+        let next = last.filter(|_| found.len() >= EDIT_NOTICES_MAX).map(|last| last + 1);
+        (found, next)
     }
 }
 
@@ -223,8 +237,8 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Inbox, user.0.into(), Some(encode(&inbox)));
     }
 
-    /// Schedules the notification of boosters of an edited post, unless the edit before was less than an hour ago. If
-    /// some boosters are not notified of the edit before, they are notified of this one.
+    /// Schedules the notification of boosters and quoters of an edited post, unless the edit before was less than an hour
+    /// ago. If some of them are not notified of the edit before, they are notified of this one.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
         let pending = self.facts().edit_notified_up_to(id, old);
         if let (Some(before), Some(_)) = (old.edited, pending) {
@@ -232,7 +246,9 @@ impl Txn<'_> {
         }
         let is_quiet = |before: Stamp| before.unix_ms() + EDIT_NOTICES_QUIET_MS <= edit.unix_ms();
         let next = pending.or_else(|| old.edited.is_none_or(is_quiet).then_some(0));
-        if next.is_some() && self.facts().stored_post_counts(id).boosts > 0 {
+        let facts = self.facts();
+        let is_shown = || facts.stored_post_counts(id).boosts > 0 || facts.is_quoted(id);
+        if next.is_some() && is_shown() {
             self.put_due(DueWork::NotifyOfEdit { post: id }.since(edit), next);
         }
     }

@@ -22,6 +22,11 @@ pub struct NotificationFilter {
 }
 
 impl NotificationFilter {
+    /// Whether a notification whose row says this kind may be wanted: that of an edit is one of two kinds.
+    fn may_have(&self, kind: NoticeKind) -> bool {
+        self.has_kind(kind) || kind == NoticeKind::Edit && self.has_kind(NoticeKind::QuotedUpdate)
+    }
+
     fn has_kind(&self, kind: NoticeKind) -> bool {
         !self.not.contains(&kind) && self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&kind))
     }
@@ -73,8 +78,9 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 NoticeRow::Post => facts.own_notice_row(user, id.0).unwrap_or(row),
                 row => row,
             };
-            let wanted = row.kind().filter(|kind| filter.has_kind(*kind));
-            match wanted.and_then(|_| self.shown_notification(user, id, row)) {
+            let wanted = row.kind().filter(|kind| filter.may_have(*kind));
+            let found = wanted.and_then(|_| self.shown_notification(user, id, row));
+            match found.filter(|found| filter.has_kind(found.notice.kind())) {
                 Some(found) if filter.by.is_some_and(|by| by != found.actor) => Shown::LeftOut,
                 found => found.into(),
             }
@@ -124,7 +130,8 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 (is_mention || self.wants_public_by(author)).then_some((author, notice))?
             }
             Some(Stored::Dismissed) => return None,
-            Some(Stored::Edit(post)) => (visible_author(post)?, Notice::Edit(post)),
+            Some(Stored::Edit(post)) => self.edit_notice(post)?,
+            Some(Stored::Quote(actor)) => self.quote_notice(actor, PostId(id.0))?,
             Some(Stored::Favourite(actor)) => {
                 let span = Span { low: id.0, high: id.0, limit: 1, order: Order::Ascending };
                 let found = facts.reactions_of(actor, Reaction::Favourite, span);

@@ -1,9 +1,9 @@
 //! Notifications of users.
 //!
 //! A notification has the stamp of its cause. Mentions by new posts, and new posts of users with notifications on, have
-//! rows anyway and are not stored again. Stored are favourites, boosts, follows, follow requests, ends of polls, edits
-//! of boosted posts, mentions added by edits, and dismissals. A notification is shown while its cause exists, the user
-//! may see it, and the user has not muted its thread.
+//! rows anyway and are not stored again. Stored are favourites, boosts, quotes, follows, follow requests, ends of polls,
+//! edits of boosted or quoted posts, mentions added by edits, and dismissals. A notification is shown while its cause
+//! exists, the user may see it, and the user has not muted its thread.
 
 pub(crate) mod cost;
 pub(crate) mod facts;
@@ -49,6 +49,10 @@ pub enum Notice {
     Post(PostId),
     /// A post that the user boosted was edited.
     Edit(PostId),
+    /// This post quotes one of the user.
+    Quote(PostId),
+    /// The quoted post of this post of the user was edited.
+    QuotedUpdate(PostId),
 }
 
 /// Kind of a notification.
@@ -70,6 +74,10 @@ pub enum NoticeKind {
     Post,
     /// See [`Notice::Edit`].
     Edit,
+    /// See [`Notice::Quote`].
+    Quote,
+    /// See [`Notice::QuotedUpdate`].
+    QuotedUpdate,
 }
 
 impl Notice {
@@ -85,6 +93,8 @@ impl Notice {
             Self::Poll(_) => NoticeKind::Poll,
             Self::Post(_) => NoticeKind::Post,
             Self::Edit(_) => NoticeKind::Edit,
+            Self::Quote(_) => NoticeKind::Quote,
+            Self::QuotedUpdate(_) => NoticeKind::QuotedUpdate,
         }
     }
 
@@ -97,7 +107,9 @@ impl Notice {
             | Self::Boost(post)
             | Self::Poll(post)
             | Self::Post(post)
-            | Self::Edit(post) => Some(post),
+            | Self::Edit(post)
+            | Self::Quote(post)
+            | Self::QuotedUpdate(post) => Some(post),
             Self::Follow | Self::FollowRequest => None,
         }
     }
@@ -163,9 +175,11 @@ pub(crate) enum Stored {
     FollowRequest(UserId),
     /// A boost by this user.
     Boost(UserId),
+    /// A quote by this user, whose post has the id of the notification.
+    Quote(UserId),
     /// The end of the poll of this post.
     Poll(PostId),
-    /// An edit of this post.
+    /// An edit of this post, or of what this post of the user quotes.
     Edit(PostId),
     /// A mention added to this post by the edit whose stamp is the id of the notification and part of the number of the
     /// mention row: see [`MENTION_ADDED`]. The id of the row has the bit [`BESIDE`].
@@ -198,6 +212,7 @@ impl NoticeRow {
             Stored::FollowRequest(_) => Some(NoticeKind::FollowRequest),
             Stored::Boost(_) => Some(NoticeKind::Boost),
             Stored::Poll(_) => Some(NoticeKind::Poll),
+            Stored::Quote(_) => Some(NoticeKind::Quote),
             Stored::Edit(_) => Some(NoticeKind::Edit),
             Stored::Mention(_) => Some(NoticeKind::Mention),
         }
@@ -217,6 +232,7 @@ impl Stored {
             Self::Follow(actor) => 2 << 32 | actor.0 as u64,
             Self::FollowRequest(actor) => 3 << 32 | actor.0 as u64,
             Self::Boost(actor) => 4 << 32 | actor.0 as u64,
+            Self::Quote(actor) => 5 << 32 | actor.0 as u64,
             Self::Poll(post) => POLL | post.0,
             Self::Edit(post) => POLL | EDIT | post.0,
             Self::Mention(post) => EDIT | post.0,
@@ -241,6 +257,7 @@ impl Stored {
             2 => Some(Self::Follow(actor)),
             3 => Some(Self::FollowRequest(actor)),
             4 => Some(Self::Boost(actor)),
+            5 => Some(Self::Quote(actor)),
             _ if number & (POLL | EDIT) == POLL | EDIT => {
                 Some(Self::Edit(PostId(number & !(POLL | EDIT))))
             }
@@ -275,6 +292,7 @@ mod tests {
             Stored::Follow(user),
             Stored::FollowRequest(user),
             Stored::Boost(user),
+            Stored::Quote(user),
             Stored::Poll(post),
             Stored::Edit(post),
             Stored::Mention(post),

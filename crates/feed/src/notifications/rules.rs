@@ -1,12 +1,14 @@
 //! Clearing and dismissing notifications, muting threads, and notifications of edits.
 
+use std::collections::BTreeSet;
+
 use rows::Stamp;
 
 use crate::done::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
-use crate::limits::{EDIT_NOTICES_MAX, MUTED_THREADS_MAX};
+use crate::limits::MUTED_THREADS_MAX;
 use crate::notifications::{NoticeRow, NotificationId, Stored};
 use crate::posts::rules::boosted;
 use crate::refusal::Refusal;
@@ -25,6 +27,8 @@ pub(crate) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> 
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     found.ok_or(Refusal::NotificationNotFound)?;
     match txn.facts().notice_row(user, id.0) {
+        // Of the post of a quote the user may be notified anyway.
+        Some(NoticeRow::Stored(Stored::Quote(_))) => txn.dismiss_beside(user, id.0),
         Some(NoticeRow::Stored(stored)) if !stored.is_beside() => {
             txn.remove_notification(user, id.0);
         }
@@ -61,9 +65,9 @@ pub(crate) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
     Ok(Done::ThreadMuted)
 }
 
-/// Notifies some boosters of a post of its last edit, in the order of their ids, from `from` on, except those whose
-/// newest notifications include an edit of the post. Returns the first user who may be a booster to notify; `None` if
-/// all are notified.
+/// Notifies some boosters and quoters of a post of its last edit, from the item `from` on, except those whose newest
+/// notifications include an edit of the post: see [`Facts::notified_of_edit`](crate::Facts::notified_of_edit). Returns the
+/// first item that is left; `None` if all are notified.
 pub(crate) fn notify_of_edit(
     txn: &mut Txn<'_>,
     (stamp, edited_ms): (Stamp, u64),
@@ -75,10 +79,13 @@ pub(crate) fn notify_of_edit(
     if !is_last || txn.facts().is_being_erased(post.author) {
         return None;
     }
-    let (users, stored) = (txn.facts().boosted_from(id, from), Stored::Edit(id));
-    for user in users.iter().copied().filter(|user| *user != post.author) {
-        let viewer = Viewer::new(txn.facts(), Some(user));
-        if viewer.receives_updates_of(&post)
+    let (users, next) = txn.facts().notified_of_edit(id, from);
+    // Each once: what is stored has the stamp of the command.
+    let mut told = BTreeSet::from([post.author]);
+    for (user, about) in users {
+        let (viewer, stored) = (Viewer::new(txn.facts(), Some(user)), Stored::Edit(about));
+        if told.insert(user)
+            && viewer.receives_updates_of(&post)
             && txn.facts().exists(user)
             && !txn.facts().is_announced(user, stored)
         {
@@ -86,8 +93,7 @@ pub(crate) fn notify_of_edit(
             effects.push(Effect::Notified { user });
         }
     }
-    let last = users.last().filter(|_| users.len() >= EDIT_NOTICES_MAX);
-    last.map(|last| u64::from(last.0) + 1)
+    next
 }
 
 /// Notifies a user of another user's action, unless a mute or a block hides that user.
@@ -104,7 +110,11 @@ pub(crate) fn notify(
         | Stored::Follow(actor)
         | Stored::FollowRequest(actor) => actor,
         // Other commands notify of these.
-        Stored::Dismissed | Stored::Poll(_) | Stored::Edit(_) | Stored::Mention(_) => return,
+        Stored::Dismissed
+        | Stored::Poll(_)
+        | Stored::Edit(_)
+        | Stored::Mention(_)
+        | Stored::Quote(_) => return,
     };
     if Viewer::new(txn.facts(), Some(user)).notified_by(actor) {
         txn.put_notification(user, stamp.0, stored);

@@ -11,6 +11,7 @@ use crate::media::cost::pictures_cost;
 use crate::notifications::cost::{NOTICE_LOOK_UPS, NOTICE_ROWS};
 use crate::polls::cost::{POLL_BYTES_MAX, poll_change_cost};
 use crate::posts::draft::{Draft, Patch};
+use crate::quotes;
 use crate::reactions::cost::later_boosts_cost;
 use crate::tags::rules::tags_cost;
 use crate::text::PostText;
@@ -50,6 +51,7 @@ pub(crate) struct Parts {
     is_reply: bool,
     pub(crate) media: usize,
     has_poll: bool,
+    has_quote: bool,
 }
 
 impl Parts {
@@ -62,6 +64,7 @@ impl Parts {
         is_reply: true,
         media: POST_MEDIA_MAX,
         has_poll: true,
+        has_quote: true,
     };
 
     pub(crate) fn of(draft: &Draft) -> Self {
@@ -71,12 +74,14 @@ impl Parts {
             warning,
             media,
             poll,
+            quote,
             // A few bytes in every row.
             author: _,
             opens_reply: _,
             visibility: _,
             sensitive: _,
             language: _,
+            quote_policy: _,
         } = draft;
         Self {
             text_bytes: text.as_str().len(),
@@ -87,13 +92,18 @@ impl Parts {
             // More are refused before any lookup.
             media: media.len().min(POST_MEDIA_MAX),
             has_poll: poll.is_some(),
+            has_quote: quote.is_some(),
         }
     }
 
     /// Bytes of the draft, or of the row of the post, without its mentions.
     pub(crate) fn bytes(&self) -> usize {
         let poll = if self.has_poll { POLL_BYTES_MAX } else { 0 };
-        self.text_bytes + self.warning_bytes + poll + 10 * self.media + 96
+        self.text_bytes + self.warning_bytes + poll + 10 * self.media + 128
+    }
+
+    pub(crate) fn quote_cost(&self) -> Cost {
+        if self.has_quote { quotes::cost::publication_cost() } else { Cost::default() }
     }
 
     pub(crate) fn publication_cost(&self) -> Cost {
@@ -109,7 +119,8 @@ impl Parts {
         let cost = Cost::of_rows(rows, self.bytes() + 8 * mentions + DIRECT_BYTES * users + 16);
         let work = mentions * MENTION_WORK + read + self.text_bytes * TEXT_WORK;
         let cost = Cost { work: cost.work + work, ..cost };
-        cost.and(tags_cost(self.tags, self.text_bytes)).and(pictures_cost(self.media))
+        let cost = cost.and(tags_cost(self.tags, self.text_bytes)).and(self.quote_cost());
+        cost.and(pictures_cost(self.media))
     }
 }
 
@@ -122,7 +133,7 @@ fn mentions(text: &PostText) -> usize {
 }
 
 pub(crate) fn edit_cost(patch: &Patch) -> Cost {
-    let Patch { text, media, described, poll, warning: _, sensitive: _, language: _ } = patch;
+    let Patch { text, media, described, poll, revoke_quote, quote_policy, .. } = patch;
     let mentions = text.as_ref().map_or(0, mentions);
     // Old mentions are removed with their notifications, and new ones are added with theirs.
     let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
@@ -141,6 +152,9 @@ pub(crate) fn edit_cost(patch: &Patch) -> Cost {
     }
     if poll.is_some() {
         cost = cost.and(poll_change_cost());
+    }
+    if *revoke_quote || quote_policy.is_some() {
+        cost = cost.and(quotes::cost::change_cost(Parts::MAX.bytes() + 8 * (MENTIONS_MAX + 1)));
     }
     // Hashtags of the old and the new text.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);

@@ -8,6 +8,7 @@ use crate::media::{MediaChange, MediaId};
 use crate::parts::parts;
 use crate::polls::NewPoll;
 use crate::posts::Visibility;
+use crate::quotes::QuotePolicy;
 use crate::refusal::Refusal;
 use crate::text::{Language, PostText, Warning};
 
@@ -36,6 +37,10 @@ parts! {
         pub media: Vec<MediaId> = 7,
         /// Poll, whose time begins at publication.
         pub poll: Option<NewPoll> = 8,
+        /// The post that it quotes.
+        pub quote: Option<PostId> = 10,
+        /// Users who may quote it.
+        pub quote_policy: QuotePolicy = 11,
     }
 }
 
@@ -58,6 +63,10 @@ parts! {
         pub poll: Option<Option<NewPoll>> = 8,
         /// Changes of the metadata of pictures.
         pub described: Vec<MediaChange> = 9,
+        /// Whether its quote is revoked, by the author of the quoted post.
+        pub revoke_quote: bool = 10,
+        /// Users who may quote it from now on.
+        pub quote_policy: Option<QuotePolicy> = 11,
     }
 }
 
@@ -68,10 +77,10 @@ impl Draft {
         Self { text, ..Self::of(author) }
     }
 
-    /// Creates a public post from the parts of a patch, except changes of pictures: a new post has none.
+    /// Creates a public post from the parts of a patch, except changes of pictures and of a quote: a new post has none.
     #[must_use]
     pub fn saying(author: UserRef, patch: Patch) -> Self {
-        let Patch { text, warning, sensitive, language, media, poll, described: _ } = patch;
+        let Patch { text, warning, sensitive, language, media, poll, quote_policy, .. } = patch;
         Self {
             text: text.unwrap_or_default(),
             warning: warning.unwrap_or_default(),
@@ -79,6 +88,7 @@ impl Draft {
             language: language.flatten(),
             media: media.unwrap_or_default(),
             poll: poll.flatten(),
+            quote_policy: quote_policy.unwrap_or_default(),
             ..Self::of(author)
         }
     }
@@ -126,6 +136,7 @@ mod tests {
     use crate::media::Description;
     use crate::polls::{Poll, PollId, PollOptions, PollTime};
     use crate::posts::Post;
+    use crate::quotes::Quote;
     use crate::reactions::Boost;
 
     /// Drafts, each with one part more than the one before.
@@ -137,7 +148,7 @@ mod tests {
             hide_totals: false,
             time: PollTime::from_secs(300).unwrap(),
         };
-        let add: [&dyn Fn(&mut Draft); 9] = [
+        let add: [&dyn Fn(&mut Draft); 11] = [
             &|draft| draft.text = PostText::parse("x").unwrap(),
             &|draft| draft.parent = Some(PostId(7)),
             &|draft| draft.opens_reply = true,
@@ -147,6 +158,8 @@ mod tests {
             &|draft| draft.language = Language::parse("de").ok(),
             &|draft| draft.media = vec![MediaId(8)],
             &|draft| draft.poll = Some(poll.clone()),
+            &|draft| draft.quote = Some(PostId(12)),
+            &|draft| draft.quote_policy = QuotePolicy::Nobody,
         ];
         add.iter().map(|add| (add(&mut draft), draft.clone()).1).collect()
     }
@@ -190,7 +203,10 @@ mod tests {
             media: Some(media.clone()),
             poll: Some(poll.clone()),
             described: vec![MediaChange { media: MediaId(8), description, focus: None }],
+            revoke_quote: true,
+            quote_policy: Some(QuotePolicy::Nobody),
         };
+        let quote = Quote { post: PostId(12), author: UserId(13), is_revoked: true };
         let boost =
             Boost { post: PostId(5), author: UserId(6), is_recent: true, earlier: vec![UserId(4)] };
         let post = Post {
@@ -204,20 +220,22 @@ mod tests {
             language,
             media,
             poll: poll.map(|poll| Poll::new(PollId(9), &poll, 0, None)),
+            quote: Some(quote),
+            quote_policy: QuotePolicy::Nobody,
             mentions: vec![UserId(2)],
             edited: Some(Stamp(10)),
             boost: Some(boost),
             conversation: Some(PostId(7)),
             thread: Some(PostId(11)),
         };
-        let publish = "14 13 0001 000178 010107 0201 0303 040177 0501 0601026465 070108 \
-                       0801 0201610162 01 00 ac02";
+        let publish = "14 17 0001 000178 010107 0201 0303 040177 0501 0601026465 070108 \
+                       0801 0201610162 01 00 ac02 0a010c 0b02";
         check(publish, &Command::Publish(Box::new(draft)));
-        let edit = "15 07 0e 00010178 04010177 050101 060101026465 07010108 08010102016101620100ac02 \
-                    0901 08 010164 00";
+        let edit = "15 07 12 00010178 04010177 050101 060101026465 07010108 08010102016101620100ac02 \
+                    0901 08 010164 00 0a01 0b0102";
         check(edit, &Command::edit(PostId(7), patch));
-        let stored = "1d 01 000178 010107 020102 0303 040177 0501 0601026465 070108 \
-                      0801 09 0201610162 01 00 e0a712 200102 21010a 2201 05 06 01 0104 230107 24010b";
+        let stored = "21 01 000178 010107 020102 0303 040177 0501 0601026465 070108 \
+                      0801 09 0201610162 01 00 e0a712 0a010c0d01 0b02 200102 21010a 2201 05 06 01 0104 230107 24010b";
         check(stored, &post);
     }
 
@@ -234,6 +252,8 @@ mod tests {
             language: None,
             media: Vec::new(),
             poll: None,
+            quote: None,
+            quote_policy: QuotePolicy::Public,
         };
         let post = Post {
             author: UserId(1),
@@ -246,6 +266,8 @@ mod tests {
             language: None,
             media: Vec::new(),
             poll: None,
+            quote: None,
+            quote_policy: QuotePolicy::Public,
             mentions: Vec::new(),
             edited: None,
             boost: None,

@@ -20,6 +20,7 @@ use crate::ids::{PostId, UserId};
 use crate::media::MediaId;
 use crate::parts::parts;
 use crate::polls::Poll;
+use crate::quotes::{Quote, QuotePolicy};
 use crate::reactions::Boost;
 use crate::tags::Tag;
 use crate::text::{Language, PostText, Warning};
@@ -51,6 +52,10 @@ parts! {
         pub media: Vec<MediaId> = 7,
         /// Poll. Posts with pictures and boosts have no poll.
         pub poll: Option<Poll> = 8,
+        /// Its quote of another post.
+        pub quote: Option<Quote> = 10,
+        /// Users who may quote it.
+        pub quote_policy: QuotePolicy = 11,
         /// Author of the parent post unless it is the same author, then every user mentioned in the text; each once.
         pub mentions: Vec<UserId> = 32,
         /// Stamp of the last edit.

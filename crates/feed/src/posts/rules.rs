@@ -15,6 +15,7 @@ use crate::polls::{Poll, PollId};
 use crate::posts::cost::MENTION_WORK;
 use crate::posts::draft::{Draft, Patch, check_together};
 use crate::posts::{Post, Visibility};
+use crate::quotes::{self, Quote};
 use crate::reactions::Boost;
 use crate::refusal::Refusal;
 use crate::text::PostText;
@@ -33,6 +34,9 @@ pub(crate) struct Checked {
     conversation: Option<PostId>,
     /// First post of the parent's thread.
     thread: Option<PostId>,
+    /// See [`quotes::rules::check`].
+    quote: Option<Quote>,
+    visibility: Visibility,
 }
 
 /// Refuses a draft that cannot be published. Pictures in `held` are reserved for it.
@@ -41,8 +45,9 @@ pub(crate) fn check(txn: &Txn<'_>, draft: &Draft, held: &[MediaId]) -> Result<Ch
     check_count(txn, author)?;
     media::facts::check(txn, author, held, &draft.media)?;
     draft.check()?;
-    let mut checked =
-        Checked { author, parent: None, replied: None, conversation: None, thread: None };
+    let (quote, visibility) = quotes::rules::check(txn, author, draft)?;
+    let (parent, replied, conversation, thread) = (None, None, None, None);
+    let mut checked = Checked { author, parent, replied, conversation, thread, quote, visibility };
     if let Some(named) = draft.parent {
         let found = boosted(txn, named).ok();
         let found = found.filter(|(_, parent)| sees(txn, author, parent));
@@ -63,7 +68,8 @@ pub(crate) fn publish(
     (draft, held): (&Draft, &[MediaId]),
     effects: &mut Vec<Effect>,
 ) -> Outcome {
-    let Checked { author, parent, replied, conversation, thread } = check(txn, draft, held)?;
+    let checked = check(txn, draft, held)?;
+    let Checked { author, parent, replied, conversation, thread, quote, visibility } = checked;
     let opening = || draft.opens_reply.then(|| opening(txn, &draft.text)).flatten();
     let reply_to = replied.or_else(opening);
     let poll = |new| Poll::new(PollId(stamp.0), new, stamp.unix_ms(), None);
@@ -72,12 +78,14 @@ pub(crate) fn publish(
         text: draft.text.clone(),
         in_reply_to: parent,
         reply_to,
-        visibility: draft.visibility,
+        visibility,
         warning: draft.warning.clone(),
         sensitive: draft.sensitive,
         language: draft.language.clone(),
         media: draft.media.clone(),
         poll: draft.poll.as_ref().map(poll),
+        quote,
+        quote_policy: draft.quote_policy,
         mentions: mentioned_in(txn, &draft.text, author, replied),
         edited: None,
         boost: None,
@@ -91,6 +99,7 @@ pub(crate) fn publish(
     let change = PostChange::Published;
     let mentioned = post.mentioned_others();
     effects.extend(mentioned.map(|user| Effect::Mention { post: id, author, user, change }));
+    quotes::rules::announce(txn, id, &post, effects);
     Ok(Done::Posted(id))
 }
 
@@ -145,7 +154,7 @@ pub(crate) fn edit(
     let old =
         txn.facts().post(id).filter(|post| post.boost.is_none()).ok_or(Refusal::PostNotFound)?;
     let mut new = old.clone();
-    let Patch { text, warning, sensitive, language, media, poll, described } = patch;
+    let Patch { text, warning, sensitive, language, media, poll, described, .. } = patch;
     if let Some(text) = text.as_ref().filter(|text| **text != old.text) {
         new.text = text.clone();
         if old.visibility != Visibility::Direct || rows::has_bug("edit-addresses-others") {
@@ -169,6 +178,8 @@ pub(crate) fn edit(
         new.poll = changed.as_ref().map(poll);
     }
     check_together(&new.text, &new.media, new.poll.is_some())?;
+    let old = quotes::rules::change(txn, (id, old), patch, effects);
+    (new.quote, new.quote_policy) = (old.quote, old.quote_policy);
     if new == old && described.is_empty() {
         return Ok(Done::PostEdited);
     }
@@ -211,6 +222,7 @@ fn announce_mentions(
 pub(crate) fn delete(txn: &mut Txn<'_>, id: PostId, effects: &mut Vec<Effect>) -> Outcome {
     let post = txn.facts().post(id).ok_or(Refusal::PostNotFound)?;
     txn.remove_post(id, &post);
+    quotes::rules::forget_notice(txn, id, &post);
     txn.count_post(post.author, post.visibility, false);
     let (author, change) = (post.author, PostChange::Deleted);
     effects.push(changed(id, &post, change));

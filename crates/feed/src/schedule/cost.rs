@@ -15,7 +15,7 @@ pub(crate) fn schedule_cost(command: &ScheduleCommand) -> Cost {
     match command {
         ScheduleCommand::Create(new) => {
             let parts = Parts::of(&new.draft);
-            let cost = row(parts.bytes()).and(pictures_cost(parts.media));
+            let cost = row(parts.bytes()).and(pictures_cost(parts.media)).and(parts.quote_cost());
             // Lookups of the parent and its visibility.
             let looked_up = SCHEDULED_MAX + 19 + POST_MEDIA_MAX * MEDIA_ROWS;
             let read = 5 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;

@@ -28,7 +28,8 @@ fn tables() -> (Vec<SetTable>, Vec<NameTable>) {
 
 fn reply(parent: PostId, visibility: Visibility, text: &str) -> Command {
     let new = Draft::new(id(1), PostText::parse(text).unwrap());
-    Command::Publish(Box::new(Draft { visibility, parent: Some(parent), ..new }))
+    let (parent, quote) = (Some(parent), Some(parent));
+    Command::Publish(Box::new(Draft { visibility, parent, quote, ..new }))
 }
 
 fn boost(user: u32, post: PostId) -> Command {
@@ -154,6 +155,7 @@ fn records_have_the_rows_that_the_tables_describe() {
         (SetTable::Replies, post.0, open, 0),
         (SetTable::Replies, post.0, direct, 3),
         (SetTable::OpenReplies, post.0, open, 1),
+        (SetTable::Quotes, post.0, open, 1),
         (SetTable::Boosts, post.0, boost, 1),
         (SetTable::DirectPosts, 0, direct, direct),
         (SetTable::DirectPosts, 1, direct, direct),

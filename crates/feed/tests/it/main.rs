@@ -18,6 +18,7 @@ mod mend;
 mod notes;
 mod notices;
 mod polls;
+mod quotes;
 mod reactions;
 mod relations;
 mod requests;

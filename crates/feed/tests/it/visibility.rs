@@ -331,5 +331,9 @@ fn hidden_replies_take_no_place_in_a_thread_and_do_not_count() {
     assert_eq!(world.facts().open_count(SetTable::OpenReplies, top, 40), 3);
     assert_eq!(world.facts().open_count(SetTable::OpenReplies, top, 2), 2);
     world.run(Command::DeleteUser { user: id(3) }).unwrap();
-    assert_eq!(world.facts().open_count(SetTable::OpenReplies, top, 40), 0, "their author is deleted");
+    assert_eq!(
+        world.facts().open_count(SetTable::OpenReplies, top, 40),
+        0,
+        "their author is deleted"
+    );
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::State;
-use axum::http::StatusCode;
+use axum::extract::{Path, State};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use feed::media::MediaCommand;
+use feed::quotes::QuotePolicy;
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::text::{Language, Warning};
 use feed::{
@@ -28,6 +29,7 @@ use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, Me, Once, Reader, StatusInPath};
 use crate::limiter::What;
+use crate::paging;
 use crate::state::{Server, Shared};
 
 /// Adds the routes of statuses.
@@ -40,6 +42,11 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.get("/api/v1/statuses/{id}/context", Needs::ANYONE_STATUSES, context);
     table.get("/api/v1/statuses/{id}/source", Needs::MY_STATUSES, source);
     table.get("/api/v1/statuses/{id}/history", Needs::ANYONE_STATUSES, history);
+    table.get("/api/v1/statuses/{id}/quotes", Needs::ANYONE_STATUSES, quotes);
+    let revoke = "/api/v1/statuses/{id}/quotes/{quoting}/revoke";
+    table.post(revoke, Needs::WRITE_STATUSES, revoke_quote);
+    let policy = "/api/v1/statuses/{id}/interaction_policy";
+    table.put(policy, Needs::WRITE_STATUSES, interaction_policy);
 }
 
 /// Maximum number of replies shown with a status.
@@ -137,13 +144,8 @@ impl Server {
 
 /// Content of a new or edited status in a request. As in Mastodon, absent text and warning become empty, and a warning
 /// makes the status sensitive. Absent language, pictures and poll are kept, but pictures replace a poll that is not
-/// named. Parts that the data model lacks are refused, so that no app shows them as saved.
+/// named.
 fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
-    for (name, what) in [("quoted_status_id", "quotes"), ("quote_id", "quotes")] {
-        if fields.has(name) {
-            return Err(ApiError::not_supported(what));
-        }
-    }
     let text = match fields.one("status")?.map_or("", str::trim) {
         "" => PostText::none(),
         text => PostText::written(text, domain(base))?,
@@ -159,8 +161,16 @@ fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
         language: fields.one("language")?.map(Language::parse).transpose()?.map(Some),
         media,
         poll: polls::named(fields)?.or(replaces.then_some(None)),
+        quote_policy: quote_policy(fields)?,
         ..Patch::default()
     })
+}
+
+/// Quote policy in a request.
+fn quote_policy(fields: &Fields) -> Result<Option<QuotePolicy>, ApiError> {
+    let wrong = || ApiError::invalid("no such quote_approval_policy");
+    let named = |name| QuotePolicy::named(name).ok_or_else(wrong);
+    fields.one("quote_approval_policy")?.map(named).transpose()
 }
 
 /// Error for a status that is refused as a whole. Its text alone was checked before.
@@ -188,6 +198,9 @@ pub(crate) async fn create(
     }
     if let Some(id) = fields.one("in_reply_to_id")? {
         draft.parent = Some(input::post(id).ok_or_else(ApiError::not_found)?);
+    }
+    if let Some(id) = fields.one("quoted_status_id")? {
+        draft.quote = Some(input::post(id).ok_or_else(ApiError::not_found)?);
     }
     state.limit(What::Posts, u64::from(me.0))?;
     if let Some(refusal) = state.unexpected(me, &draft.text, &fields).await? {
@@ -341,4 +354,59 @@ pub(crate) async fn history(
     let read = move |_: &_, entities: &mut Entities<'_>| entities.history(post);
     let history: Option<Json> = state.entities(reader, read).await?;
     answers::entity(history)
+}
+
+/// The quotes of a status, or of what it boosts.
+pub(crate) async fn quotes(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    StatusInPath(post): StatusInPath,
+    uri: Uri,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let asked = paging::asked(&fields, paging::STATUSES)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let found = entities.viewer().quotes(entities.boosted(post)?, &asked);
+        Some(paging::list(&asked, found, |quote| entities.status(quote)))
+    };
+    let listed = state.entities(reader, read).await?;
+    state.listed(uri.path(), &fields, &asked, listed.ok_or_else(ApiError::not_found)?)
+}
+
+/// Revokes the quote of a status of the user, also by one whom the user blocks, and answers with the status that has it.
+pub(crate) async fn revoke_quote(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Path((quoted, quoting)): Path<(String, String)>,
+    once: Once,
+) -> Result<Response, ApiError> {
+    let post = input::post(&quoting).ok_or_else(ApiError::not_found)?;
+    let read = move |_: &_, entities: &mut Entities<'_>| {
+        let found = entities.facts().post(post)?;
+        let is_known = found.visibility.is_open() || entities.sees(&found);
+        found.quote.filter(|quote| is_known && quote.author == me)
+    };
+    let quote = state.entities(Some(me), read).await?;
+    if quote.is_none_or(|quote| Some(quote.post) != input::post(&quoted)) {
+        return Err(ApiError::not_found());
+    }
+    let patch = Patch { revoke_quote: true, ..Patch::default() };
+    state.change(me, once, Command::edit(post, patch)).await?;
+    let read = move |entities: &mut Entities<'_>| entities.status_after_undo(post);
+    answers::entity(state.entities_done(me, read).await?)
+}
+
+/// Changes who may quote a status.
+pub(crate) async fn interaction_policy(
+    State(state): State<Shared>,
+    Me(me): Me,
+    StatusInPath(post): StatusInPath,
+    once: Once,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let policy = quote_policy(&fields)?.unwrap_or_default();
+    state.own(me, post).await?;
+    let patch = Patch { quote_policy: Some(policy), ..Patch::default() };
+    state.change(me, once, Command::edit(post, patch)).await?;
+    state.changed_status(me, post).await
 }

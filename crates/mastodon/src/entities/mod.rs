@@ -16,6 +16,7 @@ pub(crate) mod languages;
 mod media;
 pub(crate) mod notification;
 mod poll;
+mod quote;
 mod relationship;
 mod shared_part;
 pub(crate) mod status;

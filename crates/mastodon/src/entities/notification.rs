@@ -8,7 +8,7 @@ use super::json::Json;
 use super::time::time;
 
 /// Types of notifications with their names in Mastodon.
-pub(crate) const KINDS: [(&str, NoticeKind); 8] = [
+pub(crate) const KINDS: [(&str, NoticeKind); 10] = [
     ("mention", NoticeKind::Mention),
     ("status", NoticeKind::Post),
     ("reblog", NoticeKind::Boost),
@@ -17,6 +17,8 @@ pub(crate) const KINDS: [(&str, NoticeKind); 8] = [
     ("favourite", NoticeKind::Favourite),
     ("poll", NoticeKind::Poll),
     ("update", NoticeKind::Edit),
+    ("quote", NoticeKind::Quote),
+    ("quoted_update", NoticeKind::QuotedUpdate),
 ];
 
 /// Type of a notification in Mastodon.

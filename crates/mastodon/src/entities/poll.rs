@@ -75,7 +75,8 @@ impl Entities<'_> {
                 "scheduled_at": null,
                 "idempotency": null,
                 "with_rate_limit": false,
-                "quoted_status_id": null,
+                "quoted_status_id": draft.quote.map(|quoted| quoted.0.to_string()),
+                "quote_approval_policy": draft.quote_policy.name(),
             },
             "media_attachments": self.attachments(&draft.media),
         }))

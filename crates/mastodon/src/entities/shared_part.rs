@@ -14,7 +14,7 @@ use super::{Entities, html};
 
 /// Maximum number of cached reactions per status. Beyond it, the reader's reactions are read.
 const REACTIONS_KEPT: usize = 128;
-/// Maximum number of counted replies; also shown if there are more.
+/// Maximum number of counted replies, and of counted quotes; also shown if there are more.
 const REPLIES_COUNTED: usize = 100;
 
 /// Part of an entity `Status` that is the same for all readers who see all of its `users`. The facts needed per reader
@@ -28,7 +28,7 @@ pub(super) struct StatusParts<'s> {
     /// Whether the status is public or unlisted.
     is_open: bool,
     pub(super) has_poll: bool,
-    /// Whether the status has counted replies.
+    /// Whether the status has counted replies or quotes.
     has_replies: bool,
     pub(super) boosted: Option<PostId>,
     /// Existing users whom the status names in addition to its author: mentioned users, and the author of the parent.
@@ -163,12 +163,11 @@ struct SharedPart<'a> {
     emojis: [(); 0],
     reblogs_count: u32,
     favourites_count: u32,
-    quotes_count: u32,
+    quotes_count: usize,
     replies_count: usize,
     in_reply_to_id: Option<String>,
     in_reply_to_account_id: Option<String>,
     card: (),
-    quote: (),
     application: (),
 }
 
@@ -194,6 +193,7 @@ struct Counted {
     favourites: u32,
     boosts: u32,
     replies: usize,
+    quotes: usize,
 }
 
 /// Users and posts that a status names, as the reader sees them.
@@ -270,8 +270,9 @@ impl Entities<'_> {
         let named = self.named(&post);
         let handle = self.handle(post.author)?;
         let PostCounts { favourites, boosts, .. } = self.facts().post_counts(id);
-        let replies = self.facts().open_count(SetTable::OpenReplies, id, REPLIES_COUNTED);
-        let counts = Counted { favourites, boosts, replies };
+        let count = |table| self.facts().open_count(table, id, REPLIES_COUNTED);
+        let [replies, quotes] = [SetTable::OpenReplies, SetTable::Quotes].map(count);
+        let counts = Counted { favourites, boosts, replies, quotes };
         let reactions = self.facts().reactions_to(id, 0, REACTIONS_KEPT + 1);
         let are_few = reactions.len() <= REACTIONS_KEPT;
         let reactions = reactions.into_iter().map(|(_, reaction, user, _)| (reaction, user));
@@ -280,7 +281,7 @@ impl Entities<'_> {
         Some(self.keep_shared_part(
             id,
             (&made_of, post),
-            (&named, replies),
+            (&named, replies + quotes),
             reactions.as_deref(),
             &json,
         ))
@@ -363,12 +364,11 @@ impl Entities<'_> {
             emojis: [],
             reblogs_count: counts.boosts,
             favourites_count: counts.favourites,
-            quotes_count: 0,
+            quotes_count: counts.quotes,
             replies_count: counts.replies,
             in_reply_to_id: named.parent.map(|(id, _)| id.0.to_string()),
             in_reply_to_account_id: named.parent.map(|(_, author)| author.0.to_string()),
             card: (),
-            quote: (),
             application: (),
         }
     }

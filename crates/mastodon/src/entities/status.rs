@@ -38,7 +38,9 @@ impl Entities<'_> {
         field("pinned", &false, out);
         field("reblogged", &has(Reaction::Boost), out);
         field("muted", &self.is_in_muted_thread((id, &post)), out);
-        out.extend_from_slice(b",\"filtered\":[]}");
+        out.extend_from_slice(b",\"filtered\":[]");
+        self.append_quotes(&Post { quote: None, ..post.clone() }, &post, false, out)?;
+        out.push(b'}');
         Some(())
     }
 
@@ -52,7 +54,8 @@ impl Entities<'_> {
             None => None,
         };
         let boosted = boosted.as_ref().map(|(id, status)| (*id, status.parts()));
-        self.append_parts((id, &status), boosted.as_ref().map(|(id, status)| (*id, status)), out)
+        let boosted = boosted.as_ref().map(|(id, status)| (*id, status));
+        self.append_parts((id, &status), boosted, false, out)
     }
 
     /// A status whose thread the reader no longer mutes. If the reader may no longer see the status, the first one of a
@@ -62,11 +65,12 @@ impl Entities<'_> {
         if is_first { self.status_after_undo(id) } else { self.status(id) }
     }
 
-    /// Appends the shared part of a status, and the rest.
-    fn append_parts(
+    /// Appends the shared part of a status, and the rest. `is_quoted` says whether another status quotes it.
+    pub(super) fn append_parts(
         &mut self,
         (id, status): (PostId, &StatusParts<'_>),
         boosted: Option<(PostId, &StatusParts<'_>)>,
+        is_quoted: bool,
         out: &mut Vec<u8>,
     ) -> Option<()> {
         out.extend_from_slice(status.json);
@@ -75,7 +79,7 @@ impl Entities<'_> {
         match boosted {
             Some(boosted) => {
                 start_field("reblog", out);
-                self.append_parts(boosted, None, out)?;
+                self.append_parts(boosted, None, is_quoted, out)?;
             }
             None => out.extend_from_slice(b",\"reblog\":null"),
         }
@@ -84,10 +88,11 @@ impl Entities<'_> {
             true => return None,
             false => out.extend_from_slice(b",\"poll\":null"),
         }
+        let reacted = boosted.unwrap_or((id, status));
         if let Some(reader) = self.reader {
-            let reacted = boosted.unwrap_or((id, status));
             self.append_of_reader(reader, reacted, status.author, out);
         }
+        self.append_quotes(status.post, reacted.1.post, is_quoted, out)?;
         out.push(b'}');
         Some(())
     }

@@ -389,10 +389,12 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
 }
 
 /// Endpoints that only the author of a status may use.
-const OF_AUTHORS: [(&str, &str); 3] = [
+const OF_AUTHORS: [(&str, &str); 5] = [
     ("PUT", "/api/v1/statuses/{id}"),
     ("DELETE", "/api/v1/statuses/{id}"),
     ("POST", "/api/v1/statuses/{id}/pin"),
+    ("PUT", "/api/v1/statuses/{id}/interaction_policy"),
+    ("POST", "/api/v1/statuses/{id}/quotes/{quoting}/revoke"),
 ];
 
 #[tokio::test]

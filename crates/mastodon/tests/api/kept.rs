@@ -42,6 +42,7 @@ async fn what_is_kept_is_what_would_be_made() {
                 {
                     paths.push(format!("/api/v1/statuses/{status}"));
                     paths.push(format!("/api/v1/statuses/{status}/context"));
+                    paths.push(format!("/api/v1/statuses/{status}/quotes"));
                 }
                 paths.push(format!("/api/v1/accounts/{}", random.pick(&people).id));
                 for path in paths {
@@ -80,6 +81,28 @@ async fn alike(world: &World, plain: &World, path: &str, token: Option<&str>) ->
     }
 }
 
+/// Fields of a new status, which may reply to another one or quote it, or have a poll.
+fn new_status<'a>(
+    random: &mut Random,
+    status: &'a str,
+    (text, visibility): (&'a str, &'a str),
+) -> Vec<(&'a str, &'a str)> {
+    let mut fields = vec![("status", text), ("visibility", visibility)];
+    if random.once_in(2) {
+        fields.push(("in_reply_to_id", status));
+    }
+    if random.once_in(3) {
+        let policy = *random.pick(&["public", "followers", "nobody"]);
+        fields.extend([("quoted_status_id", status)]);
+        fields.push(("quote_approval_policy", policy));
+    }
+    if random.once_in(4) {
+        fields.extend([("poll[options][]", "tea"), ("poll[options][]", "coffee")]);
+        fields.push(("poll[expires_in]", "3600"));
+    }
+    fields
+}
+
 /// Sends a change, which may be refused; returns its description.
 async fn change(
     world: &World,
@@ -96,16 +119,9 @@ async fn change(
     let visibility = *random.pick(&["public", "public", "unlisted", "private", "direct"]);
     let whom = if random.once_in(2) { "@bob and @eve" } else { "all" };
     let text = format!("{} for {whom} about #{}", random.next(), random.pick(&["tea", "art"]));
-    let (by, method, path, fields): (_, _, _, Vec<(&str, &str)>) = match random.below(28) {
+    let (by, method, path, fields): (_, _, _, Vec<(&str, &str)>) = match random.below(30) {
         0..6 => {
-            let mut fields = vec![("status", text.as_str()), ("visibility", visibility)];
-            if random.once_in(2) {
-                fields.push(("in_reply_to_id", &status));
-            }
-            if random.once_in(4) {
-                fields.extend([("poll[options][]", "tea"), ("poll[options][]", "coffee")]);
-                fields.push(("poll[expires_in]", "3600"));
-            }
+            let fields = new_status(random, &status, (&text, visibility));
             (me, "POST", "/api/v1/statuses".to_owned(), fields)
         }
         6 => (author, "PUT", format!("/api/v1/statuses/{status}"), vec![("status", &text)]),
@@ -135,6 +151,20 @@ async fn change(
         26 => {
             let fields = vec![("reblogs", *random.pick(&["true", "false"])), ("notify", "true")];
             (me, "POST", on_other("follow"), fields)
+        }
+        27 => {
+            let policy = *random.pick(&["public", "public", "nobody"]);
+            (
+                author,
+                "PUT",
+                on_status("interaction_policy"),
+                vec![("quote_approval_policy", policy)],
+            )
+        }
+        28 => {
+            // Of the last one, if this is what it quotes.
+            let last = statuses.last().map_or("0", |last| &last.id);
+            (author, "POST", on_status(&format!("quotes/{last}/revoke")), vec![])
         }
         _ => (me, "POST", on_other(["mute", "unmute"][random.index(2)]), vec![]),
     };

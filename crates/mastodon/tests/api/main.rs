@@ -19,6 +19,7 @@ mod media;
 mod pages;
 mod polls;
 mod push_out;
+mod quotes;
 mod reactions;
 mod scopes;
 mod server;

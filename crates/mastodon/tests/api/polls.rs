@@ -279,6 +279,7 @@ async fn a_scheduled_status_is_listed_moved_and_published() {
             "in_reply_to_id": parent.parse::<u64>().unwrap(), "application_id": 0,
             "scheduled_at": null, "idempotency": null, "with_rate_limit": false,
             "quoted_status_id": null,
+            "quote_approval_policy": "public",
         })
     );
     assert_eq!(ids(&scheduled["media_attachments"]), [picture.as_str()]);

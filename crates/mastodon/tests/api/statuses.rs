@@ -106,7 +106,6 @@ async fn what_the_server_lacks_is_refused_and_publishes_nothing() {
         vec![("status", "x"), ("media_ids[]", "1")],
         vec![("status", "x"), ("poll[options][]", "a"), ("poll[options][]", "b")],
         vec![("status", "x"), ("scheduled_at", "soon")],
-        vec![("status", "x"), ("quoted_status_id", "1")],
     ] {
         let got = world.call("POST", "/api/v1/statuses", Some(&ada.token), &fields).await;
         assert_eq!(got.status.as_u16(), 422, "{fields:?}: {got:?}");
@@ -116,6 +115,8 @@ async fn what_the_server_lacks_is_refused_and_publishes_nothing() {
         (vec![("status", long.as_str())], 422),
         (vec![("status", "x"), ("in_reply_to_id", "1")], 404),
         (vec![("status", "x"), ("in_reply_to_id", "x")], 404),
+        (vec![("status", "x"), ("quoted_status_id", "1")], 404),
+        (vec![("status", "x"), ("quote_approval_policy", "x")], 422),
     ] {
         let got = world.call("POST", "/api/v1/statuses", Some(&ada.token), &fields).await;
         assert_eq!(got.status.as_u16(), status, "{got:?}");

@@ -342,6 +342,17 @@ async fn every_change_that_works_reaches_the_log() {
         full.change(("DELETE", path, id, &[]), Some(&full.ada.token)).await;
         done.insert(("DELETE", path));
     }
+    let quoted = full.ada.post(&full.world, "mine").await;
+    let quote = [("status", "look"), ("quoted_status_id", quoted.as_str())];
+    let quote = created(&full.world, &full.fay, "/api/v1/statuses", &quote).await;
+    let path = format!("/api/v1/statuses/{quoted}/quotes/{quote}/revoke");
+    let revoked = full.ada.call(&full.world, "POST", &path, &[]).await;
+    assert_eq!(revoked["quote"]["state"], "revoked");
+    done.insert(("POST", "/api/v1/statuses/{id}/quotes/{quoting}/revoke"));
+    let (policy, nobody) =
+        ("/api/v1/statuses/{id}/interaction_policy", [("quote_approval_policy", "nobody")]);
+    full.change(("PUT", policy, &quoted, &nobody), Some(&full.ada.token)).await;
+    done.insert(("PUT", policy));
     let works = endpoints().into_iter().filter(|endpoint| {
         let Endpoint { method, path, state, .. } = endpoint;
         *state == EndpointState::Works && *method != "GET" && !UPLOADS.contains(path)

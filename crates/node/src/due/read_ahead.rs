@@ -38,7 +38,8 @@ pub(super) fn command(facts: Facts<'_, impl Rows>, due: Due) -> Command {
             let _ = facts.media(media).map(|media| facts.media_space(media.owner));
         }
         DueWork::NotifyOfEdit { post } => {
-            facts.boosted_from(post, from).into_iter().for_each(|user| notice(facts, user, post));
+            let (users, _) = facts.notified_of_edit(post, from);
+            users.into_iter().for_each(|(user, _)| notice(facts, user, post));
         }
         DueWork::SweepReactions { post } => reactions(facts, post, from),
         DueWork::SweepVotes { poll } => {

@@ -213,6 +213,8 @@ impl<W: Write> Export<'_, W> {
             language: post.language.as_ref().map(|language| language.as_str().into()),
             media,
             poll: post.poll.as_ref().map(Into::into),
+            quote: post.quote.map(Into::into),
+            quote_policy: post_lines::quote_policy(post.quote_policy),
             conversation: post.conversation.map(|first| Id(first.0)),
             thread: post.thread.map(|first| Id(first.0)),
             versions: versions.into_iter().map(Into::into).collect(),

@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use feed::poll::{NewPoll, PollOption};
+use feed::quotes::QuotePolicy;
 use feed::schedule::ScheduledPost;
 use feed::{Draft, Facts, Rows, ScheduledId, UserId, Visibility, Warning};
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
+use super::post_lines;
 
 /// Poll of a post or of a scheduled post.
 #[derive(Debug, Deserialize, Serialize)]
@@ -67,6 +69,11 @@ pub(crate) struct Scheduled<'a> {
     pub(crate) media: Vec<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) poll: Option<Poll<'a>>,
+    /// The post that it quotes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quote: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quote_policy: Option<QuotePolicy>,
 }
 
 fn options<'a>(options: &[PollOption]) -> Vec<Cow<'a, str>> {
@@ -117,6 +124,8 @@ impl<'a> Scheduled<'a> {
             language,
             media,
             poll,
+            quote,
+            quote_policy,
         } = draft;
         Self {
             author: author.into(),
@@ -131,6 +140,8 @@ impl<'a> Scheduled<'a> {
             language: language.as_ref().map(|language| language.as_str().into()),
             media: media.iter().filter_map(|media| Picture::of(facts, *media)).collect(),
             poll: poll.as_ref().map(Poll::from),
+            quote: quote.map(|quoted| Id(quoted.0)),
+            quote_policy: post_lines::quote_policy(*quote_policy),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use feed::PostVersion;
 use feed::poll::PollOptions;
+use feed::quotes::QuotePolicy;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time, Who};
@@ -42,6 +43,11 @@ pub(crate) struct Post<'a> {
     pub(crate) media: Vec<Picture<'a>>,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) poll: Option<Poll<'a>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quote: Option<Quote>,
+    /// Name as in the API; missing if everybody may quote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quote_policy: Option<QuotePolicy>,
     /// First post of the conversation, for a direct reply to a direct post.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) conversation: Option<Id>,
@@ -51,6 +57,30 @@ pub(crate) struct Post<'a> {
     /// Earlier versions, oldest first.
     #[serde(borrow, default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) versions: Vec<Version<'a>>,
+}
+
+/// The quote in a post.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Quote {
+    /// The quoted post, which may be deleted.
+    pub(crate) post: Id,
+    /// Its author.
+    pub(crate) author: Who,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) revoked: bool,
+}
+
+impl From<feed::quotes::Quote> for Quote {
+    fn from(quote: feed::quotes::Quote) -> Self {
+        let revoked = quote.is_revoked;
+        Self { post: Id(quote.post.0), author: quote.author.into(), revoked }
+    }
+}
+
+/// Quote policy of a post, unless it is the default.
+pub(crate) fn quote_policy(policy: QuotePolicy) -> Option<QuotePolicy> {
+    Some(policy).filter(|policy| *policy != QuotePolicy::default())
 }
 
 /// Content of a post from a time on.

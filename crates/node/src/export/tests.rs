@@ -22,6 +22,7 @@ use feed::media::{
     ProfilePicture,
 };
 use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::quotes::QuotePolicy;
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Draft, Handle, Idempotency, Label, Lifetime, List, ListChange, ListCommand,
@@ -78,7 +79,7 @@ fn fill(options: &NodeOptions) {
     let Ok(feed::Done::Posted(parent)) = reply.outcome else { panic!("{reply:?}") };
     run(Command::edit(parent, Patch::of_text(text("hello, @bob #tag"))));
     let reply = Draft { parent: Some(parent), ..Draft::new(bob.clone(), text("hi")) };
-    run(Command::Publish(Box::new(reply)));
+    fill_quotes(&run, &Draft { quote: Some(parent), ..reply });
     fill_conversations(&run, &ann);
     run(Command::MuteThread { user: ann.clone(), post: parent, on: true });
     let (user, other) = (bob.clone(), ann.clone());
@@ -107,6 +108,15 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// Publishes a quote, and another one that is revoked.
+fn fill_quotes(run: &dyn Fn(Command) -> feed::Done, draft: &Draft) {
+    run(Command::Publish(Box::new(draft.clone())));
+    let revoked = Draft { quote_policy: QuotePolicy::Followers, ..draft.clone() };
+    let done = run(Command::Publish(Box::new(revoked)));
+    let feed::Done::Posted(revoked) = done else { panic!("{done:?}") };
+    run(Command::edit(revoked, Patch { revoke_quote: true, ..Patch::default() }));
 }
 
 /// Adds a direct post whose conversation is removed.
@@ -180,7 +190,15 @@ fn fill_polls(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, voter: &UserR
     let choices = PollChoices::new([0, 1]).unwrap();
     run(Command::Vote { user: voter.clone(), post: asked, choices });
     let scheduled = ScheduledPost {
-        draft: Draft { parent: Some(asked), sensitive: true, opens_reply: true, poll, ..post },
+        draft: Draft {
+            parent: Some(asked),
+            sensitive: true,
+            opens_reply: true,
+            poll,
+            quote: Some(asked),
+            quote_policy: QuotePolicy::Nobody,
+            ..post
+        },
         due_ms: asked.unix_ms() + SCHEDULED_MS_MAX - 1_000_000,
     };
     run(Command::Schedule(ScheduleCommand::Create(Box::new(scheduled))));

@@ -117,6 +117,8 @@ impl ScheduledPosts {
             language,
             media: pictures.of_all(loader, ids, (author, used), &line.media)?,
             poll: line.poll.as_ref().map(new_poll).transpose()?,
+            quote: line.quote.map(|quoted| PostId(quoted.0)),
+            quote_policy: line.quote_policy.unwrap_or_default(),
         };
         draft.check()?;
         write::scheduled(loader, author, id, &ScheduledPost { draft, due_ms: line.due.0 });

@@ -7,6 +7,7 @@ use feed::limits::{
     EARLIER_BOOSTS_MAX, PINS_MAX, POST_MENTIONS_MAX, STORY_SECS_DEFAULT, STORY_SECS_MAX,
     STORY_SECS_MIN,
 };
+use feed::quotes::Quote;
 use feed::whole::POST_VERSIONS;
 use feed::{
     Boost, Language, Poll, PollId, PostCounts, PostId, PostText, Reaction, Refusal, StoryId,
@@ -22,7 +23,7 @@ use super::polls::{self, Votes};
 use super::users::Users;
 use super::versions::edits;
 use crate::export::poll_lines::{self, Vote};
-use crate::export::post_lines::{Post, Reaction as ReactionLine, Story, View};
+use crate::export::post_lines::{Post, Quote as QuoteLine, Reaction as ReactionLine, Story, View};
 
 /// Ids of the posts that were read, and the last post.
 #[derive(Default)]
@@ -90,6 +91,7 @@ impl Posts {
             None => None,
         };
         check_together(&text, &media, poll.is_some())?;
+        let quote = line.quote.as_ref().map(|line| quote(users, ids, id, line));
         let post = feed::Post {
             author,
             text,
@@ -104,6 +106,8 @@ impl Posts {
             boost: None,
             media,
             poll,
+            quote: quote.transpose()?,
+            quote_policy: line.quote_policy.unwrap_or_default(),
             conversation,
             thread,
         };
@@ -257,6 +261,15 @@ fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong>
         return Err("thread must be the id of the first post above a reply".into());
     }
     Ok(Parents { in_reply_to, conversation, thread: thread.or(in_reply_to) })
+}
+
+/// The quote in a post: what it quotes may be deleted.
+fn quote(users: &Users, ids: &mut Ids, post: PostId, line: &QuoteLine) -> Result<Quote, Wrong> {
+    let (quoted, author) = (PostId(ids.used(line.post)?.0), users.find_any(&line.author)?);
+    if quoted >= post {
+        return Err("a quote is of an earlier post".into());
+    }
+    Ok(Quote { post: quoted, author, is_revoked: line.revoked })
 }
 
 /// Checks the parts that the lines of posts, scheduled posts and versions share: text, warning and language.

@@ -94,6 +94,6 @@ mod tests {
             variants::<ScheduleCommand>(),
         ];
         assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 14 20 5 3"));
-        assert_eq!((Draft::TAGS.len(), Patch::TAGS.len()), (9, 7));
+        assert_eq!((Draft::TAGS.len(), Patch::TAGS.len()), (11, 9));
     }
 }

@@ -4,6 +4,7 @@
 use std::io::Write as _;
 
 use feed::media::{Media, MediaId};
+use feed::quotes::QuoteState;
 use feed::stories::StoryRef;
 use feed::{Post, PostId, PostText, UserId};
 use jiff::Timestamp;
@@ -11,20 +12,20 @@ use jiff::Timestamp;
 use super::UserNames;
 use crate::pictures::picture_path;
 
-/// Fields between time and language of a public post without edit, reply, mentions and warning, which is the most
+/// Fields between time and language of a public post without edit, reply, mentions, warning and quote, which is the most
 /// frequent case. Caches of many posts leave them out.
 pub(crate) const USUAL: &[u8] =
     b",\"edited_at\":null,\"in_reply_to_id\":null,\"reply_to\":null,\"mentions\":[],\
-    \"visibility\":\"public\",\"warning\":\"\",\"sensitive\":false";
+    \"visibility\":\"public\",\"warning\":\"\",\"sensitive\":false,\"quote\":null,\"quote_policy\":\"public\"";
 
 /// Appends `post` as a JSON object, a boost up to the boosted post, which is its last field. `parent` is the replied-to
-/// post if it still exists. Returns `None`, with an unfinished object in `out`, if `names` lacks a user of the post.
-/// Posts of equal text by one author that are no replies have equal length: ids have 18 or 19 digits for decades, times
-/// always three decimals.
+/// post if it still exists, and `quote` the state of its quote. Returns `None`, with an unfinished object in `out`, if
+/// `names` lacks a user of the post. Posts of equal text by one author that are no replies have equal length: ids have 18
+/// or 19 digits for decades, times always three decimals.
 pub(crate) fn post(
     id: PostId,
     post: &Post,
-    parent: Option<PostId>,
+    (parent, quote): (Option<PostId>, QuoteState),
     pictures: &[(MediaId, Media)],
     names: impl Fn(UserId) -> Option<UserNames>,
     out: &mut Vec<u8>,
@@ -77,6 +78,7 @@ pub(crate) fn post(
     let sensitive: &[u8] = if post.sensitive { b"true" } else { b"false" };
     out.extend_from_slice(b",\"sensitive\":");
     out.extend_from_slice(sensitive);
+    quotes(post, quote, out);
     out.extend_from_slice(b",\"language\":");
     match &post.language {
         Some(language) => string(language.as_str(), out),
@@ -94,6 +96,30 @@ pub(crate) fn post(
         None => b"],\"boost_of\":null}",
     });
     Some(())
+}
+
+/// Appends the quote of a post, whose state this is, and its quote policy.
+fn quotes(post: &Post, state: QuoteState, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"quote\":");
+    match &post.quote {
+        None => out.extend_from_slice(b"null"),
+        Some(quote) => {
+            out.extend_from_slice(b"{\"id\":");
+            if state == QuoteState::Accepted {
+                out.push(b'"');
+                number(quote.post.0, out);
+                out.push(b'"');
+            } else {
+                out.extend_from_slice(b"null");
+            }
+            out.extend_from_slice(b",\"state\":\"");
+            out.extend_from_slice(state.name().as_bytes());
+            out.extend_from_slice(b"\"}");
+        }
+    }
+    out.extend_from_slice(b",\"quote_policy\":\"");
+    out.extend_from_slice(post.quote_policy.name().as_bytes());
+    out.push(b'"');
 }
 
 fn picture(id: MediaId, media: &Media, out: &mut Vec<u8>) {

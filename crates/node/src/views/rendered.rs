@@ -8,6 +8,7 @@ mod races;
 mod tests;
 
 use feed::media::{Media, MediaId};
+use feed::quotes::QuoteState;
 use feed::stories::StoryRef;
 use feed::{Facts, Post, PostId, PostText, StoryId, UserId};
 use rows::{Rows, Subject};
@@ -26,6 +27,7 @@ struct Parts {
     other: UserId,
     /// Replied-to or boosted post.
     post: Option<PostId>,
+    quoted: Option<PostId>,
     is_boost: bool,
 }
 
@@ -100,28 +102,37 @@ impl Entities {
         &self,
         revisions: &impl Revisions,
         (id, post): (PostId, &Read<Post>),
-        parent: impl Fn(PostId) -> Option<Option<Post>>,
+        other: impl Fn(PostId) -> Option<Option<Post>>,
         pictures: &[(MediaId, Media)],
         names: impl Fn(UserId) -> Option<UserNames>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        let Post { author, boost, reply_to, in_reply_to, .. } = &post.item;
+        let Post { author, boost, reply_to, in_reply_to, quote, .. } = &post.item;
         let boost = boost.as_ref();
         let parts = Parts {
             author: *author,
             other: boost.map(|boost| boost.author).or(*reply_to).unwrap_or(*author),
             post: boost.map(|boost| boost.post).or(*in_reply_to),
+            quoted: quote.map(|quote| quote.post),
             is_boost: boost.is_some(),
         };
         let write = |post: &Post, out: &mut Vec<u8>| {
-            // All who see the post get the same rendering, so a parent with a smaller audience is left out.
-            let parent = match post.in_reply_to {
-                Some(id) => parent(id)?
-                    .filter(|to| to.visibility.shows_to_all_of(post.visibility))
-                    .map(|_| id),
+            // All who see the post get the same rendering, so a parent or quoted post with a smaller audience is left out.
+            let is_shown = |other: &Post| other.visibility.shows_to_all_of(post.visibility);
+            let shown = match post.in_reply_to {
+                Some(id) => other(id)?.filter(is_shown).map(|_| id),
                 None => None,
             };
-            render::post(id, post, parent, pictures, names, out)
+            let quoted = match post.quote {
+                Some(quote) if quote.is_revoked => QuoteState::Revoked,
+                Some(quote) => match other(quote.post)? {
+                    Some(quoted) if is_shown(&quoted) => QuoteState::Accepted,
+                    Some(_) => QuoteState::Unauthorized,
+                    None => QuoteState::Deleted,
+                },
+                None => QuoteState::Accepted,
+            };
+            render::post(id, post, (shown, quoted), pictures, names, out)
         };
         self.render(revisions, (EntityKey::Post(id), post, parts), write, out)
     }
@@ -172,8 +183,13 @@ impl Entities {
             render::story(story, &names(story.author)?, text, out);
             Some(())
         };
-        let parts =
-            Parts { author: story.author, other: story.author, post: None, is_boost: false };
+        let parts = Parts {
+            author: story.author,
+            other: story.author,
+            post: None,
+            quoted: None,
+            is_boost: false,
+        };
         self.render(revisions, (EntityKey::story(story.story), text, parts), write, out)
     }
 
@@ -229,7 +245,7 @@ impl Parts {
     fn made_of(&self, revisions: &impl Revisions, content: Option<Revision>) -> MadeOf {
         let other = Some(self.other).filter(|other| *other != self.author);
         let profile = |user: UserId| Subject::Profile(user.0.into());
-        let post = self.post.map(|post| Subject::Content(post.0));
+        let post = self.post.into_iter().chain(self.quoted).map(|post| Subject::Content(post.0));
         let subjects = other.map(profile).into_iter().chain(post).chain([profile(self.author)]);
         MadeOf::default().and(content).and(subjects.map(|subject| revisions.revision(subject)))
     }

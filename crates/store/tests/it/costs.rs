@@ -606,11 +606,14 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
             let (author, parent) = (user(*u), picked(&world.posts, *at)?);
             Command::Publish(Box::new(Draft {
                 parent: Some(parent),
+                quote: picked(&world.posts, *at / 2),
                 ..Draft::new(author, mentioning(*mentions))
             }))
         }
         Step::EditPost(at, mentions) => {
-            Command::edit(picked(&world.posts, *at)?, Patch::of_text(mentioning(*mentions)))
+            let revoke_quote = mentions % 2 == 0;
+            let patch = Patch { revoke_quote, ..Patch::of_text(mentioning(*mentions)) };
+            Command::edit(picked(&world.posts, *at)?, patch)
         }
         Step::DeletePost(at) => Command::DeletePost { post: picked(&world.posts, *at)? },
         Step::Story(u, n) => Command::PostStory {

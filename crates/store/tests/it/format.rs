@@ -169,23 +169,7 @@ fn parent() -> Post {
 }
 
 fn plain_post(author: UserId, text: PostText) -> Post {
-    Post {
-        author,
-        text,
-        reply_to: None,
-        mentions: Vec::new(),
-        in_reply_to: None,
-        edited: None,
-        visibility: Visibility::Public,
-        warning: Warning::default(),
-        sensitive: false,
-        language: None,
-        boost: None,
-        media: Vec::new(),
-        poll: None,
-        conversation: None,
-        thread: None,
-    }
+    Post { text, ..Post::of(author) }
 }
 
 /// Writes a post, and a reply to it.

@@ -1,0 +1,99 @@
+//! The expected quotes, and what users see of them.
+
+use feed::quotes::{QuotePolicy, QuoteState};
+use feed::{Draft, Patch, Refusal, Visibility};
+
+use super::feed::Feed;
+use super::notices::Cause;
+use super::posts::ModelPost;
+
+/// The quote in a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ModelQuote {
+    pub(crate) post: u64,
+    pub(crate) author: u32,
+    pub(crate) is_revoked: bool,
+}
+
+impl Feed {
+    /// Quote of a draft of a user, and the visibility that it narrows.
+    pub(super) fn quote_of(
+        &self,
+        user: u32,
+        new: &Draft,
+    ) -> Result<(Option<ModelQuote>, Visibility), Refusal> {
+        let Some(named) = new.quote else { return Ok((None, new.visibility)) };
+        let boost = self.posts.get(&named.0).and_then(|post| post.boost.as_ref());
+        let post = boost.map_or(named.0, |boost| boost.post);
+        let quoted = self.posts.get(&post).filter(|quoted| self.sees(user, quoted));
+        let quoted = quoted.ok_or(Refusal::QuotedNotFound)?;
+        if !self.may_quote(user, quoted) {
+            return Err(Refusal::QuoteNotAllowed);
+        }
+        let quote = ModelQuote { post, author: quoted.author, is_revoked: false };
+        let visibility = match (quoted.visibility, new.visibility) {
+            (Visibility::Followers, Visibility::Public | Visibility::Unlisted) => {
+                Visibility::Followers
+            }
+            (_, visibility) => visibility,
+        };
+        Ok((Some(quote), visibility))
+    }
+
+    /// Whether a user may quote a post that they see.
+    pub(crate) fn may_quote(&self, user: u32, post: &ModelPost) -> bool {
+        let is_own = post.author == user;
+        let follows = self.follows.contains(&(user, post.author));
+        match (post.visibility, post.quote_policy) {
+            (Visibility::Direct, _) => false,
+            (Visibility::Followers, _) | (_, QuotePolicy::Nobody) => is_own,
+            (_, QuotePolicy::Followers) => is_own || follows,
+            (_, QuotePolicy::Public) => true,
+        }
+    }
+
+    /// The author of what a new post quotes is notified, unless the post mentions them.
+    pub(super) fn announce_quote(&mut self, stamp: u64, post: &ModelPost) {
+        let Some(ModelQuote { author: user, .. }) = post.quote else { return };
+        if user != post.author && !post.mentions.contains(&user) && self.sees(user, post) {
+            self.notify(user, stamp, (post.author, Cause::Quote(stamp)));
+        }
+    }
+
+    /// Revokes a quote, or changes who may quote a post, which is no edit.
+    pub(super) fn change_quotes(&mut self, id: u64, patch: &Patch) {
+        let Some(post) = self.posts.get_mut(&id) else { return };
+        post.quote_policy = patch.quote_policy.unwrap_or(post.quote_policy);
+        if let Some(quote) = post.quote.as_mut().filter(|_| patch.revoke_quote) {
+            quote.is_revoked = true;
+            self.notices.remove(&(quote.author, id));
+        }
+    }
+
+    /// The quotes of a post that everybody may see, in the order of their posts, with their authors.
+    pub(crate) fn quotes_of(&self, id: u64) -> impl Iterator<Item = (u64, u32)> {
+        let is_open =
+            |post: &ModelPost| matches!(post.visibility, Visibility::Public | Visibility::Unlisted);
+        let quotes = self.posts.iter().filter(move |(_, post)| {
+            post.quote.is_some_and(|quote| quote.post == id && !quote.is_revoked) && is_open(post)
+        });
+        quotes.map(|(id, post)| (*id, post.author))
+    }
+
+    /// State of a quote for a user, or for a visitor without an account.
+    pub(crate) fn quoted(&self, user: Option<u32>, quote: &ModelQuote) -> QuoteState {
+        let Some(post) = self.posts.get(&quote.post).filter(|_| !quote.is_revoked) else {
+            return if quote.is_revoked { QuoteState::Revoked } else { QuoteState::Deleted };
+        };
+        let has = |user: u32| (user, post.author);
+        if user.is_some_and(|user| self.blocks.contains(&has(user))) {
+            return QuoteState::Blocked;
+        }
+        let sees = user.map_or_else(|| self.anyone_sees(post), |user| self.sees(user, post));
+        match user.is_some_and(|user| self.mutes.contains_key(&has(user))) {
+            _ if !sees => QuoteState::Unauthorized,
+            true => QuoteState::Muted,
+            false => QuoteState::Accepted,
+        }
+    }
+}

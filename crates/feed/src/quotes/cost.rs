@@ -1,0 +1,22 @@
+//! Maximum costs of quotes in addition to those of every post.
+
+use rows::{Cost, WORK_PER_ROW};
+
+use crate::limits::POST_BYTES_MAX;
+
+/// Rows of a notification: its own, the counts, and two removed ones.
+const NOTICE_ROWS: usize = 4;
+/// Lookups of the quoted post, a boost of it, relations of both authors, and the conditions of the notification.
+const LOOK_UPS: usize = 24;
+
+/// Cost of checking what a draft quotes, and of notifying its author.
+pub(crate) fn publication_cost() -> Cost {
+    let cost = Cost::of_rows(NOTICE_ROWS, 64);
+    Cost { work: cost.work + 5 * POST_BYTES_MAX + LOOK_UPS * WORK_PER_ROW, ..cost }
+}
+
+/// Cost of revoking the quote of a post with at most so many bytes, or of changing who may quote it.
+pub(crate) fn change_cost(post_bytes: usize) -> Cost {
+    let cost = Cost::of_rows(2 + NOTICE_ROWS, post_bytes + 64);
+    Cost { work: cost.work + 2 * post_bytes, ..cost }
+}

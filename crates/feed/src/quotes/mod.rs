@@ -1,0 +1,94 @@
+//! Quotes: posts that show another post. The records are here; `facts.rs` has the reads, `rules.rs` what commands do, and
+//! `cost.rs` the costs.
+//!
+//! [`Viewer::quoted`](crate::Viewer::quoted) decides at each read what a viewer sees of a quote. So nothing is rewritten
+//! when the quoted post is edited or deleted, or when users block each other.
+//!
+//! **Invariant:** a post quotes an older one, and never another one later. So there are no cycles; and what shows a quoted
+//! post shows no more than the id of what that quotes itself, so a chain of quotes costs as much as one.
+
+pub(crate) mod cost;
+pub(crate) mod facts;
+pub(crate) mod rules;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{PostId, UserId};
+
+/// Users who may quote a post that they see, besides its author; nobody if the post is neither public nor unlisted. Stored
+/// as the position in the enum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QuotePolicy {
+    /// Everybody.
+    #[default]
+    Public,
+    /// The followers of the author.
+    Followers,
+    /// Nobody else.
+    Nobody,
+}
+
+/// The quote in a post.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quote {
+    /// The quoted post, which is no boost, and may be deleted by now.
+    pub post: PostId,
+    /// Its author.
+    pub author: UserId,
+    /// Whether the author has revoked it.
+    pub is_revoked: bool,
+}
+
+/// State of a quote for a viewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuoteState {
+    /// The quoted post is shown.
+    Accepted,
+    /// It is revoked.
+    Revoked,
+    /// The quoted post is deleted.
+    Deleted,
+    /// The viewer may not see the quoted post; also if its author blocks them or is disabled.
+    Unauthorized,
+    /// The viewer blocks the author of the quoted post.
+    Blocked,
+    /// The viewer mutes the author of the quoted post.
+    Muted,
+}
+
+impl QuotePolicy {
+    /// All of them, in the order of the enum.
+    pub const ALL: [Self; 3] = [Self::Public, Self::Followers, Self::Nobody];
+
+    /// Its name in interfaces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Public => "public",
+            Self::Followers => "followers",
+            Self::Nobody => "nobody",
+        }
+    }
+
+    /// Reverses [`QuotePolicy::name`].
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+}
+
+impl QuoteState {
+    /// Its name in interfaces.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Accepted => "accepted",
+            Self::Revoked => "revoked",
+            Self::Deleted => "deleted",
+            Self::Unauthorized => "unauthorized",
+            Self::Blocked => "blocked_account",
+            Self::Muted => "muted_account",
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Rules of quotes: the check of a draft, the notification of the quoted author, and patches that revoke a quote or change
+//! the quote policy.
+
+use super::Quote;
+use crate::effect::{Effect, PostChange};
+use crate::facts::Txn;
+use crate::ids::{PostId, UserId};
+use crate::notifications::Stored;
+use crate::posts::draft::{Draft, Patch};
+use crate::posts::{Post, Visibility};
+use crate::refusal::Refusal;
+use crate::visible::Viewer;
+
+/// The quote of a draft by `author`: of the named post, or of what that boosts. And who may see the draft: a quote of a post
+/// for followers is not for more users.
+///
+/// # Errors
+/// [`Refusal::QuotedNotFound`] if the author does not see it, and [`Refusal::QuoteNotAllowed`].
+pub(crate) fn check(
+    txn: &Txn<'_>,
+    author: UserId,
+    draft: &Draft,
+) -> Result<(Option<Quote>, Visibility), Refusal> {
+    let Some(named) = draft.quote else { return Ok((None, draft.visibility)) };
+    let (facts, viewer) = (txn.facts(), Viewer::new(txn.facts(), Some(author)));
+    let id = facts.post(named).map(|post| post.boosted_or(named));
+    let found = id.and_then(|id| Some((id, facts.post(id)?)));
+    let found = found.filter(|(_, quoted)| viewer.visible(quoted));
+    let (post, quoted) = found.ok_or(Refusal::QuotedNotFound)?;
+    if !viewer.may_quote(&quoted) {
+        return Err(Refusal::QuoteNotAllowed);
+    }
+    let visibility = match quoted.visibility {
+        Visibility::Followers => draft.visibility.max(quoted.visibility),
+        _ => draft.visibility,
+    };
+    Ok((Some(Quote { post, author: quoted.author, is_revoked: false }), visibility))
+}
+
+/// Notifies the author of what a new post quotes, if they may see it. One whom it mentions is notified of that.
+pub(crate) fn announce(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
+    let Some(Quote { author: user, .. }) = post.quote else { return };
+    let is_told = user == post.author || post.mentions.contains(&user);
+    if !is_told && Viewer::new(txn.facts(), Some(user)).receives_updates_of(post) {
+        txn.put_notification(user, id.0, Stored::Quote(post.author));
+        effects.push(Effect::Notified { user });
+    }
+}
+
+/// Revokes the quote of a post, or changes who may quote it, as a patch says. Neither is an edit of what the post says.
+/// Returns the post as it is then.
+pub(crate) fn change(
+    txn: &mut Txn<'_>,
+    (id, old): (PostId, Post),
+    patch: &Patch,
+    effects: &mut Vec<Effect>,
+) -> Post {
+    let mut new = old.clone();
+    if let Some(quote) = new.quote.as_mut().filter(|_| patch.revoke_quote) {
+        quote.is_revoked = true;
+    }
+    new.quote_policy = patch.quote_policy.unwrap_or(old.quote_policy);
+    if new != old {
+        txn.replace_post(id, Some(&old), Some(&new));
+        if new.quote != old.quote {
+            forget_notice(txn, id, &new);
+        }
+        let (author, listed, users) = (new.author, new.listed(), None);
+        effects.push(Effect::Post { post: id, author, listed, users, change: PostChange::Edited });
+    }
+    new
+}
+
+/// Removes the notification of a quote that is revoked or deleted.
+pub(crate) fn forget_notice(txn: &mut Txn<'_>, id: PostId, post: &Post) {
+    if let Some(quote) = &post.quote {
+        txn.remove_notification(quote.author, id.0);
+    }
+}
