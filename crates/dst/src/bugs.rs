@@ -11,7 +11,7 @@ const VARIABLE: &str = "ROOST_BUG";
 /// far.
 const FOUND_WITHIN: u64 = 2_000_000;
 
-/// Names of the bugs, and what each breaks.
+/// Names of the bugs, each with its effect.
 const BUGS: [(&str, &str); 45] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),

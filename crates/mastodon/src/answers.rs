@@ -27,7 +27,8 @@ pub(crate) const MEMORY: usize = READ_BYTES + CHANGE_BYTES;
 /// Maximum size of one client's unsent responses, in bytes.
 const CLIENT_BYTES: usize = 1 << 20;
 /// Maximum size of an entity, in bytes, which is the longest response to a change. Most of it is the descriptions of
-/// four pictures, and the filters that a boost and the boosted post match, 1.2 kB each; twice, because of quotes.
+/// four pictures, and the filters that a boost and the boosted post match, 1.2 kB each. It counts twice, because a
+/// status may contain a quoted one.
 const ENTITY_BYTES: usize = 512 << 10;
 /// Client that gets a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -25,15 +25,15 @@ const STREAMS_MAX: u32 = 4_096;
 const USER_STREAMS_MAX: usize = 32;
 /// Number of events of public posts in the ring.
 const PUBLIC_EVENTS_MAX: usize = 32;
-/// Maximum number of changes of public posts in one read. Less than the ring, so that streams have time until the next
-/// read.
+/// Maximum number of changes of public posts in one read. This is less than the ring holds, so that streams have time
+/// until the next read.
 const PUBLIC_READ_MAX: usize = PUBLIC_EVENTS_MAX / 2;
 /// Maximum number of changes of public posts that wait to be read.
 const PUBLIC_CHANGES_MAX: usize = 4_096;
 /// Memory of a WebSocket with its buffers and its task, in bytes. Its unsent data counts as that of responses.
 const STREAM_BYTES: usize = 4 << 10;
-/// Maximum memory of the ring, whose events have at most about 128 KiB, with a quoted post, and 16 KiB of hashtags, and
-/// of all streams, in bytes.
+/// Maximum memory of the ring and of all streams, in bytes. An event of the ring has at most about 128 KiB, including a
+/// quoted post, and 16 KiB of hashtags.
 pub(crate) const MEMORY: usize =
     PUBLIC_EVENTS_MAX * (144 << 10) + STREAMS_MAX as usize * STREAM_BYTES;
 /// Pause between two reads of changes of public posts. Changes that arrive meanwhile are read together.

@@ -67,9 +67,9 @@ pub(crate) enum NoticeKind {
     Post,
     /// A post that the user boosted was edited.
     Edit,
-    /// The post quotes one of the user.
+    /// A post quotes a post of the user.
     Quote,
-    /// The quoted post of a post of the user was edited.
+    /// A post that the user quoted was edited.
     QuotedUpdate,
 }
 

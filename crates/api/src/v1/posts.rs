@@ -120,23 +120,23 @@ pub(crate) struct NewPost {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
-    /// The post that it quotes. A quote of one's own post for followers is for followers, too.
+    /// Id of the quoted post. A quote of the author's own post for followers also becomes a post for followers.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     quote_id: Option<String>,
-    /// Users who may quote it, besides its author; by default all, if all may see it.
+    /// Users who may quote the post, in addition to its author. Default: everybody, if everybody may see the post.
     #[serde(default)]
     quote_policy: QuotePolicyName,
 }
 
-/// Users who may quote a post, besides its author.
+/// Users who may quote a post, in addition to its author.
 #[derive(Clone, Copy, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum QuotePolicyName {
     /// Everybody.
     #[default]
     Public,
-    /// The followers of the author.
+    /// Followers of the author.
     Followers,
     /// Nobody else.
     Nobody,
@@ -198,7 +198,7 @@ pub(crate) struct PostChange {
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false, example = "en")]
     language: Option<String>,
-    /// Users who may quote it from now on.
+    /// Users who may quote the post from now on.
     #[serde(default, deserialize_with = "given")]
     #[schema(nullable = false)]
     quote_policy: Option<QuotePolicyName>,
@@ -281,7 +281,8 @@ pub(crate) struct Picture {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the answer, which the node renders")]
 pub(crate) struct QuoteView {
-    /// The quoted post; null unless it is accepted. `GET /v1/posts/{id}` says whether a viewer may see it.
+    /// Id of the quoted post; null unless the quote is accepted. `GET /v1/posts/{id}` shows whether a viewer may see
+    /// that post.
     id: Option<String>,
     state: QuoteStateName,
 }
@@ -293,11 +294,11 @@ pub(crate) struct QuoteView {
 pub(crate) enum QuoteStateName {
     /// The quoted post is shown.
     Accepted,
-    /// Nothing: its author has revoked it.
+    /// The author of the quoted post has revoked the quote; the quoted post is not shown.
     Revoked,
-    /// Nothing: the quoted post was deleted.
+    /// The quoted post was deleted.
     Deleted,
-    /// Nothing: fewer users may see the quoted post than the quote.
+    /// Fewer users may see the quoted post than the quote; the quoted post is not shown.
     Unauthorized,
 }
 
@@ -325,7 +326,7 @@ pub(crate) struct PostView {
     /// Content warning, shown instead of the text until the reader opens it; may be empty.
     warning: String,
     sensitive: bool,
-    /// Its quote of another post.
+    /// Quote of another post in this post, if any.
     quote: Option<QuoteView>,
     quote_policy: QuotePolicyName,
     #[schema(example = "en")]
@@ -461,9 +462,9 @@ pub(crate) async fn revoke_quote(
 ) -> Result<Response, ApiError> {
     let check = move |node: &Node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
-        // The rules refuse a change of one that does not exist, unless it is one that was made before.
+        // If the post does not exist, the change goes on: the rules refuse it, or it repeats an earlier change.
         let Some(found) = node.facts().post(post) else { return Ok(()) };
-        // That of a user whom they block, too.
+        // A user can also revoke a quote by a user whom they block.
         let is_known = found.visibility.is_open() || node.viewer(Some(user)).visible(&found);
         let is_own = found.quote.is_some_and(|quote| quote.author == user);
         if is_known && is_own { Ok(()) } else { Err(Refusal::PostNotFound) }

@@ -225,7 +225,7 @@ fn made(server: &TestServer, path: &str) -> String {
             .unwrap()
             .to_owned();
     }
-    // A notification of a mention has the id of its post.
+    // A notification of a mention has the id of the post that mentions the user.
     let author = if path.contains("notifications") { "two" } else { "one" };
     server.publish(author, "hi @one")
 }

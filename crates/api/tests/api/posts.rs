@@ -270,14 +270,14 @@ fn a_quote_names_the_quoted_post_for_who_may_see_it_until_it_is_revoked() {
         (&notice["items"][0]["kind"], &notice["items"][0]["post"]),
         (&json!("quote"), &created)
     );
-    // Who may not see the quoted post reads nothing of it.
+    // A user who may not see the quoted post gets none of its content.
     assert_eq!(server.send("PUT", "/v1/users/@ada/blocks/@cyd", &[], b"").status, 204);
     quote("cyd", &quoted).assert_error(422, "quoted_not_found", "of a post by who blocks");
     let answer = server.get(&format!("/v1/posts/{quoted}?viewer=@cyd"));
     answer.assert_error(404, "post_not_found", "blocked");
     assert!(!server.get(&format!("{path}?viewer=@cyd")).json().to_string().contains("a post"));
     server.get(&format!("{list}?viewer=@cyd")).assert_error(404, "post_not_found", "blocked");
-    // A quote of what is for followers is for them, too; and who is mentioned in it learns no more.
+    // A quote of a post for followers is also for followers, and a user mentioned in it does not see the quoted post.
     let closed = json!({"text": "secret", "visibility": "followers", "quote_policy": "nobody"});
     let closed = server.post("/v1/users/@ada/posts", &closed).json();
     assert_eq!(closed["quote_policy"], "nobody");
@@ -304,7 +304,7 @@ fn a_quote_names_the_quoted_post_for_who_may_see_it_until_it_is_revoked() {
     let shown = server.get(&path).json();
     assert_eq!(shown["quote"], json!({"id": null, "state": "revoked"}));
     assert_eq!((&shown["edited_at"], server.texts(&list).len()), (&Value::Null, 0));
-    // What is deleted is so in what was rendered before.
+    // A cached quote of a deleted post shows it as deleted.
     let again = quote("bob", &quoted).json();
     let again = format!("/v1/posts/{}", again["id"].as_str().unwrap());
     assert_eq!(server.get(&again).json()["quote"]["id"], quoted.as_str());

@@ -202,7 +202,7 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
     let quote = json!({"text": "look", "quote_id": mention});
     let quote = server.post("/v1/users/@cyd/posts", &quote).json()["id"].clone();
     let changes = changes([&post, &mention, quote.as_str().unwrap(), &story, &sample]);
-    // The OpenAPI document has no other changes.
+    // The table has every change of the OpenAPI document.
     let api = server.get("/v1/openapi.json").json();
     let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
         path.as_object().unwrap().keys().filter(|method| *method != "get").cloned()

@@ -102,7 +102,7 @@ impl Run {
         self.check_versions(id);
     }
 
-    /// The quotes of a post, and what users see of its own quote.
+    /// Checks the quotes of a post, and the quote in the post as users see it.
     fn check_quotes(&self, id: PostId, found: &feed::Post) {
         let (node, model) = (self.node().node(), &self.model.feed);
         let quote = found.quote.map(|quote| (quote, model_quote(quote)));

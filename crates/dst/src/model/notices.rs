@@ -23,11 +23,11 @@ pub(crate) enum Cause {
     Request,
     /// End of the poll of this post.
     Poll(u64),
-    /// Edit of this post, or of what this post of the user quotes.
+    /// Edit of this post, or of the post that this post of the user quotes.
     Edit(u64),
     /// Mention in this post that an edit added.
     Mention(u64),
-    /// A quote in this post.
+    /// Quote in this post.
     Quote(u64),
 }
 
@@ -44,7 +44,8 @@ pub(crate) struct ModelEdit {
     pub(crate) stamp: u64,
     /// Whether existing users boost the post. If only deleted users do, their boosts may already be removed.
     pub(crate) is_sure: bool,
-    /// First user who may not have been notified, or after all users the first quote.
+    /// Id of the first booster who may not have been notified. Once all boosters are notified, id of the first quote whose
+    /// author may not have been.
     from: u64,
 }
 
@@ -70,7 +71,7 @@ impl Feed {
                 let shown = self.notifications(user);
                 let found = shown.iter().find(|shown| shown.id == *notification);
                 found.ok_or(Refusal::NotificationNotFound)?;
-                // What is dismissed of a quote is any notification of its post.
+                // Dismissing a quote dismisses every notification of the post that quotes.
                 let stored = self.notices.remove(&(user, notification.0));
                 if stored.is_none_or(|(_, cause)| matches!(cause, Cause::Quote(_))) {
                     self.dismissed.insert((user, notification.0));

@@ -1,4 +1,4 @@
-//! The expected quotes, and what users see of them.
+//! Expected quotes, as users see them.
 
 use feed::quotes::{QuotePolicy, QuoteState};
 use feed::{Draft, Patch, Refusal, Visibility};
@@ -7,7 +7,7 @@ use super::feed::Feed;
 use super::notices::Cause;
 use super::posts::ModelPost;
 
-/// The quote in a post.
+/// Quote in a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelQuote {
     pub(crate) post: u64,
@@ -16,7 +16,7 @@ pub(crate) struct ModelQuote {
 }
 
 impl Feed {
-    /// Quote of a draft of a user, and the visibility that it narrows.
+    /// Quote in a user's draft, and the visibility of the post, which the quote may restrict.
     pub(super) fn quote_of(
         &self,
         user: u32,
@@ -40,7 +40,7 @@ impl Feed {
         Ok((Some(quote), visibility))
     }
 
-    /// Whether a user may quote a post that they see.
+    /// Whether a user may quote a post that the user sees.
     pub(crate) fn may_quote(&self, user: u32, post: &ModelPost) -> bool {
         let is_own = post.author == user;
         let follows = self.follows.contains(&(user, post.author));
@@ -52,7 +52,7 @@ impl Feed {
         }
     }
 
-    /// The author of what a new post quotes is notified, unless the post mentions them.
+    /// Notifies the author of the post that a new post quotes, unless the new post mentions the author.
     pub(super) fn announce_quote(&mut self, stamp: u64, post: &ModelPost) {
         let Some(ModelQuote { author: user, .. }) = post.quote else { return };
         if user != post.author && !post.mentions.contains(&user) && self.sees(user, post) {
@@ -60,7 +60,7 @@ impl Feed {
         }
     }
 
-    /// Revokes a quote, or changes who may quote a post, which is no edit.
+    /// Revokes a quote, or changes which users may quote a post. Neither counts as an edit.
     pub(super) fn change_quotes(&mut self, id: u64, patch: &Patch) {
         let Some(post) = self.posts.get_mut(&id) else { return };
         post.quote_policy = patch.quote_policy.unwrap_or(post.quote_policy);
@@ -70,7 +70,7 @@ impl Feed {
         }
     }
 
-    /// The quotes of a post that everybody may see, in the order of their posts, with their authors.
+    /// Quotes of a post that everybody may see: posts in order, with their authors.
     pub(crate) fn quotes_of(&self, id: u64) -> impl Iterator<Item = (u64, u32)> {
         let is_open =
             |post: &ModelPost| matches!(post.visibility, Visibility::Public | Visibility::Unlisted);

@@ -173,7 +173,7 @@ fn quote_policy(fields: &Fields) -> Result<Option<QuotePolicy>, ApiError> {
     fields.one("quote_approval_policy")?.map(named).transpose()
 }
 
-/// Error for a status that is refused as a whole. Its text alone was checked before.
+/// Error for a refused status. Its text alone was valid, so `BadText` means that the status is blank.
 fn without_text(refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::BadText => ApiError::invalid("Text can't be blank"),
@@ -356,7 +356,7 @@ pub(crate) async fn history(
     answers::entity(history)
 }
 
-/// The quotes of a status, or of what it boosts.
+/// Responds with the quotes of a status, or of the status that it boosts.
 pub(crate) async fn quotes(
     State(state): State<Shared>,
     Reader(reader): Reader,
@@ -373,7 +373,8 @@ pub(crate) async fn quotes(
     state.listed(uri.path(), &fields, &asked, listed.ok_or_else(ApiError::not_found)?)
 }
 
-/// Revokes the quote of a status of the user, also by one whom the user blocks, and answers with the status that has it.
+/// Revokes a quote of the user's status, and responds with the status that contained it. Its author may be a user whom
+/// the user blocks.
 pub(crate) async fn revoke_quote(
     State(state): State<Shared>,
     Me(me): Me,
@@ -396,7 +397,7 @@ pub(crate) async fn revoke_quote(
     answers::entity(state.entities_done(me, read).await?)
 }
 
-/// Changes who may quote a status.
+/// Changes which users may quote a status.
 pub(crate) async fn interaction_policy(
     State(state): State<Shared>,
     Me(me): Me,

@@ -1,4 +1,4 @@
-//! The entities `Quote`, `ShallowQuote` and `QuoteApproval` of a status.
+//! Entities `Quote`, `ShallowQuote` and `QuoteApproval` of a status.
 
 use feed::quotes::{QuotePolicy, QuoteState};
 use feed::{Post, UserId};
@@ -7,8 +7,9 @@ use super::Entities;
 use super::json::{field, start_field};
 
 impl Entities<'_> {
-    /// Appends what a status that the reader sees quotes; and who may quote it, or what it boosts: `approves`. A quoted status
-    /// has no more than the id of what it quotes itself. None if only the facts can say it.
+    /// Appends the quote in a status that the reader sees, and the users who may quote `approves`: the status or its
+    /// boosted status. In a quoted status, its own quote is only an id. Returns `None` if this needs rows that may not
+    /// be read.
     pub(super) fn append_quotes(
         &mut self,
         post: &Post,
@@ -30,7 +31,7 @@ impl Entities<'_> {
         is_quoted: bool,
         out: &mut Vec<u8>,
     ) -> Option<()> {
-        // From memory, if it is certain that the reader sees it.
+        // The quoted status is taken from memory if the reader certainly sees it.
         let is_certain = !is_quoted && !quote.is_revoked && self.viewer().has_no_blocks_or_mutes();
         let mut quoted = is_certain.then(|| self.shared_part(quote.post)).flatten();
         let mut state = QuoteState::Accepted;
@@ -41,7 +42,7 @@ impl Entities<'_> {
             state = self.viewer().quoted(quote);
             if state == QuoteState::Accepted && !is_quoted {
                 quoted = self.shared_part(quote.post);
-                // It was deleted meanwhile.
+                // The quoted status was deleted meanwhile.
                 state = if quoted.is_some() { state } else { QuoteState::Deleted };
             }
         }

@@ -14,7 +14,7 @@ use super::{Entities, html};
 
 /// Maximum number of cached reactions per status. Beyond it, the reader's reactions are read.
 const REACTIONS_KEPT: usize = 128;
-/// Maximum number of counted replies, and of counted quotes; also shown if there are more.
+/// Maximum number of counted replies, and of counted quotes. A status with more shows this number.
 const REPLIES_COUNTED: usize = 100;
 
 /// Part of an entity `Status` that is the same for all readers who see all of its `users`. The facts needed per reader

@@ -65,7 +65,8 @@ impl Entities<'_> {
         if is_first { self.status_after_undo(id) } else { self.status(id) }
     }
 
-    /// Appends the shared part of a status, and the rest. `is_quoted` says whether another status quotes it.
+    /// Appends the shared part of a status, and the fields that depend on the reader. `is_quoted` is true for a status
+    /// that is shown in its quote.
     pub(super) fn append_parts(
         &mut self,
         (id, status): (PostId, &StatusParts<'_>),

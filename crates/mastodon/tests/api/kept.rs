@@ -162,7 +162,7 @@ async fn change(
             )
         }
         28 => {
-            // Of the last one, if this is what it quotes.
+            // Revokes the quote in the last status, if it quotes this one.
             let last = statuses.last().map_or("0", |last| &last.id);
             (author, "POST", on_status(&format!("quotes/{last}/revoke")), vec![])
         }

@@ -1,4 +1,4 @@
-//! Quotes: what a status shows of another one, to whom, and who decides about it.
+//! Quotes: a status shows another one to the readers whom the authors of both allow to see it.
 
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ impl Person {
         self.get(world, &format!("/api/v1/statuses/{}", id.as_str().unwrap())).await
     }
 
-    /// Changes who may quote a status.
+    /// Changes which users may quote a status.
     async fn allow(&self, world: &World, id: &str, policy: &str) -> Value {
         let path = format!("/api/v1/statuses/{id}/interaction_policy");
         self.call(world, "PUT", &path, &[("quote_approval_policy", policy)]).await
@@ -40,12 +40,12 @@ async fn a_quote_shows_the_quoted_status_and_of_its_quote_the_id() {
     let boost = bob.call(&world, "POST", &boost, &[]).await;
     assert_eq!(boost["quote"], Value::Null);
     assert_eq!(boost["reblog"]["quote"]["quoted_status"]["quote"], shallow);
-    // The same for a reader without an account, and in lists.
+    // A reader without an account, and lists, get the same.
     let path = format!("/api/v1/statuses/{}", third["id"].as_str().unwrap());
     assert_eq!(world.get(&path, None).await.json()["quote"]["quoted_status"]["quote"], shallow);
     let path = format!("/api/v1/statuses/{first}/quotes");
     assert_eq!(ids(&ada.get(&world, &path).await), [second["id"].as_str().unwrap()]);
-    // What is quoted is as it is now.
+    // A quote shows the current text of the quoted status.
     let edit = [("status", "another")];
     ada.call(&world, "PUT", &format!("/api/v1/statuses/{first}"), &edit).await;
     let shown = bob.status(&world, &second["id"]).await;
@@ -100,7 +100,7 @@ async fn nothing_of_a_quoted_status_is_shown_to_who_may_not_see_it() {
         by.does(&world, undo, whom).await;
         assert_eq!(shows(token).await, 6);
     }
-    // One's own for followers, in a quote that mentions another user.
+    // The user quotes their own status for followers, and mentions another user.
     cyd.does(&world, "follow", &ada).await;
     let private = [("status", "plugh"), ("visibility", "private")];
     let private = ada.call(&world, "POST", "/api/v1/statuses", &private).await["id"].clone();
@@ -155,7 +155,7 @@ async fn the_author_decides_who_may_quote() {
     let fields = [("status", "x"), ("quote_approval_policy", "nobody")];
     let closed = ada.call(&world, "POST", "/api/v1/statuses", &fields).await;
     assert_eq!(closed["quote_approval"]["automatic"], json!([]));
-    // An edit that says nothing of it keeps it, and so it does a quote.
+    // An edit without a quote policy keeps the old policy and the quote.
     let path = format!("/api/v1/statuses/{}", closed["id"].as_str().unwrap());
     let edited = ada.call(&world, "PUT", &path, &[("status", "y")]).await;
     assert_eq!(edited["quote_approval"]["automatic"], json!([]));
@@ -189,7 +189,7 @@ async fn a_quote_is_revoked_by_the_quoted_author_alone_and_stays_so() {
     ada.call(&world, "PUT", &format!("/api/v1/statuses/{post}"), &[("status", "edited")]).await;
     world.do_due().await;
     assert_eq!(kinds(&bob).await, [(json!("quoted_update"), quote.clone())]);
-    // Also that of a user whom one blocks by now.
+    // The author of the quoted status can also revoke a quote by a user whom they have blocked since.
     ada.does(&world, "block", &bob).await;
     let revoked = ada.call(&world, "POST", &revoke(&post), &[]).await;
     assert_eq!((&revoked["id"], &revoked["content"]), (&quote, &json!("")));
