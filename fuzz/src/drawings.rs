@@ -1,12 +1,13 @@
-//! Images, and grids of gray: each is decoded within the computed memory, or refused.
+//! Images and grids of gray pixels: each is refused, or normalized to a drawing with ink.
 
 use api::drawing;
 use knn::Grey;
 
-/// Decoder memory above which images are skipped here, in bytes: they are slow, and no different.
+/// Decoder memory above which images are skipped here, in bytes: they are slow and find no other
+/// failures.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Input: a PNG or JPEG file; or a width, and pixels.
+/// Input: a PNG or JPEG file. The same bytes are also read as a width in one byte, followed by gray pixels.
 pub fn drawings(data: &[u8]) {
     if let Ok(image) = drawing::open(data)
         && image.bytes() <= BYTES_MAX

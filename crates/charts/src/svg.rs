@@ -9,17 +9,17 @@ use crate::axis::Axis;
 use crate::html::escape;
 use crate::marks::{Along, Band, Mark, Outline};
 
-/// Space above the highest and below the lowest value; the lower space contains the ticks of the lower axis.
+/// Space above the highest value, and space below the lowest value with the ticks of the lower axis.
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 /// Approximate width of a character at a tick.
 const CHARACTER: f64 = 6.7;
 /// Approximate width of a bold character at the end of a line.
 const BOLD_CHARACTER: f64 = 7.6;
-/// Minimum distance of two labels at line ends.
+/// Minimum distance between two labels at line ends.
 const LABEL_APART: f64 = 14.0;
 
-/// A value at a place (x and y), or `None` without a measurement.
+/// X and y of a measured value, or `None` if nothing was measured.
 pub type Point = Option<(f64, f64)>;
 
 /// Line with a label at its end.
@@ -31,11 +31,11 @@ pub struct Line {
     pub class: String,
     /// Points of the line; `None` interrupts it.
     pub points: Vec<Point>,
-    /// The lower bound of the filled area: another line's points, or the lower axis.
+    /// Lower bound of the filled area below the line; `None` if no area is filled.
     pub fill: Option<Fill>,
 }
 
-/// The lower end of a filled area.
+/// Lower bound of a filled area.
 #[derive(Debug)]
 pub enum Fill {
     /// The lower axis.
@@ -44,14 +44,14 @@ pub enum Fill {
     To(Vec<Point>),
 }
 
-/// Vertical strip of the plot, from one x to another, that shows its numbers under the pointer.
+/// Vertical strip of the plot between two x positions. Its numbers are shown while the pointer is over it.
 #[derive(Debug)]
 pub struct Strip {
-    /// Left end.
+    /// X position of the left edge.
     pub from: f64,
-    /// Right end.
+    /// X position of the right edge.
     pub to: f64,
-    /// Numbers of the strip.
+    /// Text with the numbers.
     pub text: String,
 }
 

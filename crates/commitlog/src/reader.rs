@@ -69,7 +69,7 @@ impl LogReader {
         let unneeded = firsts.partition_point(|first| *first <= next).saturating_sub(1);
         for first in firsts.into_iter().skip(unneeded).take(self.segments_max) {
             let path = path_of(&self.dir, first);
-            // Opened again even if it is open: a segment without groups may have been replaced.
+            // An open segment is opened again, because its file may have been replaced while it had no groups.
             match self.disk.open(&path) {
                 Ok(file) => drop(self.files.insert(first, OpenSegment { path, file })),
                 // The log was cut meanwhile.

@@ -96,7 +96,7 @@ fn read(path: &Path) -> std::io::Result<Vec<Sector>> {
     let mut sectors = vec![[0; SECTOR_BYTES]; (file.bytes()? / SECTOR_BYTES as u64) as usize];
     for (at, sector) in sectors.iter_mut().enumerate() {
         if file.read_exact_at(sector, (at * SECTOR_BYTES) as u64).is_err() {
-            // This is neither a group nor unwritten.
+            // A sector of 0xff bytes is neither a group nor unwritten space.
             sector.fill(0xff);
         }
     }

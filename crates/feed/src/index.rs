@@ -29,9 +29,9 @@ pub(crate) const POST_OWN_ROWS: usize = 7;
 /// Rows of a deleted post without mentions, pictures and a poll: those outside of indexes, one each of its author and
 /// its parent, and those in lists. A boost has two rows of the boosted post, and fewer others.
 pub(crate) const POST_ROWS_LEAST: usize = POST_OWN_ROWS + 2 + LISTED_ROWS;
-/// Most rows of a post in lists of posts.
+/// Maximum number of rows of a post in lists of posts.
 pub(crate) const LISTED_ROWS: usize = 5;
-/// Most rows of a deleted post, with mentions and hashtags.
+/// Maximum number of rows of a deleted post, with mentions and hashtags.
 pub(crate) const POST_ROWS_MAX: usize = POST_ROWS_LEAST
     + POST_MENTIONS_MAX
     // Direct posts have no hashtag rows.
@@ -50,8 +50,8 @@ pub(crate) const LIST_ROWS: usize = 2;
 pub(crate) const VOTE_ROWS: usize = 2;
 /// Rows of a view: one of the story, one of the viewer.
 pub(crate) const VIEW_ROWS: usize = 2;
-/// Most rows of a grant: its own, two secrets, its owner, the key that minted it, its expiry, the uses of its app, and
-/// the mark of an unused app; and one lookup.
+/// Maximum number of rows of a grant: its own, two secrets, its owner, the key that minted it, its expiry, the uses of
+/// its app, and the mark of an unused app; and one lookup.
 pub(crate) const GRANT_ROWS: usize = 9;
 /// Rows of the poll of a deleted post: its counts, its end, and the sweep of its votes.
 pub(crate) const POLL_ROWS: usize = 3;
@@ -100,8 +100,8 @@ pub(crate) fn pictures_of(author: UserId) -> u64 {
 /// Item of `LockedUsers` for a user whose account is disabled.
 pub(crate) const DISABLED: u64 = 1;
 
-/// Calls `each` with every index row of a post. An iterator of these rows has a state of kilobytes, and moving that took a
-/// fifth of the time of applying a post.
+/// Calls `each` with every index row of a post. An iterator of these rows has a state of kilobytes, and moving that
+/// took a fifth of the time of applying a post.
 pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRow)) {
     let author = u64::from(post.author.0);
     let member = |table, owner, number| IndexRow::Member(table, owner, id.0, number);

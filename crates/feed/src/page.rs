@@ -61,7 +61,7 @@ pub struct Page {
     pub above: Option<u64>,
     /// Whether to read upwards from the smallest ids.
     pub is_up: bool,
-    /// Most items on the page, at least 1.
+    /// Maximum number of items on the page, at least 1.
     pub limit: usize,
 }
 

@@ -28,7 +28,7 @@ pub struct Relation {
     /// Count of the other user.
     back_count: Option<CountOf>,
     total: Total,
-    /// Most relations of one user.
+    /// Maximum number of relations of one user.
     pub max: u32,
     /// Refusal of a relation above the limit.
     pub too_many: Refusal,
@@ -45,9 +45,10 @@ pub struct Relation {
     pub line: Option<&'static str>,
     /// Table with an additional text for each pair of users: see [`Relation::key`].
     pub text: Option<PointTable>,
-    /// Most rows of other tables that are removed with the relation.
+    /// Maximum number of rows of other tables that are removed with the relation.
     pub(crate) end_rows: usize,
-    /// Removes the rows of other tables, except that of an index, and returns their number. Called while the relation exists.
+    /// Removes the rows of other tables, except that of an index, and returns their number. Called while the relation
+    /// exists.
     end: fn(&mut Txn<'_>, UserId, UserId) -> usize,
 }
 

@@ -20,11 +20,11 @@ pub(crate) const ROWS_MAX: usize = 4_096;
 /// Bounds of the number of rows of each read after the first.
 const READ_ROWS_MIN: usize = 64;
 pub(crate) const READ_ROWS_MAX: usize = 512;
-/// Most items of the first read of one of many lists, each of which has few items on the page.
+/// Maximum number of items of the first read of one of many lists, each of which has few items on the page.
 const FIRST_READ_MAX: usize = 8;
-/// Most lists whose first reads each fetch a whole page.
+/// Maximum number of lists whose first reads each fetch a whole page.
 const FEW_LISTS: usize = 4;
-/// Most items of many lists to reserve memory for in advance.
+/// Maximum number of items for which memory is reserved before many lists are read.
 const ROOM: usize = 512;
 /// Sizes of blocks of ids, in bits: about 70 minutes, a second, 16 milliseconds, and [`ROWS_MAX`] ids.
 const BLOCK_BITS: [u32; 4] = [44, 32, 26, 12];

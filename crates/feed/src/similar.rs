@@ -9,7 +9,7 @@
 
 /// Length of the shortest text to correct: shorter ones are similar to too many names.
 const CHARS_MIN: usize = 4;
-/// Most reads of one name. Corrections start at the end of the text, where fewer names match.
+/// Maximum number of reads of one name. Corrections start at the end of the text, where fewer names match.
 const READS_MAX: usize = 500;
 
 /// Finds at most `limit` names similar to `text` that do not begin with it. `first` returns the first name with a

@@ -477,7 +477,7 @@ mod tests {
         tokens.steps
     }
 
-    /// Most characters read per byte of text.
+    /// Maximum number of characters read per byte of text.
     const STEPS_MAX: usize = 6;
 
     #[test]

@@ -20,7 +20,7 @@ use crate::posts::version::PostVersion;
 /// All records of one kind that an owner has, in one row; no row if there are none.
 pub struct WholeRow<O, T> {
     table: NameTable,
-    /// Most bytes of a row.
+    /// Maximum size of a row, in bytes.
     bytes_max: usize,
     /// Whether a command can have stored these records, of which there is at least one.
     is_valid: fn(&[T]) -> bool,

@@ -154,9 +154,9 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
     items.iter().map(cost).fold(Cost::default(), Cost::and)
 }
 
-/// Cost of a sweep: its rows, and one more that is read before it ends, with a key and a value of any length.
+/// Cost of a sweep. The row with which it reaches its limit of bytes may have a key and a value of any length.
 fn sweep() -> Cost {
-    // The rows that the sweep may remove, one more, and the 64 that its walks read.
+    // The rows that the sweep may remove, 64 for the last step of a walk, and one for the row with which it ends.
     let rows = SWEEP_ROWS_MAX as usize + 65;
     let keys = SWEEP_BYTES_MAX + KEY_BYTES_MAX;
     Cost {

@@ -1,5 +1,5 @@
-//! Access to keys and buckets, which are not in the tables: rows of keys are in a secret order, and buckets are few and
-//! always in memory.
+//! Access to keys and buckets. They are stored outside of the tables, because rows of keys are in a secret order, and
+//! buckets are few and always in memory.
 
 use rows::{Rows, RowsMut, Scan};
 
@@ -7,8 +7,8 @@ use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
 
 /// Divisor of all cursors of a walk over keys. The remaining 53 bits fit in a double, the type in which many Redis
-/// clients store a cursor. All rows between two adjacent multiples belong to one step; there is rarely more than one
-/// below 100 million rows.
+/// clients store a cursor. All rows between two adjacent multiples belong to one step. With fewer than 100 million
+/// rows, there is rarely more than one row between two multiples.
 pub const CURSOR_STEP: u64 = 1 << 11;
 
 /// Limits of one step of a walk over keys.
@@ -18,13 +18,14 @@ pub struct WalkLimit {
     pub rows: usize,
     /// Size of keys and values, in bytes. Exceeded by at most one row.
     pub bytes: usize,
-    /// Number of rows read, in all spaces, after which the step ends even with fewer or no results. With such a limit,
-    /// the end depends on which rows are in memory.
+    /// Number of rows read, in all spaces, after which the step ends even if it has found few rows or none. If this
+    /// limit ends the step, its end depends on which rows are in memory.
     pub visits: usize,
-    /// Last place whose rows belong to the step: one less than a multiple of [`CURSOR_STEP`].
+    /// Last position in the order of the walk whose rows belong to the step: one less than a multiple of
+    /// [`CURSOR_STEP`].
     pub up_to: u64,
-    /// Whether the space has a small part of all rows. Then the walk reads the rows on disk, which are adjacent, and
-    /// not those in memory, which are scattered.
+    /// Whether the space has only a small part of all rows. Such a walk reads the rows on disk, where those of a space
+    /// are adjacent, instead of the rows in memory, where they are scattered.
     pub is_small: bool,
 }
 
@@ -38,7 +39,8 @@ impl WalkLimit {
         is_small: false,
     };
 
-    /// Limit of `rows` rows, about 4 MiB, and about 16,384 rows read. A step within it takes less than a millisecond.
+    /// Limit of `rows` rows, about 4 MiB, and about 16,384 rows read. A step within this limit takes less than a
+    /// millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
         let rows = if rows == 0 { 1 } else { rows };

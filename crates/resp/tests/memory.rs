@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Bytes that `work` allocates.
+/// Number of bytes that `work` allocates.
 fn taken(work: impl FnOnce()) -> usize {
     let before = TAKEN.get();
     work();

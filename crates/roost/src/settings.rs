@@ -265,7 +265,7 @@ pub(crate) struct Settings {
         help_heading = MEMORY
     )]
     pub(crate) queue: Option<NonZeroU32>,
-    /// Largest number of connections, for HTTP and for Redis clients each [default: 4096]
+    /// Largest number of connections, counted separately for HTTP and Redis clients [default: 4096]
     ///
     /// When all are in use, a new connection replaces one that has presented no key, or an idle one. 256 open files are
     /// reserved for the log and the store.
@@ -296,10 +296,9 @@ pub(crate) struct Settings {
         help_heading = ACCOUNTS
     )]
     pub(crate) open: Option<bool>,
-    /// Sign-up policy [default: closed]
+    /// Users who may sign up [default: closed]
     ///
-    /// Nobody may sign up (closed), users with an invite (invite), everybody with approval by an operator (approval),
-    /// or everybody (open). See docs/accounts.md.
+    /// See docs/accounts.md.
     #[arg(long, env = "ROOST_REGISTRATIONS", value_name = "WHO", help_heading = ACCOUNTS)]
     pub(crate) registrations: Option<SignUp>,
     /// File in which the operator describes the server to users and apps [default: none]

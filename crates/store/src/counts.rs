@@ -1,7 +1,9 @@
-//! The writer's cache of the counts of users. Nearly every change reads and changes some; without the cache each would
-//! be read from disk again after every checkpoint.
+//! The writer's cache of the rows of `PointTable::Counts`, which have the numbers of posts, followers and so on of each
+//! user. Nearly every change reads and updates some of these rows; without the cache, each row would be read from disk
+//! again after every checkpoint.
 //!
-//! **Invariant:** a row here is the newest: only the writer reads and changes it, together with the store.
+//! **Invariant:** a cached row is the newest version: only the writer uses the cache, and it updates cache and store
+//! together.
 
 use std::cell::RefCell;
 
@@ -16,7 +18,7 @@ const PAGES_MAX: usize = 4_096;
 
 type Page = Box<[Option<Value>]>;
 
-/// Counts by user id, in pages. Only those of the lowest ids are cached.
+/// Cached rows by user id, in pages of adjacent ids. Ids beyond the last page are not cached.
 #[derive(Default)]
 pub(crate) struct CountsCache {
     pages: RefCell<Vec<Option<Page>>>,
@@ -50,7 +52,7 @@ impl CountsCache {
         page.get(place)?.clone()
     }
 
-    /// Applies a change if the row is cached.
+    /// Updates row `key` of `table` in the cache, if its page is cached.
     pub(crate) fn put(&mut self, table: PointTable, key: u64, value: Option<&Value>) {
         let Some((number, place)) = place(table, key) else { return };
         let page = self.pages.get_mut().get_mut(number).and_then(Option::as_mut);

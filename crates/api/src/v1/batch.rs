@@ -47,11 +47,12 @@ use submit::{Submitted, submit};
 const NDJSON: &str = "application/x-ndjson";
 /// Maximum number of lines of a chunk.
 const CHUNK_LINES_MAX: usize = 2_000;
-/// Size of a chunk's lines, in bytes, from which the chunk is full.
+/// Total size of a chunk's lines from which the chunk is full, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
-/// Memory of a line in addition to two copies of its bytes: a command, its reply and its result.
+/// Memory that a line needs for its command, its reply and its result, in bytes. Two copies of the line's own bytes are
+/// counted in addition.
 const LINE_BYTES: usize = 1 << 10;
-/// Memory per item of a list, in bytes. The items are counted by the commas between them.
+/// Memory for each item of a list in a line, in bytes. The number of items is counted by the commas of the line.
 const ITEM_BYTES: usize = 2 * size_of::<UserRef>();
 /// Maximum time without a complete line from the client while no results are pending.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -47,7 +47,7 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Kind of event that caused a notification.
+/// Kind of event that caused a notification of the user.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NoticeKind {
@@ -57,13 +57,14 @@ pub(crate) enum NoticeKind {
     Favourite,
     /// A post of the user was boosted.
     Boost,
-    /// A user follows the user.
+    /// Another user follows the user.
     Follow,
-    /// A user requests to follow the user, who is locked.
+    /// Another user asks to follow the user, whose account is locked.
     FollowRequest,
-    /// A poll that the user made, or voted in, has ended. Polls are made with the Mastodon API.
+    /// A poll that the user created or voted in has ended. Polls are created with the Mastodon API.
     Poll,
-    /// A user has published a post, and the user has requested notifications of their posts with the Mastodon API.
+    /// An author has published a post. The user has turned on notifications of this author's posts with the Mastodon
+    /// API.
     Post,
     /// A post that the user boosted was edited.
     Edit,

@@ -421,7 +421,7 @@ fn one_key_cannot_take_all_connections_and_health_is_always_answered() {
         };
         held.push(stream);
     }
-    // All connections are now in use. Idle connections do not block health checks either.
+    // All connections for requests are now in use. Health checks work, even with idle connections in addition.
     let idle: Vec<_> = (0..40).map(|_| server.connect()).collect();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.send("GET", path, &[], b"").status, 200, "{path}");

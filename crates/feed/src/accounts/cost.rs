@@ -12,7 +12,7 @@ use crate::limits::{
 
 /// Bytes of the rows of a grant.
 pub(crate) const GRANT_BYTES: usize = 512 + APP_NAME_BYTES_MAX;
-/// Most grants of a user.
+/// Maximum number of grants of a user.
 const GRANTS: usize = USER_GRANTS_MAX + USER_TOKENS_MAX;
 /// Rows of a new grant and of the grant it replaces, and reads of the owner's grants and their list.
 const GRANTING_ROWS: usize = 2 * GRANT_ROWS + 2 * GRANTS;
@@ -57,7 +57,7 @@ pub(crate) fn account_cost(command: &AccountCommand) -> Cost {
     }
 }
 
-/// Most bytes of the row of an app.
+/// Maximum size of the row of an app, in bytes.
 const APP_BYTES_MAX: usize = APP_NAME_BYTES_MAX + (REDIRECT_URIS_MAX + 1) * URI_BYTES_MAX + 128;
 
 fn app_bytes(app: &AppRequest) -> usize {

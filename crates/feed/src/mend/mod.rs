@@ -26,7 +26,7 @@ use crate::reactions::Reaction;
 use crate::relation::RELATIONS;
 use crate::text::{Label, SetName};
 
-/// Most rows of one step.
+/// Maximum number of rows of one step.
 pub(crate) const STEP_ROWS: usize = 1_024;
 
 /// A running check.

@@ -18,7 +18,7 @@ use crate::relation::Relation;
 
 /// Number of users in one block.
 const BLOCK_USERS: u64 = 256;
-/// Most rows to compare at a time: 8 Mi of 8 bytes each. The users of a block have fewer.
+/// Maximum number of rows to compare at a time: 8 Mi of 8 bytes each. The users of a block have fewer.
 const COMPARED_ROWS_MAX: u64 = 8 << 20;
 /// Rows per read of the comparison.
 const READ_ROWS: usize = 1 << 16;

@@ -18,7 +18,7 @@ use crate::notifications::{BESIDE, Inbox, MENTION_ADDED, NoticeRow, Stored, adde
 use crate::posts::{Listed, Post, Visibility};
 use crate::reactions::Reaction;
 
-/// Most rows that are removed with each new one.
+/// Maximum number of stored notifications that are removed when one is added.
 const REMOVED_AT_ONCE: usize = 2;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -237,8 +237,8 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::Inbox, user.0.into(), Some(encode(&inbox)));
     }
 
-    /// Schedules the notification of boosters and quoters of an edited post, unless the edit before was less than an hour
-    /// ago. If some of them are not notified of the edit before, they are notified of this one.
+    /// Schedules the notification of boosters and quoters of an edited post, unless the edit before was less than an
+    /// hour ago. If some of them are not notified of the edit before, they are notified of this one.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
         let pending = self.facts().edit_notified_up_to(id, old);
         if let (Some(before), Some(_)) = (old.edited, pending) {

@@ -6,7 +6,7 @@ use crate::index::POLL_ROWS;
 use crate::limits::{POLL_NOTICES_MAX, POLL_OPTION_BYTES_MAX, POLL_OPTIONS_MAX, POST_BYTES_MAX};
 use crate::notifications::cost::{NOTICE_LOOK_UPS, NOTICE_ROWS};
 
-/// Most bytes of a poll in the row of its post.
+/// Maximum size of a poll in the row of its post, in bytes.
 pub(crate) const POLL_BYTES_MAX: usize = POLL_OPTIONS_MAX * (POLL_OPTION_BYTES_MAX + 2) + 32;
 
 /// Cost of adding, replacing or removing the poll of a post.

@@ -39,7 +39,7 @@ pub(crate) fn deletion_cost() -> Cost {
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
 
-/// Most users that a text can mention.
+/// Maximum number of users that a text can mention.
 const MENTIONS_MAX: usize = POST_MENTIONS_MAX - 1;
 
 /// Sizes of the parts of a draft that matter for its cost.

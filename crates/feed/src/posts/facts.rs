@@ -12,7 +12,7 @@ use crate::posts::{Listed, Loaded, Post, Posted, Visibility};
 use crate::reactions::Boost;
 use crate::whole::POST_VERSIONS;
 
-/// Most posts of an author to read in search of the newest public or unlisted one.
+/// Maximum number of posts of an author to read in search of the newest public or unlisted one.
 const NEWEST_READ: usize = 1_000;
 
 /// Posts per read of that search after the first.

@@ -17,7 +17,7 @@ use crate::posts::Visibility;
 use crate::scan::{Borders, READ_ROWS_MAX, ROWS_MAX};
 use crate::visible::Viewer;
 
-/// Most ancestors that are read, shown or not.
+/// Maximum number of ancestors that are read, shown or not.
 const ANCESTORS_READ_MAX: usize = 512;
 /// Cost in rows of searching below a reply that is not shown.
 const LOOK_BELOW_ROWS: usize = 4;

@@ -4,7 +4,7 @@ use rows::{Cost, WORK_PER_ROW};
 
 use crate::limits::{EARLIER_BOOSTS_MAX, ERASING_USERS_MAX, PINS_MAX, POST_BYTES_MAX};
 
-/// Most bytes of the row of a boost.
+/// Maximum size of the row of a boost, in bytes.
 const BOOST_BYTES: usize = 64 + 5 * EARLIER_BOOSTS_MAX;
 
 pub(crate) fn reaction_cost() -> Cost {

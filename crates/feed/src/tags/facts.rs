@@ -17,7 +17,7 @@ use crate::tags::{Tag, Tagged, UserTag};
 #[derive(Debug)]
 pub struct UserTags {
     table: NameTable,
-    /// Most hashtags of one user.
+    /// Maximum number of hashtags of one user.
     pub max: usize,
     /// Refusal of a hashtag above the limit.
     pub too_many: Refusal,

@@ -17,9 +17,9 @@ use crate::visible::Viewer;
 
 /// Factor by which a time span with too few or too many rows is extended or shortened.
 const STEP: u64 = 16;
-/// Most bisections between a time span with too few rows and one with too many.
+/// Maximum number of bisections between a time span with too few rows and one with too many.
 const HALVES_MAX: usize = 4;
-/// Most posts that one read upwards asks for.
+/// Maximum number of posts that one read upwards asks for.
 const UPWARDS_MAX: usize = 128;
 /// Rows of one read upwards in addition to twice the wanted ones.
 const SPARE_ROWS: usize = 64;

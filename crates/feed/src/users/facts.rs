@@ -76,8 +76,8 @@ impl Txn<'_> {
 
 /// Handles per read of a search.
 const RUN: usize = 20;
-/// Most handles with the prefix for which a search among followed users checks each handle. With more, it reads the
-/// followed users instead.
+/// Maximum number of handles with the prefix for which a search among followed users checks each handle. With more, it
+/// reads the followed users instead.
 const FEW: usize = 256;
 
 impl<'r, R: Rows + ?Sized> Facts<'r, R> {

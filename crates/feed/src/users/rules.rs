@@ -79,7 +79,7 @@ pub(crate) fn resolve_other(txn: &Txn<'_>, other: &UserRef) -> Result<UserId, Re
     txn.facts().resolve(other).ok_or(Refusal::OtherNotFound)
 }
 
-/// Most bytes of the row of a user.
+/// Maximum size of the row of a user, in bytes.
 pub(crate) const USER_BYTES_MAX: usize = HANDLE_CHARS_MAX
     + NAME_BYTES_MAX
     + BIO_BYTES_MAX

@@ -51,7 +51,7 @@ fn busy() -> (World, PostId, PostId, StoryId) {
         follow(id(1), id(2)),
         befriend(id(0), id(1)),
         befriend(id(2), id(1)),
-        // Blocks and mutes in each direction, and one between others.
+        // Blocks and mutes by Ada and of Ada, and one of each between other users.
         mute(1, 0, Some(9)),
         mute(0, 1, Some(9)),
         mute(1, 2, None),

@@ -21,9 +21,10 @@ use rows::{
 };
 use testkit::MemoryRows;
 
-/// Most rows read for a page of a profile, a thread or a home: five times 4,096, plus the last read of each.
+/// Maximum number of rows read for a page of a profile, a thread or a home: five times 4,096, plus the last read of
+/// each.
 const ROWS_MAX: usize = 5 * 4_096 + 5 * 512;
-/// Most rows and lookups for a page of up to five hashtags.
+/// Maximum number of rows and lookups for a page of up to five hashtags.
 const TAG_ROWS_MAX: usize = 16 * 4_096;
 /// Stamps per second, approximately.
 const SECOND: u64 = 1 << 32;

@@ -1,13 +1,13 @@
-//! Applying commands whose rule may panic. Such a command is in the log already: if the process ended, every start
-//! would apply it again, and in a cluster so would every node. So its changes are undone, its outcome is an internal
-//! error, and the next command is applied. Rules also compute the cost of a command before it is logged: if that
-//! panics, the command is refused.
+//! Application of commands whose rule may panic. Such a command is already in the log: if the process ended, every
+//! start would apply the command again, and in a cluster so would every node. So its changes are undone, its outcome is
+//! an internal error, and the next command is applied. If the computation of a command's cost panics, which happens
+//! before the command is logged, the command is refused.
 //!
 //! - **Invariant:** the outcome depends only on the command and the rows, like any other outcome: all nodes and replays
 //!   agree. The command uses its stamps, and the digest includes the failure.
 //! - **Invariant:** a panic of the store, or at an unreadable or malformed row, does not count as one of the rules and
-//!   ends the process, because another node, or another start, may not have it. So does a panic in code that only this
-//!   node runs while a command is applied.
+//!   ends the process, because it may not happen on another node or at another start. A panic in code that only this node
+//!   runs while a command is applied also ends the process.
 //!
 //! A stack overflow and a failed allocation end the process at once, without unwinding.
 
@@ -19,8 +19,8 @@ use rows::{Rows as _, RowsMut as _, Stamp, Totals, catch_rules, panicked_at};
 use super::hashed::HashedRows;
 use super::{Applier, fault};
 
-/// Number of failures that are reported individually; afterwards one of [`REPORTED_EVERY`] is, because a client may
-/// repeat a request without end.
+/// Number of failures that are reported individually. After these, one in [`REPORTED_EVERY`] failures is reported,
+/// because a client may repeat a request endlessly.
 const REPORTED: u64 = 10;
 const REPORTED_EVERY: u64 = 1_000;
 /// Maximum number of operations whose names are reported.
@@ -60,7 +60,7 @@ impl Applied<'_> {
         }
     }
 
-    /// Returns the number of stamps that it takes.
+    /// Returns the number of stamps that the command or the operations use.
     fn stamps(self) -> usize {
         match self {
             Self::Command(_) => 1,
@@ -69,7 +69,7 @@ impl Applied<'_> {
     }
 }
 
-/// Returns the first word of a debug format and formats no more, because a value may be very long.
+/// Returns the first word of a debug format. The rest is not formatted, because a value may be very long.
 fn first_word(of: &impl Debug) -> String {
     let mut word = Word(String::new());
     let _ended = write!(word, "{of:?}");

@@ -231,7 +231,7 @@ mod tests {
             }
         };
         let page = Page::newest(10);
-        // The even ones are seen.
+        // Stories with even ids are seen.
         let many = 5 * SEEN_MAX as u64;
         for n in 1..=many {
             rows.put_member(SetTable::Seen, 1, 2 * n, Some(0));
@@ -246,7 +246,7 @@ mod tests {
         }
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many)), Some(true), "the newest are kept");
         assert_eq!(stories.try_seen(ADA, StoryId(2 * many - 1)), Some(false));
-        // A story that is older than the kept ones is seen late.
+        // A story that is older than all cached seen stories is now marked as seen.
         rows.put_member(SetTable::Seen, 1, 1, Some(0));
         see(&stories, 1);
         assert_eq!(stories.try_seen(ADA, StoryId(1)), None);

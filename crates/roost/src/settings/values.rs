@@ -38,14 +38,14 @@ pub(crate) enum Policy {
     Never,
 }
 
-/// Sign-up policy: see [`mastodon::Registrations`].
+/// Users who may sign up: see [`mastodon::Registrations`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SignUp {
-    /// Nobody may sign up.
+    /// Nobody.
     Closed,
     /// Users with an invite.
     Invite,
-    /// Everybody, with approval by an operator.
+    /// Everybody, after approval by an operator.
     Approval,
     /// Everybody.
     Open,

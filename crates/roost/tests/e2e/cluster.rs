@@ -471,7 +471,7 @@ fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
     assert!(missing.err.contains("go install github.com/nats-io/nats-server"), "{missing:#?}");
 }
 
-/// A backup of a running node has everything, and becomes a standalone server.
+/// A backup of a running node has everything, and can be restored as a standalone server.
 #[test]
 fn a_backup_of_a_node_has_all_that_was_acknowledged() {
     let Some(world) = World::start(1) else { return };

@@ -17,11 +17,11 @@ use crate::watch::Window;
 /// Latency units per millisecond: latencies are recorded in microseconds.
 const PER_MS: f64 = 1_000.0;
 
-/// File of raw data, as a link of the report.
+/// Link in the report to a file of raw data.
 pub(super) struct DataLink {
     /// Text of the link.
     pub(super) name: String,
-    /// Address relative to the report.
+    /// Address of the file, relative to the report.
     pub(super) address: String,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Keys {
     are_needed: bool,
     /// Prefix of all keys. It is not seeded, because a server remembers the keys of earlier runs.
     run: u64,
-    /// Number of keys so far.
+    /// Number of keys created so far.
     count: AtomicU64,
 }
 

@@ -5,7 +5,7 @@
 //! scattered over the records by a hash, as in YCSB. Workload D reads the newest records, by the same law.
 //!
 //! Differences: a record is one value instead of ten fields, so an update writes all of it; and a key is read only
-//! [`ANSWERED_AFTER`] after its insert, because here the choice of keys cannot wait for the response.
+//! [`ANSWERED_AFTER`] after its insert, because keys are chosen before the responses of inserts are known.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -23,9 +23,10 @@ pub(crate) const PER_SECOND: f64 = 1_000.0;
 const ITEMS: u64 = 10_000_000_000;
 /// Maximum number of keys of a scan.
 const SCAN_KEYS_MAX: u32 = 100;
-/// Time after the due time of its insert from which a key may be read.
+/// Time from the due time of an insert until its key may be read.
 const ANSWERED_AFTER: Duration = Duration::from_secs(1);
-/// Number of other operations after which a key may be read, since in a closed loop time does not count.
+/// Number of other operations after an insert from which its key may be read. It is needed in a closed loop, where due
+/// times have no meaning.
 const ANSWERED_IN: u64 = 256;
 
 /// A core workload of YCSB.
@@ -75,7 +76,7 @@ pub(crate) enum KeyVerb {
 }
 
 impl Ycsb {
-    /// The first operation of a workload, its share, and the other operation.
+    /// The first kind of operation of a workload, its share of all operations, and the other kind, if any.
     fn mix(self) -> (KeyVerb, f64, Option<KeyVerb>) {
         match self {
             Ycsb::A => (KeyVerb::Read, 0.5, Some(KeyVerb::Update)),
@@ -116,7 +117,8 @@ impl Value {
         bytes
     }
 
-    /// The read value with a tenth of it changed, like one of YCSB's ten fields.
+    /// A copy of the value that was read, with a tenth of its bytes changed: as in YCSB, where one of ten fields
+    /// changes.
     pub(crate) fn changed(self, read: &[u8]) -> Vec<u8> {
         let mut bytes = read.to_vec();
         let mut rng = StdRng::seed_from_u64(self.seed);
@@ -134,14 +136,15 @@ pub(crate) fn key(record: u64) -> String {
     format!("user{}", fnv(record))
 }
 
-/// The hash with which YCSB scatters numbers: FNV-1 of 64 bits with Java's signed numbers, without the sign.
+/// Hash with which YCSB scatters numbers: 64-bit FNV-1a, of which YCSB takes the absolute value as a signed number
+/// of Java.
 fn fnv(number: u64) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
     let hash = number.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325, step);
     (hash as i64).unsigned_abs()
 }
 
-/// The operations of a workload at an average rate per second. Every `turn` inserts other keys.
+/// Operations of a workload at an average rate per second. Runs with different values of `turn` insert different keys.
 pub(crate) fn operate(
     load: KeyLoad,
     per_second: f64,

@@ -74,8 +74,9 @@ pub(crate) struct Drawings {
     samples: Option<Vec<Drawing>>,
 }
 
-/// Drawing of 32 rows of 32 pixels, 1 for ink: 1,024 digits 0 and 1, 256 hexadecimal digits or 128 bytes in base64, all
-/// with the first pixel in the highest bit; or an array of 1,024 numbers. White space in strings is ignored.
+/// Drawing of 32 rows of 32 pixels, 1 for ink: a string of 1,024 digits 0 and 1, of 256 hexadecimal digits, or of 128
+/// bytes in base64, with the first pixel in the highest bit; or an array of 1,024 numbers. White space in strings is
+/// ignored.
 #[derive(Serialize, ToSchema)]
 #[serde(untagged)]
 #[schema(
@@ -97,9 +98,9 @@ pub(crate) struct Recognized {
     confidence: f64,
     /// Votes for each label, the winner first.
     votes: Vec<Votes>,
-    /// The K nearest samples, nearest first; fewer if the set has fewer.
+    /// The K nearest samples, nearest first; all samples if the set has fewer than K.
     neighbors: Vec<NearSample>,
-    /// Drawing found in an image, as 256 hexadecimal digits; null for other requests.
+    /// Drawing found in the image of the request, as 256 hexadecimal digits; null if the request has no image.
     sample: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use super::Round;
 use crate::support::redis::{Redis, Reply, line};
 
 const KEYS: u32 = 12;
-/// Most commands sent before the first reply is read.
+/// Maximum number of commands sent before the first reply is read.
 const COMMANDS_MAX: u32 = 24;
 
 type Values = BTreeMap<String, String>;

@@ -40,7 +40,7 @@ pub(super) async fn load(
     with_progress("follows", follows.follows(), &done, all(parts)).await
 }
 
-/// Creates the follows of one user after the other.
+/// Creates all follows of the users that this task takes, one user at a time.
 async fn follow(
     mastodon: &Mastodon,
     follows: &Population,
