@@ -117,8 +117,7 @@ fn sorted<T: Ord>(mut all: Vec<T>) -> Vec<T> {
 #[test]
 fn records_have_the_rows_that_the_tables_describe() {
     let (mut world, app) = accounts::world();
-    let unused = media::added(&mut world, media::new(0, 2));
-    let picture = media::added(&mut world, media::new(0, 1));
+    let [unused, picture] = [2, 1].map(|file| media::added(&mut world, media::new(0, file)));
     let post = media::published(&mut world, 0, "#tag with @bob", &[picture]);
     accounts::run(&mut world, accounts::authorize(app, UserId(0), 1, None)).unwrap();
     let code_ms = world.now_ms + CODE_SECS * 1_000;

@@ -157,7 +157,8 @@ fn a_viewer_sees_of_a_quote_what_they_may_see_of_the_quoted_post() {
             user => world.seen(user, quote),
         })
     };
-    let cases: [(&str, &dyn Fn(&mut World, PostId, PostId), [&str; 3]); 8] = [
+    type Change = dyn Fn(&mut World, PostId, PostId);
+    let cases: [(&str, &Change, [&str; 3]); 8] = [
         ("nothing", &|_: &mut World, _, _| (), ["accepted"; 3]),
         ("revoked", &|world: &mut World, _, quote| world.revoke(quote), ["revoked"; 3]),
         (
