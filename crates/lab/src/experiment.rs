@@ -23,14 +23,14 @@ pub static EXPERIMENTS: [&Experiment; 12] = [
     &feed::STALENESS,
 ];
 
-/// The name of the parameter that every experiment has: worker threads of the runtime.
+/// Name of the parameter that every experiment has: the number of worker threads of the runtime.
 pub const THREADS: &str = "threads";
 
 /// An experiment.
 pub struct Experiment {
     /// Name on the command line.
     pub name: &'static str,
-    /// Number in the list of the reports' experiments.
+    /// Number of the experiment in the list of experiments.
     pub number: &'static str,
     /// Title, one line.
     pub title: &'static str,
@@ -105,7 +105,8 @@ pub enum Combine {
 
 /// Quantity that is compared between designs.
 pub struct Quantity {
-    /// Name in [`Measured::quantities`], or of a quantity of every trial: see the constants.
+    /// Name: that of [`Quantity::THROUGHPUT`] or [`Quantity::CPU`], which are computed, or a key in
+    /// [`Measured::quantities`].
     pub name: &'static str,
     /// Title for readers.
     pub title: &'static str,
@@ -153,7 +154,7 @@ impl Quantity {
         more_is_better: false,
         words: SPEED,
     };
-    /// Growth of the process while the users, their follows and posts were created.
+    /// Growth of the process's memory while the users, their follows and posts were created.
     pub const MEMORY: Self = Self {
         name: "memory_per_user_bytes",
         title: "Memory per user",
@@ -161,7 +162,7 @@ impl Quantity {
         more_is_better: false,
         words: NEED,
     };
-    /// Reads that contained the previously accepted post.
+    /// Percentage of reads that contained the previously accepted post.
     pub const FRESH: Self = Self {
         name: "fresh_percent",
         title: "Fresh reads",
@@ -169,7 +170,7 @@ impl Quantity {
         more_is_better: true,
         words: ["fresher", "staler"],
     };
-    /// Reads that lacked a previously accepted post.
+    /// Percentage of reads that lacked a previously accepted post.
     pub const STALE: Self = Self {
         name: "stale_percent",
         title: "Stale reads",

@@ -1,5 +1,6 @@
-//! Peers: the same designs in other languages, for a comparison with other runtimes. A peer gets its workload in files,
-//! prints its measured times, and writes its answers to a file, which are checked like any other.
+//! Peers: programs that implement some of the designs in other languages, for a comparison of runtimes. A peer gets its
+//! workload in files, prints its measured times, and writes its answers to a file. They are checked like those of the
+//! other designs.
 
 use std::io;
 use std::path::Path;

@@ -7,7 +7,7 @@ use crate::record::Record;
 /// Warm-up of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// This number of marks precedes the steady part, and does not count.
+    /// Number of marks before the steady part. The time up to the last of them is not counted.
     Marks(usize),
     /// The trial was never steady, or is too short: all of it counts.
     Unknown,

@@ -22,8 +22,8 @@ pub(crate) enum Purpose {
     },
 }
 
-/// `nice` value of a measured server. The load generator represents other machines: without idle processor time it
-/// would otherwise be late, and its delay would count as the server's.
+/// `nice` value of a measured server. The load generator represents other machines. At the same priority it would be
+/// late when no processor is idle, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
 /// A `roost serve` in open mode on a temporary directory. Ends on drop.
@@ -53,7 +53,7 @@ impl RunningServer {
         redis: Option<SocketAddr>,
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
-        // Private permissions: otherwise the server warns.
+        // The server warns if other users may read its directory.
         let data = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
         let data = data.context("no temporary directory")?;
         let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
@@ -61,7 +61,8 @@ impl RunningServer {
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
-            // A simulation measures the defaults, whatever this shell sets for other servers.
+            // The measured server uses the defaults, even if the shell has settings for other servers in its
+            // environment.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {
                 !name.to_string_lossy().starts_with("ROOST_") || name == "ROOST_LOG"
@@ -69,7 +70,7 @@ impl RunningServer {
             .env("ROOST_LOG", std::env::var("ROOST_LOG").unwrap_or_else(|_| log.into()))
             .stdout(Stdio::piped())
             .kill_on_drop(true)
-            // Ctrl-C is for the simulation, which then ends the server.
+            // Ctrl-C must reach only the simulation, which then ends the server.
             .process_group(0)
             .spawn()
             .context("cannot start a server")?;

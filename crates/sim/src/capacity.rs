@@ -11,8 +11,8 @@
 //!   overload nor one with cold caches determines the result alone.
 //!
 //! The tests count how often the interval contains the true capacity, on simulated servers with random results. With
-//! five repeats it does so in 95 of 100 searches if one tenth of the trials 7 % above the capacity hold, in 94 if one
-//! tenth of those 25 % above hold, and in 88 at 55 % above.
+//! five repeats, the interval contains it in 95 of 100 searches if one tenth of the trials at 7 % above the capacity
+//! hold, in 94 if one tenth hold at 25 % above, and in 88 if one tenth hold at 55 % above.
 //!
 //! A trial in which the generator was too slow is inconclusive. The search then continues below that rate. If the limit
 //! is not found there, the outcome is "at least".
@@ -39,9 +39,9 @@ pub use text::Step;
 
 /// The lowest rate that is tried, in requests per second.
 pub const FLOOR_PER_S: f64 = 1.0;
-/// The highest number of repeats. More hardly make the interval narrower.
+/// Maximum number of repeats. More repeats hardly make the interval narrower.
 pub const REPEATS_MAX: usize = 31;
-/// The share of due requests that must be done.
+/// Minimum share of the due requests that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
 
 /// Maximum number of repeated trials in which the generator was too slow: the cause may be temporary.
@@ -70,7 +70,7 @@ pub struct Search {
 }
 
 impl Default for Search {
-    /// Five repeats to 5 %, from 500 to at most a million requests per second.
+    /// Five repeats with a resolution of 5 %, from 500 to at most a million requests per second.
     fn default() -> Search {
         Search { start_per_s: 500.0, rate_per_s_max: 1e6, repeats: 5, resolution: 0.05 }
     }
@@ -185,8 +185,8 @@ impl Trial {
     }
 }
 
-/// Whether the server did fewer requests than were due: in a short run, a server with a growing queue may have only few
-/// slow requests.
+/// Whether the server did fewer than `DONE_SHARE_MIN` of the due requests. Latencies do not always show this: in a
+/// short run, a server with a growing queue may have only few slow requests.
 fn falls_behind(measures: &Measures) -> bool {
     measures.done_per_s < DONE_SHARE_MIN * measures.asked_per_s
 }
@@ -320,7 +320,7 @@ struct Hunt<'a, T> {
     report: &'a mut (dyn FnMut(&Step<'_>) + Send),
     ceiling: Ceiling,
     repeat: Option<usize>,
-    /// Number of further trials that may be repeated because the generator was too slow.
+    /// Number of trials that may still be repeated because the generator was too slow.
     again: usize,
     done: Vec<Trial>,
 }

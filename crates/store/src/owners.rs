@@ -1,13 +1,13 @@
-//! States of the owners of sets: the kinds of rows that the disk has of each owner, in four bits per owner, in memory.
+//! States of the owners of sets, in memory: four bits per owner say which kinds of rows the owner may have on disk.
 //!
 //! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who never posts.
-//! With the state they need no read of the tables on disk. States are stored with the rows of a checkpoint, in blocks
-//! of [`BLOCK_OWNERS`].
+//! The states save these reads from searching the tables on disk. States are stored with the rows of a checkpoint, in
+//! blocks of [`BLOCK_OWNERS`].
 //!
 //! **Invariant:** a state may claim rows that do not exist, but never misses one. So a checkpoint raises states before
 //! its rows become visible, and lowers them after that.
 //!
-//! Tables whose owners are not dense have no states, because each would need a block.
+//! Tables whose owners are not dense have no states, because each owner would need a block of its own.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ const OWNERS_PER_WORD: u64 = 16;
 const STATE_BITS: u64 = 4;
 const STATE_MASK: u64 = 0xf;
 
-/// Kinds of rows that the disk may have of an owner.
+/// Kinds of rows that an owner may have on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct State(u8);
 
@@ -80,7 +80,7 @@ fn set(block: &mut Block, word: usize, shift: u64, state: State) {
 }
 
 impl Owners {
-    /// Returns the kinds of rows that the disk may have of `owner`.
+    /// Returns the kinds of rows that `owner` may have on disk.
     pub(crate) fn state(&self, table: SetTable, owner: u64) -> State {
         if !table.has_dense_owners() {
             return State::ROWS;
@@ -95,8 +95,8 @@ impl Owners {
         self.state(table, owner) != State::NONE
     }
 
-    /// Raises states to those in `changes`, before the rows become visible. Returns the changed blocks, in order, with
-    /// their bytes, in which states are lowered as well.
+    /// Raises states to those in `changes`, before the rows become visible. Returns the numbers of the changed
+    /// blocks, in order, with the bytes to store for each. In these bytes, states are lowered too.
     pub(crate) fn raise(&self, table: SetTable, changes: &[(u64, State)]) -> Vec<(u64, Vec<u8>)> {
         let mut blocks = self.blocks.write();
         let mut changed = BTreeMap::new();

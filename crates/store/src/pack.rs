@@ -22,7 +22,7 @@ impl Packer {
         Self { table, owner: 0, items: Vec::new(), begun: false }
     }
 
-    /// Adds an item. Owners ascend, and so do the items of each.
+    /// Adds an item. Calls must be in ascending order of owners, and for each owner in ascending order of items.
     pub(crate) fn add(
         &mut self,
         owner: u64,

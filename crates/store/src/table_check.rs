@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 const PIECE_BYTES: usize = 256 << 10;
 /// Number of bytes per read of a file that is not in use.
 const READ_BYTES: usize = 1 << 20;
-/// Alignment of direct reads, in bytes, for any disk.
+/// Alignment of direct reads that is sufficient for every disk, in bytes.
 const ALIGNMENT: usize = 4_096;
 
 /// Check of a file.
@@ -30,7 +30,7 @@ pub struct TableCheck {
 /// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableStep {
-    /// Number of bytes that were read; there may be more.
+    /// Number of bytes that were read. The file may have more.
     Read(usize),
     /// The whole file matches its checksum.
     Whole,

@@ -1,7 +1,8 @@
-//! The same designs in Erlang, as a peer, which separates the cost of a design from that of the runtime.
+//! Peer that implements the designs with actors in Erlang. The comparison separates the cost of a design from that of
+//! the runtime.
 //!
 //! The program is `peers/erlang/keys.erl`. It is compiled for each trial, gets the same operations in a file, and
-//! writes the answers of its clients, which are checked like any other answer.
+//! writes the answers of its clients to a file. They are checked like those of the other designs.
 
 use std::fs;
 use std::process::Command;

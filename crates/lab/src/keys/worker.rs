@@ -1,7 +1,7 @@
-//! The worker design: an actor per client, with the addresses of all buckets replicated to all of them.
+//! The worker design: an actor per client, called a worker. Each worker has the addresses of all buckets.
 //!
-//! No actor gets the requests of all clients. The cost is at the creation of a bucket: the registrar, a single actor,
-//! sends its address to every worker, and the client waits until all of them have it.
+//! No actor gets the requests of all clients. In return, creating a bucket costs more: the registrar, a single actor,
+//! sends the bucket's address to every worker, and the client waits until all workers have it.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,8 @@ async fn worker(mut mailbox: Mailbox<ToWorker>, registrar: Address<ToRegistrar>)
     let mut buckets: HashMap<u32, Address<bucket::Message>> = HashMap::new();
     while let Some(message) = mailbox.recv().await {
         match message {
-            // The registrar replies to the client: a worker that waited for it could not receive from it.
+            // The registrar replies directly to the client: while a worker waits for the registrar, it cannot receive
+            // from the registrar.
             ToWorker::Create { bucket, reply_to } => {
                 registrar.send(ToRegistrar::Create { bucket, reply_to });
             }

@@ -17,7 +17,7 @@ const FIGURE: Format = Format { tick: charts::units::tick, text: figure };
 /// Minimum number of values of a parameter for a plot over it.
 const GROWTH_MIN: usize = 3;
 
-/// Values with their place on the lower axis.
+/// Positions on the lower axis, with the values there.
 type Points = Vec<(f64, Interval)>;
 
 /// Trials with these parameters, in the order of the designs.
@@ -108,8 +108,8 @@ fn speedup(scaling: &Scaling) -> Option<Points> {
     scaling.points.iter().map(ratio).collect()
 }
 
-/// Speed-up for each number of threads as rows of text: the design, then a column for each number, with the gain since
-/// the previous number.
+/// Speed-up for each number of threads as rows of text: the design, then a column for each number, with the gain
+/// compared with the previous number.
 pub(super) fn speedup_rows(result: &ExperimentResult) -> (Vec<String>, Vec<Vec<String>>) {
     let (mut threads, mut rows) = (Vec::new(), Vec::new());
     for scaling in &result.scaling {

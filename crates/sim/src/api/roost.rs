@@ -59,7 +59,7 @@ impl Api for Roost {
         tokio::spawn(async move { self.check_empty(needs).await })
     }
 
-    /// No sign-in: the application key acts for all users.
+    /// Does nothing: users need no sign-in, because the application key acts for all of them.
     fn sign_in(self: Arc<Self>, _: u32) -> JoinHandle<Result<(), LoadError>> {
         tokio::spawn(async { Ok(()) })
     }

@@ -20,12 +20,12 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::Dial;
 
-/// Server to load, or several nodes of a cluster. A connection is opened to the next node that accepts it. Clones share
-/// the order and the TLS settings.
+/// Server to load, or several nodes of a cluster. Each connection is opened to the next node in turn that accepts it.
+/// Clones share the turn and the TLS settings.
 #[derive(Clone)]
 pub struct Target {
     servers: Arc<[Server]>,
-    /// Number of connections so far.
+    /// Number of connections opened so far.
     opened: Arc<AtomicUsize>,
 }
 
@@ -87,7 +87,7 @@ impl Target {
         Ok(Target::of(servers.map(|server| Server { tls: Some(tls.clone()), ..server.clone() })))
     }
 
-    /// Combines these servers, which are nodes of one cluster.
+    /// Creates a target for a cluster of these nodes.
     pub fn cluster(nodes: &[Target]) -> Target {
         Target::of(nodes.iter().flat_map(|node| node.servers.iter().cloned()))
     }
@@ -103,7 +103,7 @@ impl Target {
         servers.all(|server| server.tls.is_some() || server.address.ip().is_loopback())
     }
 
-    /// Whether these are several nodes.
+    /// Whether the target has several nodes.
     pub fn is_cluster(&self) -> bool {
         self.servers.len() > 1
     }

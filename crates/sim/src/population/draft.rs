@@ -1,4 +1,4 @@
-//! The follows while they are being assigned.
+//! Follows of a population while they are being assigned.
 //!
 //! Each user has a place; the members of a community have adjacent places, so that the data of a
 //! community stays in the CPU cache. Each place has capacity for the planned number of followees.
@@ -14,15 +14,15 @@ pub(crate) struct Draft {
     offsets: Vec<u32>,
     /// First free slot of each place.
     ends: Vec<u32>,
-    /// Start of each place's followees within the community, which follow those elsewhere.
+    /// Start of each place's followees within the community. Its followees elsewhere are before these.
     locals: Vec<u32>,
     targets: Vec<u32>,
-    /// Last follower for which each place was marked.
+    /// Follower for which each place was last marked as taken.
     marks: Vec<u32>,
 }
 
 impl Draft {
-    /// Creates a draft with the capacity `following` of each place.
+    /// Creates a draft without follows. `following` has the capacity of each place.
     pub(crate) fn with_room(following: &[u32]) -> Draft {
         let offsets = offsets(following);
         let places = following.len();
@@ -51,7 +51,7 @@ impl Draft {
         self.targets.get(span).unwrap_or_default()
     }
 
-    /// Marks the begin of the followees within the community for these places.
+    /// Marks the end of these places' followees elsewhere: the next ones are within the community.
     pub(crate) fn begin_locals(&mut self, places: Range<u32>) {
         let places = places.start as usize..places.end as usize;
         if let (Some(locals), Some(ends)) =
@@ -85,7 +85,7 @@ impl Draft {
         set(&mut self.marks, follower, follower);
     }
 
-    /// Lets `follower` follow `followed`, who is marked as taken.
+    /// Marks `followed` as taken, and lets `follower` follow them.
     pub(crate) fn add_marked(&mut self, follower: u32, followed: u32) {
         set(&mut self.marks, followed, follower);
         self.add(follower, followed);

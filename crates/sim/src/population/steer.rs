@@ -1,4 +1,4 @@
-//! Controls the share of follows within circles, so that the clustering is as requested.
+//! Control of the share of follows within circles, so that the clustering is as requested.
 //!
 //! When the follows of a community are assigned, all neighbors of its members are known except for the few follows that
 //! are assigned last. So the clustering of a sample of members is measured, and the share within circles is adjusted
@@ -16,9 +16,9 @@ use super::draft::Draft;
 const LOOKED_AT: u32 = 6_000;
 /// Share assigned within circles in the first community.
 const SHARE_FIRST: f64 = 0.5;
-/// Change of the share by a community of all users whose clustering is off by 1. The final error is the total change of
-/// the share, divided by this; with ten times as much, one large community would move the share from one end to the
-/// other.
+/// Change of the share after a community of all users whose clustering differs from the requested one by 1. The final
+/// error is the total change of the share divided by this gain. With ten times the gain, one large community would move
+/// the share from one end of its range to the other.
 const GAIN: f64 = 100.0;
 
 /// The share of follows assigned in circles, adjusted by the measured clustering.
@@ -30,7 +30,7 @@ pub(crate) struct Steer {
 }
 
 impl Steer {
-    /// Begins after the follows elsewhere have been assigned in `draft`, and no others.
+    /// Creates the control. `draft` must have all follows outside of communities, and no others.
     pub(crate) fn new(draft: &Draft, asked: f64, rng: &mut StdRng) -> Steer {
         let mut sample = Sample::of(draft.places(), LOOKED_AT, rng.random());
         for follower in 0..draft.places() {

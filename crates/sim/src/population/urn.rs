@@ -1,8 +1,8 @@
 //! Random draws of users, weighted by the number of remaining draws of each.
 //!
 //! The counts are consecutive segments of a line; a draw is a point on it. If the point is in the used part of a
-//! segment, it is drawn again, and when half of the line is used the line is built again. So a draw reads a few numbers
-//! per user instead of one number per follow, and they stay in the CPU cache.
+//! segment, another point is drawn; when half of the line is used, the line is built again. So the urn has a few
+//! numbers per user instead of one number per follow, and these stay in the CPU cache.
 
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! Measurements of a run: latencies by kind of request, failures, and the scheduling delay of the generator.
 //!
-//! Each lane has a meter for the current window; the meters of all windows and lanes add up to that of the run.
+//! Each lane has a meter for the current window. The sum of the meters of all windows and lanes is the meter of the
+//! run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -95,11 +96,11 @@ pub(crate) struct Failure<'a> {
 pub(crate) struct Start {
     /// Delay after the due time.
     pub(crate) late: Duration,
-    /// Whether a connection was free at the due time: then the delay is the generator's.
+    /// Whether a connection was free at the due time. If so, the generator caused the delay.
     pub(crate) ready: bool,
 }
 
-/// Responses and failures of one kind of request. Each story of a request with several counts.
+/// Responses and failures of one kind of request. A request with several operations counts once for each.
 #[derive(Debug)]
 pub(crate) struct KindMeter {
     pub(crate) kind: Kind,

@@ -1,10 +1,10 @@
 //! Salvage: creates a store from the readable rows of a damaged one, which is neither changed nor opened by the engine.
 //!
-//! Each checkpoint adds tables to the newest level, so without the tables of the newest checkpoints the others are the
-//! store of an earlier checkpoint. If the log has all later groups, nothing is lost. Otherwise the new store gets all
-//! readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an older file has a
-//! row that the damaged block may have had too, the older row is kept. The new store has the position of the newest
-//! checkpoint. Ephemeral rows are dropped in that case: they may have been erased.
+//! Each checkpoint adds tables to the newest level. So if the tables of the newest checkpoints are left out, the other
+//! tables are the store of an earlier checkpoint. If the log has all later groups, nothing is lost. Otherwise the new
+//! store gets all readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an
+//! older file has a row that the damaged block may have had too, the older row is kept. Such a store has the position
+//! of the newest checkpoint, and no ephemeral rows, because they may have been erased.
 
 mod lists;
 mod merge;
@@ -52,7 +52,7 @@ pub struct Base {
     pub applied: u64,
     /// Whether all rows of that position are readable.
     pub is_whole: bool,
-    /// Number below which tables of facts are used.
+    /// Number from which on tables of facts are left out; `u64::MAX` if none are.
     facts_below: u64,
     ephemeral_below: u64,
 }
