@@ -308,8 +308,8 @@ impl<'a> Txn<'a> {
 
     /// Stores the cursor of the first remaining row of an orphaned space; `None` if there are none.
     pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
-        // The number in a row of a set is less than `u64::MAX`. A walk from a cursor that is less by one only reads one
-        // row twice.
+        // The number in a row of a set is less than `u64::MAX`. If the cursor is less by one, a walk only reads one row
+        // twice.
         let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
         self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
     }

@@ -13,7 +13,7 @@
 //! (the cursor), even if keys were added or removed meanwhile, and returns every key that exists during the whole walk
 //! exactly once. As the order is secret, clients cannot construct colliding keys.
 //!
-//! **Invariant:** no clock, no randomness, no I/O, no lock, and nothing of users and posts.
+//! **Invariant:** the rules use no clock, no randomness, no I/O and no lock, and no data of users and posts.
 //! **Invariant:** each operation has a unique stamp, which is the version of the keys that it changed.
 //! **Invariant:** no result of a change depends on the order of keys, nor on which rows are in memory.
 //!

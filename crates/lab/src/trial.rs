@@ -46,7 +46,7 @@ pub enum TrialError {
     BadParameters(String),
 }
 
-/// Makes the trial that a line of `input` requests, and writes a line to `output`. Blocks; no runtime may be running in
+/// Runs the trial that a line of `input` requests, and writes a line to `output`. Blocks; no runtime may be running in
 /// this process.
 ///
 /// # Errors
@@ -59,7 +59,7 @@ pub fn serve(input: impl io::Read, mut output: impl io::Write) -> Result<(), Tri
     Ok(output.flush()?)
 }
 
-/// Makes a trial in this process. Blocks.
+/// Runs a trial in this process. Blocks.
 ///
 /// # Errors
 /// [`TrialError`]
@@ -80,7 +80,7 @@ pub(crate) fn block_on(
 }
 
 /// A future whose type is erased. Each type of future that a runtime runs costs about 2,000 lines of code for the
-/// compiler, and a trial has some for each design.
+/// compiler, and there are several for each design.
 pub(crate) fn boxed<T>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> Pin<Box<dyn Future<Output = T> + Send>> {
@@ -93,6 +93,6 @@ fn block_on_boxed(
 ) -> Result<Measured, TrialError> {
     let runtime =
         Builder::new_multi_thread().worker_threads(threads as usize).enable_all().build()?;
-    // On a worker: this thread would be an additional one.
+    // The future is spawned on a worker thread, because this thread would be an additional one.
     Ok(runtime.block_on(async { tokio::spawn(future).await }).map_err(io::Error::other)?)
 }

@@ -14,8 +14,8 @@ use crate::shared::{Layers, Store};
 
 /// Number of rows that one warm-up step reads from disk.
 const WARM_ROWS: usize = 1_024;
-/// Size of the rows after which a warm-up step ends, in bytes. A row may be as long as a value: a step needs at most
-/// this and one row in addition to the budget.
+/// Size of the rows after which a warm-up step ends, in bytes. A step needs at most this and one row of the maximum
+/// length in addition to the budget.
 const WARM_BYTES: usize = 4 << 20;
 
 impl Layers {
@@ -127,7 +127,7 @@ impl Store {
         if was_complete {
             visited += shared.resident.table.collect(shard_of(from), space, from, &mut below);
         }
-        // Checked again after the look-up: a row may have been dropped meanwhile.
+        // Completeness is checked again after the look-up, because a row may have been evicted meanwhile.
         let mut end = if was_complete && shared.resident.is_complete() {
             limit.up_to.min(last_of(shard_of(from)))
         } else {
@@ -195,7 +195,7 @@ impl Store {
     }
 
     /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped` returns true.
-    /// Blocks; for a background thread.
+    /// Blocks; meant for a background thread.
     pub fn warm_keys(&self, stopped: impl Fn() -> bool) {
         let shared = self.shared();
         let mut low = layout::KEYS_PREFIX.to_vec();

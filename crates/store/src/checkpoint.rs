@@ -87,8 +87,8 @@ impl Checkpoint {
     }
 }
 
-/// Frees an overlay on this thread, because that takes a while. A reader that still holds it releases it soon; at worst
-/// the reader frees it.
+/// Frees an overlay on this thread, because that takes a while. If a reader still holds the overlay, waits for a short
+/// time; after that, the reader frees the overlay.
 fn release(overlay: Arc<Overlay>) {
     for _ in 0..1_000 {
         if Arc::strong_count(&overlay) == 1 {

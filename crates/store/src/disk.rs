@@ -46,7 +46,8 @@ const KEYSPACE_EPHEMERAL: &str = "fleeting";
 /// Target size of the tables that an erasure writes in bytes, equal to that of fjall's merges.
 const TABLE_BYTES: u64 = 64_000_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
-/// Block cache of a store that is created from rows or checked, in bytes: each block is used once.
+/// Size of the block cache of a store that is created from rows or checked, in bytes. It is small, because each block
+/// is used once.
 const CREATE_CACHE_BYTES: u64 = 8 << 20;
 /// Folder of the tables of a keyspace.
 const TABLES: &str = "tables";
@@ -59,7 +60,7 @@ const L0_TABLES: u8 = 4;
 /// Kind of keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyspaceKind {
-    /// Everything that is not ephemeral.
+    /// All rows that are not ephemeral.
     Facts,
     /// Rows of ephemeral tables.
     Ephemeral,
@@ -83,7 +84,7 @@ pub(crate) struct Disk {
     database: Option<Database>,
     facts: Keyspace,
     ephemeral: Keyspace,
-    /// Held while ephemeral rows are ingested: until the end, their tables are files of no version.
+    /// Held while ephemeral rows are ingested. Until an ingestion ends, its files do not belong to the keyspace yet.
     ingesting: Mutex<()>,
 }
 
@@ -125,7 +126,7 @@ impl Disk {
         Self::open_checked(&facts, cache_bytes)
     }
 
-    /// Opens a database that was complete once.
+    /// Opens a database whose creation was completed.
     fn open_checked(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         manifest::check(path)?;
         // The engine refuses a database without its lock, which is an empty file.
@@ -153,7 +154,7 @@ impl Disk {
     }
 
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
-        // The engine would panic.
+        // The engine panics if the clock is before 1970.
         if SystemTime::now() < UNIX_EPOCH {
             return Err(StoreError::Clock);
         }

@@ -1,9 +1,9 @@
 //! Keys of rows on disk: one tag byte for the table, then big-endian numbers, so that the order of keys is the order in
 //! which ranges are read.
 //!
-//! Tags are part of the format: they are never reused and never change their meaning. Those of tables are in
-//! [`rows::Table`]; here are the other tags: of rows about the store itself, below all tables, and of buckets and their
-//! keys, above.
+//! Tags are part of the format: they are never reused and never change their meaning. Tags of tables are in
+//! [`rows::Table`]. This file has the other tags: those of rows about the store itself are less than the tags of
+//! tables, and those of buckets and their keys are greater.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp, Table};
@@ -14,7 +14,7 @@ use crate::error::StoreError;
 pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
 
 /// Key of the head row. Among the facts it describes the store: format version, applied position, totals. Among the
-/// ephemeral rows it has only the applied position; nothing reads it, but it always exists.
+/// ephemeral rows it has only the applied position, and always exists.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
 /// Tag of blocks of the states of owners of sets (see `owners`).
@@ -25,10 +25,10 @@ pub(crate) const TABLES_MIN: u8 = 0x02;
 
 /// Tag of buckets by id.
 const BUCKETS: u8 = 0xfc;
-/// Fence: a row before those of keys of buckets, whose value fills the rest of a block of the engine. Without it that
-/// block would have rows of other tables and the first key with its value, up to 16 MiB, which every read of a range
-/// that ends there would load. Each ingestion with keys writes it, so that it is in the same file. Nothing reads it,
-/// and a file without it is valid.
+/// Fence: a row between the rows of other tables and those of keys of buckets. Its value fills the rest of a block of
+/// the engine. Without the fence, the last rows of other tables would be in one block with the first key and its value
+/// of up to 16 MiB, and every read of a range that ends there would load that value. Each ingestion with keys writes
+/// the fence, so that it is in the same file as the keys. Nothing reads the fence, and a file without it is valid.
 pub(crate) const FENCE: [u8; 1] = [0xfd];
 /// Size of the fence's value in bytes, equal to the minimum of a block of the engine. It is compressed.
 pub(crate) const FENCE_BYTES: usize = 4 << 10;
@@ -186,7 +186,7 @@ pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<K
 }
 
 /// Returns the bounds of the keys of names of `table` that begin with `prefix` and continue from `from` on: the first
-/// key, and one above all.
+/// key, and a key above all of them.
 pub(crate) fn names_under(table: NameTable, prefix: &[u8], from: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut end = name(table, prefix);
     let mut low = end.clone();
@@ -232,8 +232,8 @@ pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     bytes
 }
 
-/// Returns the encoded number of a set row: big endian without leading zeros, so that zero, the usual number, takes no
-/// byte.
+/// Returns the encoded number of a set row: big endian without leading zeros, so that zero, the most frequent number,
+/// takes no byte.
 pub(crate) fn encode_number(bytes: &[u8; 8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.get(zeros..).unwrap_or_default()

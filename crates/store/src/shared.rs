@@ -27,12 +27,13 @@ pub(crate) struct Shared {
     /// Hasher that orders the keys of buckets. Its seed is a secret of the data directory.
     pub(crate) hasher: KeyHasher,
     pub(crate) owners: Owners,
-    /// Layers in memory. The writer replaces them while nothing is frozen (to freeze), and the checkpoint while
-    /// something is (to publish): never both.
+    /// Layers in memory. The writer replaces them only while nothing is frozen, in order to freeze; a checkpoint
+    /// replaces them only while something is frozen, in order to publish. So only one of the two can replace them at a
+    /// time.
     ///
-    /// A reader loads the layers before it reads the disk, so rows that leave the frozen layer are on disk by then. A
-    /// reader that holds older layers finds the same rows twice, equal or with the layer it holds on top: it reads the
-    /// state from when it began.
+    /// A reader loads the layers before it reads the disk, so rows that leave the frozen layer are on disk by then.
+    /// Rows written to disk after a reader loaded its layers are also in these layers. The layers take precedence, so
+    /// the reader sees the state from when it began.
     pub(crate) layers: ArcSwap<Layers>,
     pub(crate) totals: RwLock<Totals>,
     pub(crate) buckets: RwLock<Buckets>,
@@ -64,8 +65,8 @@ impl Layers {
     }
 
     /// Returns the greatest keys up to `last` of points that the layers have changed, including removed ones,
-    /// ascending, and the key from which they are complete. They are about as many as a read of `limit` needs, so that
-    /// the others need not be sorted.
+    /// ascending, and the key from which they are complete. Their number is about what a read of `limit` needs, so
+    /// that other keys need not be sorted.
     pub(crate) fn last_point_keys(
         &self,
         table: PointTable,

@@ -101,7 +101,7 @@ pub(super) fn measured_designs(result: &ExperimentResult) -> Vec<&'static Design
     designs.filter(|design| result.cells.iter().any(|cell| cell.design == design.name)).collect()
 }
 
-/// Description of a design, and why it has no trials, if so.
+/// Description of a design, with the reason if it has no trials.
 pub(super) fn about(result: &ExperimentResult, design: &DesignInfo) -> String {
     if result.cells.iter().any(|cell| cell.design == design.name) {
         return design.about.to_owned();
@@ -225,7 +225,7 @@ fn capitalized(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Left-out warm-up of trials, as a sentence.
+/// Warm-up that is left out of the results, as a sentence.
 pub(super) fn warm_up(result: &ExperimentResult) -> String {
     let (trials, most) = result.warm_up;
     format!(

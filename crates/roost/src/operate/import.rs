@@ -29,11 +29,11 @@ pub(crate) struct Import {
     /// Data directory to create; it must be empty or missing
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
-    /// Time by which the clock was ahead, for example 87672h: all times and ids from --set-back-from on become earlier
-    /// by it and keep their order
+    /// Time by which the clock was ahead, for example 87672h. All times and ids from --set-back-from on become earlier
+    /// by this time and keep their order
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "set_back_from")]
     set_back: Option<Duration>,
-    /// Time between the last right and the first wrong time, for example 2030-01-01T00:00:00Z
+    /// A time after the last right and before the first wrong time, for example 2030-01-01T00:00:00Z
     #[arg(long, value_name = "TIME", requires = "set_back")]
     set_back_from: Option<Timestamp>,
 }

@@ -37,8 +37,8 @@ pub(crate) struct Repair {
     /// repaired, and the possible loss is printed
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
-    /// Apply the log of another build with the rules of this one, even if some changes then have other outcomes than
-    /// acknowledged
+    /// Apply the log of another build with the rules of this one, even if the outcomes of some changes then differ
+    /// from those that clients received
     #[arg(long)]
     accept_other_outcomes: bool,
 }

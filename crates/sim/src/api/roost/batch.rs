@@ -15,7 +15,7 @@ use crate::client::{
     BODY_BYTES_MAX, Chunked, ClientError, Dial, Framing, Incoming, Requests, Target, TargetStream,
 };
 
-/// A chunk is sent when it has grown to this many bytes.
+/// Size in bytes from which a chunk is sent.
 const CHUNK_BYTES: usize = 64 * 1024;
 /// Placeholder for the size of a chunk before its data: eight hexadecimal digits, padded with zeros.
 const CHUNK_PREFIX: &[u8] = b"00000000\r\n";
@@ -97,7 +97,7 @@ fn seal(chunk: &mut Vec<u8>, size: usize) {
 struct Results<C> {
     from: ReadHalf<TargetStream>,
     incoming: Incoming,
-    /// Results read so far.
+    /// Number of results read so far.
     number: u64,
     check: C,
 }
@@ -183,8 +183,8 @@ struct CommandResult {
     message: String,
 }
 
-/// The id in a successful result, if any. There are millions of results, so the two usual forms
-/// are compared as bytes and only others are parsed as JSON.
+/// The id in a successful result, if any. There are millions of results, so the two most frequent
+/// forms are compared as bytes, and only other forms are parsed as JSON.
 pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
     match line.strip_prefix(br#"{"ok":true"#) {
         Some(b"}") => return Ok(None),
