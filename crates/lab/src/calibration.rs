@@ -1,5 +1,5 @@
-//! A fixed piece of work, done before every trial: if it takes longer than usual, the machine was busy with something
-//! else.
+//! A fixed piece of work that is done before every trial. If it takes longer than usual, the machine was busy with
+//! other work.
 
 use std::hint::black_box;
 use std::time::Instant;

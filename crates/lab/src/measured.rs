@@ -23,7 +23,7 @@ pub struct Measured {
     pub operations: u64,
     /// Checksum of the answers.
     pub checksum: u64,
-    /// Times after equal numbers of operations ([`Measured::mark_operations`]), in nanoseconds since the start.
+    /// Times at which every further [`Measured::mark_operations`] operations had ended, in nanoseconds since the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks_ns: Vec<u64>,
     /// Number of operations between two marks.
@@ -98,7 +98,7 @@ impl Marks {
         (marks, every * operations as u64)
     }
 
-    /// Marks at equal numbers of operations that ended at these times, and this number.
+    /// Marks of operations that ended at these times, and the number of operations between two marks.
     pub(crate) fn of(mut done_ns: Vec<u64>) -> (Vec<u64>, u64) {
         done_ns.sort_unstable();
         let every = done_ns.len().div_ceil(MARKS).max(1);

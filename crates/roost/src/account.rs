@@ -162,7 +162,8 @@ async fn change(server: &Server, action: &Action, secret: Option<String>) -> any
     server.ask(action).await.map(|_| ()).map_err(|error| explained(error, secret.is_some()))
 }
 
-/// Adds to a failed change whether it may still have been made, and whether the printed secret is valid.
+/// Adds to the error of a change whether the change may have been made nevertheless, and whether the printed secret is
+/// valid.
 fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
     match (socket::may_be_made(&error), has_secret) {
         (false, false) => error,

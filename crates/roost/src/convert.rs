@@ -40,8 +40,8 @@ impl Convert {
 /// Limits this process before it reads any input.
 fn limit() -> io::Result<()> {
     let most = |value| Rlimit { current: Some(value), maximum: Some(value) };
-    // The system limits addresses, not memory. So the limit counts from what is mapped now, and the allocator must not
-    // have mapped any ahead, from which it could serve a decoder.
+    // The system limits the address space, not the memory. So the limit is added to the addresses that are mapped now,
+    // and the allocator must not have mapped addresses in advance, which a decoder could use.
     let taken = addresses()?;
     if taken > PROGRAM_ADDRESSES_MAX {
         return Err(io::Error::other(
@@ -55,7 +55,7 @@ fn limit() -> io::Result<()> {
     {
         use rustix::process::{Signal, nice, set_parent_process_death_signal};
         nice(NICE)?;
-        // The parent that would read the result has died.
+        // The system kills this process when its parent dies, because nobody reads the result then.
         set_parent_process_death_signal(Some(Signal::KILL))?;
     }
     Ok(())

@@ -25,8 +25,8 @@ pub(crate) fn raise_limit() -> u64 {
     }
 }
 
-/// Number of connections for each of `listeners` under a limit of open files, `handshakes` of which are reserved for
-/// TLS handshakes: `asked`, or `default` lowered to the limit.
+/// Number of connections for each of `listeners` under a limit of open files, of which `handshakes` are reserved for
+/// TLS handshakes. Returns `asked`, or without it as many as possible up to `default`.
 ///
 /// # Errors
 /// If the limit is too low for a server, or for `asked`.

@@ -32,7 +32,7 @@ pub(crate) struct Lab {
 enum Command {
     /// List experiments, designs and parameters
     List,
-    // Described at `Run`.
+    // The help text is at `Run`.
     Run(Run),
     /// Print the results of a run's raw data
     Report {

@@ -55,7 +55,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    // Each variant is described at its arguments.
+    // The help text of each variant is at its arguments.
     Serve(Box<serve::Serve>),
     Key(key::Key),
     Account(account::Account),

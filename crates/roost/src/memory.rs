@@ -29,7 +29,7 @@ const CLUSTER: u64 = node::EXCHANGE_MEMORY;
 const OVERLAY_TIMES: u64 = 4;
 /// Minimum memory for samples: those of the built-in samples.
 const SAMPLE_MIN: u64 = node::SAMPLE_MEMORY_MIN as u64;
-/// Smallest unit in bytes: with less, the longest value fits neither a request nor the overlay.
+/// Minimum size of a unit, in bytes. With smaller units, the longest value would fit neither a request nor the overlay.
 const UNIT_MIN: u64 = 6 * MIB;
 
 const _: () = assert!(SAMPLE_MIN <= 4 * UNIT_MIN);
@@ -385,7 +385,7 @@ mod tests {
         check(1_000, &large, "2816MiB");
         // Archiving takes 132 MiB more.
         check(995, &Given { archive: true, ..Given::default() }, "996MiB");
-        // As many MiB as the help of --media-max says.
+        // Pictures take as many MiB as the help of --media-max says.
         let pictures = Given { pictures: true, ..Given::default() };
         check(992, &pictures, "993MiB");
         assert_eq!(PICTURES.div_ceil(MIB), 129);

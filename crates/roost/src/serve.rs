@@ -45,8 +45,8 @@ const START: &str = "Start";
 /// a temporary error.
 const READS_MAX: usize = 64;
 
-/// Minimum of the erasure time, in intervals of the archive: an erasure begins after half of the time, and the log is
-/// cut when the archive has it.
+/// Minimum of the erasure time, in intervals of the archive. An erasure begins after half of that time, and the log is
+/// cut only when the archive has the removed part.
 const ERASE_INTERVALS: u32 = 4;
 
 /// Run the server.
@@ -281,7 +281,7 @@ fn is_open(settings: &Settings) -> anyhow::Result<bool> {
     Ok(open)
 }
 
-/// Checks that erased texts leave the log in time, which keeps all changes that the archive lacks.
+/// Checks that erased texts can be removed from the log in time: the log keeps all changes that the archive lacks.
 ///
 /// # Errors
 /// If `--erase-within` is too short for the interval of the archive.
@@ -355,7 +355,7 @@ fn server_options(
     (api, redis)
 }
 
-/// Adds the Mastodon API to roost's own, which learns its sessions and its domain.
+/// Adds the Mastodon API to roost's own API, which gets the sessions and the domain from it.
 fn add_mastodon(api: &mut ApiOptions, node: &Node, mastodon: MastodonOptions) {
     mastodon.domain().clone_into(&mut api.domain);
     let (beside, sessions) = mastodon::router(node.clone(), mastodon);
@@ -430,8 +430,8 @@ async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     if may_not { listener.map_err(Exit::setting) } else { listener }
 }
 
-/// Returns a channel that changes with each SIGTERM, SIGINT and SIGHUP, which no longer end the process: for a program
-/// that must end its children first.
+/// Returns a channel that changes with each SIGTERM, SIGINT and SIGHUP. These signals no longer end the process, so
+/// that it can end its children first.
 pub(crate) fn stop_signals() -> anyhow::Result<watch::Receiver<bool>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,4 +1,4 @@
-//! Replies to clients while the node opens: that the process is alive, and the progress of the start.
+//! Replies to clients while the node opens. They say that the process is alive, and how far the start has progressed.
 //!
 //! Only the first line of a request is used, so there are no routes and no keys. A connection gets one reply and is
 //! closed. **Invariant:** there are at most [`CONNECTIONS_MAX`] connections, the newest ones, each for at most

@@ -27,12 +27,12 @@ use crate::settings::Settings;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longest PEM file, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// Remaining validity at which a certificate from files is logged, or a third of its lifetime if that is less: its
-/// renewal has failed.
+/// Remaining validity at which a warning about a certificate from files is logged, because its renewal has failed. If a
+/// third of the certificate's lifetime is less, the warning is logged at that time.
 const WARN_BEFORE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Interval at which the log repeats that the certificate has expired.
 const EXPIRED_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// Interval at which a failed replacement is retried: its cause may lie outside of the files.
+/// Interval at which a failed replacement is retried, because its cause may lie outside of the files.
 const RETRY_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// Interval at which the log repeats the cause.
 const FAILED_EVERY: SignedDuration = SignedDuration::from_hours(24);
@@ -242,7 +242,7 @@ impl Https {
     }
 }
 
-/// Whether this time has passed since `since`, or the clock was set back by as much.
+/// Whether `time` has passed since `since`, or the clock was set back by `time` or more.
 fn is_over(time: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() >= time
 }

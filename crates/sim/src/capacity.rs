@@ -44,7 +44,7 @@ pub const REPEATS_MAX: usize = 31;
 /// Minimum share of the due requests that must be done.
 const DONE_SHARE_MIN: f64 = 0.99;
 
-/// Maximum number of repeated trials in which the generator was too slow: the cause may be temporary.
+/// Maximum number of trials that are repeated because the generator was too slow, whose cause may be temporary.
 const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
@@ -65,7 +65,7 @@ pub struct Search {
     pub rate_per_s_max: f64,
     /// Number of measurements of the capacity, 2 to [`REPEATS_MAX`].
     pub repeats: usize,
-    /// Width at which a repeat ends its bisection, as a share of the rate: 0.05 is 5 %; 0.01 to 0.1.
+    /// Width at which a repeat ends its bisection, as a share of the rate: 0.01 to 0.1 (10 %).
     pub resolution: f64,
 }
 
@@ -95,7 +95,7 @@ impl Search {
     /// The expected number of trials if the capacity is within a factor of ten of the start, and the
     /// maximum.
     pub fn trials(&self) -> TrialCount {
-        // About four doublings; the last one fails twice.
+        // The climb takes about four doublings, of which the last rate fails twice.
         let climb = 6;
         TrialCount {
             // Every second repeat also tries an end of its bracket.

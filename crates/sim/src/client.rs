@@ -310,7 +310,7 @@ impl Dial for SocketAddr {
 
     async fn dial(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(self).await?;
-        // A request is one write and must be sent at once (no Nagle's algorithm).
+        // Nagle's algorithm is disabled, because a request is one write and must be sent at once.
         stream.set_nodelay(true)?;
         Ok(stream)
     }
@@ -337,7 +337,7 @@ impl<D: Dial> Client<D> {
 
     /// Sends a request like [`Client::send`]; [`Client::response`] reads the response.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
-        // Taken out until the response is complete, so an error or a dropped future drops it.
+        // The connection is taken out until the response is complete, so an error or a dropped future closes it.
         let mut connection = match self.connection.take().filter(|connection| !connection.closing) {
             Some(connection) => connection,
             None => Connection::over(self.dial.dial().await?),
@@ -360,7 +360,8 @@ impl<D: Dial> Client<D> {
         self.connection = None;
     }
 
-    /// Rate-limit headers of the last response, each after `; `. Empty unless it was refused because of a rate.
+    /// Rate-limit headers of the last response, each after `; `. Empty unless the request was refused because of a rate
+    /// limit.
     pub(crate) fn limits(&self) -> &str {
         self.connection.as_ref().map_or("", |connection| &connection.incoming.limits)
     }

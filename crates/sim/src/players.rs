@@ -11,8 +11,8 @@ use crate::workload::{
     post_stories, read_friends, read_homes, recognize,
 };
 
-/// Parts of the scenario that are needed after loading. They exclude the follows: those of a million users take half a
-/// gigabyte.
+/// Parts of the scenario that are needed after loading. The follows are not among them, because those of a million
+/// users take half a gigabyte.
 #[derive(Debug)]
 pub(crate) struct Players {
     users: u32,
@@ -84,7 +84,7 @@ impl Players {
         drive.rate.map_or(1.0, |rate| rate / self.per_second())
     }
 
-    /// All actions in order of time. Each `turn` is a different sequence with the same distribution.
+    /// All actions in order of time. Different values of `turn` give different sequences with the same distribution.
     pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
         // Adjacent seeds give independent sequences.
         let seed =

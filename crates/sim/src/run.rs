@@ -181,7 +181,7 @@ where
             let lane = Arc::new(Lane { run, timer: timer.into(), meter });
             tokio::select! {
                 done = lane.drive(&dial, connections) => done,
-                // The task that started it has ended, so this lane ends too.
+                // The task that started this lane has ended, so the lane ends too.
                 _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
             }
         }

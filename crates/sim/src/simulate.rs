@@ -33,13 +33,13 @@ const STORIES_MAX: u64 = 100_000_000;
 
 /// Scheduling delay at the 99th percentile above which a run is inconclusive, in milliseconds.
 const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
-/// Limits above which, together, a run is inconclusive: the share of the time in which the generator's threads are
-/// busy, and the share of requests that wait for a connection. The generator then has unread responses, and its
-/// scheduling delay does not show it because no connection is free.
+/// Limits of the share of time in which the generator's threads are busy, and of the share of requests that wait for a
+/// connection. Above both limits, a run is inconclusive: the generator has unread responses, which the scheduling delay
+/// does not show because no connection is free.
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
-/// Busy share of a late generator's threads above which the generator itself is the cause. With less, they were ready
-/// to run and did not get a processor.
+/// Busy share of a late generator's threads above which the generator itself caused the delay. Below it, the threads
+/// were ready to run and did not get a processor.
 const OCCUPIED_SHARE: f64 = 0.5;
 
 /// Required state of the server before loading.

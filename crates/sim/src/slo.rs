@@ -183,8 +183,8 @@ pub struct Breach {
 }
 
 impl Slo {
-    /// The objectives that a run missed. One about delivery is missed without samples, unless the run delivers no
-    /// posts.
+    /// The objectives that a run missed. Without samples of deliveries, an objective about delivery is missed, unless
+    /// the run delivers no posts.
     pub fn check(&self, measures: &Measures) -> Vec<Breach> {
         let breach = |&objective: &Objective| {
             let Objective { subject, bound, unit } = objective;

@@ -1,6 +1,7 @@
 //! Handles, names and post texts, generated from a seed and small word lists.
 //!
-//! Nothing is stored: the names of a user depend on the seed and their number, a text on the generator passed in.
+//! Nothing is stored. The handle and name of a user depend on the seed and the user's number, and a text depends on the
+//! random generator that is passed in.
 //! Handles match `[a-z0-9_]{1,30}` and are unique within a seed, because the number is their only run of digits.
 
 use rand::rngs::StdRng;

@@ -100,7 +100,7 @@ pub fn unreadable_reads() -> u64 {
 /// request; the writer, which cannot refuse what is in the log, ends the process.
 pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let count = UNREADABLE.fetch_add(1, Ordering::Relaxed) + 1;
-    // The first ten, then one of a thousand: a client may repeat a request without end.
+    // The first ten errors are logged, then one of a thousand, because a client may repeat a request endlessly.
     if count <= 10 || count.is_multiple_of(1_000) {
         let causes = causes(error);
         tracing::error!(
@@ -132,8 +132,8 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     causes
 }
 
-/// Ends the process: the only place that does so for an error of the disk. Logs the cause and aborts, without running
-/// destructors that might write.
+/// Ends the process after an error of the disk. Logs the cause and aborts, without running destructors that might
+/// write.
 pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let causes = causes(error);
     #[cfg(feature = "simulation")]

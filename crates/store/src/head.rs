@@ -43,7 +43,8 @@ impl Head {
     }
 }
 
-/// Returns defaults of the fields that totals got after a version: postcard writes a zero as one byte.
+/// Returns the encoded defaults of the fields that were added to totals after a version. Postcard writes a zero as one
+/// byte.
 fn added_since(version: u32) -> &'static [u8] {
     match version {
         #[cfg(feature = "next-format")]

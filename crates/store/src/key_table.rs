@@ -28,8 +28,8 @@ pub(crate) struct KeyTable {
     hasher: KeyHasher,
 }
 
-/// Returns a row's hash within a shard, where the first bits of all hashes are equal: a hash table distinguishes rows
-/// by its first bits, and finds them by the last.
+/// Returns a row's hash for the hash table of its shard, in which the first bits of all hashes of keys are equal. The
+/// table needs first bits that differ, to distinguish rows, and last bits that differ, to find them.
 fn place_of(hash: u64) -> u64 {
     hash.rotate_right(7)
 }
@@ -96,7 +96,7 @@ impl KeyTable {
                 None
             }
         };
-        // Included for a replaced row: the table makes room for one more before it looks for the old one.
+        // The table may grow even if a row is replaced, because it makes room before it looks for the old row.
         (grown + shard.rows.allocation_size() - before, old)
     }
 
@@ -123,8 +123,8 @@ impl KeyTable {
         removed.memory_bytes() + self.shrink(&mut shard)
     }
 
-    /// Removes a row of the shard that was not read since it was last considered; returns the freed memory in bytes, or
-    /// `None` if the shard is empty.
+    /// Removes a row of the shard that was not read since it was last considered for eviction. Returns the freed memory
+    /// in bytes, or `None` if the shard is empty.
     pub(crate) fn evict_from(&self, number: usize) -> Option<usize> {
         let mut shard = self.shard(number & LAST_SHARD).write();
         let shard = &mut *shard;
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(bytes, rows + shard.rows.allocation_size());
         };
         for (hash, key) in &of_one_shard {
-            // The second time the row is replaced, at every size of the table.
+            // In the second round each row is replaced, at every size of the table.
             for _ in 0..2 {
                 let (grown, old) = table.put(*hash, row(key));
                 let shrunk = old.as_ref().map_or(0, KeyRow::memory_bytes);

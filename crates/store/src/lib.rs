@@ -12,8 +12,8 @@
 //!
 //! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a higher layer hides
 //! the same row below it; nothing is written through fjall's journal.
-//! **Invariant:** a read of a damaged row returns no error: it unwinds its thread with [`Unreadable`]. In a request
-//! that becomes an error response; in the writer it ends the process.
+//! **Invariant:** a read of a damaged row returns no error: it unwinds its thread with [`Unreadable`]. In a request,
+//! the caller makes this an error response; in the writer, it ends the process.
 //! **Invariant:** this crate does not use tokio. Keys are ordered by a secret hash (`hash`), so clients cannot
 //! construct keys that collide.
 //!

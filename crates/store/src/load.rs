@@ -22,7 +22,7 @@ use crate::sort::{Merge, SortedRow, Sorter};
 
 /// Memory of each of the five sorters, in bytes.
 const CHUNK_BYTES: usize = 48 << 20;
-/// Sets of users by user. They have most of all items, so they are sorted as pairs of numbers.
+/// Sets of users by user. Most items are in these sets, so they are sorted as pairs of numbers.
 const OF_USERS: [SetTable; 3] = [SetTable::Following, SetTable::Followers, SetTable::Friends];
 
 /// Callback for each owner of one of the sets of users, with the number of its items.
@@ -90,7 +90,7 @@ impl Loader {
         self.line = line;
     }
 
-    /// Checks that everything so far could be stored.
+    /// Checks that all rows added so far could be stored.
     ///
     /// # Errors
     /// A file could not be written.
@@ -143,7 +143,7 @@ impl Loader {
         })
     }
 
-    /// Writes the rest, and completes the store. Blocks.
+    /// Writes the remaining rows, and completes the store. Blocks.
     ///
     /// # Errors
     /// Those of [`Loader::write`].
@@ -306,7 +306,7 @@ mod tests {
         let mut sizes = Vec::new();
         loader.write(&mut |table, owner, items| sizes.push((table, owner, items))).unwrap();
         assert_eq!(sizes, [(SetTable::Following, 1, 1), (SetTable::Following, 2, 2)]);
-        // Rows that are computed from the sizes.
+        // These rows are computed from the sizes.
         loader.put_point(PointTable::Counts, 1, value(b"counts"));
         loader.finish(Totals { users: 8, ..Totals::default() }).unwrap();
         let (writer, applied) = Store::open(folder.path(), OPTIONS).unwrap();

@@ -194,7 +194,7 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let found = |bytes: &[u8], note: Option<String>| {
         parse(bytes, &folder).map(|runs| Tables { runs, notes: note.into_iter().collect() })
     };
-    // Accepts the original, or one flipped bit, in either file.
+    // Each of the files is accepted if it is intact, or after the correction of one flipped bit.
     for (number, bytes) in &mut manifests {
         let right = encode(*number, bytes);
         if right == current {

@@ -112,7 +112,7 @@ impl MemoryKeyspace {
 }
 
 impl MemoryIter {
-    /// Whether the range is empty: the map panics if a range ends before it begins.
+    /// Whether the range is empty. This is checked because the map panics if a range ends before it begins.
     fn is_empty(&self) -> bool {
         match (&self.low, &self.high) {
             (Bound::Included(low), Bound::Included(high)) => low > high,

@@ -162,7 +162,7 @@ impl<'a> OverlayNames<'a> {
         from: &[u8],
     ) -> Self {
         let (from, run) = (Some([prefix, from].concat()), Vec::new().into_iter());
-        // Most callers want one name.
+        // The first run is short, because most callers want one name.
         Self { overlay, table, prefix, from, run, run_len: 4 }
     }
 }

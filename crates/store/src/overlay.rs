@@ -23,9 +23,9 @@ use crate::items::{Items, LayerRow};
 use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
-/// Number of changes of many keys that are made while all locks are held: about 10 µs.
+/// Number of changes of a batch that are made while all locks are held, which takes about 10 µs.
 const CHANGES_PER_LOCK: usize = 64;
-/// 2^64 divided by the golden ratio: spreads dense ids and ids with equal low bits.
+/// Factor that spreads dense ids, and ids with equal low bits, over all shards: 2^64 divided by the golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
@@ -102,7 +102,7 @@ pub(crate) struct Overlay {
     sets: [Sets; SetTable::ALL.len()],
     names: [Names; NameTable::ALL.len()],
     pub(crate) keys: KeyTable,
-    /// Buckets that changed, in their state when the overlay was frozen; empty before.
+    /// Changed buckets, in their state when the overlay was frozen. Empty until then.
     pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
 }
 
@@ -146,7 +146,7 @@ impl Overlay {
     /// may be missing.
     pub(crate) fn point_keys(&self, table: PointTable, within: &RangeInclusive<u64>) -> Vec<u64> {
         let mut found = Vec::new();
-        // One lock at a time, so that the writer does not wait for the whole table.
+        // Only one lock is held at a time, so that the writer does not wait for the whole table.
         for shard in &self.points(table).shards {
             let shard = shard.read();
             found.extend(shard.keys().filter(|key| within.contains(key)));

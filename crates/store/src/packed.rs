@@ -6,8 +6,8 @@
 //! writes a delta without reading anything. When there are too many deltas (14), or one would be too long, or items
 //! were removed, it folds all deltas into the chunks.
 //!
-//! A row is one byte of flags and the items in ascending order: the gap from the item before (of the first, from the
-//! low end of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all
+//! A row is one byte of flags and the items in ascending order: the gap from the item before (for the first item, from
+//! the low end of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all
 //! numbers are 0. Numbers are written in groups of seven bits, lowest first.
 
 use rows::SetTable;
@@ -115,7 +115,7 @@ pub(crate) enum Plan {
     Nothing,
     /// Writes one more delta.
     Delta,
-    /// Folds all changes into chunks. In a table that is not packed: writes the rows.
+    /// Folds all changes into chunks. In a table that is not packed, writes the rows.
     Fold,
 }
 

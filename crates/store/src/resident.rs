@@ -18,7 +18,7 @@ const PROBES_MAX: usize = 64;
 
 /// State: not every row on disk was added yet; no row was dropped.
 const FILLING: u8 = 0;
-/// State: every row on disk is in memory, so a row that is not in memory does not exist.
+/// State in which every row on disk is in memory, so a row that is not in memory does not exist.
 const COMPLETE: u8 = 1;
 /// State: a row was dropped.
 const PARTIAL: u8 = 2;
@@ -54,9 +54,9 @@ impl Resident {
         self.state.load(Ordering::Acquire) == COMPLETE
     }
 
-    /// Records that every row on disk was added: if no row was dropped, all are in memory.
+    /// Records that every row on disk was added. If no row was dropped since, all rows are in memory.
     pub(crate) fn all_offered(&self) {
-        // No effect if a row was dropped meanwhile: then not all rows are in memory.
+        // This has no effect if a row was dropped meanwhile, because then not all rows are in memory.
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         self.state.compare_exchange(FILLING, COMPLETE, done, failed).ok();
     }
@@ -112,7 +112,7 @@ impl Resident {
     fn shrink(&self, added: u64) {
         let mut empty = 0;
         while self.bytes() > self.bytes_max {
-            // Stored before the row is dropped, so that no reader concludes that it does not exist.
+            // The state is stored before the row is dropped, so that no reader concludes that the row does not exist.
             self.state.store(PARTIAL, Ordering::Release);
             // If most shards have no rows, a search would take longer than reading the added row again.
             let shard = match empty < PROBES_MAX {

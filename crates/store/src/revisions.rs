@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rows::Subject;
 
-/// Number of counts. Subjects share a count where their numbers are equal modulo this: a change of one then counts as a
+/// Number of counts. Subjects whose numbers are equal modulo this number share a count, so a change of one counts as a
 /// change of both. The table has a fixed size of 256 KiB: half of a processor's second-level cache.
 const COUNTS: usize = 65_536;
 
-/// Revision of a subject at one time: equal at another time if nothing changed in between.
+/// Revision of a subject at one time. If the revision is equal at another time, nothing changed in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision {
     /// Index of the count in the table.

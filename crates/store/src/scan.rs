@@ -1,5 +1,5 @@
-//! Reads of whole tables, for checks of all rows: the rows on disk, with the changes of the overlays. Rows that are
-//! only in an overlay are not found.
+//! Reads of whole tables, for checks of all rows. They return the rows on disk with the changes of the overlays, and do
+//! not find rows that are only in an overlay.
 
 use kv::{Bucket, BucketId, KeyRows, KeyScan, Space};
 use rows::{MemberRow, PointTable, Scan, SetTable, Span, Value};

@@ -57,7 +57,7 @@ impl<'a> Set<'a> {
 
     /// Returns the merged deltas, ascending.
     ///
-    /// Read before the chunks: a checkpoint that folds them meanwhile writes chunks that have their items.
+    /// Deltas must be read before chunks: if a checkpoint folds the deltas meanwhile, the chunks have their items.
     fn deltas(self) -> Vec<Change> {
         let count = self.state.deltas();
         let key = |number| layout::delta(self.table, self.owner, number);

@@ -1,6 +1,7 @@
 //! External sort: sorted runs in unnamed files, merged when they are read.
 //!
-//! **Invariant:** it uses memory for the chunk, one record, and a buffer and one record for each merged file.
+//! **Invariant:** a sorter uses memory for the chunk and one record, and for a buffer and one record for each merged
+//! file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -106,7 +107,7 @@ fn finish(run: BufWriter<File>) -> io::Result<File> {
 pub struct Merge<R> {
     chunk: std::vec::IntoIter<R>,
     files: Vec<BufReader<File>>,
-    /// Next record of each run, with the run's number; that of the chunk in memory equals the number of files.
+    /// Next record of each run, with the run's number. The run in memory has the number of files as its number.
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
 

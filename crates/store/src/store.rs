@@ -31,7 +31,7 @@ impl Store {
     }
 
     /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal the last
-    /// checkpoint has put on disk. Rewrites the remaining rows, blocking the caller: for a background thread. Reads,
+    /// checkpoint has put on disk. Rewrites the remaining rows. Blocks; meant for a background thread. Reads,
     /// writes and checkpoints continue meanwhile. The files with the removed rows stay until earlier reads have ended,
     /// which for a backup may take long: `wait` is called until then, and decides how much time passes between checks.
     ///
@@ -77,7 +77,7 @@ impl Store {
     /// Whether `owner` may have members; false is certain. Never reads the disk.
     #[must_use]
     pub fn may_have_members(&self, table: SetTable, owner: u64) -> bool {
-        // In this order, because rows are on disk before they leave memory.
+        // Memory is checked before the disk, because rows are on disk before they leave memory.
         self.has_members_in_memory(table, owner) || self.shared().owners.contains(table, owner)
     }
 
@@ -94,8 +94,8 @@ impl Store {
         self.shared().revisions.is_current(revision)
     }
 
-    /// Returns the number of times that the writer has undone changes. If it rises, rows that were read since it was
-    /// read before may contain undone changes.
+    /// Returns the number of times that the writer has undone changes. If the number rises between two calls, rows that
+    /// were read in between may contain undone changes.
     #[must_use]
     pub fn undone(&self) -> u64 {
         self.shared().revisions.undone()

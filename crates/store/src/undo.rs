@@ -1,7 +1,7 @@
 //! Rows before the changes of the command that is being applied, so that its changes can be undone.
 //!
-//! A put into the overlay returns the row that it replaces, so nothing is read for this. Memory: an entry per row that
-//! a command may change, with the replaced row, until the command is applied.
+//! A put into the overlay returns the row that it replaces, so no row is read for this. Until the command is applied,
+//! each row that it may change takes the memory of an entry with the replaced row.
 
 use kv::{Bucket, BucketId, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};

@@ -21,10 +21,10 @@ pub struct StoreWriter {
     active: Arc<Overlay>,
     overlay_bytes: usize,
     applied: u64,
-    /// Name of each table below which no name exists: removing names one by one from the beginning would otherwise scan
-    /// all removed ones each time.
+    /// Name for each table below which no name exists. Without it, removing names one by one from the beginning would
+    /// scan all removed names each time.
     name_floors: [RefCell<Vec<u8>>; NameTable::ALL.len()],
-    /// Lower bound of the items of one owner of each set table: the last one that was read from the beginning.
+    /// Lower bound of the items of one owner for each set table: the owner that was last read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
     /// Buckets that changed since the last freeze.
     changed_buckets: BTreeSet<BucketId>,
@@ -327,7 +327,7 @@ impl KeyRowsMut for StoreWriter {
         *self.set_floors.get_mut() = [Floor::default(); SetTable::ALL.len()];
         self.counts = CountsCache::default();
         self.undo.end();
-        // Last: a reader may have seen a changed row of any subject meanwhile.
+        // Revisions are raised last, because a reader may have seen a changed row of any subject until now.
         self.store.shared().revisions.raise_all();
     }
 }

@@ -1,4 +1,4 @@
-//! Experiments 4 and 9: a user's post, and the time until the last follower has it.
+//! Experiments 4 and 9: the time from a user's post until the last follower has it.
 
 use std::time::Instant;
 

@@ -72,7 +72,8 @@ impl Client for HttpClient {
         all
     }
 
-    /// Reads each timeline once to check that it has the post: roost delivers nothing later.
+    /// Reads each timeline once to check that it has the post. There is nothing to wait for, because roost delivers
+    /// nothing later.
     async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
         let mut newest = Vec::new();
         for follower in followers {

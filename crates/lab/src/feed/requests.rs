@@ -1,8 +1,8 @@
 //! Trials of experiments 1 to 3, and of staleness: many clients that all make requests of one kind.
 //!
 //! At the beginning every user has published the same number of posts, one after the other. While timelines or profiles
-//! are read nothing changes, so each answer is known. Posts sent during the measurement arrive in any order; so all
-//! timelines are read afterwards, and must contain all of them.
+//! are read nothing changes, so each answer is known. Posts sent during the measurement arrive in any order. So all
+//! timelines are read afterwards, and must contain all these posts.
 
 use std::sync::Arc;
 use std::time::Instant;

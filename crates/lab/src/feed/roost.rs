@@ -114,7 +114,8 @@ impl Client for RoostClient {
         }
     }
 
-    /// Reads each timeline once to check that it has the post: roost delivers nothing later.
+    /// Reads each timeline once to check that it has the post. There is nothing to wait for, because roost delivers
+    /// nothing later.
     async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
         let newest = Page { limit: 1, ..NEWEST };
         let node = self.engine.node();

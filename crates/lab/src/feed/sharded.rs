@@ -1,8 +1,8 @@
 //! The sharded design: N users per actor, and one register that maps users to actors.
 //!
 //! A client asks the register once for each user and then sends to that user's actor. A post goes from the actor of its
-//! author to each actor with followers, in one message for all of these. The author's client gets its answer before the
-//! post is delivered, so a follower may read a timeline that lacks it.
+//! author to each actor that has followers of the author, in one message for all followers of that actor. The author's
+//! client gets its answer before the post is delivered, so a follower may read a timeline that lacks it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ enum Message {
         user: u32,
         reply_to: ReplyTo<Vec<Arc<Post>>>,
     },
-    /// Initial message: the actors with followers of a user, each with these followers.
+    /// Initial message with the actors that have followers of a user, and these followers.
     Follow {
         user: u32,
         followers: Vec<(Address<Message>, Arc<[u32]>)>,

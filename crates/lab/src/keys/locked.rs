@@ -1,5 +1,5 @@
-//! Locks instead of actors: dictionaries with a lock for each shard of buckets. Without messages, tasks and scheduler,
-//! it shows the limit of the processor.
+//! Locks instead of actors: dictionaries with a lock for each shard of buckets. The design needs no messages, tasks and
+//! scheduler, so it shows the limit of the processor.
 
 use std::collections::HashMap;
 use std::sync::Arc;

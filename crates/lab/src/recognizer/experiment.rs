@@ -181,7 +181,7 @@ pub(super) type Answered = (usize, Nearest, Duration);
 impl Load {
     async fn drive<D: Design>(self, design: impl Future<Output = D>) -> Measured {
         let design = Arc::new(design.await);
-        // A first request starts what designs start lazily.
+        // Designs may start parts of themselves at the first request, which is therefore not measured.
         design.nearest(Bits::ZERO).await;
         // The processor time of the design's process counts until the end of the measurement.
         let _kept = Arc::clone(&design);
@@ -210,7 +210,7 @@ impl Load {
         let count = queries.len();
         let stopwatch = Stopwatch::start();
         let start = stopwatch.started();
-        // A separate thread: it sends requests while all workers are busy.
+        // A separate thread can send requests while all workers are busy.
         std::thread::spawn(move || {
             let mut requests = JoinSet::new();
             for (number, (query, due)) in queries.into_iter().zip(due).enumerate() {

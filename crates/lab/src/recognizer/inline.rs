@@ -1,4 +1,5 @@
-//! Distances computed by the requesting task, with one instruction set: no boundary.
+//! Designs in which the requesting task computes the distances, with one instruction set. A request crosses no
+//! boundary.
 
 use std::sync::Arc;
 

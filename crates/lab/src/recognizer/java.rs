@@ -1,7 +1,7 @@
-//! The design `pool` in pure Java, as a peer, which shows whether native code is needed.
+//! Peer that implements the design `pool` in pure Java. The comparison shows whether native code is needed.
 //!
 //! The program is `peers/java/Recognizer.java`. It is compiled for each trial and gets the samples and the requests in
-//! files. It warms up until its compiler has optimized it; the other designs need no warm-up.
+//! files. It warms up until Java's compiler has optimized it; the other designs need no warm-up.
 
 use std::fs;
 use std::io;

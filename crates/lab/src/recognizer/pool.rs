@@ -36,7 +36,7 @@ impl Pool {
 
 impl Design for Pool {
     async fn nearest(&self, query: Bits) -> Nearest {
-        // Relaxed: it does not matter which worker gets which request.
+        // Relaxed, because it does not matter which worker gets which request.
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.workers.len();
         match self.workers.get(turn) {
             Some(worker) => worker.ask(|reply_to| Recognize { query, reply_to }).await,

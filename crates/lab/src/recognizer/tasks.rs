@@ -22,7 +22,7 @@ impl Design for Tasks {
         for (id, bits) in self.0.iter().copied() {
             let sender = sender.clone();
             tokio::spawn(async move {
-                // The receiver waits for all.
+                // Sending does not fail, because the receiver waits for all messages.
                 let _sent = sender.send((query.distance(&bits), id));
             });
         }

@@ -1,7 +1,7 @@
 //! Description and trials of the experiment.
 //!
 //! Every story is posted again before it expires, so that the load is constant and every home page is known: it has all
-//! stories of all friends. While the old and the new one are both live a page has both, which counts as once. If the
+//! stories of all friends. While the old and the new story are both live, a page has both, which count as one. If the
 //! machine stalls and a story expires first, the page must lack it, which `posted` determines.
 
 use std::collections::BTreeSet;

@@ -40,7 +40,7 @@ async fn user(mut mailbox: Mailbox<Message>) {
             }
             Message::Home { reply_to } => drop(tokio::spawn(gather(Arc::clone(&all), reply_to))),
             Message::Live { send_to } => {
-                // The task waits for everybody's.
+                // Sending does not fail, because the task waits for the stories of all friends.
                 let _sent = send_to.send(stories.live(Instant::now()).collect());
             }
         }

@@ -1,6 +1,6 @@
 //! Times at which stories were posted, and thus the stories that a home page must show. A stalled machine can delay a
-//! post until the previous story has expired: then the page was right without it. So a page is judged by the measured
-//! times instead of the planned ones.
+//! post until the previous story has expired, and a page without the story is right until the post. So pages are judged
+//! by the measured times instead of the planned ones.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

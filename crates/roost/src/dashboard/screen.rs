@@ -66,7 +66,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Relaxed: it publishes no other data. The drawing thread must end before the terminal is restored.
+        // Relaxed, because the flag publishes no other data. The drawing thread must end before the terminal is
+        // restored.
         self.over.store(true, Ordering::Relaxed);
         if let Some(keys) = self.keys.take() {
             drop(keys.join());

@@ -19,7 +19,7 @@ use crate::output::out;
 
 /// Interval between lines about the clients.
 const LINE_EVERY: Duration = Duration::from_secs(2);
-/// Time before a process is killed, and before it is restarted: JetStream takes up to 9 s to replace a leader.
+/// Time before a process is killed, and again before it is restarted. JetStream takes up to 9 s to replace a leader.
 const UP: Duration = Duration::from_secs(6);
 const DOWN: Duration = Duration::from_secs(10);
 

@@ -267,8 +267,8 @@ impl<W: Write> Read for Tee<W> {
     }
 }
 
-/// Limits the rate of a backup, and syncs its file in small parts: otherwise syncs of the server's log wait while the
-/// system writes much of the backup at once.
+/// Limit of the rate of a backup. It also syncs the backup's file in small parts, because syncs of the server's log
+/// would otherwise wait while the system writes a large part of the backup.
 struct Pace {
     start: Instant,
     per_second: u64,

@@ -36,8 +36,8 @@ pub(crate) struct Restore {
     /// Time to restore, for example 2026-11-22T12:30:00Z: later changes are left out
     #[arg(long = "to", value_name = "TIME")]
     until: Option<Timestamp>,
-    /// Apply the log of another build with the rules of this one, even if some changes then have other outcomes than
-    /// acknowledged. Better: restore with the build that made the backup
+    /// Apply the log of another build with the rules of this one, even if the outcomes of some changes then differ
+    /// from those that clients received. It is better to restore with the build that made the backup
     #[arg(long)]
     accept_other_outcomes: bool,
 }

@@ -70,7 +70,8 @@ fn credentials(file: &Path) -> anyhow::Result<Arc<[Credential]>> {
     found.collect()
 }
 
-/// Parses a line. Controls and letters beyond ASCII are in no token, and would change the request.
+/// Parses a line. Control characters and characters beyond ASCII are refused: no token has them, and they would change
+/// the request.
 fn credential(line: &str) -> Option<Credential> {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
     match line.split_once(' ') {

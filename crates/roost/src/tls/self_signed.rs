@@ -1,7 +1,7 @@
 //! Self-signed certificate in the data directory.
 //!
-//! **Invariant:** a stored certificate is used only if it covers all names and is valid for a while. Otherwise it is
-//! made again with a new key, so two files that do not belong together do no harm.
+//! **Invariant:** a stored certificate is used only if it covers all names and is valid for a while. Otherwise a new
+//! certificate with a new key is made. So two files that do not belong together do no harm.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ const KEY: &str = "tls-key.pem";
 const VALID: Duration = Duration::from_secs(397 * 86_400);
 /// Remaining validity at which the certificate is replaced.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
-/// Start of the validity, as a time before its creation: clocks of clients differ.
+/// Time between the start of the validity and the creation of the certificate. It allows for clients whose clocks are
+/// slow.
 const VALID_BEFORE: Duration = Duration::from_secs(86_400);
 
 /// Certificate of the server for these names.

@@ -164,7 +164,7 @@ impl Api for Mastodon {
         let posts = entries.iter().map(|entry| self.entry(entry.status()));
         let mut posts: Vec<_> = posts.collect::<Option<_>>()?;
         if is_notified {
-            // Sorts them: a server may create notifications later and in another order.
+            // The posts are sorted, because a server may create notifications later and in another order.
             posts.sort_by_key(|post| std::cmp::Reverse(post.id));
         }
         Some(posts)

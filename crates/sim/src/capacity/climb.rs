@@ -1,7 +1,7 @@
 //! The first bracket: the rate is halved until one holds, then doubled until one fails twice.
 //!
-//! A single failure may be an outlier, and then every repeat would start at the wrong rate. A rate
-//! that holds by chance does no harm: the next one fails.
+//! A rate must fail twice, because a single failure may be an outlier, and every repeat would then start
+//! at the wrong rate. A rate that holds by chance does no harm, because the next one fails.
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 

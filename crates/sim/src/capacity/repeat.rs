@@ -8,8 +8,8 @@
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
-/// Maximum number of moves of a wrong end, each twice as far as the previous one: at a resolution of 5 % by a factor of
-/// two in total. If the capacity changes more than this between repeats, the search gives up.
+/// Maximum number of moves of a wrong end, each twice as far as the previous one. At a resolution of 5 %, the moves add
+/// up to a factor of two. If the capacity changes more than this between repeats, the search gives up.
 const MOVES_MAX: usize = 4;
 /// Golden ratio. The fractional parts of its multiples are spread evenly for any number of repeats.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
@@ -65,7 +65,7 @@ impl<T: Trials + Send> Hunt<'_, T> {
     }
 
     async fn halve(&mut self, mut bracket: Bracket) -> Result<Bracket, Stop> {
-        // Rounding must not cause one more trial.
+        // The tolerance prevents one more trial because of rounding.
         let near = (1.0 + self.search.resolution) * (1.0 + 1e-9);
         while bracket.high / bracket.low > near {
             let middle = bracket.middle();

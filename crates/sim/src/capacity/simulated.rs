@@ -13,7 +13,7 @@ use crate::slo::Measures;
 use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};
 
-/// Ratio of a trial's length to its warm-up, which is not measured, so that the change of the rate does not count.
+/// Ratio of a trial's length to its warm-up. The warm-up is not measured, so that the change of the rate has no effect.
 const WARM_UP_SHARE: u32 = 5;
 /// Drives a simulation at the rates of a search.
 pub struct SimulatedTrials<'a> {
@@ -49,7 +49,8 @@ impl SimulatedTrials<'_> {
     }
 }
 
-/// Counts the requests done before the end of the trial: a server that needs the grace period afterwards is too slow.
+/// Count of the requests that were done before the end of the trial. A server that needs the grace period after the
+/// trial is too slow.
 struct InTime {
     until_s: f64,
     done: u64,

@@ -51,7 +51,7 @@ impl Head {
     /// Parses a head at the beginning of `input`; `None` if it is incomplete.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<Head>, ClientError> {
         let Some(end) = memmem::find(input, b"\r\n\r\n") else {
-            // If the beginning is not that of a response, do not wait for the rest.
+            // If the bytes do not begin like a response, the rest is not awaited.
             let known = input.len().min(STATUS_LINE.len());
             if input.get(..known) != STATUS_LINE.get(..known) {
                 return Err(ClientError::Malformed("no HTTP/1.1 answer"));

@@ -54,7 +54,7 @@ const LARGEST_PART: u32 = 10;
 /// Minimum and maximum number of interests of a community.
 const INTERESTS: (usize, usize) = (3, 5);
 
-/// Users with common interests, most of whom follow each other more than other users.
+/// Users with common interests. Most of them follow each other more than they follow other users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Community {
     pub(crate) members: u32,

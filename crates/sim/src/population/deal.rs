@@ -1,10 +1,10 @@
 //! Assigns follows, given the numbers of followers and followees of each user.
 //!
 //! A configuration model: each user draws followees at random, weighted by the number of followers
-//! that they still need. Mutual follows are assigned first, as pairs; other follows are not returned
-//! as far as possible.
+//! that they still need. Mutual follows are assigned first, as pairs. Other follows are chosen, as
+//! far as possible, so that they are not returned.
 //!
-//! First come follows between communities; users who follow most draw first, because finding
+//! Follows between communities come first. Among them, the users who follow most draw first, because finding
 //! thousands of different followees is easiest while most users still need followers. Then come
 //! follows within each community, first in small circles. Last, follows without a match are drawn
 //! again from all users.
@@ -129,8 +129,8 @@ impl Dealer<'_> {
         }
     }
 
-    /// Whether one already follows the other within the community, or anywhere if only follows between communities have
-    /// been assigned.
+    /// Whether one of two users already follows the other within the community. Before follows within communities are
+    /// assigned, all follows count.
     fn are_joined(&self, a: u32, b: u32) -> bool {
         let (mine, theirs) = (self.draft.locals(a), self.draft.locals(b));
         mine.contains(&b) || theirs.contains(&a)

@@ -21,7 +21,7 @@ const FIRST_ROW_EXPONENT_MAX: f64 = 1.5;
 const FOLLOWING_EXPONENT_MAX: f64 = 1.0;
 /// Range of the search for exponents; at either end the counts are at the bounds of their rows.
 const EXPONENTS: (f64, f64) = (-30.0, 60.0);
-/// Number of points at which a row's mean is computed while searching an exponent.
+/// Number of points from which the mean of a row is computed during the search for an exponent.
 const MEAN_POINTS: u32 = 128;
 
 /// Followers and following counts, in order of the rows, not yet assigned to users.

@@ -16,14 +16,14 @@ const CELEBRITY_FOLLOWERS: u32 = 5_000;
 /// Without this dependency, hardly a tenth of all follows could be returned: most are by users with few followers. A
 /// higher share would make a dense core of users who follow each other, and more clustering than requested.
 const COUPLED_PER_RECIPROCITY: f64 = 2.6;
-/// The share of followers and followees of the same community, as far as the limits allow.
+/// Share of a user's followers and followees who are in the user's community, as far as the limits allow.
 const WITHIN: f64 = 0.85;
-/// Maximum number of followers and followees in the community: users with many find the rest elsewhere.
+/// Maximum number of a user's followers, and of followees, in the community. Users with more have the others elsewhere.
 const WITHIN_MAX: u32 = 100;
 /// Maximum share of a community that a member follows, and that follows the member.
 const WITHIN_PART_MAX: f64 = 0.3;
-/// Maximum share of the returnable follows to request; pairs are found at random, and near the whole some users find no
-/// match.
+/// Maximum share of the returnable follows that are requested. Pairs are found at random, and with a higher share some
+/// users would find no match.
 const RETURNED_MAX: f64 = 0.95;
 /// Number of bisections of the share of returned follows.
 const HALVINGS: u32 = 24;

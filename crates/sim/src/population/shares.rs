@@ -93,7 +93,7 @@ mod tests {
         assert!(row.ends_with("cannot be achieved with so few users"), "{text}");
         let row = text.lines().find(|line| line.contains("101-500")).unwrap();
         assert!(row.ends_with('%'), "{text}");
-        // A row for a millionth of them requires no user.
+        // A row for a millionth of the users requires no user.
         let nobody = shares_of(&[
             Row { low: 0, high: 9, percent: 99.0 },
             Row { low: 10, high: 20, percent: 1e-6 },

@@ -8,8 +8,8 @@ use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::units;
 
-/// Factor by which an axis may extend beyond the tried rates to show the interval. Two repeats that differ can give one
-/// that is wider than all measurements.
+/// Factor by which an axis may extend beyond the tried rates to show the interval. If there are two repeats that
+/// differ, the interval can be wider than all measurements.
 const BEYOND: f64 = 10.0;
 /// Color of the result.
 const FOUND: &str = "k2";

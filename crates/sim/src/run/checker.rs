@@ -5,7 +5,8 @@
 //! The time until it is in the home is the delivery lag. After the run, the homes of all readers are compared with all
 //! accepted posts.
 //!
-//! If newer posts have pushed a post off the page, the time of that read counts, so the reported lag is an upper bound.
+//! If newer posts have pushed a post off the page, the time of the read that finds this counts, so the reported lag is
+//! an upper bound.
 //! A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose request failed may exist
 //! or not.
 
@@ -156,7 +157,7 @@ impl Checker {
     /// Ends checking after the last post: waits for the samples and, if `fully`, compares all homes.
     pub(super) async fn end(&mut self, fully: bool) -> Option<Correctness> {
         let (end, task) = self.task.take()?;
-        // The task ends before it receives this only if it has panicked, which the join reports.
+        // Sending fails only if the task has panicked, which the join reports.
         let _ = end.send(fully);
         joined(task.await);
         Some(lock(self.findings.as_ref()?).correctness.clone())

@@ -1,5 +1,4 @@
-//! Waits until a time: with a precision of some microseconds if the operating system has such a timer, otherwise of a
-//! millisecond.
+//! Timer with a precision of some microseconds if the operating system has such a timer, otherwise of a millisecond.
 
 use std::io;
 
@@ -11,7 +10,7 @@ const AT_ONCE: std::time::Duration = std::time::Duration::from_micros(5);
 
 /// A timer. A precise timer belongs to the runtime in which it was created.
 pub(super) enum Timer {
-    /// The runtime's own wheel, which ticks in milliseconds and follows a test's clock.
+    /// Timer of the runtime, which has a resolution of a millisecond and follows the clock of a test.
     #[cfg(any(test, not(target_os = "linux")))]
     Ticking,
     /// `timerfd_create(2)`: a file that becomes readable at the set time, like a pipe with data, so the runtime's pipe
@@ -41,7 +40,7 @@ impl Timer {
         match self {
             #[cfg(any(test, not(target_os = "linux")))]
             Timer::Ticking => {
-                // Even a time that has passed would cost a tick of the wheel.
+                // With this timer, even a time that has passed would take a millisecond.
                 if moment > Instant::now() {
                     tokio::time::sleep_until(moment).await;
                 }

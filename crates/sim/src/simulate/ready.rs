@@ -13,7 +13,7 @@ use crate::joined::joined;
 use crate::run::cancelled;
 use crate::scenario::Scenario;
 
-/// Share of a core, and number of seconds: a server that uses less for this long is idle.
+/// Share of a core and number of seconds. A server that uses less than this share for this long is idle.
 const QUIET_CORES: f64 = 0.1;
 const QUIET_SECONDS: u32 = 2;
 /// The maximum wait.

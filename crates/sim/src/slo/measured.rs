@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{Lag, Latency, Measures};
 use crate::summary::{Correctness, KindSummary, Summary};
 
-/// Share of all requests from which the percentiles of a kind count: the 99th percentile of a handful is meaningless.
+/// Minimum share of all requests that a kind must have for its percentiles to count. The 99th percentile of a few
+/// requests is meaningless.
 const KIND_SHARE_MIN: f64 = 0.01;
 
 impl Measures {

@@ -8,12 +8,12 @@ use super::{Plan, Watcher, Window};
 
 /// Seconds between two lines.
 const EVERY_S: f64 = 3.0;
-/// Deviation of a window's end, in seconds: windows end when their timer fires.
+/// Maximum deviation of a window's end from the planned time, in seconds. A window ends when its timer fires.
 const SLACK_S: f64 = 0.05;
 /// Shortest rest at the end that is printed, in seconds.
 const REST_S: f64 = 0.5;
 
-/// Prints a run, a line every three seconds. Owns the windows since its last line.
+/// Watcher that prints a line every three seconds. It keeps the windows since the last line.
 pub struct Lines<W> {
     out: W,
     kinds: Vec<&'static str>,

@@ -1,7 +1,7 @@
 //! Friends post stories and read each other's.
 //!
-//! Each user keeps the same number of live stories: each is posted again when its TTL ends, at its own offset within
-//! each TTL. Reads come at exponential intervals, by all users with equal chance.
+//! Each user keeps the same number of live stories. Each story is posted again when its TTL ends, so it has a fixed
+//! offset within each TTL. Reads come at exponential intervals, by all users with equal chance.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) struct StorySchedule {
 /// One story of each of some users with consecutive numbers.
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// First due time, from the start, within the first life; then due once in each life.
+    /// First due time, from the start and within the first TTL. After that, the story is due once in each TTL.
     first_due: Duration,
     /// The first of the users.
     user: u32,

@@ -1,7 +1,7 @@
 //! The speed of actions: a factor, and the hours of a day.
 //!
-//! Actions at exponential intervals of a uniform clock remain so under a clock whose speed changes, at the changing
-//! rate. So the sequences do not depend on the speed.
+//! If actions come at exponential intervals of a uniform clock, they do so also under a clock whose speed changes, at a
+//! rate that changes with the speed. So the sequences of actions do not depend on the speed.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
-//! Zipf's law: the item at rank r is drawn r^-0.99 times as often as the first.
+//! Random draws by Zipf's law: the item at rank r is drawn r^-0.99 times as often as the first.
 //!
 //! Draws invert an area that covers the law and reject points above it (Hörmann and Derflinger, "Rejection-inversion to
-//! generate variates from monotone discrete distributions", 1996): exact for any number of items, without a table, so
-//! the number may change with every draw.
+//! generate variates from monotone discrete distributions", 1996). Draws are exact for any number of items and need no
+//! table, so the number may change with every draw.
 
 use rand::RngExt as _;
 use rand::rngs::StdRng;

@@ -42,7 +42,7 @@ impl Lists {
             owner.into_iter().for_each(|owner| self.note(table, owner, State::ROWS));
             return write(&key, Some(&value));
         }
-        // Nothing reads a row with an invalid key.
+        // A row with an invalid key is left out, because nothing reads it.
         let Some((owner, row)) = layout::read_packed(&key) else { return Ok(()) };
         match row {
             PackedRow::Delta(number) => {
@@ -67,8 +67,8 @@ impl Lists {
         Ok(self.blocks)
     }
 
-    /// Writes the pending chunk. If the next chunk begins at `end`, leaves out the items that belong to it: that chunk
-    /// is newer.
+    /// Writes the pending chunk. If the next chunk begins at `end`, leaves out the items that belong to the next chunk,
+    /// because that chunk is newer.
     fn write_chunk(
         &mut self,
         end: Option<u64>,

@@ -1,5 +1,5 @@
-//! Checks whether a server has the API and can be loaded, before a population is generated for it; and the request and
-//! response exchange of the loading steps.
+//! Checks whether a server has the API and can be loaded, before a population is generated for it. Also has the
+//! exchange of requests and responses for the steps of loading.
 
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;

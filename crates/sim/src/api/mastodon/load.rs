@@ -1,4 +1,4 @@
-//! Loading of follows: through roost's own API if the server has it, otherwise with one request each.
+//! Loading of follows: through roost's own API if the server has it, otherwise with one request for each follow.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

@@ -17,7 +17,7 @@ use crate::api::steps::{all, with_progress};
 use crate::options::Credential;
 use crate::texts;
 
-/// Number of concurrent sign-ins. Servers hash a password for each, and queue only a few.
+/// Number of concurrent sign-ins. A server hashes a password for each, and queues only a few hashes.
 const CONNECTIONS: u32 = 4;
 /// Scopes of the app and of its tokens.
 const SCOPES: &str = "read write follow";

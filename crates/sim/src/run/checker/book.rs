@@ -77,7 +77,7 @@ impl Book {
         due.map(|post| post.id).filter(|id| !on_page.contains(id)).collect()
     }
 
-    /// Whether this post was never accepted. Decidable only for times and authors with complete records.
+    /// Whether this post was certainly never accepted. False for times and authors without complete records.
     pub(super) fn knows_nothing_of(&self, entry: &TimelinePost) -> bool {
         let is_known =
             |posts: &VecDeque<TimelinePost>| posts.iter().any(|post| post.id == entry.id);
