@@ -103,7 +103,7 @@ impl Plan {
     /// Number of trials, including the pilot, after which the mean of a sample like this has the wanted interval.
     fn needed(&self, sample: &[f64]) -> u64 {
         let scale = self.settings.scale;
-        // Undefined: the values differ so much that no feasible number is enough.
+        // The number is undefined if the values differ so much that no feasible number is enough.
         stats::trials_for(sample, scale.half_width())
             .map_or(scale.trials_max(), |needed| needed as u64)
             .clamp(scale.pilot_trials(), scale.trials_max())

@@ -209,7 +209,7 @@ impl Journal {
         if file.metadata().map_err(|error| io_error(&path, error))?.len() > 0 {
             return Err(DataError::Exists(dir.to_owned()));
         }
-        // Opened now, so that an error appears before the first trial.
+        // The file is opened now, so that an error appears before the first trial.
         open(&dir.join(RUN_FILE))?;
         Ok(Self { file, path })
     }

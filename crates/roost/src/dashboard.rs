@@ -34,7 +34,7 @@ impl Dashboard {
 
 impl Watcher for Dashboard {
     fn begin(&mut self, plan: &Plan) -> io::Result<()> {
-        // Drops the screen of an earlier run first, which restores the terminal.
+        // The screen of an earlier run is dropped first, which restores the terminal.
         self.screen = None;
         self.screen = Some(Screen::open(Model::new(plan), self.stop.clone())?);
         Ok(())

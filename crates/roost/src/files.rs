@@ -117,7 +117,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        // The directory entry as well: a key cannot be shown again.
+        // The directory entry is synced as well, because a lost key cannot be shown again.
         File::open(folder)?.sync_all()?;
         Ok(())
     };

@@ -98,7 +98,7 @@ impl ServerKeys {
         }
         let path = self.data.join(FIRST_FILE);
         let stored = file::change(&self.data, |keys| {
-            // `roost key create` may have been faster.
+            // `roost key create` may have created a key meanwhile.
             if keys.is_none() {
                 let key = make()?;
                 // Before its hash is stored: in the other order a crash could leave a key that nobody can read.

@@ -141,7 +141,7 @@ impl Lab {
 impl Run {
     async fn run(&self) -> anyhow::Result<()> {
         let settings = self.settings();
-        // Validates before creating anything.
+        // The settings are validated before anything is created.
         settings.cells().map_err(|why| Exit::usage(&why))?;
         for Skipped { experiment, design, reason } in settings.skipped().unwrap_or_default() {
             note!("skipped: {design} in {experiment}: {reason}");
@@ -227,7 +227,7 @@ impl Shown {
             "{done} of {total} trials, about {left} min left: {} {}, {}",
             record.experiment, record.design, record.parameters
         );
-        // Standard error may be closed.
+        // Errors are ignored, because standard error may be closed.
         let _unread = match is_terminal {
             true if is_last => writeln!(io::stderr(), "\r\x1b[K{line}"),
             true => write!(io::stderr(), "\r\x1b[K{line}"),

@@ -66,7 +66,7 @@ enum Command {
     Export(operate::Export),
     Import(operate::Import),
     Cluster(cluster::Cluster),
-    // Tools follow.
+    // The following commands are tools.
     Demo(demo::Demo),
     Simulate(simulate::Simulate),
     Population(population::Population),

@@ -190,7 +190,7 @@ impl State {
         let mut ready = [PollFd::new(to, PollFlags::OUT)];
         let is_ready = match poll(&mut ready, Some(&patience)) {
             Ok(count) => count > 0,
-            // Interrupted by a signal: the next line tries again.
+            // A signal has interrupted the wait. The next line tries again.
             Err(_) => return None,
         };
         self.is_stuck = !is_ready;
@@ -227,7 +227,7 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let mut state = State::default();
         assert!(state.write(&writer, b"first\n"));
-        // Longer than the buffer of any pipe.
+        // The text is longer than the buffer of any pipe.
         let long = vec![b'x'; 2 << 20];
         assert!(!state.write(&writer, &long), "nobody reads it");
         assert!(state.is_stuck && state.is_cut);

@@ -194,7 +194,7 @@ impl Https {
                 });
                 self.replace(made, now);
                 if let Err(error) = self.store() {
-                    // The next start makes a new one.
+                    // The next start makes a new certificate.
                     tracing::error!("{error:#}; the new TLS certificate is not stored");
                 }
             }

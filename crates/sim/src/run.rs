@@ -148,7 +148,7 @@ where
     windows.close(start, &checker, watchers).await?;
     let correctness = tokio::select! {
         correctness = checker.end(!interrupted) => correctness,
-        // A second interrupt then skips only the final check.
+        // If the run ended regularly, an interrupt skips only the final check.
         () = cancelled(cancel), if !interrupted => None,
     };
     let busy_share = run.busy_share(took);

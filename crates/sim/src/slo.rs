@@ -190,7 +190,7 @@ impl Slo {
             let Objective { subject, bound, unit } = objective;
             let measured = subject.measured(measures);
             let met = match measured {
-                // NaN is not below the bound either.
+                // NaN does not meet an objective.
                 Some(value) => value.partial_cmp(&(bound * unit.size())) == Some(Ordering::Less),
                 None => !measures.delivers,
             };

@@ -266,7 +266,7 @@ impl Crowd {
         users.shuffle(&mut rng);
         let companions = (0..population.people()).map(|user| {
             let mut chosen = population.following(user).sample(&mut rng, COMPANIONS);
-            // Numbers are stored plus one; 0 means no user.
+            // Numbers are stored plus one, because 0 means no user.
             std::array::from_fn(|_| NonZeroU32::new(chosen.next()? + 1))
         });
         let companions = companions.collect();

@@ -300,7 +300,7 @@ impl Disk {
     /// deleted when the last earlier read ends: until then this calls `wait`, and does not rewrite again.
     pub(crate) fn erase(&self, mut wait: impl FnMut()) -> Result<(), StoreError> {
         let Some(ephemeral) = self.ephemeral.fjall() else {
-            // In memory nothing remains of a removed row.
+            // Rows in memory need no erasure: a removed row leaves no data.
             return Ok(());
         };
         let tables = ephemeral.path().join(TABLES);

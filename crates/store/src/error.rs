@@ -63,7 +63,7 @@ pub enum StoreError {
     Damaged(&'static str),
 }
 
-// Without `#[source]`: the text of this error includes that of its sources.
+// Written by hand, because `#[from]` would make the engine's error a source, although the text of this error includes it.
 impl From<fjall::Error> for StoreError {
     fn from(error: fjall::Error) -> Self {
         Self::Engine(error)

@@ -35,7 +35,7 @@ pub(crate) fn fold(
     }
     let changes = packed::overlay(changes, &deltas);
     let mut rest = changes.as_slice();
-    // Items below the first chunk get a separate chunk.
+    // Items below the first chunk get a chunk of their own.
     let (mut low, mut chunk) = (0, None);
     while !rest.is_empty() {
         let after = match &row {

@@ -146,7 +146,7 @@ impl Items {
         let at = self.chunk_of(item);
         let count = self.chunks.len();
         let Some(chunk) = self.chunks.get_mut(at) else {
-            // Most owners never need a second chunk.
+            // Room for exactly one chunk, because most owners never need a second one.
             self.chunks.reserve_exact(1);
             self.chunks.push(Chunk::empty(item));
             return (0, 0);

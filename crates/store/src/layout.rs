@@ -191,7 +191,7 @@ pub(crate) fn names_under(table: NameTable, prefix: &[u8], from: &[u8]) -> (Vec<
     let mut end = name(table, prefix);
     let mut low = end.clone();
     low.extend_from_slice(from);
-    // No tag is 255, so this ends.
+    // No tag is 255, so the loop ends.
     while end.pop_if(|last| *last == u8::MAX).is_some() {}
     if let Some(last) = end.last_mut() {
         *last += 1;

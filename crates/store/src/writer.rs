@@ -322,7 +322,7 @@ impl KeyRowsMut for StoreWriter {
         if let Some(totals) = self.undo.totals.take() {
             self.put_totals(totals);
         }
-        // Restored rows may be below the floors.
+        // Floors are reset, because restored rows may be below them.
         self.name_floors.iter_mut().for_each(|floor| floor.get_mut().clear());
         *self.set_floors.get_mut() = [Floor::default(); SetTable::ALL.len()];
         self.counts = CountsCache::default();

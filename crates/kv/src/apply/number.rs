@@ -81,7 +81,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
             number = number << 4 | u128::from(digit);
             exponent -= place;
         } else {
-            // Digits below the precision only matter if they are not zero.
+            // Of the digits below the precision, it only matters whether one is not zero.
             number |= u128::from(digit != 0);
             exponent += 4 - place;
         }

@@ -16,7 +16,7 @@ impl Network {
         let mut random = StdRng::seed_from_u64(seed);
         let mut followers = vec![Vec::new(); users as usize];
         for user in 0..users {
-            // Others by their distance, so that nobody follows themselves.
+            // Others are chosen by their distance in number, so that nobody follows themselves.
             for step in sample(&mut random, users as usize - 1, follows as usize) {
                 let other = (user as usize + 1 + step) % users as usize;
                 if let Some(followers) = followers.get_mut(other) {

@@ -89,7 +89,7 @@ impl Client for RoostClient {
             node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST));
         self.out.clear();
         for post in found.items {
-            // The page as the server sends it.
+            // The page is made as the server sends it.
             if !node.try_post(post, &mut self.out) {
                 node.post(post, &mut self.out);
             }

@@ -108,7 +108,7 @@ impl<const N: u32> Design for Sharded<N> {
     async fn start(network: &Network) -> Self {
         let shards: Vec<_> = (0..network.users().div_ceil(N)).map(|_| spawn(shard)).collect();
         for user in 0..network.users() {
-            // Sorted by number, so the followers of an actor are adjacent.
+            // Followers are sorted by number, so those of one actor are adjacent.
             let groups = network.followers(user).chunk_by(|a, b| a / N == b / N);
             let address = |group: &[u32]| {
                 let shard = group.first().and_then(|user| shards.get((user / N) as usize))?;

@@ -94,7 +94,7 @@ proptest! {
 }
 
 proptest! {
-    // Opening the engine takes longer than everything else here.
+    // Few cases, because opening the engine takes longer than all other steps.
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]

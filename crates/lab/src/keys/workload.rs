@@ -51,7 +51,7 @@ impl Workload {
             if random.random_range(0..100) < self.reads {
                 return Op::Read { bucket, key };
             }
-            // Differs from all first values, whose numbers are smaller.
+            // The value differs from all first values, whose numbers are smaller.
             Op::Write { bucket, key, value: value(client, self.seed | 1 << 63 | u64::from(number)) }
         };
         (0..self.operations).map(operation).collect()

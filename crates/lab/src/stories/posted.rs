@@ -111,10 +111,10 @@ mod tests {
         check((200, 210), &[8], false);
         check((200, 210), &[7, 7, 8], true);
         check((200, 210), &[7, 8, 9], false);
-        // While the first is posted.
+        // The page is read while the first story is posted.
         check((105, 108), &[8], true);
         check((105, 108), &[7, 8], true);
-        // Before it is posted.
+        // The page has a story that is not posted yet.
         check((50, 60), &[7, 8], false);
         check((50, 60), &[8], true);
         // The other expires at 1,000 to 1,005 ms; a read that stalls may see it or not.
@@ -122,7 +122,7 @@ mod tests {
         check((900, 990), &[7, 8], true);
         check((1_100, 1_110), &[7, 8], false);
         check((1_100, 1_110), &[7], true);
-        // No post came in time: everything has expired.
+        // All stories have expired, and none was posted again in time.
         check((1_700, 1_710), &[], true);
         check((1_700, 1_710), &[7], false);
         check((1_605, 1_606), &[7], true);

@@ -85,7 +85,7 @@ impl Client for RoostClient {
         let found = node.try_stories_of_friends(user, PAGE_MAX);
         self.out.clear();
         for story in found.unwrap_or_else(|| node.stories_of_friends(user, PAGE_MAX)) {
-            // The page as the server sends it.
+            // The page is made as the server sends it.
             if !node.try_story(story, user, &mut self.out) {
                 node.story(story.story, Some(user), &mut self.out);
             }

@@ -63,7 +63,7 @@ proptest! {
 }
 
 proptest! {
-    // Opening the engine takes longer than everything else here.
+    // Few cases, because opening the engine takes longer than all other steps.
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]

@@ -65,7 +65,7 @@ impl Socket {
     /// If it cannot be created, for example because the path is too long.
     pub(crate) fn bind(data: &Path) -> io::Result<Self> {
         let path = data.join(NAME);
-        // The socket of a killed process.
+        // A killed process may have left its socket.
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

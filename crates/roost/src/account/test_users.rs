@@ -60,7 +60,7 @@ pub(super) async fn register_app(node: &Node) -> anyhow::Result<Answer> {
         website: None,
         redirects: vec![RedirectUri::parse(RedirectUri::OUT_OF_BAND)?],
         scopes: AccessScopes::parse(SCOPES)?,
-        // The secret is discarded: the app needs none.
+        // The secret is discarded, because the app needs none.
         secret: Secret::random().context("no random bytes")?.hash(),
     };
     let command = Command::Account(AccountCommand::RegisterApp(Box::new(request)));

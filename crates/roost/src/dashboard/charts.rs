@@ -54,7 +54,7 @@ pub(super) fn latencies(model: &Model, frame: &mut Frame, area: Rect) {
     let (low, high) = powers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), power| {
         (low.min(power), high.max(power))
     });
-    // Whole powers of ten, with at least one between the ends.
+    // The ends are whole powers of ten, at least one power apart.
     let (low, high) =
         if low > high { (0.0, 1.0) } else { (low.floor(), high.ceil().max(low.floor() + 1.0)) };
     let mut labels: Vec<String> = (low as i32..=high as i32)

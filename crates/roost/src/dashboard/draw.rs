@@ -88,7 +88,7 @@ fn foot(model: &Model) -> Line<'static> {
 fn kinds(model: &Model, frame: &mut Frame, area: Rect) {
     const NUMBERS: [&str; 7] = ["per s", "p50", "p99", "max", "done", "errors", "p99 of all"];
     const WIDTHS: [u16; 8] = [13, 8, 8, 8, 8, 10, 7, 10];
-    // One blank between columns; a narrow screen omits two columns.
+    // Columns have one blank between them. A narrow screen omits two columns.
     let fits = area.width >= WIDTHS.iter().sum::<u16>() + WIDTHS.len() as u16 - 1;
     let is_shown = |column: usize| fits || !matches!(column, 4 | 7);
     let right = |text: String| Cell::new(Text::from(text).right_aligned());

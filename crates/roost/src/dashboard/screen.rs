@@ -41,7 +41,7 @@ impl Screen {
     /// # Errors
     /// If there is no terminal. Nothing is changed then.
     pub(super) fn open(model: Model, stop: watch::Sender<bool>) -> io::Result<Self> {
-        // This also restores the terminal if anything panics.
+        // The terminal is also restored after a panic.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
         let shown = Arc::new(Mutex::new(Shown { model, terminal }));
         let over = Arc::new(AtomicBool::new(false));

@@ -65,7 +65,7 @@ pub(super) fn start(listener: TcpListener, backends: Arc<Vec<Backend>>) {
         let (permits, turn) = (Arc::new(Semaphore::new(CONNECTIONS_MAX)), AtomicUsize::new(0));
         while let Ok(permit) = Arc::clone(&permits).acquire_owned().await {
             let Ok((mut client, _)) = listener.accept().await else {
-                // Too many open files: wait until some are closed.
+                // If too many files are open, wait until some are closed.
                 sleep(CHECK_EVERY).await;
                 continue;
             };

@@ -101,7 +101,7 @@ async fn kill(parts: &mut [Part], begin: Instant) -> anyhow::Result<()> {
     let (count, mut turn) = (parts.len(), 0);
     loop {
         sleep(UP).await;
-        // Nodes and NATS servers alternate.
+        // Nodes and NATS servers are killed alternately.
         let at = (turn % 2) * (count / 2) + (turn / 2) % (count / 2);
         turn += 1;
         let Some(part) = parts.get_mut(at) else { continue };

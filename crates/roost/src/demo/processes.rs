@@ -59,7 +59,7 @@ fn quiet(program: &Path) -> Command {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
-        // Ctrl-C is for the demo, which then ends its processes.
+        // Ctrl-C must reach only the demo, which then ends its processes.
         .process_group(0);
     command
 }

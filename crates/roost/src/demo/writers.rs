@@ -140,12 +140,12 @@ impl Client {
             {
                 match status {
                     200 | 201 => return Ok(body),
-                    // 404: the user was registered on another node a moment ago.
+                    // The status is 404 if the user was registered on another node a moment ago.
                     404 | 503 => {}
                     _ => anyhow::bail!("{status} {}", String::from_utf8_lossy(&body)),
                 }
             }
-            // Reconnect: the next connection may reach another node.
+            // Reconnect, because the next connection may reach another node.
             self.connection = None;
             seen.retried.fetch_add(1, Ordering::Relaxed);
             sleep(PAUSE).await;

@@ -88,7 +88,7 @@ impl Backup {
         };
         let to =
             if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
-        // Standard output may be the backup.
+        // This goes to standard error, because standard output may be the backup.
         note!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
         // The backup contains all readable files; a scheduled job must notice that some are missing.
         anyhow::ensure!(
@@ -118,14 +118,14 @@ impl Backup {
         out: W,
         synced: Option<File>,
     ) -> anyhow::Result<(Header, Summary)> {
-        // The server may run on this machine, and has priority.
+        // The server may run on this machine, and must have priority.
         let _ = rustix::process::nice(NICE);
         let target = target::parse(server(self.server.as_deref()), self.ca.as_deref())?;
         let pace = Pace::new(self.rate.unwrap_or(RATE).as_u64(), synced);
         fetched(&target, move |pieces| {
             ::backup::verify(&mut Tee { pieces, out, pace }).map_err(|error| {
                 let what = match error {
-                    // For example because the disk is full.
+                    // The disk may be full, for example.
                     ::backup::BackupError::Io(_) => "cannot write the backup",
                     _ => "the received backup is damaged",
                 };

@@ -82,7 +82,7 @@ impl Export {
             out.complete()?;
             Ok(counts)
         });
-        // Standard output may be the export.
+        // Messages go to standard error, because standard output may be the export.
         let counts = counts.await??;
         note!("exported {counts}");
         if counts.pictures > 0 {

@@ -55,7 +55,7 @@ fn defaults_are_those_that_the_help_names() {
     let mut arguments = vec!["roost".to_owned()];
     for option in command.get_arguments() {
         let (Some(name), default) = (option.get_long(), sources::default(option)) else { continue };
-        // Other defaults are descriptions, not values: "none", "half of the processors".
+        // Other defaults are descriptions and not values, such as "none" and "half of the processors".
         if name != "help" && !default.contains(' ') && default != "none" {
             arguments.push(format!("--{name}={default}"));
         }

@@ -200,7 +200,7 @@ fn plan_mutual(within: &mut Quotas, elsewhere: &mut Quotas, wanted: f64, rng: &m
             high = middle;
         }
     }
-    // Zero needs no search: rounding would return a few.
+    // Zero needs no search, in which rounding would add a few returned follows.
     if wanted > 0.0 {
         (within.mutual, elsewhere.mutual) = share_out(f64::midpoint(low, high));
     }

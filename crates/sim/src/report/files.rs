@@ -72,7 +72,7 @@ pub(super) fn write_data(folder: &Path, files: Vec<Data>) -> io::Result<Vec<Data
 
 /// Replaces a file atomically. A symbolic link is followed; devices and pipes are written directly.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A file that does not exist cannot be resolved.
+    // A path without a file cannot be resolved and is used unchanged.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return fs::write(path, bytes);

@@ -48,7 +48,7 @@ impl TestServer {
         let mut request = [0; 4096];
         while let Ok(size @ 1..) = stream.read(&mut request).await {
             if request[..size].starts_with(b"GET /metrics") {
-                // Answered at once without content, and not part of the load.
+                // This request is not part of the load, and gets an empty response at once.
                 let _ = stream.write_all(b"HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n").await;
                 continue;
             }

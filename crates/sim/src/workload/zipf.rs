@@ -84,7 +84,7 @@ mod tests {
                 (f64::from(count) - expected).powi(2) / expected
             };
             let chi_square: f64 = counts.into_iter().zip(weights).map(square).sum();
-            // Its mean is the number of free counts, its variance twice that.
+            // The mean of chi square is the number of free counts, and its variance is twice that number.
             let free = (items - 1) as f64;
             let bound = free + 4.5 * (2.0 * free).sqrt() + 1e-9;
             assert!(chi_square <= bound, "{items} items: {chi_square} of {bound}");
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_first_of_ten_billion_items_comes_as_often_as_in_ycsb() {
-        // The sum of all weights, from YCSB's scrambled draws.
+        // Sum of all weights, as in YCSB's scrambled draws.
         const ALL: f64 = 26.469_028_201_783_02;
         const DRAWS: u32 = 200_000;
         let (zipf, mut rng) = (Zipf::new(10_000_000_000), StdRng::seed_from_u64(1));

@@ -99,7 +99,7 @@ impl Salvage {
     pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
         let mut bases = Vec::new();
         for facts_below in self.facts.bounds() {
-            // An unreadable checkpoint is not used; the newest one reports the reason.
+            // An unreadable checkpoint is skipped; only that of the newest checkpoint is reported as an error.
             let head = self.facts.head(facts_below);
             let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
             let Some(applied) = head else { continue };

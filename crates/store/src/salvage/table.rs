@@ -78,7 +78,7 @@ impl TableScan {
             scan.starts = scan.index(&sections);
             scan.starts.sort_unstable_by(|a, b| b.cmp(a));
         }
-        // Corrected blocks of the index lose no rows.
+        // Corrected blocks of the index are not reported, because they lose no rows.
         scan.corrected.clear();
         Ok(scan)
     }

@@ -79,7 +79,7 @@ fn everything_of_a_run_is_on_a_screen_of_any_usual_size() {
         check(&model(7, 12), size, &KINDS);
     }
     check(&model(3, 12), (79, 24), &["p99 of all"]);
-    // Nothing is cut at the least width: the last column is complete.
+    // At the minimum width nothing is cut, so the last column is complete.
     check(&model(3, 12), (60, 24), &["done  errors", "p50 1.50 ms, p99 40.0 ms"]);
 }
 
