@@ -172,7 +172,7 @@ impl LocalLog {
             Ok(())
         })?;
         if self.arrived.is_empty() {
-            // The group existed at the opening.
+            // The group existed when the log was opened.
             let (file, position) = (self.dir.clone(), Position(next));
             return Err(LogError::Damaged {
                 file,
@@ -193,7 +193,7 @@ impl LocalLog {
         let mut segments = self.closed.iter().chain([&self.tail]).peekable();
         while let Some(segment) = segments.next() {
             let next = segments.peek().map_or(self.last + 1, |next| next.first);
-            // Skips whole segments that the caller already has.
+            // Whole segments that the caller already has are skipped.
             if next <= after.0.saturating_add(1) {
                 continue;
             }

@@ -148,7 +148,7 @@ impl Abandoned {
     /// Whether the caller no longer waits.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        // Relaxed: only a hint; nothing else is published with it.
+        // Relaxed, because the value is only a hint and publishes no other data.
         self.0.load(Ordering::Relaxed)
     }
 }

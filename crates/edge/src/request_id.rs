@@ -77,7 +77,7 @@ impl RequestId {
     pub fn next() -> Self {
         static NEXT: LazyLock<AtomicU64> =
             LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));
-        // Relaxed: the order is irrelevant.
+        // Relaxed, because the order is irrelevant.
         let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut digits = [0; 16];
         for digit in digits.iter_mut().rev() {

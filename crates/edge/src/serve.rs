@@ -233,7 +233,7 @@ impl Connection {
             });
             tokio::select! {
                 ended = served => break ended,
-                // A pulse only polls the connection again.
+                // A value of false only makes the loop poll the connection again.
                 Ok(()) = closing.changed() => ends |= *closing.borrow(),
                 () = seat.closing() => {
                     if !seat.is_admitted() {

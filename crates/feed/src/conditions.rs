@@ -42,7 +42,7 @@ pub(crate) fn check(txn: &Txn<'_>, stamp: Stamp, condition: &Condition) -> Resul
             (author, Refusal::PostNotFound, revision)
         }
         Command::DeleteStory { story } => {
-            // One that has expired may be stored.
+            // A story that has expired may still be stored.
             let live = facts.story(*story).filter(|story| story.is_live(stamp.unix_ms()));
             let revision = live.and_then(|_| facts.story_revision(*story));
             (live.map(|story| story.author), Refusal::StoryNotFound, revision)

@@ -321,7 +321,7 @@ impl Txn<'_> {
         // The counts of a deleted user are not shown, and may be removed already.
         let is_left = [user, other].map(|user| !self.facts().is_deleted(user));
         let [user_is_left, other_is_left] = is_left;
-        // Counts first: a reader of counts subtracts the relations that have rows.
+        // Counts change first, because a reader of counts subtracts the relations that have rows.
         if user_is_left {
             self.count(user, |counts| adjust_count((relation.count)(counts), false));
         }

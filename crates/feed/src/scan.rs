@@ -136,7 +136,7 @@ pub fn scan_within<T: Item, U>(
         limit = limit.saturating_mul(2).clamp(READ_ROWS_MIN, READ_ROWS_MAX);
         let last = batch.last.filter(|_| items.len() < wanted);
         rest = last.and_then(|last| span.beyond(last, limit));
-        // The source has ended the page, or made no progress.
+        // The page ends if the source has ended it or made no progress.
         if batch.ends_page
             || rest.is_some_and(|rest| (rest.low, rest.high) == (span.low, span.high))
         {
@@ -216,7 +216,7 @@ pub(crate) fn merged_within<L, T: Item>(
             if pool.rows > rows_max {
                 break least;
             }
-            // Read more than wanted only while everything is hidden.
+            // More items than wanted are read only while all items are hidden.
             let most = if pool.items.len() > found { span.limit } else { READ_ROWS_MAX };
             limit = limit.saturating_mul(2).min(most.max(span.limit));
             found = pool.items.len();

@@ -286,7 +286,7 @@ const fn is_declared_once(tag: u8) -> bool {
 
 const _: () = {
     let mut tag = 0;
-    // Tags above are no tables of this format.
+    // Tags from 0xfb on belong to no table of this format.
     while tag < 0xfb {
         assert!(Table::of_tag(tag).is_none() || is_declared_once(tag), "declare the table once");
         tag += 1;

@@ -63,7 +63,7 @@ impl PostText {
     /// The errors of [`PostText::parse`].
     pub fn written(text: &str, domain: &str) -> Result<Self, Refusal> {
         if text.len() > limits::POST_BYTES_MAX {
-            // Too long even without domains.
+            // The text is too long even without domains.
             return Err(Refusal::BadText);
         }
         Self::parse(&token::without_domain(text, domain))
@@ -76,7 +76,7 @@ impl PostText {
     /// other than line breaks and tabs.
     pub fn parse(text: &str) -> Result<Self, Refusal> {
         let text = text.trim();
-        // The cheap check first, as in `fits`.
+        // The cheaper check comes first, as in `fits`.
         let fits =
             text.len() <= limits::POST_BYTES_MAX && token::length(text) <= limits::POST_CHARS_MAX;
         if !text.is_empty() && fits && is_prose(text) {

@@ -302,12 +302,12 @@ fn continues(rest: &str) -> bool {
     let mut rest = rest.trim_start_matches(is_invisible).chars();
     let (Some(c), next) = (rest.next(), rest.next()) else { return false };
     match c {
-        // '@' and its fullwidth form.
+        // These are '@' and its fullwidth form.
         '@' | '\u{ff20}' => true,
         _ if begins_unseen => false,
         '/' | '-' => true,
         '.' => next.is_some_and(is_word),
-        // For Matrix addresses.
+        // Addresses of Matrix contain a colon.
         ':' => next.is_some_and(|c| c.is_ascii_alphanumeric()),
         c => is_word(c) && !is_unspaced(c) || is_accent(c),
     }

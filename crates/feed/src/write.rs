@@ -1,7 +1,7 @@
 //! Writes records with their index rows, without reading any row, for commands and for imports.
 //!
-//! **Invariant:** an import writes a record by the same function as the command that makes it, so that it writes the same
-//! rows.
+//! **Invariant:** an import writes a record by the same function as the command that makes it, so that it writes the
+//! same rows.
 
 use rows::{NameTable, PointTable, PutRows, SetTable, Value, encode};
 
@@ -172,7 +172,7 @@ pub fn media(rows: &mut (impl PutRows + ?Sized), id: MediaId, media: &Media) {
 /// Writes the space used by the pictures of a user, or with `None` of all users.
 pub fn media_space(rows: &mut (impl PutRows + ?Sized), user: Option<UserId>, space: &MediaSpace) {
     let key = user.map_or(ALL_MEDIA_KEY, |user| user.0.to_be_bytes());
-    // An empty value has no row.
+    // A user without pictures has no row.
     let row = (*space != MediaSpace::default()).then(|| encode(space));
     rows.put_name(NameTable::MediaSpace, &key, row);
 }

@@ -212,7 +212,7 @@ impl Window {
                 }
                 Arrival::Other
             }
-            // A duplicate.
+            // The message is a duplicate.
             _ => Arrival::Other,
         }
     }

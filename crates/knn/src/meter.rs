@@ -12,7 +12,7 @@ impl Meter {
     /// Bytes counted now.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        // Relaxed: only the count matters, it publishes no memory to other threads.
+        // Relaxed, because only the count matters, and it publishes no memory to other threads.
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -159,7 +159,7 @@ fn scaled(picture: DynamicImage, pixels_max: u64) -> DynamicImage {
     let scale = (pixels_max as f64 / pixels as f64).sqrt();
     let side = |side: u32| ((f64::from(side) * scale) as u32).max(1);
     let small = picture.thumbnail_exact(side(width), side(height));
-    // Before the following copies.
+    // The picture is dropped before it is copied further.
     drop(picture);
     plain(small)
 }

@@ -134,7 +134,7 @@ fn png(file: &[u8]) -> Option<(u32, u32, u64)> {
     let (width, header) = header.split_first_chunk()?;
     let (height, header) = header.split_first_chunk()?;
     let [depth, _] = *header else { return None };
-    // At most four channels of one or two bytes.
+    // A pixel has at most four channels of one or two bytes.
     let pixel_bytes = if depth == 16 { 8 } else { 4 };
     Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height), pixel_bytes))
 }

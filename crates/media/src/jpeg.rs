@@ -39,9 +39,9 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
     while let Some((marker, after)) = next_marker(rest) {
         rest = after;
         match marker {
-            // End of the picture.
+            // This marker ends the picture.
             0xd9 => break,
-            // Other markers without a length.
+            // These markers have no length.
             0x01 | 0xd0..=0xd8 => continue,
             _ => {}
         }

@@ -120,12 +120,12 @@ fn jpeg_segment(segments: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let rest = segments.get(at..)?;
     let fill = rest.iter().position(|byte| !matches!(byte, 0xff | 0))?;
     let (marker, rest) = rest.get(fill..)?.split_first()?;
-    // These have no segment, and are invalid before the first scan.
+    // These markers have no segment, and are invalid before the first scan.
     if matches!(marker, 0x01 | 0xd0..=0xd9) {
         return Some((*marker, &[], rest));
     }
     let length = usize::from(u16::from_be_bytes(*rest.first_chunk()?));
-    // The length includes itself.
+    // The length includes its own two bytes.
     let (segment, rest) = rest.split_at_checked(length).filter(|_| length >= 2)?;
     Some((*marker, segment, rest))
 }

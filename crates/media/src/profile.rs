@@ -65,7 +65,7 @@ fn convert(picture: &mut DynamicImage, has_color: bool, profile: &ColorProfile) 
             }
         }
         DataColorSpace::Gray if !has_color => {
-            // Its red, green and blue are equal.
+            // A gray has equal red, green and blue.
             let grays: Vec<u8> = (0..=u8::MAX).collect();
             let mut colors = vec![0; 3 * grays.len()];
             transform(Layout::Gray, Layout::Rgb)?.transform(&grays, &mut colors).ok()?;
@@ -92,7 +92,7 @@ fn profile(file: &[u8], format: Format) -> Option<ColorProfile> {
 /// Reads the matrix and the curves of a profile.
 fn parse(mut profile: Vec<u8>) -> Option<ColorProfile> {
     let (header, tags) = profile.split_at_mut_checked(HEADER_BYTES)?;
-    // No flags, intents and dates: the library refuses unknown ones.
+    // Flags, intents and dates are left out, because the library refuses unknown ones.
     header.get_mut(24..36)?.copy_from_slice(&[0x07, 0xd0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
     header.get_mut(64..68)?.fill(0);
     let (count, tags) = tags.split_first_chunk_mut::<4>()?;
@@ -146,7 +146,7 @@ fn png(file: &[u8]) -> Option<ColorProfile> {
         }
     }
     let packed = packed.filter(|packed| packed.len() <= PROFILE_BYTES_MAX)?;
-    // A name, and the only compression method.
+    // The data begins with a name and the only compression method.
     let name = packed.iter().position(|byte| *byte == 0)?;
     let [0, packed @ ..] = packed.get(name + 1..)? else { return None };
     let mut profile = Vec::new();

@@ -232,7 +232,7 @@ impl Subscription {
             visible_up_to,
             changes_read: self.changes_read,
             changes: self.watch.changes_after(self.changes_read).into(),
-            // Only mentions have a counter.
+            // Only mentions have a counter, so other notifications are always read.
             notices_due: !has_stories || self.mentions_read != Some(mentions),
             stories_due: has_stories && (self.stories_read != Some(stories) || expired),
             shown: Arc::clone(&self.shown),

@@ -240,7 +240,7 @@ mod tests {
             let pause = scrub.step(*now);
             *now += pause;
         }
-        // The last pause is until the next pass.
+        // The last pause lasts until the next pass begins.
         assert_eq!(*now, began + INTERVAL);
         scrub.began - began
     }

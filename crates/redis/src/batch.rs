@@ -102,7 +102,7 @@ impl Batches {
     pub(crate) async fn submit_when_ready(self: Rc<Self>) {
         loop {
             self.filled.notified().await;
-            // Ready connections run first and add their changes.
+            // Connections that are ready run first, and add their changes.
             tokio::task::yield_now().await;
             self.submit_open();
         }

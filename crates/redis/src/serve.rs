@@ -128,7 +128,7 @@ pub async fn serve(
         if let Some(accepted) = prepare(accepted, admitted, &shared)
             && let Some(thread) = next.next()
         {
-            // The receiver exists: a thread ends only after this sender is gone.
+            // The receiver exists, because a thread ends only after this sender is dropped.
             drop(thread.send(accepted));
         }
     }
@@ -189,7 +189,7 @@ fn prepare(
     (permit, reserved): (OwnedSemaphorePermit, Reservation),
     shared: &Shared,
 ) -> Option<Accepted> {
-    // Replies are written in one call, so delaying small packets is useless.
+    // Nagle's algorithm is disabled, because replies are written in one call.
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
     let stream = stream.into_std().ok()?;

@@ -63,7 +63,7 @@ pub enum StoreError {
     Damaged(&'static str),
 }
 
-// Written by hand, because `#[from]` would make the engine's error a source, although the text of this error includes it.
+// `#[from]` is not used, because it would make the engine's error a source, which the text of this error includes.
 impl From<fjall::Error> for StoreError {
     fn from(error: fjall::Error) -> Self {
         Self::Engine(error)

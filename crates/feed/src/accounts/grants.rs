@@ -17,7 +17,7 @@ pub(crate) fn register_app(txn: &mut Txn<'_>, stamp: Stamp, asked: &AppRequest) 
         return Err(Refusal::BadRedirectUri);
     }
     let AppRequest { name, website, redirects, scopes, secret } = asked.clone();
-    // Two, because apps also become unused when a grant ends.
+    // Two apps are removed, because apps also become unused when a grant ends.
     for _ in 0..limits::UNUSED_APPS_REMOVED {
         if txn.facts().totals().apps_unused < limits::UNUSED_APPS_MAX {
             break;
@@ -76,7 +76,7 @@ pub(crate) fn exchange(
     let (id, grant) = txn.facts().grant_of(code).ok_or(Refusal::BadCode)?;
     let found = match &grant.stage {
         Stage::Code(found) => *found,
-        // One of the two users of the code has stolen it.
+        // If a code is used twice, one of its two users has stolen it.
         Stage::Token { code: Some((used, _)), .. } if used == code => {
             if grant.app != Some(shown.app) {
                 return Err(Refusal::BadCode);

@@ -167,7 +167,7 @@ fn end_grants(txn: &mut Txn<'_>, user: UserId, keep: Option<GrantId>) {
             txn.remove_grant(GrantId(grant));
         }
     }
-    // Caches also hold which accounts are active.
+    // Caches become invalid, because they also contain which accounts are active.
     txn.total(|totals| totals.revocations += 1);
 }
 

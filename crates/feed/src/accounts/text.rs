@@ -175,7 +175,7 @@ fn is_blank(c: char) -> bool {
 
 /// Whether a browser or operating system uses this scheme without a dot.
 fn is_of_system(scheme: &str) -> bool {
-    // For families such as `chrome-extension` and `ms-settings`.
+    // Families of schemes, such as `chrome-extension` and `ms-settings`, are found by their first part.
     let family = scheme.split(['-', '+']).next().unwrap_or_default();
     SYSTEM_SCHEMES.contains(&scheme) || SYSTEM_SCHEMES.contains(&family)
 }
@@ -243,7 +243,7 @@ const SYSTEM_SCHEMES: [&str; 56] = [
 /// Whether the rest after `http:` or `https:` has a host, an optional port, and a valid path.
 fn is_of_web(rest: &str) -> bool {
     let Some(rest) = rest.strip_prefix("//").filter(|rest| is_escaped(rest)) else { return false };
-    // Forbids `@`: a user name before the host could imitate another host.
+    // A host with `@` is refused, because a user name before the host could imitate another host.
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     let (host, port) = match authority.rfind(':') {
         Some(at) if !authority.ends_with(']') => authority.split_at(at),

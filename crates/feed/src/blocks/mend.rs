@@ -12,7 +12,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         for relation in RELATIONS.into_iter().filter(|relation| !relation.is_across_blocks) {
             for (user, other) in [(user, other), (other, user)] {
                 let (one, two) = (user.0.into(), other.0.into());
-                // Both directions, because they are compared later.
+                // Both directions are written, because they are compared later.
                 if self.set(relation.forward, one, two, None)
                     | self.set(relation.backward, two, one, None)
                 {

@@ -112,7 +112,7 @@ impl DueWork {
             | Self::RemoveMedia { .. }
             | Self::SweepReactions { .. }
             | Self::SweepVotes { .. }
-            // Restores rows that existed before.
+            // Relisting may add rows, but only rows that existed before.
             | Self::Relist { .. }
             | Self::Erase { .. }
             | Self::ExpireGrant { .. } => true,

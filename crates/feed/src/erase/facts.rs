@@ -163,7 +163,7 @@ impl Txn<'_> {
             totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
             totals.follows -= u64::from(counts.following) + u64::from(counts.followers);
             totals.friendships -= u64::from(counts.friends);
-            // After the rows: a reader of this number finds everything hidden.
+            // The number is changed after the rows, so a reader who sees it also finds everything hidden.
             totals.hidings += 1;
         });
         self.forget_disabled(id);

@@ -39,7 +39,7 @@ pub(crate) fn erase(
     let due = txn.facts().erasure_of(user).filter(|_| phase.is_known());
     let Some(due) = due else { return Done::NotDue };
     if txn.facts().erasure(due).is_some_and(|stored| is_before((phase, from), stored)) {
-        // Sent by a node that lags behind the others.
+        // A node that lags behind the others has sent this command.
         return Done::NotDue;
     }
     txn.put_erasure(due, (phase, from));

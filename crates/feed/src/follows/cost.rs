@@ -10,7 +10,7 @@ pub(crate) fn follows_cost(others: usize) -> Cost {
     // A request has two rows more than a follow. A follow of a user who was locked before replaces a request of four
     // rows.
     let cost = Cost::of_rows(7 * others + 3, 64 + 64 * others);
-    // Lookups of blocks in both directions, locks and requests.
+    // For each user, there are lookups of blocks in both directions, of the lock and of a request.
     Cost { work: cost.work + 6 * others * WORK_PER_ROW, ..cost }
 }
 

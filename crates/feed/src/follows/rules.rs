@@ -151,7 +151,7 @@ pub(crate) fn many(
     let (mut locked, open): (Vec<_>, Vec<_>) =
         others.into_iter().partition(|other| txn.facts().is_locked(*other));
     locked.retain(|other| !has_asked(other));
-    // Users who were locked when `user` asked, but are not any more.
+    // These users were locked when `user` asked to follow, and no longer are.
     let asked: Vec<_> = open.iter().copied().filter(has_asked).collect();
     let new = locked.len() + open.len() - asked.len();
     if (counts.following + counts.requested) as usize + new > limits::FOLLOWING_MAX as usize {

@@ -13,11 +13,11 @@ pub(crate) const MEDIA_BYTES: usize = DESCRIPTION_BYTES_MAX + 1_024;
 pub(crate) fn media_cost(command: &MediaCommand) -> Cost {
     let user = Cost::of_rows(1, USER_BYTES_MAX);
     match command {
-        // The second is a replaced profile picture.
+        // The second picture is a replaced profile picture.
         MediaCommand::Add(_) => pictures_cost(2).and(user),
         MediaCommand::ClearProfile { .. } => pictures_cost(1).and(user),
         MediaCommand::Change { .. } | MediaCommand::Delete { .. } => pictures_cost(1),
-        // Without the deletion of the post, which `cost.rs` adds.
+        // The deletion of the post is not included: `cost.rs` adds it.
         MediaCommand::Redraft { .. } => pictures_cost(POST_MEDIA_MAX),
     }
 }

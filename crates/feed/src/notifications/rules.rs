@@ -27,7 +27,7 @@ pub(crate) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> 
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     found.ok_or(Refusal::NotificationNotFound)?;
     match txn.facts().notice_row(user, id.0) {
-        // Of the post of a quote the user may be notified anyway.
+        // A dismissal is stored, because the post that quotes may notify the user for another reason.
         Some(NoticeRow::Stored(Stored::Quote(_))) => txn.dismiss_beside(user, id.0),
         Some(NoticeRow::Stored(stored)) if !stored.is_beside() => {
             txn.remove_notification(user, id.0);
@@ -66,8 +66,8 @@ pub(crate) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
 }
 
 /// Notifies some boosters and quoters of a post of its last edit, from the item `from` on, except those whose newest
-/// notifications include an edit of the post: see [`Facts::notified_of_edit`](crate::Facts::notified_of_edit). Returns the
-/// first item that is left; `None` if all are notified.
+/// notifications include an edit of the post: see [`Facts::notified_of_edit`](crate::Facts::notified_of_edit). Returns
+/// the first item that is left; `None` if all are notified.
 pub(crate) fn notify_of_edit(
     txn: &mut Txn<'_>,
     (stamp, edited_ms): (Stamp, u64),
@@ -80,7 +80,7 @@ pub(crate) fn notify_of_edit(
         return None;
     }
     let (users, next) = txn.facts().notified_of_edit(id, from);
-    // Each once: what is stored has the stamp of the command.
+    // Each user is notified once, because the stored notification has the stamp of the command as its id.
     let mut told = BTreeSet::from([post.author]);
     for (user, about) in users {
         let (viewer, stored) = (Viewer::new(txn.facts(), Some(user)), Stored::Edit(about));
@@ -109,7 +109,7 @@ pub(crate) fn notify(
         | Stored::Boost(actor)
         | Stored::Follow(actor)
         | Stored::FollowRequest(actor) => actor,
-        // Other commands notify of these.
+        // These notifications come from other commands.
         Stored::Dismissed
         | Stored::Poll(_)
         | Stored::Edit(_)

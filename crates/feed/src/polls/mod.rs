@@ -52,8 +52,8 @@ pub struct PollOptions(Vec<PollOption>);
 impl PollOptions {
     /// Checks `options`.
     ///
-    /// # Errors
-    /// [`Refusal::BadPollOptions`] if there are too few or too many, or two are the same; see also [`PollOption::parse`].
+    /// # Errors [`Refusal::BadPollOptions`] if there are too few or too many, or two are the same; see also
+    /// [`PollOption::parse`].
     pub fn parse<'a>(options: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
         let mut found: Vec<PollOption> = Vec::new();
         for option in options {
@@ -238,7 +238,7 @@ pub struct PollCounts {
 impl PollCounts {
     /// Counts a vote; `is_first` if it is the user's first in this poll.
     pub(crate) fn add(&mut self, choices: PollChoices, is_first: bool) {
-        // Overflows panic, also in release builds.
+        // An overflow panics, also in release builds.
         self.voters += u32::from(is_first);
         self.chosen(choices).for_each(|votes| *votes += 1);
     }

@@ -75,7 +75,7 @@ impl Parts {
             media,
             poll,
             quote,
-            // A few bytes in every row.
+            // These take a few bytes in every row.
             author: _,
             opens_reply: _,
             visibility: _,
@@ -112,7 +112,7 @@ impl Parts {
         // boost of the parent.
         let (rows, read) =
             if is_reply { (6, 5 * POST_BYTES_MAX + 12 * WORK_PER_ROW) } else { (4, 0) };
-        // The author has rows of a direct post, too.
+        // A direct post also has rows for its author.
         let users = mentions + 1 + usize::from(is_reply);
         // One more row for the end of the poll.
         let rows = rows + LISTED_ROWS + mentions + DIRECT_ROWS * users + usize::from(self.has_poll);
@@ -147,7 +147,7 @@ pub(crate) fn edit_cost(patch: &Patch) -> Cost {
     let work = mentions * MENTION_WORK + read + POST_BYTES_MAX * TEXT_WORK;
     let mut cost = Cost { work: cost.work + work, ..cost };
     if media.is_some() || !described.is_empty() {
-        // Old and new pictures.
+        // Pictures are counted twice: the old and the new ones.
         cost = cost.and(pictures_cost(2 * POST_MEDIA_MAX));
     }
     if poll.is_some() {
@@ -156,7 +156,7 @@ pub(crate) fn edit_cost(patch: &Patch) -> Cost {
     if *revoke_quote || quote_policy.is_some() {
         cost = cost.and(quotes::cost::change_cost(Parts::MAX.bytes() + 8 * (MENTIONS_MAX + 1)));
     }
-    // Hashtags of the old and the new text.
+    // Rows of hashtags change for the old and for the new text.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);
     cost.and(tags).and(tags)
 }

@@ -134,7 +134,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
                 }
             }
         }
-        // One more than fits on the page, to see whether more follow.
+        // One more item than fits on the page is read, to see whether there are more.
         let mut rest = Span::above(after.0, self.limit - self.posts.len() + 1);
         let (mut borders, mut hidden_max) = (Borders::new(), ROWS_MAX);
         while let Some(span) = rest {

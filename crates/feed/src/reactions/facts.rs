@@ -56,7 +56,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
             }
             let before = self.still_counted_of(post);
             let counts = self.stored_post_counts(post);
-            // Retry if rows were removed meanwhile: the two reads then disagree.
+            // If rows were removed meanwhile, the two reads disagree, and the count is read again.
             if self.still_counted_of(post) == before {
                 let [favourites, boosts] = before;
                 return PostCounts {
@@ -120,7 +120,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// First boosts of a post after the boost `ended`. Includes every boost that may record it as earlier, because each
     /// records only the last ones of its time.
     pub(crate) fn boosts_after(&self, post: PostId, ended: PostId) -> Vec<PostId> {
-        // Boosts of deleted users may be left between.
+        // The limit is higher by the boosts of deleted users that may still be stored.
         let limit = EARLIER_BOOSTS_MAX + self.erasing().len();
         let span = Span { low: ended.0 + 1, limit, ..Span::ALL };
         let rows = self.rows.members(SetTable::Boosts, post.0, span).into_iter();

@@ -18,7 +18,7 @@ pub(crate) fn add(
 ) -> Outcome {
     let id = SampleId(stamp.0);
     if id.is_built_in() {
-        // Possible only in the first millisecond of stamps.
+        // This is possible only in the first millisecond of stamps.
         return Err(Refusal::SampleBuiltIn);
     }
     let set = match txn.facts().sample_set(&sample.set) {

@@ -46,7 +46,7 @@ impl Txn<'_> {
         (before, after): (&ScheduledPost, &ScheduledPost),
     ) {
         let [old, new] = [before, after].map(|post| index::of_scheduled(user, id, post));
-        // The record first, so that readers always find the post.
+        // The record is written first, so that readers always find the post.
         write::scheduled(self.rows, user, id, after);
         index::replace(self.rows, &old, &new);
     }

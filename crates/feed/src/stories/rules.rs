@@ -85,7 +85,7 @@ pub(crate) fn remove(
         if story.expires_ms != died_ms {
             return None;
         }
-        // The text first.
+        // The text is removed before the views.
         story = txn.end_story(id, &story);
         effects.push(Effect::Story { story: id, author: story.author, change: StoryChange::Gone });
     }

@@ -30,7 +30,7 @@ pub(crate) fn register(
     let (name, bio) = (name.clone(), bio.clone());
     txn.put_user(id, &User { name, bio, ..User::of(handle.clone(), stamp) });
     txn.put_handle(handle, id);
-    // Last, because readers then treat the id as a registered user.
+    // The count changes last, because readers then treat the id as a registered user.
     txn.total(|totals| totals.users += 1);
     Ok(Done::Registered(id))
 }

@@ -109,7 +109,7 @@ impl JetFiles {
 
 impl Drop for JetFiles {
     fn drop(&mut self) {
-        // May run on an async worker, which must not wait.
+        // This may run on an async worker, which must not wait.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
@@ -217,7 +217,7 @@ impl Servers {
             Err(error) if is_missing(&error.kind()) => {
                 Err(JetLogError::NoFiles { stream: name, command: bucket::command(&self.options) })
             }
-            // Without an answer nothing is acknowledged either.
+            // Without an answer, the stream is not checked; no upload is acknowledged either.
             Err(_) => return is_made,
             Ok(stream) => Ok(stream),
         };

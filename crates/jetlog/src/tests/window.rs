@@ -114,7 +114,7 @@ fn a_group_that_the_broker_has_is_not_sent_again() {
         assert_eq!((window.stalls_at(), window.restart_if_stalled(now)), (None, false));
         assert_eq!(window.next_to_send(now), None);
     }
-    // A new connection: messages that were sent after it may be lost.
+    // After a reconnection, messages that were sent before may be lost.
     window.restart(now);
     assert_eq!(window.next_to_send(now), Some(Send::Plain(message(2))));
     assert_eq!(window.next_to_send(now), None);

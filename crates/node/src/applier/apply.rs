@@ -207,7 +207,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             Entry::Feed(request) => self.apply_request(request, stamp, effects).1,
             Entry::SampleBytes(_) | Entry::Status(_) | Entry::Origin(_) => 0,
             Entry::Kv(ops) => {
-                // Its keys may expire.
+                // The keys that it sets may expire.
                 self.may_sweep = true;
                 self.apply_ops_at(&ops, stamp, Vec::new(), &mut Partial::default())
             }

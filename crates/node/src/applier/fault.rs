@@ -11,7 +11,7 @@ const VARIABLE: &str = "ROOST_TEST_PANIC";
 pub(super) fn panic_if_seeded(applied: Applied<'_>, stamp: Stamp) {
     #[cfg(feature = "simulation")]
     if seeded::is_at(stamp) {
-        // Without a message.
+        // This panics without printing a message.
         std::panic::resume_unwind(Box::new(stamp));
     }
     #[cfg(debug_assertions)]

@@ -178,7 +178,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         // Nodes with a shared log compare digests of rows through statuses instead.
         let origin = Origin { rules: rules(), outcomes_before: self.last_outcomes() };
         let origin = (!self.is_shared).then_some(origin);
-        // Leaves room for a sweep, the limit of samples and the origin.
+        // There must be room for a sweep, the limit of samples and the origin.
         let bytes_max = self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX);
         let mut group = Group::new(bytes_max, origin);
         group.samples = GroupSamples::new(self.is_shared.then_some(self.taught_bytes_max));

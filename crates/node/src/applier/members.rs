@@ -86,7 +86,7 @@ fn live_members(rows: &impl Rows, now: Now, for_ms: u64) -> Vec<Member> {
         let is_member = name.len() == 17 && name.last() == Some(&MEMBER);
         let row = rows.name(NameTable::ClusterNode, &name).filter(|_| is_member);
         all.extend(row.map(|row| decode::<Member>(&row)));
-        // Smallest greater name.
+        // The next name is the smallest one that is greater.
         from = [&name, [0].as_slice()].concat();
     }
     all.retain(|member| !now.misses(member, for_ms));

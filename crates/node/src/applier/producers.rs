@@ -43,7 +43,7 @@ fn last_counted(rows: &impl Rows) -> Option<(NodeId, Producer)> {
                 last = Some((node, producer));
             }
         }
-        // Smallest greater name.
+        // The next name is the smallest one that is greater.
         from = [&name, [0].as_slice()].concat();
     }
     last

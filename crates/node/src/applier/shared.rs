@@ -157,7 +157,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.digest = note(&mut self.rows.inner, self.digest, group, changes);
             self.statuses.note(position, self.digest);
         }
-        // Last: an error leaves a group that is applied.
+        // The status comes last, so that after an error the group is applied completely.
         if let Some(status) = status {
             self.apply_status(group, status, time_ms, &mut output)?;
         }

@@ -42,7 +42,7 @@ impl Exchange {
         let state = Mutex::new(State { missing: MissingFiles::new(), is_closed: false });
         let (changed, arrived) = (Condvar::new(), watch::Sender::new(()));
         let exchange = Arc::new(Self { servers, state, changed, arrived });
-        // The servers are in it, and must not keep it alive.
+        // The callback must not keep the exchange alive, which owns the servers.
         let weak = Arc::downgrade(&exchange);
         exchange.servers.listen(Box::new(move |name| {
             if let Some(exchange) = weak.upgrade() {

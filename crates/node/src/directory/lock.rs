@@ -174,7 +174,7 @@ impl DataLock {
 
     fn read_mark(&mut self) -> io::Result<Mark> {
         let mut content = Vec::new();
-        // False for a directory without a lock file: see `lock`.
+        // `file` is the directory itself if the lock file cannot be created: see `lock`.
         if self.file.metadata()?.is_file() {
             self.file.rewind()?;
             (&self.file).take(CONTENT_BYTES_MAX).read_to_end(&mut content)?;

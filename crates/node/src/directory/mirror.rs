@@ -68,7 +68,7 @@ impl Mirror {
                 Some(LOG) => log(&from, &to)?,
                 _ if from.is_dir() => symlink(&from, &to)?,
                 _ if from.is_file() => copy(&from, &to)?,
-                // A socket.
+                // Other files, such as sockets, are left out.
                 _ => {}
             }
         }

@@ -112,11 +112,11 @@ impl DueLoop {
     fn send(&mut self, shared: &Shared) -> DueStep {
         let undone = shared.store.undone();
         if undone != std::mem::replace(&mut self.undone, undone) {
-            // Undone commands may have restored rows: the next pass finds them.
+            // Undone commands may have restored rows, which a new pass finds.
             self.pass.restart();
         }
         let facts = Facts::new(&shared.store);
-        // Read first: later writes are due after it.
+        // The last stamp is read first, because later writes are due after it.
         let last_ms = facts.totals().last_stamp.map_or(0, Stamp::unix_ms);
         if self.pass.begin(last_ms) {
             let now = shared.time.elapsed();

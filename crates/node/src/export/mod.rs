@@ -265,7 +265,7 @@ impl<W: Write> Export<'_, W> {
 
     /// Writes a story and its views.
     fn story(&mut self, id: StoryId, story: &Story) -> io::Result<()> {
-        // A live story has a text.
+        // A story without a text is not live.
         let Some(text) = self.facts().story_text(id) else { return Ok(()) };
         self.counts.stories += 1;
         self.out.line(&Line::Story(post_lines::Story {

@@ -113,7 +113,7 @@ impl<'a> Scheduled<'a> {
         ScheduledPost { draft, due_ms }: &'a ScheduledPost,
     ) -> Self {
         let Draft {
-            // The name of the row has the author.
+            // The author is in the name of the row.
             author: _,
             text,
             parent,

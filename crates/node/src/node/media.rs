@@ -32,7 +32,7 @@ impl Node {
         let Added { submitted, result } = self.shared.uploads.put(upload)?;
         let added = match cluster {
             None => result.await,
-            // Also if the result comes first: then nothing is submitted.
+            // If the result comes first, nothing is submitted, and this wait ends too.
             Some(_) => {
                 let _ = submitted.await;
                 let added = tokio::time::timeout(CONFIRMED_WITHIN, result).await;

@@ -265,7 +265,7 @@ impl Node {
     /// hides, and marks the timeline as active. May block.
     #[must_use]
     pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
-        // Read first: the following reads include all posts up to it.
+        // `newest` is read first, because the following reads then include all posts up to it.
         let newest = PostId(self.visible_up_to().0);
         let read = |page: &Page| self.views().home(self.facts(), user, page, newest);
         let viewer = self.viewer(Some(user));

@@ -23,7 +23,7 @@ impl Shared {
             let unreadable = Err(SubmitError::Unreadable.into());
             let added = unless_unreadable(|| self.add_picture(upload, submitted));
             let added = added.unwrap_or(unreadable);
-            // Without its caller the picture stays unattached and expires.
+            // If the caller is gone, the picture stays unattached and expires.
             let _ = result.send(added);
         }
     }

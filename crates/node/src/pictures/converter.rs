@@ -54,7 +54,7 @@ impl Converter {
     ) -> io::Result<Result<Picture, MediaError>> {
         match &self.program {
             Some(program) => self.in_process(program, file, shape),
-            // A panic is logged with its message.
+            // After a panic, which is logged with its message, the picture counts as damaged.
             None => Ok(catch_unwind(|| media::convert(file, head, shape))
                 .unwrap_or(Err(MediaError::Damaged))),
         }

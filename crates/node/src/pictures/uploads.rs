@@ -124,7 +124,7 @@ impl State {
                 break true;
             }
             let share = |bytes: usize| if is_full { 1 } else { bytes };
-            // Excludes the upload that is being converted, which continues.
+            // The upload that is being converted is not counted, because it continues.
             let share_of = |user: UserId| -> usize {
                 let waiting = self.waiting.iter().filter(|job| job.upload.owner == user);
                 waiting.map(|job| share(job.upload.file.capacity())).sum()

@@ -49,7 +49,7 @@ impl Effects {
     pub(super) fn publish(&self, position: Position, effects: Vec<Effect>) {
         let new: Option<Arc<[Effect]>> = (!effects.is_empty()).then(|| effects.into());
         let new_bytes = new.as_deref().map_or(0, bytes);
-        // Evicted groups are dropped after the guard.
+        // Declared before the guard, so that evicted groups are dropped after the lock is released.
         let mut evicted = Vec::new();
         let mut kept = self.0.lock();
         kept.end = position;

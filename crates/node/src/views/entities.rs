@@ -356,7 +356,7 @@ impl Entities {
 
     /// Returns an entity if it is current.
     pub(crate) fn get(&self, key: EntityKey, revisions: &impl Revisions) -> Option<Entity> {
-        // Compared without the lock.
+        // Revisions are compared without the lock.
         self.read(key, |entity| Some(entity.clone())).filter(|entity| entity.is_current(revisions))
     }
 

@@ -196,7 +196,7 @@ impl Views {
         user: UserId,
     ) -> watch::Receiver<News> {
         let news = self.watchers.watch(user, &self.effects);
-        // Read after the watch began, so that no new follow is missed.
+        // The authors are read after the watch has begun, so that no new follow is missed.
         match self.timelines.reader().get(&user) {
             Some(timeline) => self.watchers.watch_posts(user, &timeline.home),
             None => self.watchers.watch_posts(user, &facts.home_authors(user)),

@@ -117,7 +117,8 @@ impl Entities {
             is_boost: boost.is_some(),
         };
         let write = |post: &Post, out: &mut Vec<u8>| {
-            // All who see the post get the same rendering, so a parent or quoted post with a smaller audience is left out.
+            // All who see the post get the same rendering, so a parent or quoted post with a smaller audience is left
+            // out.
             let is_shown = |other: &Post| other.visibility.shows_to_all_of(post.visibility);
             let shown = match post.in_reply_to {
                 Some(id) => other(id)?.filter(is_shown).map(|_| id),
@@ -215,7 +216,7 @@ impl Entities {
         write: impl FnOnce(&T, &mut Vec<u8>) -> Option<()>,
         out: &mut Vec<u8>,
     ) -> Option<Appended> {
-        // Read before the names and the other post.
+        // Revisions are read before the names and the other post.
         let made_of = parts.made_of(revisions, read.content);
         let start = out.len();
         if write(&read.item, out).is_none() {

@@ -41,7 +41,7 @@ impl Views {
                 return true;
             }
         };
-        // Once per author, however many of their stories end together.
+        // An author occurs once, even if several of the author's stories end together.
         let mut authors = BTreeSet::new();
         effects.iter().for_each(|effect| self.wake_for(effect, &mut authors));
         for author in authors {
@@ -103,7 +103,7 @@ impl Views {
             }
             // The affected homes are unknown, and their posts are old: watchers are not woken.
             Effect::User { change: UserChange::Shown, .. } => self.watchers.all_missed(false),
-            // Not published to consumers.
+            // These effects wake no stream.
             Effect::Story { change: StoryChange::Viewed { .. }, .. } | Effect::Sample { .. } => {}
             Effect::Story { author, .. } => _ = authors.insert(author),
         }

@@ -139,7 +139,7 @@ impl Watchers {
             .or_insert_with(|| Watched { news: watch::Sender::default(), since: effects.end() });
         let receiver = watched.news.subscribe();
         self.users.store(table.watched.len(), Ordering::SeqCst);
-        // Before the caller reads the facts; see `are_any`.
+        // This fence comes before the caller reads the facts; see `are_any`.
         fence(Ordering::SeqCst);
         receiver
     }

@@ -175,7 +175,7 @@ impl Writer {
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
         self.publish(effects, position, failures > 0);
-        // After the views have the effects, before any answer is sent.
+        // This happens after the views have the effects, and before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
         }
