@@ -119,7 +119,7 @@ fn control(
 fn libraries() -> anyhow::Result<String> {
     let query = ["-W", "-f", "${Package} (>= ${Version})\n", "libc6", "libgcc-s1"];
     let lines = tool(Command::new("dpkg-query").args(query))?;
-    // Without Debian's revision: 2.36-9 is as good as 2.36-8.
+    // Debian's revision is left out, because 2.36-8 is as good as 2.36-9.
     let upstream = |line: &str| match line.rsplit_once('-') {
         Some((before, _)) if line.contains(" (>= ") => format!("{before})"),
         _ => line.to_owned(),

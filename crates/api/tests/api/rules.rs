@@ -20,7 +20,7 @@ fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_f
     let hex = "0".repeat(256);
     let sample = |json: &str| json.replace("HEX", &hex);
     for (method, path, body, status, code, field) in [
-        // Syntax, types, unknown, duplicate and missing names.
+        // These bodies have wrong syntax or types, or unknown, duplicate or missing names.
         ("POST", "/v1/users", "{", 400, "bad_json", None),
         ("POST", "/v1/users", "{}", 400, "bad_json", Some("handle")),
         ("POST", "/v1/users", r#"{"handle":7}"#, 400, "bad_json", Some("handle")),
@@ -46,7 +46,7 @@ fn what_cannot_be_read_is_400_and_what_a_rule_refuses_is_422_and_both_name_the_f
         ("PUT", "/v1/users/0/friends/x", "", 400, "bad_request", Some("other")),
         ("GET", "/v1/posts/x", "", 400, "bad_request", Some("id")),
         ("PUT", "/v1/buckets/0/keys/k?ttl_s=x", "", 400, "bad_request", Some("ttl_s")),
-        // Lengths, ranges, formats.
+        // These values have wrong lengths, ranges or formats.
         ("POST", "/v1/users", r#"{"handle":"a-b"}"#, 422, "bad_handle", Some("handle")),
         ("PATCH", "/v1/users/0", r#"{"name":"a\nb"}"#, 422, "bad_name", Some("name")),
         ("POST", "/v1/users/0/posts", r#"{"text":""}"#, 422, "bad_text", Some("text")),
@@ -219,7 +219,7 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
         }
         let first = send(method, path, true, body);
         assert_eq!((first.status, first.header("idempotent-replayed")), (*status, None), "{what}");
-        // The same resource under another path.
+        // Another path of the same resource gives the same result.
         let same = path.replace("@ada", "%30").replace("@bob", "@BOB").replace("@cyd", "2");
         let same = same.replace("@dan", "3");
         let again = send(method, &same, true, body);

@@ -159,7 +159,7 @@ fn a_deleted_user_and_what_they_made_are_found_nowhere() {
     let reply = json!({"text": "to you @ada", "in_reply_to_id": post});
     let reply = server.post("/v1/users/@bob/posts", &reply).json();
     let reply = reply["id"].as_str().unwrap().to_owned();
-    // Loads everything into memory.
+    // These reads load the user's data into memory.
     for path in ["/v1/users/@bob/timeline", "/v1/users/@bob/timeline/stories", "/v1/users/@ada"] {
         assert_eq!(server.get(path).status, 200);
     }

@@ -405,13 +405,13 @@ impl Generator {
         if self.is_extreme() {
             text.push_str(" t");
             match self.random.below(4) {
-                // All indexed hashtags, and a few more.
+                // The text has as many hashtags as are indexed, and two more.
                 3 => {
                     for number in 0..POST_TAGS_MAX + 2 {
                         text.push_str(&format!(" #x{number}"));
                     }
                 }
-                // As many mentions as fit.
+                // The text has as many mentions as fit.
                 0 => {
                     while text.len() + 4 < POST_CHARS_MAX {
                         text.push_str(&format!(" @{}", self.handle().as_str()));
@@ -419,7 +419,7 @@ impl Generator {
                     text.truncate(POST_CHARS_MAX);
                 }
                 1 => text.push_str(&"x".repeat(POST_CHARS_MAX - text.len())),
-                // One long grapheme cluster.
+                // The text ends in one long grapheme cluster.
                 _ => {
                     let marks = (POST_BYTES_MAX - text.len()) / '\u{301}'.len_utf8();
                     text.push_str(&"\u{301}".repeat(marks));

@@ -190,7 +190,7 @@ fn a_late_erasure_does_not_move_the_progress_back() {
         Table::Set(SetTable::Following),
     ]
     .map(ErasurePhase::of);
-    // The order of removal, not of tags.
+    // Phases are compared in the order of removal, not of tags.
     world.run(erase(lists, 5)).unwrap();
     let before = world.snapshot();
     for (phase, from) in [(lists, 4), (ErasurePhase::first(), 9), (stories, u64::MAX)] {

@@ -26,7 +26,7 @@ fn a_marker_is_changed_by_whoever_knows_its_version_and_all_or_none_are() {
         ([Some((8, None)), None], stale, Some((7, 0)), None),
         ([Some((8, Some(0))), Some((1, Some(0)))], stale, Some((7, 0)), None),
         ([Some((8, Some(0))), Some((1, None))], Ok(Done::MarkersSet), Some((8, 1)), Some((1, 0))),
-        // Back, and to the current position.
+        // A marker may move back, and to its current position.
         ([Some((3, Some(1))), None], Ok(Done::MarkersSet), Some((3, 2)), Some((1, 0))),
         ([Some((3, Some(9))), Some((1, None))], Ok(Done::MarkersSet), Some((3, 2)), Some((1, 0))),
         (

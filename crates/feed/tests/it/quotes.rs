@@ -74,7 +74,7 @@ fn who_may_quote_depends_on_who_may_see_the_post_and_on_its_author() {
     world.run(follow(id(BOB), id(ADA))).unwrap();
     let (fine, denied) = (None, Some(Refusal::QuoteNotAllowed));
     let unseen = Some(Refusal::QuotedNotFound);
-    // By its author, a follower, and another user.
+    // The results are those of the author, of a follower, and of another user.
     for (visibility, policy, expect) in [
         (V::Public, Public, [fine, fine, fine]),
         (V::Public, Followers, [fine, fine, denied]),

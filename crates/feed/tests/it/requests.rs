@@ -36,7 +36,7 @@ fn whoever_follows_a_locked_user_asks_until_the_user_answers() {
     for (command, outcome, expect, effects) in [
         (answer(0, 1, true), none, (false, false), 0),
         (lock(0, true), Ok(Done::Edited(ADA)), (false, false), 0),
-        // Plus the notification.
+        // The effect is the notification.
         (follow(), Ok(Done::FollowRequested), (false, true), 1),
         (follow(), Ok(Done::FollowRequested), (false, true), 0),
         (unfollow(), Ok(Done::Unfollowed), (false, false), 0),

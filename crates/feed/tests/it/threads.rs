@@ -130,7 +130,7 @@ fn an_edit_replaces_only_the_text_and_the_mentions() {
             effects.push(Effect::Notified { user: UserId(2) });
         }
         assert_eq!(world.effects, effects, "{words:?}");
-        // The same text changes nothing.
+        // An edit to the same text changes nothing.
         let before = world.snapshot();
         assert_eq!(
             world.run(Command::edit(post, Patch::of_text(text(words)))),

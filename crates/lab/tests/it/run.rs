@@ -115,7 +115,7 @@ fn an_interrupted_run_continues_with_the_trials_that_were_next() {
     for (resume, trials) in [(false, 7), (true, 1), (true, 15)] {
         let end = run(&tiny(), (dir.path(), resume), &mut threads, Some(trials)).unwrap();
         assert_eq!(end, End::Cancelled);
-        // As if the process had ended while writing.
+        // The last line is incomplete, as if the process had ended while writing it.
         let file = dir.path().join(TRIALS_FILE);
         fs::write(&file, fs::read_to_string(&file).unwrap() + r#"{"experiment":"ke"#).unwrap();
     }

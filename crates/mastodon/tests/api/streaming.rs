@@ -772,7 +772,7 @@ async fn unknown_channels_are_refused_and_others_are_silent() {
         let got = world.begin(&format!("/api/v1/streaming/{channel}"), &ada.token).await;
         assert_eq!(got.status().as_u16(), expect, "{channel}");
     }
-    // A request without an upgrade.
+    // A request without an upgrade to WebSocket is refused.
     let got = world.get("/api/v1/streaming", Some(&ada.token)).await;
     assert!(got.status.is_client_error(), "{got:?}");
 }

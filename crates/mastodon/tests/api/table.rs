@@ -313,7 +313,7 @@ async fn every_change_that_works_reaches_the_log() {
         full.change(change, Some(&full.ada.token)).await;
         done.insert((change.0, change.1));
     }
-    // Actions of an app without a user.
+    // These requests come from an app without a user.
     let app = [("client_name", "x"), ("redirect_uris", "https://app.example/")];
     full.change(("POST", "/api/v1/apps", "", &app), None).await;
     let app = full.world.app_with(ALL_SCOPES).await;

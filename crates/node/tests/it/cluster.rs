@@ -463,7 +463,7 @@ fn a_node_that_could_not_store_everything_does_not_leave_silently() {
     other.node = None;
     let lost = node::leave_cluster(&other.options.data, false).unwrap_err();
     assert!(matches!(lost, OpenError::NotClosed(_)), "{lost}");
-    // With room on the disk a start and a stop store them.
+    // When the disk has room again, a start and a stop store the changes.
     other.options.disk_reserve = reserve;
     other.start().unwrap();
     other.node = None;

@@ -113,7 +113,7 @@ fn groups_are_dropped_whenever_that_is_asked_for() {
         subject::set_key(&node, &runtime, kv::BucketId(0), (&[b'k', number], b"value"));
     };
     (0..10).for_each(set);
-    // Copied without a last checkpoint, like after kill -9.
+    // The copy is made without a last checkpoint, as after kill -9.
     copy(&data, &folder.path().join("killed"));
     let killed = folder.path().join("killed");
     node.close();
@@ -217,7 +217,7 @@ fn without_the_log_the_newest_rows_are_kept_and_the_others_are_named() {
                 repaired => repaired.unwrap(),
             };
             let read = subject::read_all(&to).unwrap();
-            // Rows of an older file, or all of an earlier checkpoint.
+            // The repaired rows may be those of an older file, or all may be those of an earlier checkpoint.
             let is_said = |line: &String| {
                 line.contains("may be out of date") || line.contains("the log is kept up to")
             };

@@ -172,7 +172,7 @@ fn a_post_that_was_edited_twice_in_a_millisecond_is_later_than_its_versions() {
     let line = format!(
         r#"{{"post":{{"author":0,"text":"now","id":"{id}","edited":1704067300000,"versions":{versions}}}}}"#
     );
-    // Without a time she would have registered now, after everything else.
+    // Without a time, the user would be registered now, after all other times in the file.
     let ann = r#"{"user":{"handle":"ann","registered":1704067250000}}"#;
     let (node, _folder) = node(&[ann, &line]);
     let edited = node.facts().post(PostId(id)).unwrap().edited.unwrap();

@@ -200,11 +200,11 @@ fn a_file_stays_if_it_is_uploaded_again_while_the_last_picture_with_it_is_remove
                 subject.node.collect_media(Duration::ZERO).unwrap();
             }
         });
-        // Also if an assertion below fails.
+        // The thread is stopped even if an assertion below fails.
         let _stop = Stop(&running);
         let mut pictures = Vec::new();
         for round in 0..60 {
-            // The same file each time, and sometimes as two pictures.
+            // Each round attaches the same file, sometimes as two pictures.
             pictures.push(subject.attachment(round % 2, 7));
             pictures.iter().for_each(|media| assert!(subject.is_readable(*media), "{round}"));
             if round % 3 == 0 {
@@ -371,7 +371,7 @@ fn a_picture_that_was_acknowledged_has_its_files_after_kill_9() {
         let before = added.len();
         added.extend(ids.take(kill_after));
         assert_eq!(added.len(), before + kill_after, "it ended by itself");
-        // Somewhere in the next upload.
+        // The process is killed during the next upload.
         child.kill().unwrap();
         child.wait().unwrap();
         let node = Node::open(&options).unwrap();

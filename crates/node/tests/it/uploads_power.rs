@@ -28,7 +28,7 @@ const USER: UserId = UserId(0);
 
 fn options(data: &Path) -> NodeOptions {
     let mut options = NodeOptions::new(data.to_owned());
-    // Makes checkpoints frequent.
+    // A small overlay makes checkpoints frequent.
     options.overlay_memory = 64 << 10;
     options
 }

@@ -312,7 +312,7 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(refusal.contains("belongs to another data directory"), "{refusal}");
     let refusal = refused(&["backup", "--data", path(&other), "--archive", path(&archive)], 1);
     assert!(refusal.contains("belongs to another data directory"), "{refusal}");
-    // Two servers on copies of one directory.
+    // Two servers run on copies of one directory.
     copy(&data, &older);
     let server = Server::open(&data, &["--archive", path(&archive), "--archive-interval", "10ms"]);
     assert!(error(&older).contains("another process writes to the archive"));
@@ -330,7 +330,7 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(refusal.contains("does not continue the backup"), "{refusal}");
     fs::remove_dir_all(&restored).unwrap();
     assert!(error(&older).contains("has different changes"));
-    // A directory with other contents.
+    // The directory has other contents than an archive.
     assert!(refused(&restore(&file, &data, &restored), 1).contains("is not an archive"));
     let mut command = serve(&other, &["--archive", path(&data), "--open"]);
     assert!(Process::start(&mut command).ended().err.contains("is not an archive"));

@@ -192,7 +192,7 @@ fn what_is_restored_has_the_rows_and_keys_of_what_was_backed_up() {
     assert!(one.0[0].len() > 1 && one.0[1].len() > 50, "{} rows", one.0[1].len());
     assert!(one == two);
     assert!(String::from_utf8(one.2.unwrap()).unwrap().contains("\"app\""));
-    // Through pipes.
+    // Backups can be written to a pipe and read from it.
     let mut command = roost(["backup", "--data", path(&restored), "--out", "-"]);
     let output = command.output().unwrap();
     let mut verify = roost(["verify", "-"]);

@@ -89,7 +89,7 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     assert!(line.contains("checksum") || line.contains("read"), "{line}");
     let error = redis.run(&[b"APPEND", &[b'k', DAMAGED], b"more"]);
     assert!(error.error().contains("its disk is damaged"), "{error:?}");
-    // Everything else works.
+    // All other data works.
     assert_eq!(redis.line("SET other 1"), Reply::ok());
     client.publish(ann, "still here");
     client.get(&format!("/v1/users/{ann}/timeline")).expect(200);

@@ -911,7 +911,7 @@ fn poll_command(author: UserRef, text: PostText, post: Option<PostId>) -> Comman
     let poll = longest_poll(POLL_SECS_MIN);
     match post {
         Some(post) => {
-            // Other options every second time.
+            // Every second poll allows several choices.
             let poll = NewPoll { multiple: post.0 % 2 == 0, ..poll };
             Command::edit(post, Patch { poll: Some(Some(poll)), ..Patch::of_text(text) })
         }
@@ -1219,7 +1219,7 @@ fn full_lists_cost_no_more_than_they_were_costed_at() {
             world.request(Request::from(change(ListChange::Add { list, users })));
         }
     }
-    // A member of all lists.
+    // The other user is a member of all lists.
     world.request(Request::from(Command::Unfollow { user: id(0), other: id(1) }));
     world.request(Request::from(Command::Block { user: id(0), other: id(2) }));
     world.request(Request::from(Command::Block { user: id(3), other: id(0) }));

@@ -643,7 +643,7 @@ fn make_the_fixture() {
     WRITES.into_iter().for_each(|write| write(&mut writer));
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
-    // Opened again so that the engine shrinks its (empty) journal.
+    // The store is opened again, so that the engine shrinks its empty journal.
     Store::open(&fixture, OPTIONS).unwrap();
 }
 

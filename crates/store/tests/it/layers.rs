@@ -92,7 +92,7 @@ fn points_over_three_layers_are_read_backward_with_changes_and_removals() {
         }
     };
     put(&mut writer, &[1, 2, 3, 4, 5, 6], Some(1));
-    // Rows of the tables before and after it.
+    // The tables before and after this one have rows, too.
     writer.put_point(PointTable::Counts, u64::MAX, Some(Value::new()));
     writer.put_point(PointTable::Story, 0, Some(Value::new()));
     writer.freeze(1).unwrap().run().unwrap();

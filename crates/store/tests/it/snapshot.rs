@@ -56,7 +56,7 @@ fn a_snapshot_is_of_one_checkpoint_whatever_happens_after_it() {
     let before = rows(writer.store().snapshot().unwrap().unwrap());
     let snapshot = writer.store().snapshot().unwrap().unwrap();
     assert_eq!(snapshot.applied(), 10);
-    // First not in a checkpoint, then in checkpoints that replace every row.
+    // Rows change first without a checkpoint, then in checkpoints that replace every row.
     writer.put_point(PointTable::Sample, 9_999, Some(Value::from_vec(vec![1])));
     for round in 2..8 {
         write(&mut writer, round, 2_000, 10 * round);

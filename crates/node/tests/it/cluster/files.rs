@@ -120,7 +120,7 @@ fn a_picture_is_on_the_servers_before_it_exists_and_then_on_every_node() {
     }
     wait_until(|| has(&other, id));
     wait_until(|| !other.node().cluster().unwrap().fetches_files);
-    // The same file from another node, while no other node is running.
+    // The same file is uploaded to another node.
     let again = try_upload(&other, 1).unwrap();
     assert_eq!(media(&other, again).original.hash, media(&one, id).original.hash);
     let [of_one, of_other] = [&one, &other].map(|member| {

@@ -181,7 +181,7 @@ fn break_things(
     rest(Duration::from_secs(3));
     while nodes.begin.elapsed() < length {
         if left.is_empty() {
-            // Each kind once, in random order.
+            // Each kind of fault occurs once, in random order.
             left.clone_from(&possible);
         }
         let fault = left.swap_remove(random.index(left.len()));
@@ -379,7 +379,7 @@ fn write_data(out: &std::path::Path, report: &str, faults: &[Happened], ledgers:
         writeln!(lines, "{from:.3},{to:.3},{fault:?},{what}").unwrap();
     }
     std::fs::write(out.join("faults.csv"), lines).unwrap();
-    // Only the pauses that a user might notice: all would be megabytes.
+    // Only pauses that a user might notice are written, because all pauses take megabytes.
     let mut lines = String::from("at_s,took_ms,fault\n");
     let mut pauses: Vec<Pause> = ledgers.iter().flat_map(|ledger| ledger.pauses.clone()).collect();
     pauses.sort_unstable_by_key(|pause| pause.at);

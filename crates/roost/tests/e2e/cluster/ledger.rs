@@ -220,7 +220,7 @@ pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
         // Some changes per connection, so that connections also break during changes.
         for _ in 0..100 {
             if redis.try_send(&increment).is_err() {
-                // It may have been sent before the connection broke.
+                // The command may have been sent before the connection broke.
                 counted.possible += 1;
                 break;
             }

@@ -85,7 +85,7 @@ fn an_acknowledged_picture_is_on_every_node() {
     let bytes = read(world.client(1), &first);
     assert!(bytes.starts_with(&[0x89, b'P', b'N', b'G']) || bytes.starts_with(&[0xff, 0xd8]));
     assert!(read(world.client(2), &first) == bytes);
-    // With two servers, and while a node is stopped.
+    // The upload works with two NATS servers, and while a node is stopped.
     world.servers.kill(1);
     let second = upload(&world, 1, &token, 2);
     let bytes = read(world.client(2), &second);

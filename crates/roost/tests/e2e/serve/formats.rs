@@ -70,7 +70,7 @@ fn data_of_version_1_are_read() {
     assert!(line.contains("\"replayed\":6,"), "the log holds what the store does not: {line}");
     let mut client = Client::new(server.address, Some(KEY.to_owned()));
     check_fixture(&mut client);
-    // It can also be written to.
+    // The server also accepts changes.
     client.register("dan");
     client.publish(3, "hello from a later version");
     server.stop();

@@ -19,7 +19,7 @@ fn fill(redis: &mut Redis, keys: usize) {
 /// Waits until there are no keys.
 fn wait_until_empty(redis: &mut Redis) {
     let mut sizes = std::iter::repeat_with(|| redis.line("DBSIZE").integer());
-    // It stays above 0 only if something is never removed.
+    // The number stays above 0 only if a key is never removed.
     assert!(sizes.by_ref().take(1_000_000).any(|size| size == 0), "{:?}", sizes.next());
 }
 
@@ -105,7 +105,7 @@ fn one_command_of_very_many_keys() {
         let refused = redis.run(words);
         assert!(refused.error().starts_with("ERR the change is too large"), "{refused:?}");
     }
-    // The maximum allowed, many times.
+    // Changes of the maximum size are accepted many times.
     for _ in 0..10 {
         assert_eq!(redis.run(&set[..2 * 30_000 + 1]), Reply::ok());
     }

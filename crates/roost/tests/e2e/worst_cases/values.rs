@@ -73,7 +73,7 @@ fn appends_that_make_long_values() {
 
 #[test]
 fn a_small_payload_of_restore_that_unpacks_to_a_long_value() {
-    // A literal, then repetitions of 264 bytes of it.
+    // The payload is a literal byte, then references that each repeat it 264 times.
     let times = (LONGEST as usize - 1) / 264;
     let unpacked = 1 + 264 * times;
     let packed = [b"\0a".to_vec(), b"\xe0\xff\0".repeat(times)].concat();
