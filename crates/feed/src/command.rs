@@ -283,7 +283,8 @@ pub enum Command {
     If(Box<Condition>),
 }
 
-/// A digest of a stored post, story or profile. An edit changes it; counts and names of others do not.
+/// A digest of what readers may see of the record of a post, story or profile. Each edit changes it; counts and names of
+/// others do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revision(pub u64);
 

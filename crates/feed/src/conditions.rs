@@ -1,20 +1,21 @@
 //! Changes on conditions: the author of the changed thing, and its revision. A condition is checked while the change is
 //! applied, so no other change comes between.
 
-use rows::{PointTable, Rows, Stamp};
+use rows::{Rows, Stamp, encode};
 
 use crate::command::{Command, Condition, Revision};
 use crate::facts::{Facts, Txn};
 use crate::ids::{PostId, StoryId, UserId, digest};
+use crate::posts::Post;
 use crate::refusal::Refusal;
+use crate::users::User;
 use crate::users::rules::resolve;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
-    /// The revision of a stored post.
+    /// The revision of a post.
     #[must_use]
-    pub fn post_revision(&self, post: PostId) -> Option<Revision> {
-        let row = self.rows.point(PointTable::Post, post.0)?;
-        Some(Revision(digest([row.as_slice()])))
+    pub fn post_revision(&self, id: PostId) -> Option<Revision> {
+        self.post(id).map(|post| post.revision(id))
     }
 
     /// The revision of a story. Stories do not change.
@@ -23,11 +24,28 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.story(story).map(|_| Revision(story.0))
     }
 
-    /// The revision of a profile with its settings.
+    /// The revision of a profile: a digest of what everybody may read. Private settings of the user are not in it.
     #[must_use]
-    pub fn user_revision(&self, user: UserId) -> Option<Revision> {
-        let row = self.rows.point(PointTable::User, user.0.into())?;
-        Some(Revision(digest([row.as_slice(), &[u8::from(self.is_locked(user))]])))
+    pub fn user_revision(&self, id: UserId) -> Option<Revision> {
+        let User { handle, name, bio, fields, bot, undiscoverable, indexable, .. } =
+            self.user(id)?;
+        let shown = (handle, name, bio, fields, (bot, undiscoverable, indexable));
+        Some(Revision(digest([&*encode(&(shown, self.is_locked(id)))])))
+    }
+}
+
+impl Post {
+    /// Stamp of the last edit, or else of the post.
+    #[must_use]
+    pub fn last_edit(&self, id: PostId) -> Stamp {
+        self.edited.unwrap_or(Stamp(id.0))
+    }
+
+    /// The revision of a post: a digest of the last edit, and of what changes without one.
+    #[must_use]
+    pub fn revision(&self, id: PostId) -> Revision {
+        let is_revoked = self.quote.is_some_and(|quote| quote.is_revoked);
+        Revision(digest([&*encode(&(self.last_edit(id), self.quote_policy, is_revoked))]))
     }
 }
 
@@ -38,8 +56,7 @@ pub(crate) fn check(txn: &Txn<'_>, stamp: Stamp, condition: &Condition) -> Resul
     let (author, hidden, revision) = match &condition.command {
         Command::Edit { post, .. } | Command::DeletePost { post } => {
             let author = facts.post(*post).map(|post| post.author);
-            let revision = author.and_then(|_| facts.post_revision(*post));
-            (author, Refusal::PostNotFound, revision)
+            (author, Refusal::PostNotFound, facts.post_revision(*post))
         }
         Command::DeleteStory { story } => {
             // A story that has expired may still be stored.
@@ -49,7 +66,8 @@ pub(crate) fn check(txn: &Txn<'_>, stamp: Stamp, condition: &Condition) -> Resul
         }
         Command::EditUser(edit) => (None, Refusal::UserNotFound, user(&edit.user)),
         Command::DeleteUser { user: deleted } => (None, Refusal::UserNotFound, user(deleted)),
-        _ => return Ok(()),
+        // No other change has an author or a revision that could hold.
+        _ => return Err(Refusal::PreconditionFailed),
     };
     if let Some(named) = &condition.author {
         let named = resolve(txn, named)?;

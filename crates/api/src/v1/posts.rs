@@ -398,8 +398,8 @@ pub(crate) async fn show(
 ) -> Result<Response, ApiError> {
     let read = move |node: &Node| {
         let viewer = follows::viewer(node, viewer.as_ref())?.user();
-        // The revision is read before the post, so that no tag has an old revision with a newer post.
-        let revision = node.facts().post_revision(post);
+        // Read first, so that no tag of an edit has an older post.
+        let revision = node.post_revision(post);
         let mut out = Vec::with_capacity(512);
         let is_shown = match viewer {
             None => node.post(post, &mut out),

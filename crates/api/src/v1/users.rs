@@ -215,7 +215,7 @@ pub(crate) async fn profile(
     let read = move |node: &Node| {
         let (user, facts) = (node.resolve(&user).ok_or(Refusal::UserNotFound)?, node.facts());
         on_behalf_of(node, viewer.as_ref(), user)?;
-        // The revision is read before the profile, so that no tag has an old revision with a newer profile.
+        // Read first, so that no tag of an edit has an older profile.
         let revision = facts.user_revision(user).ok_or(Refusal::UserNotFound)?;
         let profile = Profile::read(facts, user).ok_or(Refusal::UserNotFound)?;
         Ok::<_, Refusal>((revision, profile))

@@ -34,7 +34,7 @@ impl PostVersion {
     #[must_use]
     pub fn of(id: PostId, post: &Post) -> Self {
         Self {
-            since: post.edited.unwrap_or(Stamp(id.0)),
+            since: post.last_edit(id),
             text: post.text.clone(),
             warning: post.warning.clone(),
             sensitive: post.sensitive,

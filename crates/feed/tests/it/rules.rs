@@ -12,6 +12,7 @@ use feed::{
     SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, apply,
     limits,
 };
+use feed::quotes::QuotePolicy;
 use rows::{Rows, SetTable, Span, Stamp, Table};
 
 #[test]
@@ -463,6 +464,9 @@ fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
     refused(&mut world, only(Some(9), old_post, edit("x")), Err(Refusal::UserNotFound));
     refused(&mut world, only(Some(0), Some(Revision(0)), edit("x")), stale);
     refused(&mut world, only(None, Some(Revision(0)), bio("x")), stale);
+    for other in [follow(id(1), id(2)), only(None, None, edit("x"))] {
+        refused(&mut world, only(None, None, other), stale);
+    }
     let delete = Command::DeleteStory { story };
     refused(&mut world, only(Some(1), None, delete.clone()), Err(Refusal::StoryNotFound));
     refused(&mut world, only(Some(0), Some(Revision(0)), delete.clone()), stale);
@@ -483,6 +487,51 @@ fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
         world.run(only(Some(0), post, Command::DeletePost { post: first })),
         Ok(Done::Deleted)
     );
+}
+
+#[test]
+fn revisions_change_with_what_everybody_may_read_alone() {
+    let mut world = World::new();
+    let post = world.post(0, "for all");
+    let own = |edit: fn(&mut UserEdit)| {
+        let mut changed = UserEdit::new(id(0));
+        edit(&mut changed);
+        edit_user(changed)
+    };
+    let of_user = |world: &World| world.facts().user_revision(UserId(0)).unwrap();
+    let first = of_user(&world);
+    for private in [
+        own(|edit| edit.visibility = Some(Visibility::Direct)),
+        own(|edit| edit.sensitive = Some(true)),
+        own(|edit| edit.language = Some(Language::parse("de").ok())),
+    ] {
+        world.run(private).unwrap();
+        assert_eq!(of_user(&world), first, "nobody else sees that a setting changed");
+    }
+    let mut known = vec![first];
+    for public in [
+        own(|edit| edit.name = Some(Name::parse("Ada").unwrap())),
+        own(|edit| edit.bio = Some(Bio::parse("Ada").unwrap())),
+        own(|edit| edit.fields = Some(ProfileFields::parse([("a", "b")]).unwrap())),
+        own(|edit| edit.bot = Some(true)),
+        own(|edit| edit.discoverable = Some(false)),
+        own(|edit| edit.indexable = Some(true)),
+        own(|edit| edit.locked = Some(true)),
+    ] {
+        world.run(public).unwrap();
+        assert!(!known.contains(&of_user(&world)));
+        known.push(of_user(&world));
+    }
+    let of_post = |world: &World| world.facts().post_revision(post).unwrap();
+    let mut known = vec![of_post(&world)];
+    for patch in [
+        Patch::of_text(PostText::parse("new").unwrap()),
+        Patch { quote_policy: Some(QuotePolicy::Nobody), ..Patch::default() },
+    ] {
+        world.run(Command::edit(post, patch)).unwrap();
+        assert!(!known.contains(&of_post(&world)));
+        known.push(of_post(&world));
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use feed::profile::ProfileFilter;
 use feed::tagged::{self, TagQuery};
 use feed::thread::{self, Descendants, ThreadPath};
 use feed::{
-    Batch, Effect, Facts, Page, PageEnds, PageOf, Post, PostId, Reaction, Shown, UserId, UserRef,
-    Viewer, scan,
+    Batch, Effect, Facts, Page, PageEnds, PageOf, Post, PostId, Reaction, Revision, Shown, UserId,
+    UserRef, Viewer, scan,
 };
 use rows::{PointTable, Rows, SetTable};
 use store::Store;
@@ -248,6 +248,15 @@ impl Node {
         self.views().entities.post(&self.shared.store, self.facts(), post, |_| true, out)
     }
 
+    /// Returns the revision of a post. A post that is read afterwards is not older. While an edit is applied, a cached
+    /// post may be, so until the edit is visible the result is 0, which is the revision of no post. May block.
+    #[must_use]
+    pub fn post_revision(&self, post: PostId) -> Option<Revision> {
+        let visible = self.visible_up_to();
+        let row = self.facts().post(post)?;
+        Some(if row.last_edit(post) <= visible { row.revision(post) } else { Revision(0) })
+    }
+
     /// Appends a post like [`Node::post`]; returns false also if `user` may not see it. May block.
     pub fn post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let viewer = self.viewer(Some(user));
@@ -401,5 +410,40 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.news = None;
         self.node.views().unwatch(self.user);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use feed::{Bio, Command, Done, Draft, Handle, Name, Patch, PostText};
+
+    use super::*;
+    use crate::NodeOptions;
+
+    #[tokio::test]
+    async fn an_edit_has_no_revision_until_no_older_post_is_read() {
+        let data = tempfile::tempdir().unwrap();
+        let node = Node::open(&NodeOptions::new(data.path())).unwrap();
+        let submit =
+            async |command: Command| node.submit(command.into()).await.unwrap().outcome.unwrap();
+        let (handle, name) = (Handle::parse("ada").unwrap(), Name::default());
+        submit(Command::Register { handle, name, bio: Bio::default() }).await;
+        let text = |text| PostText::parse(text).unwrap();
+        let draft = Draft::new(UserRef::Id(UserId(0)), text("old"));
+        let Done::Posted(post) = submit(Command::Publish(Box::new(draft))).await else { panic!() };
+        let first = node.facts().post_revision(post);
+        assert_eq!(node.post_revision(post), first);
+
+        submit(Command::edit(post, Patch::of_text(text("new")))).await;
+        let edited = node.visible_up_to();
+        let visible_up_to = |stamp| node.shared.visible_up_to.store(stamp, Ordering::Release);
+        visible_up_to(post.0);
+        assert_eq!(node.post_revision(post), Some(Revision(0)), "others may read the old text");
+        visible_up_to(edited.0);
+        let second = node.post_revision(post);
+        assert!(second != first && second == node.facts().post_revision(post));
+        node.close();
     }
 }
