@@ -103,21 +103,20 @@ impl AppState {
     }
 
     /// Returns the body of the first response to a change, or the result of `render` if that body is no longer stored.
+    /// `None` if the item is gone: no response contains what was deleted or has expired.
     pub(crate) async fn first_body<T>(
         &self,
         changed: &Changed<T>,
         render: impl Future<Output = Result<Option<Vec<u8>>, ApiError>>,
     ) -> Result<Option<Bytes>, ApiError> {
-        let kept =
-            changed.made.filter(|_| changed.replayed).and_then(|made| self.results.get(&made));
-        if kept.is_some() {
-            return Ok(kept);
+        // Without spare capacity, because it may be stored for long.
+        let body = render.await?.map(|body| Bytes::from(body.into_boxed_slice()));
+        let Some((made, body)) = changed.made.zip(body.clone()) else { return Ok(body) };
+        if changed.replayed {
+            return Ok(Some(self.results.get(&made).unwrap_or(body)));
         }
-        let body = render.await?.map(Bytes::from);
-        if let Some((made, body)) = changed.made.zip(body.clone()) {
-            self.results.keep(made, body);
-        }
-        Ok(body)
+        self.results.keep(made, body.clone());
+        Ok(Some(body))
     }
 
     pub(crate) async fn submit_story(

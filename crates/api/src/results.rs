@@ -1,5 +1,5 @@
 //! Bodies of responses to changes with idempotency keys: a retry gets the body of the first response, even if an edit
-//! or a rename came in between.
+//! or a rename came in between, as long as the item exists.
 //!
 //! The node stores the outcome of a change, with its id, for a day. The newest bodies of this server are in memory, as
 //! far as they fit. Any other body is rendered again from the store.
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 /// Maximum size of all bodies with their entries, in bytes. It is part of the memory of the program.
 const BYTES_MAX: usize = 4 << 20;
 /// Size of an entry without its body, in bytes.
-const ENTRY_BYTES: usize = 192;
+const ENTRY_BYTES: usize = 256;
 
 /// A change with an idempotency key, and its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
