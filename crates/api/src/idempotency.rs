@@ -103,7 +103,11 @@ fn scope(command: &Command, client: Client) -> String {
             format!("answer_request {} {} {accept}", id(user), id(other))
         }
         Command::SetMarkers(update) => format!("set_markers {}", id(&update.user)),
-        Command::If(condition) => scope(&condition.command, client),
+        // The key must not tell a user that another user has changed the post with it.
+        Command::If(condition) => {
+            let author = condition.author.as_ref().map(id).unwrap_or_default();
+            format!("{} {author}", scope(&condition.command, client))
+        }
         Command::DoDue(_)
         | Command::EraseUser { .. }
         | Command::Account(_)

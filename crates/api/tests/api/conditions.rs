@@ -135,4 +135,12 @@ fn a_condition_opens_nothing_and_a_retry_returns_the_first_result() {
     let (first, again) = (edit(), edit());
     assert_eq!((first.status, again.status, &first.body), (200, 200, &again.body));
     assert_eq!(again.header("idempotent-replayed"), Some("true"));
+
+    let story_path = |user: &str| format!("/v1/users/@{user}/stories/{story}");
+    let delete = |user: &str| server.send("DELETE", &story_path(user), &once[1..], b"");
+    assert_eq!(delete("ada").status, 204);
+    delete("bob").assert_error(404, "story_not_found", "the key is ada's");
+    let path = format!("/v1/users/@bob/posts/{post}");
+    let other = server.with_json("PATCH", &path, &once[1..], &json!({"text": "x"}));
+    other.assert_error(404, "post_not_found", "the key is ada's");
 }
