@@ -8,7 +8,7 @@ use axum::http::header::LOCATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use edge::Scope;
+use edge::{Access, Scope};
 use feed::accounts::{
     AccessScope, AccessScopes, AccountCommand, AccountDone, AppName, Grant, GrantId,
 };
@@ -38,7 +38,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .scope(Scope::Admin)
             .text(
                 "Ends requests with these tokens. Revoking a key leaves the tokens of its users \
-                 valid: use this if the key was stolen. Idempotent.",
+                 valid: use this if the key was stolen, after its revocation, on each node of a \
+                 cluster. Idempotent.",
             )
             .answers(204, "The tokens are invalid"),
         Route::post("/v1/users/{user}/tokens", mint)
@@ -138,6 +139,17 @@ fn minted(node: &Node, user: UserId) -> impl Iterator<Item = (GrantId, Grant)> {
     grants.filter(|(_, grant)| grant.is_minted())
 }
 
+/// Returns the name of the key of a request, if it has one.
+///
+/// # Errors
+/// `unauthorized` if the key was revoked since the request began: no revocation by its name would end the token.
+fn minting_key(access: &Access, headers: &HeaderMap) -> Result<Option<AppName>, ApiError> {
+    let name = grant(access, headers).and_then(|grant| access.key_name(&grant));
+    // Checked after the name was read: a revoked key has none.
+    grant(access, headers).ok_or_else(ApiError::unauthorized)?;
+    Ok(name.and_then(|name| AppName::parse(&name).ok()))
+}
+
 pub(crate) async fn mint(
     State(state): State<Arc<AppState>>,
     OneUser(user): OneUser,
@@ -153,8 +165,7 @@ pub(crate) async fn mint(
         u32::try_from(body.ttl_s).ok().filter(|secs| (1..=TOKEN_SECS_MAX).contains(secs));
     let life_secs = life_secs.ok_or_else(|| ApiError::bad_ttl(TOKEN_SECS_MAX.into()))?;
     let secret = Secret::random().map_err(|error| ApiError::fault(&error))?;
-    let name = grant(&state.access, &headers).and_then(|grant| state.access.key_name(&grant));
-    let key = name.and_then(|name| AppName::parse(&name).ok());
+    let key = minting_key(&state.access, &headers)?;
     let command = AccountCommand::Mint { user, scopes, life_secs, token: secret.hash(), key };
     let reply = state.node.submit(Command::Account(command).into()).await?;
     let Done::Account(AccountDone::Granted(id)) = reply.outcome? else {
@@ -265,4 +276,18 @@ pub(crate) async fn revoke_of_key(
         from = next;
     }
     Ok(StatusCode::NO_CONTENT.into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::header::AUTHORIZATION;
+
+    use super::*;
+
+    #[test]
+    fn a_key_that_was_revoked_meanwhile_mints_no_token() {
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, "Bearer revoked".parse().unwrap())]);
+        assert!(minting_key(&Access::with_keys(vec![]), &headers).is_err());
+        assert_eq!(minting_key(&Access::Open, &HeaderMap::new()).ok(), Some(None));
+    }
 }
