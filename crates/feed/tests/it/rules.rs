@@ -5,6 +5,7 @@ use crate::support::{
     DAY_MS, World, befriend, edit_user, follow, handle, id, post, post_story, register, unfollow,
     unfriend, view,
 };
+use feed::quotes::QuotePolicy;
 use feed::{
     Bio, Command, Condition, Counts, Done, Draft, DueWork, Effect, ErasurePhase, Handle,
     Idempotency, Input, Label, Language, Lifetime, Listed, Name, Patch, Post, PostChange,
@@ -12,7 +13,6 @@ use feed::{
     SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, apply,
     limits,
 };
-use feed::quotes::QuotePolicy;
 use rows::{Rows, SetTable, Span, Stamp, Table};
 
 #[test]
