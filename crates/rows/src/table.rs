@@ -1,5 +1,5 @@
 //! All tables. A table is one declaration: the content of its rows, the tag of its rows on disk, how they are stored,
-//! words for operators, the treatment by an export, and the [`Subject`] of its rows, if they have one.
+//! words for operators, the treatment by an export, and the [`Subject`] of its rows or `nothing`.
 //!
 //! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
 //! read as ranges of one owner's items, names map bytes to bytes in order.
@@ -79,7 +79,7 @@ const fn ascend(tags: &[u8]) -> bool {
 /// The words of a point describe the row of a key, those of a set the items of an owner / an item, and those of a name
 /// its row, with `…` for a name that is a text.
 macro_rules! tables {
-    (@subject) => { None };
+    (@subject nothing) => { None };
     (@subject $subject:ident) => { Some(Subject::$subject) };
     ($(
         $(#[$kind_doc:meta])*
@@ -87,7 +87,7 @@ macro_rules! tables {
             $(
                 $(#[$doc:meta])*
                 $table:ident = $tag:literal $(: $($kept:ident)+)?, $($words:literal)/+,
-                $transfer:ident $(($why:expr))? $(about $subject:ident)? $(if $feature:literal)?;
+                $transfer:ident $(($why:expr))? about $subject:ident $(if $feature:literal)?;
             )*
         }
     )*) => {
@@ -134,7 +134,7 @@ macro_rules! tables {
                 /// Makes the subject of a row of its number: the key, the owner, or the name.
                 pub(crate) fn subject(self) -> Option<fn(u64) -> Subject> {
                     match self {
-                        $($(#[cfg(feature = $feature)])? Self::$table => tables!(@subject $($subject)?)),*
+                        $($(#[cfg(feature = $feature)])? Self::$table => tables!(@subject $subject)),*
                     }
                 }
 
@@ -232,71 +232,71 @@ tables! {
         /// Post id -> post.
         Post = 0x04, "post", Exported about Content;
         /// Story id -> story without its text.
-        Story = 0x05, "story", Exported;
+        Story = 0x05, "story", Exported about nothing;
         /// Story id -> text.
-        StoryText = 0x06: Ephemeral, "text of story", Exported;
+        StoryText = 0x06: Ephemeral, "text of story", Exported about nothing;
         /// Sample id -> sample.
-        Sample = 0x07, "sample", Exported;
+        Sample = 0x07, "sample", Exported about nothing;
         /// Space -> bucket id; no row if no bucket has the space, or if it is the first space of a numbered bucket.
-        BucketOfSpace = 0x08, "bucket of space", Derived;
+        BucketOfSpace = 0x08, "bucket of space", Derived about nothing;
         /// User id -> read positions of timelines; no row without markers.
-        Markers = 0x09, "markers of user", Exported;
+        Markers = 0x09, "markers of user", Exported about nothing;
         /// User id times 2^32, plus the id of the user whom the note is about -> the note.
-        Note = 0x0a, "note", Exported;
+        Note = 0x0a, "note", Exported about nothing;
         /// Poll id -> number of voters, and of votes for each option; no row without votes.
-        PollCounts = 0x0b, "counts of poll", Derived;
+        PollCounts = 0x0b, "counts of poll", Derived about nothing;
         /// User id -> account.
-        Account = 0x0c, "account of user", Exported;
+        Account = 0x0c, "account of user", Exported about nothing;
         /// App id -> app.
-        App = 0x0d, "app", LeftOut(GRANTS);
+        App = 0x0d, "app", LeftOut(GRANTS) about nothing;
         /// Grant id -> grant: the permissions of an authorization code, a token or a session.
-        Grant = 0x0e, "grant", LeftOut(GRANTS);
+        Grant = 0x0e, "grant", LeftOut(GRANTS) about nothing;
         /// App id -> number of grants with which it acts for users; no row without any.
-        AppUses = 0x0f, "uses of app", LeftOut(GRANTS);
+        AppUses = 0x0f, "uses of app", LeftOut(GRANTS) about nothing;
         /// Post id -> counts of the post; no row if all are zero.
         PostCounts = 0x10, "counts of post", Derived about Post;
         /// User id -> which notifications are stored and shown; no row if there were none.
-        Inbox = 0x11, "notifications of user", LeftOut(NOTIFICATIONS);
+        Inbox = 0x11, "notifications of user", LeftOut(NOTIFICATIONS) about nothing;
     }
 
     /// Tables from (owner, item) to a number.
     SetTable as Set {
         /// (story, viewer) -> time of the first view, in milliseconds since 1970.
-        StoryViews = 0x13: Ephemeral, "views of story" / "user", Exported;
+        StoryViews = 0x13: Ephemeral, "views of story" / "user", Exported about nothing;
         /// (viewer, story) -> 0.
-        Seen = 0x14: Ephemeral Dense, "stories seen by user" / "story", Derived;
+        Seen = 0x14: Ephemeral Dense, "stories seen by user" / "story", Derived about nothing;
         /// (set of samples, sample) -> 0.
-        Samples = 0x15, "samples of set" / "sample", Derived;
+        Samples = 0x15, "samples of set" / "sample", Derived about nothing;
         /// (0, space without a bucket) -> cursor from which the rows of the space are not removed yet. (1, 0) -> number
         /// of rows in all these spaces.
-        OrphanedSpaces = 0x16, "spaces to be emptied" / "space", LeftOut(EMPTIED);
+        OrphanedSpaces = 0x16, "spaces to be emptied" / "space", LeftOut(EMPTIED) about nothing;
         /// (0, space without rows and bucket) -> 0.
-        FreeSpaces = 0x17, "free spaces" / "space", LeftOut(EMPTIED);
+        FreeSpaces = 0x17, "free spaces" / "space", LeftOut(EMPTIED) about nothing;
         /// (post, reply to it) -> visibility of the reply. Rows of a deleted post stay until its replies are deleted.
         Replies = 0x18, "replies to post" / "post", Derived about Post;
         /// (0, deleted user whose rows are not all removed) -> time of the deletion, in milliseconds since 1970.
-        ErasingUsers = 0x19, "users to be erased" / "user", LeftOut(DELETED);
+        ErasingUsers = 0x19, "users to be erased" / "user", LeftOut(DELETED) about nothing;
         /// (post, kind of the reaction times 2^32 plus the user) -> stamp of the reaction.
         Reactions = 0x1a, "reactions to post" / "item", Exported about Post;
         /// (author of a note, user whom the note is about) -> 0.
-        Notes = 0x1c, "notes of user" / "user", Derived;
+        Notes = 0x1c, "notes of user" / "user", Derived about nothing;
         /// (user whom a note is about, author of the note) -> 0.
-        NotedBy = 0x1d, "notes about user" / "user", Derived;
+        NotedBy = 0x1d, "notes about user" / "user", Derived about nothing;
         /// (requested user, user who asks to follow them) -> 0.
-        FollowRequests = 0x1e, "requests to follow user" / "user", Derived;
+        FollowRequests = 0x1e, "requests to follow user" / "user", Derived about nothing;
         /// (user who asks to follow, requested user) -> 0.
-        Requested = 0x1f, "requests of user" / "user", Exported;
+        Requested = 0x1f, "requests of user" / "user", Exported about nothing;
         /// (poll, voter) -> chosen options, a bit for each.
-        PollVotes = 0x20, "votes of poll" / "user", Exported;
+        PollVotes = 0x20, "votes of poll" / "user", Exported about nothing;
         /// (voter, poll) -> chosen options, a bit for each.
-        Votes = 0x21, "votes of user" / "poll", Derived;
+        Votes = 0x21, "votes of user" / "poll", Derived about nothing;
         /// (post, boost) -> user who boosted the post.
-        Boosts = 0x22, "boosts of post" / "post", Derived;
+        Boosts = 0x22, "boosts of post" / "post", Derived about nothing;
         /// (list of posts, post) -> author. List 0 has the posts of the public timeline, list 1 those with pictures.
         /// (2^32 plus a user, post of the user with pictures) -> the number in `AuthorPosts`.
-        PostLists = 0x23, "list of posts" / "post", Derived;
+        PostLists = 0x23, "list of posts" / "post", Derived about nothing;
         /// (user, direct post by or to the user) -> first post of the conversation.
-        DirectPosts = 0x24, "direct posts of user" / "post", Derived;
+        DirectPosts = 0x24, "direct posts of user" / "post", Derived about nothing;
         /// (post, reply that everybody may see) -> author of the reply. Rows of a deleted post stay until its replies
         /// are deleted.
         OpenReplies = 0x25, "post" / "reply", Derived about Post;
@@ -310,30 +310,31 @@ tables! {
         /// (author, post) -> 0, or the user replied to plus 1; from bit 33 on, the visibility.
         AuthorPosts = 0x29: Packed, "posts of user" / "post", Derived about User;
         /// (mentioned user, post) -> author plus 1 for a direct post, 0 for others.
-        Mentions = 0x2a: Packed, "mentions of user" / "post", Derived;
+        Mentions = 0x2a: Packed, "mentions of user" / "post", Derived about nothing;
         /// (user, friend) -> 0, in both directions.
-        Friends = 0x2b: Packed, "friends of user" / "user", Exported;
+        Friends = 0x2b: Packed, "friends of user" / "user", Exported about nothing;
         /// (author, story) -> expiry, in milliseconds since 1970.
-        AuthorStories = 0x2c: Packed, "stories of user" / "story", Derived;
+        AuthorStories = 0x2c: Packed, "stories of user" / "story", Derived about nothing;
         /// (deleted user, 0) -> 0. Rows are never removed.
         DeletedUsers = 0x2d: Packed, "deletion of user" / "item", Exported about Profile;
         /// (user, stamp of the reaction) -> favourited post.
-        Favourites = 0x2e: Packed, "favourites of user" / "stamp", Derived;
+        Favourites = 0x2e: Packed, "favourites of user" / "stamp", Derived about nothing;
         /// (user, blocked user) -> 0.
-        Blocks = 0x2f: Packed, "blocks of user" / "user", Exported;
+        Blocks = 0x2f: Packed, "blocks of user" / "user", Exported about nothing;
         /// (blocked user, blocking user) -> 0.
-        BlockedBy = 0x30: Packed, "users who block user" / "user", Derived;
+        BlockedBy = 0x30: Packed, "users who block user" / "user", Derived about nothing;
         /// (user, muted user) -> twice the end in milliseconds since 1970, or 0 without an end; plus 1 if
         /// mentions are hidden too.
-        Mutes = 0x31: Packed, "mutes of user" / "user", Exported;
+        Mutes = 0x31: Packed, "mutes of user" / "user", Exported about nothing;
         /// (muted user, muting user) -> 0.
-        MutedBy = 0x32: Packed, "users who mute user" / "user", Derived;
+        MutedBy = 0x32: Packed, "users who mute user" / "user", Derived about nothing;
         /// (user, stamp of the reaction) -> bookmarked post.
-        Bookmarks = 0x33: Packed, "bookmarks of user" / "stamp", Derived;
+        Bookmarks = 0x33: Packed, "bookmarks of user" / "stamp", Derived about nothing;
         /// (user, stamp of the reaction) -> own post that is pinned.
-        Pins = 0x34: Packed, "pins of user" / "stamp", Derived;
+        Pins = 0x34: Packed, "pins of user" / "stamp", Derived about nothing;
         /// (user, stamp of the cause) -> kind of the notification times 2^32, plus the user who caused it.
-        Notifications = 0x35: Packed, "notifications of user" / "stamp", LeftOut(NOTIFICATIONS);
+        Notifications = 0x35: Packed, "notifications of user" / "stamp",
+            LeftOut(NOTIFICATIONS) about nothing;
         /// (user who approves follows, 0) -> 0. (user whose account is disabled, 1) -> 0.
         LockedUsers = 0x36: Packed, "lock of user" / "item", Exported about Profile;
     }
@@ -341,73 +342,73 @@ tables! {
     /// Tables from bytes to bytes, in order.
     NameTable as Name {
         /// Handle -> user id.
-        Handle = 0x37, "the handle \"…\"", Derived;
+        Handle = 0x37, "the handle \"…\"", Derived about nothing;
         /// Day and key digest -> content digest and outcome.
         Idempotency = 0x38, "the result of a request with an idempotency key",
-            LeftOut("idempotency keys");
+            LeftOut("idempotency keys") about nothing;
         /// Name of a set of samples -> description of the set.
-        SampleSet = 0x39, "the set of samples \"…\"", Derived;
+        SampleSet = 0x39, "the set of samples \"…\"", Derived about nothing;
         /// Set of samples, then label -> number of samples with the label.
-        SampleLabel = 0x3a, "a label of samples, \"…\"", Derived;
+        SampleLabel = 0x3a, "a label of samples, \"…\"", Derived about nothing;
         /// Name of a bucket -> bucket id.
-        Bucket = 0x3b, "the bucket named \"…\"", Exported;
+        Bucket = 0x3b, "the bucket named \"…\"", Exported about nothing;
         /// Expiry of a key (milliseconds since 1970, 8 bytes), space (4 bytes), key -> nothing.
-        KeyExpiry = 0x3c, "the expiry of a key", Derived;
+        KeyExpiry = 0x3c, "the expiry of a key", Derived about nothing;
         /// Node (16 bytes) -> last counted group; node, 2 -> last status; 3 -> versions that the live nodes have in
         /// common. Only with a log that several nodes share.
-        ClusterNode = 0x3d, "the node \"…\"", NeverWritten;
+        ClusterNode = 0x3d, "the node \"…\"", NeverWritten about nothing;
         /// Due time (milliseconds since 1970, 8 bytes), kind and id of the work -> progress; empty before it begins.
-        Due = 0x3e, "scheduled work", Derived;
+        Due = 0x3e, "scheduled work", Derived about nothing;
         /// E-mail address of an account -> user id.
-        Email = 0x3f, "the e-mail address \"…\"", Derived;
+        Email = 0x3f, "the e-mail address \"…\"", Derived about nothing;
         /// SHA-256 of the code of an invite -> invite.
-        Invite = 0x40, "an invite", LeftOut(GRANTS);
+        Invite = 0x40, "an invite", LeftOut(GRANTS) about nothing;
         /// SHA-256 of a code, token or session -> grant id.
-        GrantSecret = 0x41, "the hash of a code, token or session", LeftOut(GRANTS);
+        GrantSecret = 0x41, "the hash of a code, token or session", LeftOut(GRANTS) about nothing;
         /// 0 and a user id, 1 and an app id for its own tokens, or 2 and a digest of the name of the key that minted it;
         /// grant id (8 bytes each) -> nothing.
-        GrantOf = 0x42, "a grant of a user, an app or a key", LeftOut(GRANTS);
+        GrantOf = 0x42, "a grant of a user, an app or a key", LeftOut(GRANTS) about nothing;
         /// Id (8 bytes) of an app that acts for no user -> nothing.
-        UnusedApp = 0x44, "an app that nobody uses", LeftOut(GRANTS);
+        UnusedApp = 0x44, "an app that nobody uses", LeftOut(GRANTS) about nothing;
         /// Hashtag, 0, id of a public post with all bits inverted (8 bytes), author (4 bytes) -> nothing. So the posts
         /// of a hashtag are together, newest first.
-        TagPost = 0x45, "a post with the hashtag \"…\"", Derived;
+        TagPost = 0x45, "a post with the hashtag \"…\"", Derived about nothing;
         /// Author (4 bytes), hashtag, 0, id of a public post with all bits inverted (8 bytes) -> nothing.
-        AuthorTag = 0x46, "a hashtag of a post", Derived;
+        AuthorTag = 0x46, "a hashtag of a post", Derived about nothing;
         /// User (4 bytes), hashtag that the profile shows -> stamp of the addition.
-        FeaturedTag = 0x47, "a hashtag on a profile", Exported;
+        FeaturedTag = 0x47, "a hashtag on a profile", Exported about nothing;
         /// User (4 bytes) -> filters; no row without filters.
         Filters = 0x48, "the filters of a user", Exported about Marks;
         /// Author (4 bytes), scheduled post (8 bytes) -> scheduled post.
-        Scheduled = 0x4a, "a scheduled post", Exported;
+        Scheduled = 0x4a, "a scheduled post", Exported about nothing;
         /// User (4 bytes), hashtag that the user follows -> stamp of the addition.
-        FollowedTag = 0x4b, "a hashtag that a user follows", Exported;
+        FollowedTag = 0x4b, "a hashtag that a user follows", Exported about nothing;
         /// Owner (4 bytes), list (8 bytes) -> list.
-        List = 0x4d, "a list of a user", Exported;
+        List = 0x4d, "a list of a user", Exported about nothing;
         /// Owner (4 bytes), list (8 bytes), member (4 bytes) -> nothing.
-        ListMember = 0x4e, "a member of a list", Exported;
+        ListMember = 0x4e, "a member of a list", Exported about nothing;
         /// Owner, member (4 bytes each), list (8 bytes) -> nothing.
-        ListedUser = 0x4f, "a member of a list", Derived;
+        ListedUser = 0x4f, "a member of a list", Derived about nothing;
         /// Picture (8 bytes) -> picture.
         Media = 0x50, "a picture", Exported about Media;
         /// SHA-256 of a file (32 bytes), picture that needs it (8 bytes) -> nothing.
-        MediaFile = 0x51, "a file of a picture", Derived;
+        MediaFile = 0x51, "a file of a picture", Derived about nothing;
         /// Owner (4 bytes), picture (8 bytes) -> nothing.
-        MediaOf = 0x52, "a picture of a user", Derived;
+        MediaOf = 0x52, "a picture of a user", Derived about nothing;
         /// Owner (4 bytes), or four bytes 0xff for all -> space of the pictures; no row without pictures.
-        MediaSpace = 0x54, "the space of a user's pictures", Derived;
+        MediaSpace = 0x54, "the space of a user's pictures", Derived about nothing;
         /// Post (8 bytes) -> versions before its edits, oldest first; no row without edits.
-        PostVersions = 0x55, "earlier versions of a post", Exported;
+        PostVersions = 0x55, "earlier versions of a post", Exported about nothing;
         /// User (4 bytes) -> read and removed conversations; no row without any.
-        Conversations = 0x56, "read positions in conversations", Exported;
+        Conversations = 0x56, "read positions in conversations", Exported about nothing;
         /// User (4 bytes) -> options of follows; no row without options.
-        FollowOptions = 0x57, "options of a user's follows", Exported;
+        FollowOptions = 0x57, "options of a user's follows", Exported about nothing;
         /// User (4 bytes) -> muted threads; no row without any.
         MutedThreads = 0x58, "the threads that a user has muted", Exported about Marks;
         /// User (4 bytes), first post of a conversation, direct post in it by or to the user with all bits inverted (8
         /// bytes each) -> nothing. So the posts of a conversation are together, newest first.
-        ConversationPost = 0x5a, "a post of a conversation", Derived;
+        ConversationPost = 0x5a, "a post of a conversation", Derived about nothing;
         /// A table that the next format adds.
-        Next = 0xfb, "a row of the next format", NeverWritten if "next-format";
+        Next = 0xfb, "a row of the next format", NeverWritten about nothing if "next-format";
     }
 }
