@@ -1,5 +1,6 @@
 //! Tests that commands cost at most their declared cost when they are applied: rows changed and looked up, bytes
-//! copied, growth of the overlay, rows kept for answers.
+//! copied, growth of the overlay, rows kept for answers. And that no command of the feed is declared to cost more than
+//! one change may.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -17,7 +18,7 @@ use feed::follow_options::FollowWith;
 use feed::limits::{
     APP_GRANTS_MAX, CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX, EDIT_NOTICES_MAX,
     EDIT_NOTICES_QUIET_MS, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
-    FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX,
+    FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, FOLLOW_MANY_MAX,
     FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
     LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX, POLL_OPTION_CHARS_MAX,
     POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX, SAMPLE_SETS_MAX,
@@ -43,8 +44,8 @@ use kv::{
 };
 use proptest::prelude::*;
 use rows::{
-    Cost, EPOCH_MS, NameTable, PointTable, PutRows, Rows, RowsMut, SetTable, Span, Stamp,
-    StampClock, Totals, Value, WORK_PER_ROW,
+    CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, EPOCH_MS, NameTable, PointTable, PutRows, Rows,
+    RowsMut, SetTable, Span, Stamp, StampClock, Totals, Value, WORK_PER_ROW,
 };
 use store::{Store, StoreOptions, StoreWriter};
 
@@ -249,6 +250,9 @@ impl World {
 
     fn request(&mut self, request: Request) {
         let (cost, what) = (request.cost(), format!("{request:?}"));
+        // A group takes its first command whatever that costs.
+        assert!(cost.bytes <= CHANGE_BYTES_MAX, "{what}: {} bytes declared", cost.bytes);
+        assert!(cost.rows <= CHANGE_ROWS_MAX, "{what}: {} rows declared", cost.rows);
         self.now_ms += 1;
         self.check(&what, cost, |world| {
             let stamp = world.clock.next(world.now_ms);
@@ -1188,6 +1192,36 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
         world.request(Request::from(command));
     }
     assert!(Facts::new(&world.counting.rows).all_follow_options(UserId(10)).len() > 400);
+}
+
+/// Follows of the most users that one command names: open and locked ones, and some who were locked when they were
+/// asked.
+#[test]
+fn following_many_costs_no_more_than_it_was_costed_at() {
+    let mut world = World::new();
+    let id = |user| UserRef::Id(UserId(user));
+    let lock = |user, locked| {
+        let edit = UserEdit { locked: Some(locked), ..UserEdit::new(id(user)) };
+        Request::from(Command::EditUser(Box::new(edit)))
+    };
+    let handle = |user| Handle::parse(&format!("{user:0>30}")).unwrap();
+    for user in 0..=FOLLOW_MANY_MAX as u32 {
+        let (name, bio) = (Name::parse("").unwrap(), Bio::parse("").unwrap());
+        world.request(Request::from(Command::Register { handle: handle(user), name, bio }));
+    }
+    let others = 1..=FOLLOW_MANY_MAX as u32;
+    for other in others.clone().filter(|other| other % 3 > 0) {
+        world.request(lock(other, true));
+    }
+    for other in others.clone().filter(|other| other % 3 == 1) {
+        world.request(Request::from(Command::Follow { user: id(0), other: id(other) }));
+        world.request(lock(other, false));
+    }
+    let all = others.map(|other| UserRef::Handle(handle(other))).collect();
+    world.request(Request::from(Command::FollowMany { user: id(0), others: all }));
+    let counts = Facts::new(&world.counting.rows).stored_counts(UserId(0));
+    let most = FOLLOW_MANY_MAX as u32;
+    assert_eq!((counts.following + counts.requested, counts.requested), (most, most / 3));
 }
 
 /// Lists at the limits, which random steps do not reach.
