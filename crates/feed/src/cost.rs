@@ -91,7 +91,7 @@ impl Command {
             Self::Media(command) => media_cost(command),
             Self::Vote { .. } => vote_cost(),
             Self::Schedule(command) => schedule_cost(command),
-            // A block also ends follows, requests and the friendship.
+            // A block also ends follows, requests and the friendship. Two users never have a follow and a request.
             Self::Block { .. } => {
                 let ended = unlisted_cost().and(options_cost());
                 Cost::of_rows(24, 192).and(ended).and(ended)

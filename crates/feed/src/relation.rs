@@ -8,6 +8,7 @@
 use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 
 use crate::blocks::Mute;
+use crate::effect::{Effect, Input};
 use crate::facts::{Facts, Txn, adjust_count};
 use crate::ids::UserId;
 use crate::index::{self, IndexRow, LIST_ROWS};
@@ -50,6 +51,8 @@ pub struct Relation {
     /// Removes the rows of other tables, except that of an index, and returns their number. Called while the relation
     /// exists.
     end: fn(&mut Txn<'_>, UserId, UserId) -> usize,
+    /// Effects of the relation's end.
+    pub(crate) ended: fn(UserId, UserId) -> Vec<Effect>,
 }
 
 /// Selects one of the counts of a user.
@@ -91,6 +94,7 @@ const fn plain(
         text: None,
         end_rows: 0,
         end: |_, _, _| 0,
+        ended: |_, _| Vec::new(),
     }
 }
 
@@ -114,6 +118,7 @@ pub const MUTES: Relation = Relation {
     numbered: Some(|user, other, number| index::of_mute(user, other, Mute::of_number(number))),
     is_across_blocks: true,
     end_rows: 1,
+    ended: |user, _| vec![Effect::Input { user, input: Input::Hidden }],
     ..plain(
         [SetTable::Mutes, SetTable::MutedBy],
         |counts| &mut counts.mutes,
@@ -135,6 +140,7 @@ pub const FOLLOWS: Relation = Relation {
             false => options + LIST_ROWS * txn.leave_lists(user, other),
         }
     },
+    ended: |user, other| vec![Effect::Follow { user, other, follows: false }],
     ..plain(
         [SetTable::Following, SetTable::Followers],
         |counts| &mut counts.following,
@@ -163,6 +169,9 @@ pub const FRIENDS: Relation = Relation {
     to_self: Refusal::SelfFriend,
     total: Total::Shown(|totals| &mut totals.friendships),
     line: Some("friends"),
+    ended: |user, other| {
+        [user, other].map(|user| Effect::Input { user, input: Input::Friends }).into()
+    },
     ..plain(
         [SetTable::Friends, SetTable::Friends],
         |counts| &mut counts.friends,
@@ -345,6 +354,18 @@ impl Txn<'_> {
             self.end_counting(relation, user, other);
         }
         existed
+    }
+
+    /// Ends a relation, with the effects of its end.
+    pub(crate) fn end_with_effects(
+        &mut self,
+        relation: &Relation,
+        (user, other): (UserId, UserId),
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.end(relation, user, other) {
+            effects.extend((relation.ended)(user, other));
+        }
     }
 
     /// Ends an existing relation. Returns the number of removed rows of other tables.

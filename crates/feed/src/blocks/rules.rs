@@ -6,10 +6,9 @@ use crate::blocks::{Mute, MuteTime};
 use crate::done::{Done, Outcome};
 use crate::effect::{Effect, Input};
 use crate::facts::{Facts, Txn};
-use crate::follows;
 use crate::ids::{UserId, UserRef};
 use crate::refusal::Refusal;
-use crate::relation::{BLOCKS, FRIENDS, MUTES};
+use crate::relation::{BLOCKS, MUTES, RELATIONS, Relation};
 use crate::users::rules::resolve_two;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {
@@ -43,21 +42,14 @@ pub(crate) fn block(
         return Ok(Done::Blocked);
     }
     txn.refuse_full(&BLOCKS, user)?;
-    let has_followed = follows::rules::end(txn, user, other);
-    let was_followed = follows::rules::end(txn, other, user);
-    let were_friends = !rows::has_bug("stay-friends-of-blocked") && txn.end(&FRIENDS, user, other);
-    txn.relate(&BLOCKS, user, other, 0);
     effects.push(Effect::Input { user, input: Input::Hidden });
-    if has_followed {
-        effects.push(Effect::Follow { user, other, follows: false });
+    let stays = |of: &Relation| of.is_mutual() && rows::has_bug("stay-friends-of-blocked");
+    // The blocked user gets only the ends of relations, which do not reveal the block.
+    for relation in RELATIONS.into_iter().filter(|of| !of.is_across_blocks && !stays(of)) {
+        txn.end_with_effects(relation, (user, other), effects);
+        txn.end_with_effects(relation, (other, user), effects);
     }
-    // The blocked user gets only the end of the relation, which does not reveal the block.
-    if was_followed {
-        effects.push(Effect::Follow { user: other, other: user, follows: false });
-    }
-    if were_friends {
-        effects.extend(follows::friends::changed(user, other));
-    }
+    txn.relate(&BLOCKS, user, other, 0);
     Ok(Done::Blocked)
 }
 
@@ -97,7 +89,7 @@ pub(crate) fn unmute(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let (user, other) = resolve_two(txn, user, other, Refusal::SelfMute)?;
-    end(txn, (user, other), effects);
+    txn.end_with_effects(&MUTES, (user, other), effects);
     Ok(Done::Unmuted)
 }
 
@@ -109,12 +101,6 @@ pub(crate) fn end_mute(
     effects: &mut Vec<Effect>,
 ) {
     if txn.facts().mute(user, other).and_then(|mute| mute.ends_ms) == Some(ends_ms) {
-        end(txn, (user, other), effects);
-    }
-}
-
-fn end(txn: &mut Txn<'_>, (user, other): (UserId, UserId), effects: &mut Vec<Effect>) {
-    if txn.end(&MUTES, user, other) {
-        effects.push(Effect::Input { user, input: Input::Hidden });
+        txn.end_with_effects(&MUTES, (user, other), effects);
     }
 }

@@ -1,10 +1,10 @@
 //! Adding and removing friends.
 
 use crate::done::{Done, Outcome};
-use crate::effect::{Effect, Input};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::follows::rules::refuse_blocked;
-use crate::ids::{UserId, UserRef};
+use crate::ids::UserRef;
 use crate::refusal::Refusal;
 use crate::relation::FRIENDS;
 use crate::users::rules::resolve_two;
@@ -18,9 +18,7 @@ pub(crate) fn set(
 ) -> Outcome {
     let (user, other) = resolve_two(txn, user, other, Refusal::SelfFriend)?;
     if !friends {
-        if txn.end(&FRIENDS, user, other) {
-            effects.extend(changed(user, other));
-        }
+        txn.end_with_effects(&FRIENDS, (user, other), effects);
         return Ok(Done::Unfriended);
     }
     refuse_blocked(txn, user, other)?;
@@ -28,12 +26,7 @@ pub(crate) fn set(
         txn.refuse_full(&FRIENDS, user)?;
         txn.refuse_full(&FRIENDS, other)?;
         txn.relate(&FRIENDS, user, other, 0);
-        effects.extend(changed(user, other));
+        effects.extend((FRIENDS.ended)(user, other));
     }
     Ok(Done::Befriended)
-}
-
-/// Effects of the beginning or end of a friendship.
-pub(crate) fn changed(user: UserId, other: UserId) -> [Effect; 2] {
-    [user, other].map(|user| Effect::Input { user, input: Input::Friends })
 }

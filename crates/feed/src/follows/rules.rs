@@ -23,9 +23,8 @@ pub(crate) fn set(
 ) -> Outcome {
     let (user, other) = resolve_two(txn, user, other, Refusal::SelfFollow)?;
     if !follows {
-        if end(txn, user, other) {
-            effects.push(Effect::Follow { user, other, follows });
-        }
+        txn.end_with_effects(&REQUESTS, (user, other), effects);
+        txn.end_with_effects(&FOLLOWS, (user, other), effects);
         return Ok(Done::Unfollowed);
     }
     refuse_blocked(txn, user, other)?;
@@ -118,12 +117,6 @@ fn announce(
     if !txn.facts().is_announced(user, stored) {
         notifications::rules::notify(txn, user, stamp, stored, effects);
     }
-}
-
-/// Ends a follow and a follow request. Returns whether the follow existed.
-pub(crate) fn end(txn: &mut Txn<'_>, user: UserId, other: UserId) -> bool {
-    txn.end(&REQUESTS, user, other);
-    txn.end(&FOLLOWS, user, other)
 }
 
 /// Follows all of `others`, or none if one is refused, without notifications. Users who are followed already, or named

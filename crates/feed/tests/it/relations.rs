@@ -10,7 +10,7 @@ use feed::{
 use rows::{PutRows as _, Rows as _, Scan as _, Table, Value, encode};
 use testkit::MemoryRows;
 
-use crate::support::{World, id, register};
+use crate::support::{World, block, id, register};
 
 /// The deleted user. No other item or owner has this number.
 const USER: UserId = UserId(7);
@@ -41,6 +41,18 @@ fn related() -> World {
         }
     }
     world
+}
+
+#[test]
+fn a_block_ends_every_relation_that_is_not_across_blocks() {
+    let mut world = related();
+    for (relation, other) in RELATIONS.into_iter().zip((8..20).map(UserId)) {
+        assert_eq!(world.run(block(id(other.0), id(USER.0))), Ok(Done::Blocked));
+        for (user, other) in [(USER, other), (other, USER)] {
+            let left = world.facts().related(relation, user, other).is_some();
+            assert_eq!(left, relation.is_across_blocks, "{:?}", relation.forward);
+        }
+    }
 }
 
 /// All rows about a user.
