@@ -284,20 +284,22 @@ fn a_quote_names_the_quoted_post_for_who_may_see_it_until_it_is_revoked() {
         (&notice["items"][0]["kind"], &notice["items"][0]["post"]),
         (&json!("quote"), &created)
     );
-    // A user who may not see the quoted post gets none of its content.
+    // A user who may not see the quoted post may not quote it, and gets no list of its quotes.
     assert_eq!(server.send("PUT", "/v1/users/@ada/blocks/@cyd", &[], b"").status, 204);
     quote("cyd", &quoted).assert_error(422, "quoted_not_found", "of a post by who blocks");
     let answer = server.get(&format!("/v1/posts/{quoted}?viewer=@cyd"));
     answer.assert_error(404, "post_not_found", "blocked");
-    assert!(!server.get(&format!("{path}?viewer=@cyd")).json().to_string().contains("a post"));
     server.get(&format!("{list}?viewer=@cyd")).assert_error(404, "post_not_found", "blocked");
-    // A quote of a post for followers is also for followers, and a user mentioned in it does not see the quoted post.
+    // A quote of a post for followers is also for followers, and a user mentioned in it does not see what it quotes.
     let closed = json!({"text": "secret", "visibility": "followers", "quote_policy": "nobody"});
     let closed = server.post("/v1/users/@ada/posts", &closed).json();
     assert_eq!(closed["quote_policy"], "nobody");
     let closed = closed["id"].as_str().unwrap();
     let own = quote("ada", closed).json();
     assert_eq!((&own["visibility"], &own["quote"]["id"]), (&json!("followers"), &json!(closed)));
+    let body = json!({"text": "look @cyd", "quote_id": closed});
+    let own = server.post("/v1/users/@ada/posts", &body).json();
+    assert_eq!(own["quote"], json!({"id": null, "state": "unauthorized"}), "others see the quote");
     quote("bob", closed).assert_error(422, "quoted_not_found", "not a follower");
     server.follow("bob", "ada");
     quote("bob", closed).assert_error(422, "quote_not_allowed", "a follower");

@@ -27,7 +27,8 @@ struct Parts {
     other: UserId,
     /// Replied-to or boosted post.
     post: Option<PostId>,
-    quoted: Option<PostId>,
+    /// Quoted post and its author.
+    quoted: Option<(PostId, UserId)>,
     is_boost: bool,
 }
 
@@ -113,7 +114,7 @@ impl Entities {
             author: *author,
             other: boost.map(|boost| boost.author).or(*reply_to).unwrap_or(*author),
             post: boost.map(|boost| boost.post).or(*in_reply_to),
-            quoted: quote.map(|quote| quote.post),
+            quoted: quote.map(|quote| (quote.post, quote.author)),
             is_boost: boost.is_some(),
         };
         let write = |post: &Post, out: &mut Vec<u8>| {
@@ -127,6 +128,10 @@ impl Entities {
             let quoted = match post.quote {
                 Some(quote) if quote.is_revoked => QuoteState::Revoked,
                 Some(quote) => match other(quote.post)? {
+                    // A mentioned user may not follow the author.
+                    Some(quoted) if !quoted.visibility.is_open() && !post.mentions.is_empty() => {
+                        QuoteState::Unauthorized
+                    }
                     Some(quoted) if is_shown(&quoted) => QuoteState::Accepted,
                     Some(_) => QuoteState::Unauthorized,
                     None => QuoteState::Deleted,
@@ -246,8 +251,11 @@ impl Parts {
     fn made_of(&self, revisions: &impl Revisions, content: Option<Revision>) -> MadeOf {
         let other = Some(self.other).filter(|other| *other != self.author);
         let profile = |user: UserId| Subject::Profile(user.0.into());
-        let post = self.post.into_iter().chain(self.quoted).map(|post| Subject::Content(post.0));
-        let subjects = other.map(profile).into_iter().chain(post).chain([profile(self.author)]);
+        let quoted = self.quoted.map(|(post, _)| post);
+        let post = self.post.into_iter().chain(quoted).map(|post| Subject::Content(post.0));
+        // A post of a deleted user is hidden before its content is removed.
+        let users = other.into_iter().chain(self.quoted.map(|(_, user)| user)).chain([self.author]);
+        let subjects = users.map(profile).chain(post);
         MadeOf::default().and(content).and(subjects.map(|subject| revisions.revision(subject)))
     }
 

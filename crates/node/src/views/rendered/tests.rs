@@ -171,3 +171,21 @@ fn posts_of_deleted_users_are_not_rendered_by_a_scan() {
     assert_eq!(in_memory(&rendered, world.posts[0]), None);
     assert!(in_memory(&rendered, world.posts[5]).is_some(), "of bob");
 }
+
+#[test]
+fn a_kept_quote_is_rendered_again_when_its_quoted_author_is_deleted() {
+    let mut world = World::new();
+    let rendered = Entities::new(4 << 20);
+    let (bob, text) = (UserRef::Id(UserId(1)), PostText::parse("a post").unwrap());
+    world.publish(Draft::new(bob.clone(), text.clone()));
+    let quote = world.posts.last().copied();
+    world.publish(Draft { quote, ..Draft::new(ADA, text) });
+    let quoting = *world.posts.last().unwrap();
+    assert!(world.read(&rendered, quoting).contains("accepted"));
+    // The rows of the quoted post are still there.
+    world.apply(Command::DeleteUser { user: bob });
+    let mut out = Vec::new();
+    assert!(rendered.post(&Changed(1, 0), world.facts(), quoting, |_| true, &mut out));
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("\"state\":\"deleted\""), "{out}");
+}
