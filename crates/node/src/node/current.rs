@@ -7,7 +7,7 @@ use super::Node;
 use crate::views::{Entity, EntityKey, MadeOf};
 
 impl Node {
-    /// Returns a post that was published during the caller's request, if it is in memory and has no replies and
+    /// Returns a post that was published during the caller's request, if it is in memory and has no replies, quotes and
     /// reactions.
     #[must_use]
     pub fn try_new_post(&self, post: PostId) -> Option<Post> {
@@ -15,7 +15,8 @@ impl Node {
         let has = |table| store.has_members_in_memory(table, post.0);
         let is_untouched = store.point_in_memory(PointTable::PostCounts, post.0).is_none()
             && !has(SetTable::Reactions)
-            && !has(SetTable::Replies);
+            && !has(SetTable::Replies)
+            && !has(SetTable::Quotes);
         // The post is read last: rows leave memory in the order of their changes, so later rows of this post would be
         // in memory.
         let row = store.point_in_memory(PointTable::Post, post.0)?;
