@@ -114,9 +114,6 @@ pub(crate) fn each_of_post(id: PostId, post: &Post, mut each: impl FnMut(IndexRo
         each(IndexRow::Member(SetTable::Reactions, of, item, id.0));
         each(member(SetTable::Boosts, of, author));
     }
-    if let Some(quoted) = post.listed_quote() {
-        each(member(SetTable::Quotes, quoted.0, author));
-    }
     shared_of_post(id, post).for_each(&mut each);
     if post.boost.is_none() && !post.media.is_empty() {
         each(member(SetTable::PostLists, pictures_of(post.author), post.listed().number()));
@@ -167,7 +164,9 @@ pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = In
         move |is_in: bool, list: PublicList| is_in.then(|| row(SetTable::PostLists, list.owner()));
     let reply = post.in_reply_to.filter(|_| is_open);
     let reply = reply.map(|parent| row(SetTable::OpenReplies, parent.0)).into_iter();
-    reply.chain(list(is_public, PublicList::Posts)).chain(list(has_pictures, PublicList::Pictures))
+    let quote = post.listed_quote().map(|quoted| row(SetTable::Quotes, quoted.0));
+    let lists = list(is_public, PublicList::Posts).into_iter();
+    reply.chain(quote).chain(lists).chain(list(has_pictures, PublicList::Pictures))
 }
 
 /// Rows of a post long after its publication: without rows of users who `has_none` names, and without the end of a poll
@@ -463,7 +462,7 @@ impl IndexRow {
     pub(crate) fn shared_by(&self) -> Option<UserId> {
         let Self::Member(table, owner, _, number) = self else { return None };
         let is_shared = match table {
-            SetTable::OpenReplies => true,
+            SetTable::OpenReplies | SetTable::Quotes => true,
             SetTable::PostLists => PublicList::ALL.iter().any(|list| list.owner() == *owner),
             _ => false,
         };

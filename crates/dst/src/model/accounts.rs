@@ -1,6 +1,6 @@
 //! Expected accounts, apps and grants.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AccountState, AppId, GrantId, Role, SecretHash,
@@ -56,6 +56,8 @@ pub(crate) struct Accounts {
     pub(crate) accounts: BTreeMap<u32, ModelAccount>,
     apps: BTreeMap<u64, AccessScopes>,
     pub(crate) grants: BTreeMap<u64, ModelGrant>,
+    /// Users whose state was ever set: the node may still list their posts, or not list them yet.
+    pub(super) relisted: BTreeSet<u32>,
     invites: BTreeMap<SecretHash, (u32, u64)>,
 }
 
@@ -103,6 +105,7 @@ impl Accounts {
             AccountCommand::SetState { state, .. } => {
                 let user = user?;
                 self.account(user)?.state = *state;
+                self.relisted.insert(user);
                 if *state != AccountState::Active {
                     self.grants.retain(|_, grant| grant.user != Some(user));
                 }

@@ -189,10 +189,14 @@ impl Feed {
         if !is_quiet && pending.is_none() {
             return;
         }
-        let mut quotes = self.quotes_of(id);
-        let is_boosted = self.boosters_of(id).next().is_some() || quotes.next().is_some();
-        drop(quotes);
-        let is_sure = is_boosted && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
+        let is_quoted = |sure: bool| {
+            let mut quotes = self.quotes_of(id);
+            quotes.any(|(_, user)| !sure || !self.accounts.relisted.contains(&user))
+        };
+        let has_boosts = self.boosters_of(id).next().is_some();
+        let is_boosted = has_boosts || is_quoted(false);
+        let is_sure = (has_boosts || is_quoted(true))
+            && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
             // Users notified of the previous edit are not notified of this one.
@@ -221,7 +225,8 @@ impl Feed {
             is_new.then_some((*user, notice))
         });
         for (user, notice) in notified.collect::<Vec<_>>() {
-            match edit.is_sure {
+            let is_listed = notice.1 == Cause::Edit(id) || !self.accounts.relisted.contains(&user);
+            match edit.is_sure && is_listed {
                 true => self.notify(user, stamp, notice),
                 false => self.unsure.push(((user, stamp), notice)),
             }

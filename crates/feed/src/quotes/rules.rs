@@ -66,7 +66,14 @@ pub(crate) fn change(
             forget_notice(txn, id, &new);
         }
         let (author, listed, users) = (new.author, new.listed(), None);
-        effects.push(Effect::Post { post: id, author, listed, users, change: PostChange::Edited });
+        let change = PostChange::Edited;
+        effects.push(Effect::Post { post: id, author, listed, users, change });
+        effects.extend(new.mentioned_others().map(|user| Effect::Mention {
+            post: id,
+            author,
+            user,
+            change,
+        }));
     }
     new
 }

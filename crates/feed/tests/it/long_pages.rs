@@ -381,7 +381,7 @@ fn no_number_of_other_posts_delays_the_public_timeline() {
 
 /// Rows of the lists shared by many authors.
 fn shared_rows(world: &World) -> Vec<Vec<(u64, u64, u64)>> {
-    [SetTable::PostLists, SetTable::OpenReplies]
+    [SetTable::PostLists, SetTable::OpenReplies, SetTable::Quotes]
         .map(|table| {
             let mut rows = world.rows.members_from(table, (0, 0), usize::MAX).0;
             rows.retain(|(owner, ..)| table != SetTable::PostLists || *owner < 2);
@@ -408,6 +408,8 @@ fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
                 [number % 4];
         publish(&mut world, 1, parent, visibility);
     }
+    let quote = Draft::new(id(1), PostText::parse("look").unwrap());
+    world.run(Command::Publish(Box::new(Draft { quote: Some(shown), ..quote }))).unwrap();
     let boost = Command::React { user: id(1), post: shown, reaction: Reaction::Boost, on: true };
     world.run(boost).unwrap();
     let enabled = shared_rows(&world);
@@ -421,7 +423,9 @@ fn the_posts_of_a_disabled_account_cost_the_public_timeline_nothing() {
     world.set_account(1, AccountState::Disabled);
     world.relist();
     assert_eq!(posts(&world), (vec![shown], false));
-    assert_eq!(world.rows.members(SetTable::OpenReplies, shown.0, Span::ALL), []);
+    for table in [SetTable::OpenReplies, SetTable::Quotes] {
+        assert_eq!(world.rows.members(table, shown.0, Span::ALL), [], "{table:?}");
+    }
     assert_eq!(mended(&world), world.rows);
     // A post published, edited or half removed meanwhile is restored with the rest.
     let late = publish(&mut world, 1, None, Visibility::Public);

@@ -343,6 +343,11 @@ fn a_change_of_quotes_is_no_edit_and_reaches_streams() {
     world.revoke(quote);
     let is_edit = |effect: &Effect| matches!(effect, Effect::Post { post, change: PostChange::Edited, .. } if *post == quote);
     assert!(world.effects.iter().any(is_edit));
+    let mentioning = Draft { quote: Some(post), ..draft(BOB, "@cy look") };
+    let mentioning = world.try_publish(mentioning).unwrap();
+    world.revoke(mentioning);
+    let is_told = |effect: &Effect| matches!(effect, Effect::Mention { post, user: UserId(CY), change: PostChange::Edited, .. } if *post == mentioning);
+    assert!(world.effects.iter().any(is_told), "users it mentions");
     assert_eq!(world.stored(quote).edited, None);
     assert!(world.facts().post_versions(quote).is_empty());
     world.revoke(quote);

@@ -240,3 +240,24 @@ async fn posts_of_a_disabled_account_take_no_place_on_the_pages_of_others() {
         assert_eq!(crate::client::ids(&page), [own.as_str()], "{path}");
     }
 }
+
+#[tokio::test]
+async fn quotes_of_a_disabled_account_do_not_count_until_it_is_enabled() {
+    let world = World::new();
+    let [ada, bob, cyd] = world.people(["ada", "bob", "cyd"]).await;
+    let post = ada.post(&world, "a post").await;
+    let path = format!("/api/v1/statuses/{post}");
+    let quote = [("status", "look"), ("quoted_status_id", post.as_str())];
+    bob.call(&world, "POST", "/api/v1/statuses", &quote).await;
+    for (state, quotes) in
+        [(AccountState::Active, 1), (AccountState::Disabled, 0), (AccountState::Active, 1)]
+    {
+        disable(&world, &bob, state).await;
+        // The count is kept before the rows of the account follow its state.
+        cyd.get(&world, &path).await;
+        world.do_due().await;
+        assert_eq!(cyd.get(&world, &path).await["quotes_count"], quotes, "{state:?}");
+        let listed = cyd.ids(&world, &format!("{path}/quotes")).await;
+        assert_eq!(listed.len(), quotes, "{state:?}");
+    }
+}
