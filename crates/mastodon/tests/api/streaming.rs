@@ -670,6 +670,28 @@ async fn a_slow_stream_of_all_posts_goes_on_with_the_newest() {
 }
 
 #[tokio::test]
+async fn a_slow_stream_does_not_have_what_was_quoted_and_is_deleted_by_then() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let quoted = ada.post(&world, "xyzzy").await;
+    let address = world.listen().await;
+    let mut slow = world.begin("/api/v1/streaming/public", &ada.token).await.into_body();
+    drop(slow.frame().await.unwrap().unwrap());
+    let mut reader = Events::open(address, "public", &ada).await;
+    let quote = [("status", "look"), ("quoted_status_id", quoted.as_str())];
+    let quote = bob.call(&world, "POST", "/api/v1/statuses", &quote).await;
+    let (_, data) = reader.next().await.unwrap();
+    assert!(data.contains("xyzzy"), "{data}");
+    ada.call(&world, "DELETE", &format!("/api/v1/statuses/{quoted}"), &[]).await;
+    let mut text = String::new();
+    while !text.contains(&format!("\"id\":{}", quote["id"])) {
+        let frame = slow.frame().await.expect("it does not end").unwrap();
+        text.push_str(std::str::from_utf8(&frame.into_data().unwrap()).unwrap());
+    }
+    assert!(text.contains("deleted") && !text.contains("xyzzy"), "{text}");
+}
+
+#[tokio::test]
 async fn a_post_of_all_users_mentions_nobody_whom_a_block_hides() {
     let world = World::new();
     let [ada, bob, eve] = world.people(["ada", "bob", "eve"]).await;

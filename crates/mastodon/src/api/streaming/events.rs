@@ -252,9 +252,11 @@ impl Events {
                 } else {
                     let post = entities.facts().post(id)?;
                     // Readers without blocks, filters and muted threads get the same event. For others, the entity
-                    // omits mentions of blocked users or has marks.
-                    let is_for_all =
-                        entities.viewer().has_no_blocks_or_mutes() && !entities.has_marks();
+                    // omits mentions of blocked users or has marks. A quoted
+                    // post may have been deleted or its quote revoked since.
+                    let is_for_all = post.quote.is_none()
+                        && entities.viewer().has_no_blocks_or_mutes()
+                        && !entities.has_marks();
                     match is_for_all {
                         _ if !entities.viewer().wanted(&post) => return None,
                         true => Arc::clone(&published.payload),
