@@ -10,7 +10,7 @@ use feed::quotes::QuotePolicy;
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::text::{Language, Warning};
 use feed::{
-    Command, Done, Draft, Patch, PostId, PostText, Refusal, Reply, UserId, UserRef, thread,
+    Command, Done, Draft, Patch, Post, PostId, PostText, Refusal, Reply, UserId, UserRef, thread,
 };
 use node::Request;
 use serde_json::{Value, json};
@@ -134,9 +134,9 @@ impl Server {
     }
 
     /// Checks that a status belongs to the user.
-    async fn own(&self, me: UserId, post: PostId) -> Result<(), ApiError> {
+    async fn own(&self, me: UserId, post: PostId) -> Result<Post, ApiError> {
         let read = move |_: &_, entities: &mut Entities<'_>| {
-            entities.visible_post(post).filter(|post| post.author == me).map(|_| ())
+            entities.visible_post(post).filter(|post| post.author == me)
         };
         self.entities(Some(me), read).await?.ok_or_else(ApiError::not_found)
     }
@@ -146,6 +146,10 @@ impl Server {
 /// makes the status sensitive. Absent language, pictures and poll are kept, but pictures replace a poll that is not
 /// named.
 fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
+    // Its name on other servers: the status would be published without the quote.
+    if fields.one("quote_id")?.is_some() {
+        return Err(ApiError::invalid("quote_id is not supported: use quoted_status_id"));
+    }
     let text = match fields.one("status")?.map_or("", str::trim) {
         "" => PostText::none(),
         text => PostText::written(text, domain(base))?,
@@ -262,7 +266,12 @@ pub(crate) async fn edit(
     // the status.
     let described = media::changes(&fields)?;
     let patch = Patch { described, ..said(&fields, &state.options.base)? };
-    state.own(me, post).await?;
+    let quote = state.own(me, post).await?.quote.map(|quote| quote.post);
+    if let Some(id) = fields.one("quoted_status_id")?
+        && quote != input::post(id)
+    {
+        return Err(ApiError::invalid("the quote of a status cannot be changed"));
+    }
     state.limit(What::Posts, u64::from(me.0))?;
     let command = Command::edit(post, patch);
     let idempotency = once.of(me, &command);
@@ -407,6 +416,7 @@ pub(crate) async fn interaction_policy(
 ) -> Result<Response, ApiError> {
     let policy = quote_policy(&fields)?.unwrap_or_default();
     state.own(me, post).await?;
+    state.limit(What::Posts, u64::from(me.0))?;
     let patch = Patch { quote_policy: Some(policy), ..Patch::default() };
     state.change(me, once, Command::edit(post, patch)).await?;
     state.changed_status(me, post).await

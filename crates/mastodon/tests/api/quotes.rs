@@ -1,5 +1,6 @@
 //! Quotes: a status shows another one to the readers whom the authors of both allow to see it.
 
+use feed::PostId;
 use serde_json::{Value, json};
 
 use crate::client::{Person, World, ids};
@@ -202,6 +203,39 @@ async fn a_quote_is_revoked_by_the_quoted_author_alone_and_stays_so() {
     let path = format!("/api/v1/statuses/{post}/quotes");
     assert!(ids(&cyd.get(&world, &path).await).is_empty());
     assert_eq!(cyd.status(&world, &json!(post)).await["quotes_count"], 0);
-    bob.call(&world, "PUT", &format!("/api/v1/statuses/{id}"), &[("status", "again")]).await;
+    let path = format!("/api/v1/statuses/{id}");
+    let again = [("status", "again"), ("quoted_status_id", other.as_str())];
+    let got = world.call("PUT", &path, Some(&bob.token), &again).await;
+    assert_eq!(got.status.as_u16(), 422, "another quote: {got:?}");
+    let again = [("status", "again"), ("quoted_status_id", post.as_str())];
+    bob.call(&world, "PUT", &path, &again).await;
     assert_eq!(cyd.status(&world, &quote).await["quote"]["state"], "revoked");
+}
+
+#[tokio::test]
+async fn a_status_that_is_quoted_at_once_does_not_count_as_untouched() {
+    let world = World::new();
+    let [ada, bob] = world.people(["ada", "bob"]).await;
+    let post = ada.post(&world, "a post").await;
+    let id = PostId(post.parse().unwrap());
+    assert!(world.node.try_new_post(id).is_some());
+    bob.quote(&world, &post, &[]).await;
+    assert!(world.node.try_new_post(id).is_none());
+}
+
+#[tokio::test]
+async fn changes_of_who_may_quote_are_limited_like_edits() {
+    let world = World::new();
+    let [ada] = world.people(["ada"]).await;
+    let post = ada.post(&world, "a post").await;
+    let path = format!("/api/v1/statuses/{post}/interaction_policy");
+    let allow = async |policy| {
+        let fields = [("quote_approval_policy", policy)];
+        world.call("PUT", &path, Some(&ada.token), &fields).await.status.as_u16()
+    };
+    let mut answers = Vec::new();
+    for number in 0..300 {
+        answers.push(allow(["nobody", "public"][number % 2]).await);
+    }
+    assert!(answers.contains(&200) && answers.last() == Some(&429), "{answers:?}");
 }

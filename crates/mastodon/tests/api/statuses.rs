@@ -116,6 +116,7 @@ async fn what_the_server_lacks_is_refused_and_publishes_nothing() {
         (vec![("status", "x"), ("in_reply_to_id", "1")], 404),
         (vec![("status", "x"), ("in_reply_to_id", "x")], 404),
         (vec![("status", "x"), ("quoted_status_id", "1")], 404),
+        (vec![("status", "x"), ("quote_id", "1")], 422),
         (vec![("status", "x"), ("quote_approval_policy", "x")], 422),
     ] {
         let got = world.call("POST", "/api/v1/statuses", Some(&ada.token), &fields).await;
