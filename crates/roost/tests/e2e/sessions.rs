@@ -107,6 +107,8 @@ const OPEN: &str = "
     See    GET /v1/posts/{id}/history
     See    GET /v1/posts/{id}/favourites
     See    GET /v1/posts/{id}/boosts
+    See    GET /v1/posts/{id}/quotes
+    Author DELETE /v1/users/{user}/quotes/{id}
     See    GET /v1/tags/{tag}/posts
     Own    GET /v1/users/{user}/favourites
     Own    PUT DELETE /v1/users/{user}/favourites/{id}

@@ -46,7 +46,7 @@ impl Small {
 
     fn serve(&mut self) {
         let server = Server::start(serve(self.data.path(), &self.settings).arg("--open"));
-        let said: Value = server.process.logged("memory at most").unwrap().parse().unwrap();
+        let said: Value = server.process.logged("maximum memory").unwrap().parse().unwrap();
         self.memory = said["total"].as_u64().unwrap() * MIB;
         self.redis = server.process.said("roost serves redis://").unwrap().parse().unwrap();
         self.server = Some(server);

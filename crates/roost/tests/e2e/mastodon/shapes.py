@@ -129,6 +129,7 @@ class World:
         root = ada.post("root @bob #hi https://a.example/", language="en", media_ids=[ada.picture()])
         self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
         ada.post("@bob reply #more", in_reply_to_id=self.status)
+        self.quote = ada.post("look at this", quoted_status_id=self.status)
         # Hashtags of two users can be trends.
         bob.post("me too #hi")
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
@@ -167,6 +168,7 @@ class World:
         self.scheduled = ada.done("POST", "/api/v1/statuses", later)["id"]
 
     def concrete(self, path):
+        path = path.replace("{quoting}", self.quote)
         for start, value in [
             ("/api/v1/accounts/", self.bob.id),
             ("/api/v1/statuses/", self.status),
@@ -257,6 +259,8 @@ class World:
         yield ada, "POST", "/api/v2/filters/{id}/statuses", {"status_id": self.status}
         yield ada, "DELETE", "/api/v2/filters/statuses/{id}", None
         yield ada, "DELETE", "/api/v2/filters/{id}", None
+        yield bob, "PUT", "/api/v1/statuses/{id}/interaction_policy", {"quote_approval_policy": "followers"}
+        yield bob, "POST", "/api/v1/statuses/{id}/quotes/{quoting}/revoke", None
         yield bob, "PUT", "/api/v1/statuses/{id}", {"status": "edited again"}
         yield bob, "DELETE", "/api/v1/statuses/{id}", None
         yield ada, "POST", "/api/v1/notifications/{id}/dismiss", None

@@ -93,7 +93,7 @@ fn a_start_is_ended_by_sigterm_at_once() {
     std::fs::remove_file(&segment).unwrap();
     assert!(Command::new("mkfifo").arg(&segment).status().unwrap().success());
     let process = Process::start(&mut serve(data.path(), &["--open"]));
-    process.logged("memory at most").expect("it says how memory is divided");
+    process.logged("maximum memory").expect("it says how memory is divided");
     process.signal(Signal::TERM);
     let ended = process.ended();
     assert!(ended.status.code().is_none_or(|code| code == 0), "{ended:#?}");
