@@ -139,7 +139,7 @@ fn what_is_not_possible_is_refused_before_anything_runs() {
     check(&[], 2, "EXPERIMENT");
     check(&["timelines", "--set", "users=0"], 2, "users must be from 2 to 1000000, not 0");
     check(&["keys", "--set", "users=5"], 2, "no chosen experiment has a parameter \"users\"");
-    check(&["keys", "--set", "keys=many"], 2, "\"many\" is no number");
+    check(&["keys", "--set", "keys=many"], 2, "\"many\" is not a number");
     check(&["keys", "--threads", "100000"], 2, "--threads 100000 is not possible");
     check(&["keys", "--trials", "1"], 2, "--trials must be from 2");
     check(&["keys", "--quick", "--full"], 2, "cannot be used with");

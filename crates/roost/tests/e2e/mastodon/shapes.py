@@ -15,6 +15,9 @@ from world import PICTURE, description, endpoints, nameless, register, sign_up, 
 
 URL, ENDPOINTS, DESCRIPTION = sys.argv[1:]
 document, operations = description(DESCRIPTION)
+# A status has one of these two. As described, each of them also allows the other.
+for name, field in [("Quote", "quoted_status"), ("ShallowQuote", "quoted_status_id")]:
+    document["components"]["schemas"][name]["required"].append(field)
 
 # What the description does not have, or has without a schema; with the schema that fits, if there is one.
 UNDESCRIBED = {
@@ -129,7 +132,6 @@ class World:
         root = ada.post("root @bob #hi https://a.example/", language="en", media_ids=[ada.picture()])
         self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
         ada.post("@bob reply #more", in_reply_to_id=self.status)
-        self.quote = ada.post("look at this", quoted_status_id=self.status)
         # Hashtags of two users can be trends.
         bob.post("me too #hi")
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
@@ -166,6 +168,7 @@ class World:
         self.poll = bob.done("POST", "/api/v1/statuses", asks)["poll"]["id"]
         later = {**asks, "scheduled_at": "2034-01-01T00:00:00Z", "in_reply_to_id": self.status}
         self.scheduled = ada.done("POST", "/api/v1/statuses", later)["id"]
+        self.quote = ada.post("look at this", quoted_status_id=self.status)
 
     def concrete(self, path):
         path = path.replace("{quoting}", self.quote)
