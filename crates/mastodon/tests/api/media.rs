@@ -446,7 +446,7 @@ async fn files_that_are_no_pictures_are_refused_with_the_reason() {
     let [ada] = world.people(["ada"]).await;
     let post = |body: Vec<u8>| world.send_form("POST", "/api/v1/media", &ada.token, body);
     for (file, why) in [
-        (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), "no picture"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), "not a supported picture"),
         (b"\x1a\x45\xdf\xa3webm".to_vec(), "only pictures"),
         (gif(1)[..20].to_vec(), "damaged"),
         (noise(50, 50)[..200].to_vec(), "damaged"),
