@@ -52,7 +52,7 @@ async fn a_profile_is_changed_and_what_is_fixed_is_refused() {
     };
     let got = form("multipart/form-data; boundary=x").await;
     assert_eq!(got.status.as_u16(), 422);
-    assert!(got.text.contains("no picture"), "a reason that apps show: {got:?}");
+    assert!(got.text.contains("not a supported picture"), "a reason that apps show: {got:?}");
     assert_eq!(form("application/json").await.status.as_u16(), 413);
 }
 
