@@ -117,7 +117,7 @@ test("with a key the pages request it once and store it in the tab", async () =>
   page.mayBeLost = true;
   await page.getByLabel("Application key").fill("wrong");
   await page.getByRole("button", { name: "Continue" }).click();
-  await page.getByText("This is not the key").waitFor();
+  await page.getByText("This key is not valid on this server").waitFor();
   await page.getByLabel("Application key").fill("a-key-for-the-pages");
   await page.getByRole("button", { name: "Continue" }).click();
   await page.getByRole("heading", { name: "Dashboard" }).waitFor();
