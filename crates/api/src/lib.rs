@@ -2,7 +2,7 @@
 //!
 //! - [`serve()`] accepts connections and shuts them down gracefully; [`router`] is the same API without a listener.
 //! - `v1/<noun>.rs` holds the handlers of one noun.
-//! - `routes` is the table of all routes; each module lists its own. A [`route::Route`] declares path, handler, scope,
+//! - `routes` is the table of all routes; each module lists its own. A `route::Route` declares path, handler, scope,
 //!   access of users, and description. The router, `guard` and the OpenAPI document are derived from it.
 //! - `guard` runs before and after every handler; `auth` and `session` decide who may call it, `cors` which pages may.
 //! - `input` and `query` read parts of requests, `changes` submits commands, `page` writes lists, and `error` writes

@@ -196,7 +196,7 @@ pub const NOTES: Relation = Relation {
 };
 
 /// All relations, in the order of checks and erasure. Blocks come first, because a check ends the other relations of
-/// blocked users. The order is part of the format: see [`tables`](crate::tables).
+/// blocked users. The order is part of the format: see `tables.rs`.
 pub const RELATIONS: [&Relation; 6] = [&BLOCKS, &MUTES, &FOLLOWS, &REQUESTS, &FRIENDS, &NOTES];
 
 /// Removes the options of a follow or follow request. For a deleted user, the one row of all options is removed at the

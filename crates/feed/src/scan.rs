@@ -95,7 +95,7 @@ impl<T: Item> Batch<T> {
 /// Reads a page: applies `rule` to the items of `source`.
 ///
 /// Reads on in larger steps while too few items are shown. After some thousands of rows the page ends early, at the
-/// last item that the viewer may know, or else at one of the [`Borders`]; see [`PageOf::next`].
+/// last item that the viewer may know, or else at one of the `Borders`; see [`PageOf::next`].
 pub fn scan<T: Item, U>(
     page: &Page,
     source: impl FnMut(Span) -> Batch<T>,

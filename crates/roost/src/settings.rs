@@ -108,7 +108,7 @@ pub(crate) struct Settings {
     pub(crate) trusted_proxies: Option<TrustedProxies>,
     /// Origins whose pages may call /v1 with a token of a user [default: none]
     ///
-    /// Origins separated by commas, for example https://app.example,http://localhost:5173.
+    /// Origins separated by commas, for example `https://app.example,http://localhost:5173`.
     #[arg(long, env = "ROOST_ALLOW_ORIGIN", value_name = "ORIGIN,...", help_heading = LISTENING)]
     pub(crate) allow_origin: Option<Origins>,
     /// Data directory, created if it does not exist [default: ./roost-data]
