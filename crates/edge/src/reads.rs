@@ -10,7 +10,7 @@
 //! are fewer waiting reads than threads: waking a thread costs more than a read from memory, and a read that waits for
 //! a disk delays at most one other.
 //!
-//! In addition to the lanes there are turns, for reads that wait and are never refused: for responses to changes, live
+//! Turns are another queue, for reads that wait and are never refused: for responses to changes, live
 //! streams, permissions of long requests, and pieces of files.
 //!
 //! All protocols share one set of lanes and turns. A long read ends early if its caller no longer waits.

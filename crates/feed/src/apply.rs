@@ -147,7 +147,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores the result of a command with a key, and removes up to two outdated keys, which bounds the table without a
+    /// Stores the result of a command with a key, and removes up to two expired keys, which bounds the table without a
     /// pause or a clock.
     pub fn remember(&mut self, idempotency: &Idempotency, stamp: Stamp, outcome: Outcome) {
         let key = idempotency_key(stamp.unix_day(), &idempotency.key);

@@ -217,11 +217,11 @@ impl Feed {
         let quotes = self.quotes_of(id).map(|(quote, user)| (quote, user, quote));
         let all = boosters.chain(quotes).filter(|(item, ..)| *item >= edit.from);
         let all: Vec<_> = all.take(NOTIFIED_AT_ONCE).collect();
-        let mut told = BTreeSet::from([author]);
+        let mut users = BTreeSet::from([author]);
         let notified = all.iter().filter_map(|(_, user, post_of)| {
             let may_be = self.sees(*user, post) && self.hears(*user, author);
             let notice = (author, Cause::Edit(*post_of));
-            let is_new = told.insert(*user) && may_be && !self.is_announced(*user, notice);
+            let is_new = users.insert(*user) && may_be && !self.is_announced(*user, notice);
             is_new.then_some((*user, notice))
         });
         for (user, notice) in notified.collect::<Vec<_>>() {

@@ -28,7 +28,7 @@ impl Mend {
             self.accounts.disabled += 1;
         }
         let owner = account.email.as_ref().and_then(|email| step.facts().by_email(email));
-        // The other account has a consistent row: one of the two accounts is outdated.
+        // The other account has a consistent row: one of the two accounts is stale.
         if owner.is_some_and(|owner| owner != user && step.has_email(owner, &account)) {
             step.lost(format!(
                 "account of user {key}: its e-mail address, which another account has"

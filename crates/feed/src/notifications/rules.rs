@@ -81,10 +81,10 @@ pub(crate) fn notify_of_edit(
     }
     let (users, next) = txn.facts().notified_of_edit(id, from);
     // Each user is notified once, because the stored notification has the stamp of the command as its id.
-    let mut told = BTreeSet::from([post.author]);
+    let mut notified = BTreeSet::from([post.author]);
     for (user, about) in users {
         let (viewer, stored) = (Viewer::new(txn.facts(), Some(user)), Stored::Edit(about));
-        if told.insert(user)
+        if notified.insert(user)
             && viewer.receives_updates_of(&post)
             && txn.facts().exists(user)
             && !txn.facts().is_announced(user, stored)

@@ -266,7 +266,7 @@ fn the_author_of_the_quoted_post_is_notified_if_they_may_see_the_quote() {
     assert!(world.notices(ADA).is_empty());
     let inbox = world.facts().inbox(UserId(ADA));
     assert_eq!(inbox.stored, 0);
-    // Nobody is told of their own, of what they may not see or have muted, and of a mention twice.
+    // Users are not notified of their own quotes, of quotes they may not see or have muted, nor twice of a mention.
     world.quote(ADA, post).unwrap();
     let secret = Draft { visibility: Visibility::Followers, ..draft(BOB, "mine") };
     world.try_publish(Draft { quote: Some(post), ..secret }).unwrap();
