@@ -129,7 +129,9 @@ impl Run {
             }
             let may_quote = model.posts.get(&id.0).is_some_and(|post| model.may_quote(user, post));
             assert_eq!(viewer.may_quote(found), may_quote, "whether {user} may quote {}", id.0);
-            let wanted = model.quotes_of(id.0).filter(|(_, by)| model.wants_boosts_of(user, *by));
+            // Quotes by a disabled user are not listed, not even for that user.
+            let wants = |by| model.wants_boosts_of(user, by) && !model.accounts.is_disabled(by);
+            let wanted = model.quotes_of(id.0).filter(|(_, by)| wants(*by));
             let wanted = wanted.map(|(quote, _)| quote).filter(is_listed);
             let wanted: Vec<_> = wanted.map(PostId).collect();
             let mut listed = viewer.quotes(id, &Page::newest(1_000_000)).items;

@@ -267,7 +267,7 @@ impl Accounts {
         account.is_none_or(|account| account.state == AccountState::Active)
     }
 
-    pub(super) fn is_disabled(&self, user: u32) -> bool {
+    pub(crate) fn is_disabled(&self, user: u32) -> bool {
         let account = self.accounts.get(&user);
         account.is_some_and(|account| account.state == AccountState::Disabled)
     }
