@@ -15,8 +15,8 @@ use crate::has;
 
 /// Version of the suite; others test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
-/// NATS server, the client that runs the commands advised by error messages, and a proxy that cuts links. Go verifies
-/// them with its checksum database.
+/// NATS server; NATS command-line client, for tests of the `nats` commands that error messages of roost suggest; proxy
+/// that cuts connections. Go verifies the downloads with its checksum database.
 const NATS: [(&str, &str); 3] = [
     ("nats-server", "github.com/nats-io/nats-server/v2@v2.15.2"),
     ("nats", "github.com/nats-io/natscli/nats@v0.5.1"),

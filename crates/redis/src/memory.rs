@@ -89,7 +89,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Creates the replies of a new connection.
+    /// Creates the empty output of a new connection, whose buffer takes its memory from `budget`.
     pub(crate) fn new(budget: &MemoryBudget) -> Self {
         Self { bytes: Vec::new(), held: Held::new(budget, BUFFER_BYTES) }
     }

@@ -79,7 +79,7 @@ impl StampClock {
         self.next_run(time_ms, 1)
     }
 
-    /// Returns the first of `count` stamps, all of which are then used; [`Stamp::after`] returns the others.
+    /// Reserves `count` consecutive stamps and returns the first; [`Stamp::after`] returns the others.
     pub fn next_run(&mut self, time_ms: u64, count: usize) -> Stamp {
         let first = Stamp::first_of(time_ms).max(self.last.after(1));
         self.last = first.after((count as u64).saturating_sub(1));

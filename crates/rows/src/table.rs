@@ -309,7 +309,8 @@ tables! {
         Followers = 0x28: Packed, "followers of user" / "user", Derived about User;
         /// (author, post) -> 0, or the user replied to plus 1; from bit 33 on, the visibility.
         AuthorPosts = 0x29: Packed, "posts of user" / "post", Derived about User;
-        /// (mentioned user, post) -> author plus 1 for a direct post, 0 for others.
+        /// (mentioned user, post) -> 2^63 plus the stamp of the edit that added the mention. If the post has had it
+        /// from the start: the author plus 1 for a direct post, otherwise 0.
         Mentions = 0x2a: Packed, "mentions of user" / "post", Derived about nothing;
         /// (user, friend) -> 0, in both directions.
         Friends = 0x2b: Packed, "friends of user" / "user", Exported about nothing;

@@ -47,7 +47,7 @@ pub(crate) struct Generator {
     nonce: u64,
 }
 
-/// Maximum number of the newest ids that commands use.
+/// Maximum number of known ids of each kind. Above it, a new id replaces a random known one.
 const KNOWN_MAX: usize = 200;
 
 impl Generator {

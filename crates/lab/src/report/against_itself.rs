@@ -13,7 +13,7 @@ use crate::report::text::{line, machine};
 use crate::settings::AGAIN;
 use crate::values;
 
-/// Trials of a repetition, by block: of the design, and of the same design again.
+/// Values of two trials of the same design, for each block of a repetition. `None` if a trial has no value.
 type Pairs = BTreeMap<u64, [Option<f64>; 2]>;
 
 /// Results of a design.

@@ -95,7 +95,7 @@ pub(crate) struct Applier<R, T> {
     /// Whether the last sweep found nothing because the log's time is earlier than this node's: the next one then waits
     /// even if the node is idle.
     sweep_found_nothing: bool,
-    /// Digest of the counted groups of a shared log.
+    /// Digest of all groups of a shared log that count (see `producers.rs`) and are applied.
     digest: u64,
     /// Maximum length of a payload of the log, in bytes.
     payload_bytes_max: usize,
@@ -241,7 +241,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Some(self.rows.inner.totals().outcomes).filter(|outcomes| *outcomes != 0)
     }
 
-    /// Returns the digest of the counted groups of a shared log.
+    /// Returns the digest of all applied groups that count, of a shared log.
     pub(crate) fn digest(&self) -> u64 {
         self.digest
     }

@@ -18,7 +18,8 @@ const CELEBRITY_FOLLOWERS: u32 = 5_000;
 const COUPLED_PER_RECIPROCITY: f64 = 2.6;
 /// Share of a user's followers and followees who are in the user's community, as far as the limits allow.
 const WITHIN: f64 = 0.85;
-/// Maximum number of a user's followers, and of followees, in the community. Users with more have the others elsewhere.
+/// Maximum number of a user's followers who are in the user's own community; the same limit holds for followees. All
+/// further ones are in other communities.
 const WITHIN_MAX: u32 = 100;
 /// Maximum share of a community that a member follows, and that follows the member.
 const WITHIN_PART_MAX: f64 = 0.3;

@@ -63,7 +63,8 @@ impl Member {
         self.writer.freeze(self.position).unwrap().run().unwrap();
     }
 
-    /// Returns the spaces without a bucket with their cursors, the number of their rows, and the free spaces.
+    /// Returns the rows that list the spaces to be emptied (with cursors), the row with the number of rows in these
+    /// spaces, and the rows that list the free spaces.
     fn orphans(&self) -> Orphans {
         let members = |table, owner| self.writer.members(table, owner, Span::ALL);
         [(SetTable::OrphanedSpaces, 0), (SetTable::OrphanedSpaces, 1), (SetTable::FreeSpaces, 0)]
