@@ -35,7 +35,8 @@ const INVITE_SECS_MAX: u64 = 365 * 86_400;
 /// Create, list and change accounts.
 ///
 /// Works on a data directory, also while its server runs. An account belongs to a user; `create` registers the user if
-/// the handle is free. Passwords are generated and printed, or read from standard input with --password-stdin.
+/// the handle is free. The command generates and prints passwords, or reads them from standard input with
+/// --password-stdin.
 #[derive(Args)]
 pub(crate) struct Account {
     #[command(subcommand)]
@@ -71,10 +72,10 @@ enum Command {
         #[arg(long, value_name = "TIME", default_value = "7d", value_parser = invite_secs)]
         life: u32,
     },
-    /// Create accounts for a load test and print an access token for each, one per line
+    /// Create accounts for `roost simulate`, and print an access token for each, one per line
     ///
-    /// The users are those of `roost simulate` with the same --seed, whose --tokens reads the output. None of them may
-    /// have an account yet. A token gives full access to its user's account: use this on test servers only.
+    /// Pass the same --seed to `roost simulate`, and the output as its --tokens. The command fails if one of the users
+    /// already has an account. A token gives full access to its user's account: use this on test servers only.
     TestTokens {
         /// Number of accounts
         #[arg(value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=i64::from(test_users::ACCOUNTS_MAX)))]
@@ -83,7 +84,7 @@ enum Command {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
-    /// Set a new password and print it. All apps and browsers are logged out
+    /// Set a new password and print it. Logs out all apps and browsers
     ResetPassword {
         /// Handle of the user
         handle: String,
@@ -91,7 +92,7 @@ enum Command {
         #[arg(long)]
         password_stdin: bool,
     },
-    /// Disable an account: logs out all its apps and browsers, refuses log-ins, and hides the user from others
+    /// Disable an account: log out its apps and browsers, refuse log-ins, and hide the user from others
     Disable {
         /// Handle of the user
         handle: String,
@@ -162,8 +163,8 @@ async fn change(server: &Server, action: &Action, secret: Option<String>) -> any
     server.ask(action).await.map(|_| ()).map_err(|error| explained(error, secret.is_some()))
 }
 
-/// Adds to the error of a change whether the change may have been made nevertheless, and whether the printed secret is
-/// valid.
+/// Adds to the error of a failed change whether the server may still have made the change, and whether the printed
+/// secret is then valid.
 fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
     match (socket::may_be_made(&error), has_secret) {
         (false, false) => error,
@@ -178,7 +179,7 @@ fn explained(error: anyhow::Error, has_secret: bool) -> anyhow::Error {
     }
 }
 
-/// Makes the running server of a directory, if any, accept the stored application keys.
+/// Makes the server that runs on a data directory, if any, reload the stored application keys.
 ///
 /// # Errors
 /// If the server does not answer.
@@ -191,7 +192,7 @@ pub(crate) async fn reload_keys(data: &Path) -> anyhow::Result<()> {
 }
 
 impl Command {
-    /// Converts the command to a request and the secret that it generates, which is printed first.
+    /// Converts the command to a request, and returns the generated secret, if any.
     fn action(self) -> anyhow::Result<(Action, Option<String>)> {
         Ok(match self {
             Self::Create { handle, email, role, password_stdin } => {
@@ -229,7 +230,8 @@ impl Command {
     }
 }
 
-/// Returns the hash of the password read from standard input or generated, and the generated one.
+/// Reads a password from standard input, or generates one. Returns its hash, and the password itself if it was
+/// generated.
 fn password(from_stdin: bool) -> anyhow::Result<(String, Option<String>)> {
     let (password, is_new) = match from_stdin {
         true => {
@@ -261,7 +263,7 @@ impl Server {
         if socket::is_served(&data).await {
             return Ok(Self::Running(data));
         }
-        // The server may be configured for more samples than the default.
+        // Accept any number of samples: the server's --sample-memory may be larger than the default.
         let options = NodeOptions::new(data).with_any_samples();
         crate::permissions::keep_new_files_private();
         let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;

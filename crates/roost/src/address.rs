@@ -34,8 +34,8 @@ pub(crate) fn public_url(text: &str) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// Whether a server with this public URL may make browsers require https (HSTS). It may not for IP addresses and
-/// localhost, because other programs serve plain http there on other ports.
+/// Whether a server with this public URL may make browsers require https (HSTS). False for IP addresses and localhost,
+/// where other programs serve plain http on other ports.
 pub(crate) fn is_https_only(public_url: &str) -> bool {
     let Some(host) = public_url.strip_prefix("https://") else { return false };
     let name = host.split(':').next().unwrap_or_default();

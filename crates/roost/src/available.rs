@@ -24,8 +24,8 @@ fn memory_under(root: &Path, of_machine: Option<u64>) -> Option<u64> {
     limits.chain(of_machine).min()
 }
 
-/// Smallest limit of a group and its ancestors. In a container the group itself may be mounted as the root, and the
-/// path missing.
+/// Smallest limit of a group and its ancestors. In a container, the root may already be the process's own group; `path`
+/// then does not exist.
 fn group_limit(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     let group = Path::new(path.trim_start_matches('/'));
     let limits = group.ancestors().filter_map(|group| {
@@ -35,7 +35,7 @@ fn group_limit(mounted: &Path, path: &str, file: &str) -> Option<u64> {
     limits.min()
 }
 
-/// Memory of the machine. A system call, because systemd units may hide `/proc/meminfo`.
+/// Memory of the machine. Read with a system call, because systemd units may hide `/proc/meminfo`.
 #[cfg(target_os = "linux")]
 fn of_machine() -> Option<u64> {
     let info = rustix::system::sysinfo();
@@ -75,7 +75,7 @@ mod tests {
         assert_eq!(memory_with(&[unit, limit(of_unit, "1073741824\n")]), Some(GIB));
         let both = [unit, limit(of_unit, "3221225472"), limit(of_slice, "2147483648")];
         assert_eq!(memory_with(&both), Some(2 * GIB));
-        // A container has its own group as the root, in both versions.
+        // A container sees its own group as the root, in both versions.
         let inside = limit("sys/fs/cgroup/memory.max", "1073741824\n");
         assert_eq!(memory_with(&[("proc/self/cgroup", "0::/\n"), inside]), Some(GIB));
         let old = ("proc/self/cgroup", "5:cpu,cpuacct:/docker/1\n4:memory:/docker/1\n0::/\n");

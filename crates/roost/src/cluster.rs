@@ -40,7 +40,7 @@ enum Command {
 #[derive(Args)]
 #[command(mut_arg("servers", required))]
 struct Init {
-    /// Required, because clusters are not ready for important data. docs/cluster.md lists known faults
+    /// Confirm that clusters are not ready for important data (required). docs/cluster.md lists the known faults
     #[arg(long, required = true)]
     experimental: bool,
     /// Data directory of the first node, created if it does not exist
@@ -78,13 +78,13 @@ struct Leave {
     /// Data directory of the node
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
-    /// Leave even if the node was not stopped cleanly, lacks picture files, or differs from most other nodes. Changes
-    /// after its last checkpoint are lost
+    /// Leave even if the node was not stopped cleanly, lacks picture files, or differs from most other nodes. Loses the
+    /// changes after its last checkpoint
     #[arg(long)]
     accept_loss: bool,
 }
 
-/// Makes an optional setting of the server required.
+/// Makes an option of `roost serve` required.
 fn required(servers: Arg) -> Arg {
     let help = servers.get_help().map(ToString::to_string).unwrap_or_default();
     let help = help.split(" [default:").next().unwrap_or_default().to_owned();
@@ -158,7 +158,7 @@ impl Join {
     }
 }
 
-/// Command that starts a node. A password is left out, because command lines are public.
+/// Returns the command line that starts a node, without a password, which other users of the machine could read.
 fn start(data: &str, servers: &str) -> String {
     if servers.contains('@') {
         format!("roost serve --data {data} and the same ROOST_NATS")
@@ -167,7 +167,7 @@ fn start(data: &str, servers: &str) -> String {
     }
 }
 
-/// Cluster of a running node.
+/// Returns the name of a running node's cluster.
 async fn cluster_of(target: &Target) -> anyhow::Result<String> {
     #[derive(Deserialize)]
     struct Answer {

@@ -40,8 +40,8 @@ impl Convert {
 /// Limits this process before it reads any input.
 fn limit() -> io::Result<()> {
     let most = |value| Rlimit { current: Some(value), maximum: Some(value) };
-    // The system limits the address space, not the memory. So the limit is added to the addresses that are mapped now,
-    // and the allocator must not have mapped addresses in advance, which a decoder could use.
+    // The system can limit only the address space. The limit is the current size plus the memory for the decoder. A
+    // large current size is refused: the decoder could use addresses that the allocator mapped in advance.
     let taken = addresses()?;
     if taken > PROGRAM_ADDRESSES_MAX {
         return Err(io::Error::other(
@@ -70,7 +70,7 @@ fn addresses() -> io::Result<u64> {
     Ok(pages * rustix::param::page_size() as u64)
 }
 
-/// Assumes the maximum: other systems have no simple way to read the size.
+/// Returns the maximum, because other systems have no simple way to read the size.
 #[cfg(not(target_os = "linux"))]
 fn addresses() -> io::Result<u64> {
     Ok(PROGRAM_ADDRESSES_MAX)

@@ -39,8 +39,8 @@ pub(crate) struct Demo {
     /// Length of the run
     #[arg(long, value_name = "TIME", default_value = "8h", value_parser = crate::settings::duration)]
     duration: Duration,
-    /// Start three nodes and three NATS servers with one common address instead, and kill one after the other while
-    /// clients post. Requires nats-server
+    /// Start a cluster instead: three nodes with one common address, and three NATS servers. Clients post while the
+    /// demo kills one server after the other. Requires nats-server
     #[arg(long, conflicts_with_all = ["redis_listen", "users"])]
     cluster: bool,
     /// Path of nats-server [default: the one in PATH]
@@ -84,7 +84,7 @@ impl Demo {
     }
 }
 
-/// Returns the address, with a free port if its own is in use.
+/// Returns the address, with a free port if the given port is in use.
 fn free_unless_it_is(address: SocketAddr) -> SocketAddr {
     let in_use = std::net::TcpListener::bind(address).is_err();
     if in_use { SocketAddr::new(address.ip(), 0) } else { address }

@@ -25,8 +25,9 @@ pub(crate) fn raise_limit() -> u64 {
     }
 }
 
-/// Number of connections for each of `listeners` under a limit of open files, of which `handshakes` are reserved for
-/// TLS handshakes. Returns `asked`, or without it as many as possible up to `default`.
+/// Returns the maximum number of connections of each of the `listeners`. `limit` is the number of files that the
+/// process may open, and `handshakes` of them are reserved for TLS handshakes. The result is `asked`, if set, otherwise
+/// as many as possible up to `default`.
 ///
 /// # Errors
 /// If the limit is too low for a server, or for `asked`.

@@ -37,8 +37,8 @@ impl Exit {
         Self { code: USAGE, message: message.to_owned() }.into()
     }
 
-    /// Returns an error of a setting (command line, environment or configuration file), or of a file that a setting
-    /// names. A retry would fail again, so supervisors must not restart the server.
+    /// Returns an error of a setting (command line, environment or configuration file) or of a file that a setting
+    /// names. Supervisors must not restart the server, because it would fail again.
     pub(crate) fn setting(error: impl Into<anyhow::Error>) -> anyhow::Error {
         Self::usage(&message(&error.into()))
     }

@@ -11,8 +11,8 @@ use tempfile::NamedTempFile;
 /// Longest chain of symbolic links to an output; the limit of Linux.
 const LINKS_MAX: usize = 40;
 
-/// Output file of a command. A regular file gets its name when it is complete, so readers never see a part of it; a
-/// symbolic link to it is kept. Devices and pipes are written directly.
+/// Output file of a command. A regular file gets its name when it is complete, so readers never see half of it. If the
+/// name is a symbolic link, the link stays and its target is replaced. Devices and pipes are written directly.
 pub(crate) struct OutputFile {
     path: PathBuf,
     file: Output,
@@ -24,8 +24,8 @@ enum Output {
 }
 
 impl OutputFile {
-    /// Opens the file, to be called before the work that produces its content. A new file is readable by this user
-    /// only, unless `is_public`: then the umask decides.
+    /// Opens the file. Call this before the work that produces its content. A new file is private to this user unless
+    /// `is_public`; then the umask decides.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -74,7 +74,7 @@ impl OutputFile {
     }
 }
 
-/// Checks that an output can be written, before the work that produces its content.
+/// Checks that an output can be written. Call this before the work that produces its content.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -117,7 +117,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
         file.persist(path)?;
-        // The directory entry is synced as well, because a lost key cannot be shown again.
+        // Sync the directory too, because a lost key cannot be shown again.
         File::open(folder)?.sync_all()?;
         Ok(())
     };

@@ -1,8 +1,8 @@
 //! Application keys: `roost key`, the key of the first start, and the keys that a running server accepts.
 //!
-//! A running server checks once per second whether `keys.json` was replaced. This needs no signal, so it also works in
-//! a container and for users who may not signal the server; it costs one `stat` per second. `roost key` also makes the
-//! server reload the keys before it ends.
+//! A running server checks once per second whether `keys.json` was replaced, which costs one `stat`. Signals are not
+//! needed, so this works in containers and for users who may not signal the server. `roost key` also makes the server
+//! reload the keys before it ends.
 
 mod command;
 mod file;
@@ -38,7 +38,7 @@ pub(crate) struct ServerKeys {
     data: PathBuf,
     given: Option<KeyHash>,
     set: Arc<KeySet>,
-    /// Whether the data directory never had a key and the environment gives none.
+    /// Whether the first start must create a key: there has never been one, and the environment gives none.
     needs_first: bool,
     /// Version of `keys.json` that was read last.
     seen: Mutex<Seen>,
@@ -66,7 +66,7 @@ struct Seen {
 }
 
 impl ServerKeys {
-    /// Reads the keys of `data`. `given` is accepted in addition and never written.
+    /// Reads the keys of `data`. Accepts `given` too, without storing it.
     ///
     /// # Errors
     /// If the files cannot be read, parsed or written.
@@ -87,8 +87,8 @@ impl ServerKeys {
         Arc::clone(&self.set)
     }
 
-    /// Creates the first key if there is none yet, and returns the file that holds it. To be called after everything
-    /// else has started: a failed start creates no key.
+    /// Creates the first key if there is none yet, and returns the file that holds it. Call this last, so that a failed
+    /// start creates no key.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -101,7 +101,7 @@ impl ServerKeys {
             // `roost key create` may have created a key meanwhile.
             if keys.is_none() {
                 let key = make()?;
-                // Before its hash is stored: in the other order a crash could leave a key that nobody can read.
+                // Write the key before its hash: in the other order, a crash could leave a key that nobody can read.
                 replace(&path, key.as_bytes())?;
                 *keys = Some(vec![StoredKey::new(FIRST_NAME, Scopes::ALL, &key)?]);
             }

@@ -17,11 +17,11 @@ use crate::files::check_output;
 use crate::output::{note, out};
 use crate::simulate::cancelled_by_signal;
 
-/// Measure which concurrency design scales, with the experiments of earlier systems.
+/// Measure which concurrency design scales, with experiments from earlier systems.
 ///
-/// One workload drives several designs of the same system: actors, locks, and roost itself. Every trial runs in its own
-/// process, designs take turns in random order, and the answers of all designs are compared with a plain model before
-/// their times are.
+/// One workload drives several designs of the same system: actors, locks, and roost itself. Each trial runs in its own
+/// process, and the designs take turns in random order. The lab first compares the answers of all designs with those of
+/// a plain model, then their times.
 #[derive(Args)]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -60,17 +60,17 @@ enum Command {
 
 /// Run experiments and write raw data.
 ///
-/// The first trials of each design are a pilot, which decides how many more there are. Ctrl-C ends the run and keeps
-/// the measurements; --resume continues it.
+/// Each design first gets some pilot trials, which determine how many more it gets. Ctrl-C ends the run and keeps the
+/// measurements; --resume continues the run.
 #[derive(Args)]
 struct Run {
     /// Names of experiments, or all
     #[arg(required = true, value_name = "EXPERIMENT")]
     experiments: Vec<String>,
-    /// Few values of each parameter and few trials: at most 10 minutes on two cores (the default)
+    /// Use few parameter values and few trials: at most 10 minutes on two cores (the default)
     #[arg(long, help_heading = TRIALS, conflicts_with = "full")]
     quick: bool,
-    /// All parameter values of the reports, and as many trials as the pilot asks for
+    /// Use all parameter values of the reports, and as many trials as the pilot determines
     #[arg(long, help_heading = TRIALS)]
     full: bool,
     /// Names of the designs to compare, separated by commas [default: all that can run on this machine]
@@ -79,13 +79,13 @@ struct Run {
     /// Numbers of threads, separated by commas [default: 1, 2, 4 and so on up to the number of cores]
     #[arg(long, help_heading = TRIALS, value_name = "N,...", value_delimiter = ',')]
     threads: Option<Vec<u64>>,
-    /// Values of a parameter, separated by commas, instead of the default ones; `roost lab list` has the names
+    /// Values of a parameter, separated by commas, which replace the defaults; `roost lab list` has the names
     #[arg(long = "set", help_heading = TRIALS, value_name = "NAME=N,...", value_parser = values)]
     values: Vec<(String, Vec<u64>)>,
-    /// Number of trials of each design with the same parameters [default: decided by the pilot]
+    /// Number of trials of each design with the same parameters [default: determined by the pilot]
     #[arg(long, help_heading = TRIALS, value_name = "N")]
     trials: Option<u64>,
-    /// Validate the method: compare each design with itself, in N repetitions of --trials trials (A/A)
+    /// Compare each design with itself (A/A), in N repetitions of --trials trials, to validate the method
     #[arg(long, help_heading = TRIALS, value_name = "N", requires = "trials", conflicts_with = "html")]
     against_itself: Option<u64>,
     /// Seed of the order of trials and of all workloads
@@ -97,7 +97,7 @@ struct Run {
     /// Write the report as a page with plots to this file
     #[arg(long, help_heading = RESULTS, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Continue the run in the directory, which must have the same settings
+    /// Continue the run in the directory --out, which must have the same settings
     #[arg(long, help_heading = RESULTS)]
     resume: bool,
 }
@@ -106,7 +106,7 @@ const TRIALS: &str = "Trials";
 const RESULTS: &str = "Results";
 
 impl Lab {
-    /// Whether this process is a trial or a part of one, which must run without the program's async runtime.
+    /// Whether this process is a trial or a part of a trial, which must run without an async runtime.
     pub(crate) fn is_trial(&self) -> bool {
         matches!(self.command, Command::Trial | Command::Port)
     }

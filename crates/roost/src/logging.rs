@@ -20,7 +20,7 @@ pub(crate) const LEVEL: &str = "info";
 /// Replaces the filter of the running log.
 static RELOAD: OnceLock<Box<dyn Fn(EnvFilter) + Send + Sync>> = OnceLock::new();
 
-/// Standard error as a writer of the log: it never fails, and waits a bounded time.
+/// Standard error, as a writer that never fails and waits only for a bounded time.
 struct Lines;
 
 impl io::Write for Lines {
@@ -44,7 +44,7 @@ pub(crate) fn start_by_environment() -> anyhow::Result<()> {
     start(LogFormat::Auto, &level)
 }
 
-/// Starts logging at `level`. Panics are logged too, except those that the log writer catches and reports.
+/// Starts logging at `level`. Logs panics too, except those that the log writer catches and reports.
 ///
 /// # Errors
 /// If the level is not valid.

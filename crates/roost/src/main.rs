@@ -1,8 +1,8 @@
 //! The binary: the command line and its subcommands.
 //!
-//! It only composes the crates and has no rules or limits of the feed. Each subcommand is a module of its name;
-//! `operate` has the commands for data directories. Read `settings`, `serve`, `starting`, then `key` and `memory`;
-//! `dashboard` shows a run on the terminal.
+//! This crate composes the others and has no rules or limits of the feed. Each subcommand is a module with its name,
+//! except those for data directories, which are in `operate`. Read `settings`, `serve` and `starting` first, then `key`
+//! and `memory`.
 
 mod account;
 mod address;
@@ -78,13 +78,13 @@ enum Command {
     ConvertPicture(convert::Convert),
 }
 
-/// First command of the heading Tools.
+/// First command under the heading Tools.
 const FIRST_TOOL: &str = "demo";
 /// Id of the option `--nats` in every command that has it.
 const NATS_SERVERS: &str = "servers";
 
-/// Number of tasks that a thread runs between checks for new requests. With tokio's default of 61, one client's
-/// pipelined recognitions, each a task of 50 microseconds, made other clients wait for 5 ms.
+/// Number of tasks that a thread runs between checks for new requests. With tokio's default of 61, pipelined
+/// recognitions of one client (tasks of 50 microseconds) delayed other clients by 5 ms.
 const TURNS_PER_POLL: u32 = 16;
 
 fn main() -> ExitCode {

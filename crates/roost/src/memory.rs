@@ -1,40 +1,39 @@
 //! Division of `--memory` among the parts of the server.
 //!
-//! **Invariant:** the parts add up to at most the whole, unless single settings without `--memory` exceed it.
-//! **Invariant:** without settings the whole is at most three quarters of the memory available to the process, or the
-//! minimum for a server.
+//! **Invariant:** with `--memory`, the sum of the parts is at most its value. Without any setting, it is at most three
+//! quarters of the memory available to the process, or the minimum for a server if that is more.
 
 use bytesize::ByteSize;
 use edge::{CONNECTION_BYTES, HANDSHAKE_MEMORY, TLS_BYTES};
 use node::NodeOptions;
 
 const MIB: u64 = 1 << 20;
-/// Default of the whole on a machine that is large enough: the sum of the defaults of the parts.
+/// Default of `--memory` on a machine with enough memory: the sum of the defaults of the parts.
 const DEFAULT: u64 = 2_840 * MIB;
-/// Memory without a setting: changes that the writer processes with their effects, log-ins and tokens, and 32 MiB for
-/// the program itself.
+/// Memory that no setting changes: changes that the writer processes, with their effects; log-ins and tokens; 32 MiB
+/// for the program itself.
 const FIXED: u64 = node::FIXED_MEMORY as u64 + ACCOUNTS + 32 * MIB;
 /// Memory for hashing passwords, for bodies, responses and streams of the Mastodon API, and for cached tokens.
 const ACCOUNTS: u64 = 80 * MIB;
 const _: () = assert!(mastodon::MEMORY as u64 <= ACCOUNTS);
-/// Additional fixed memory with `--archive`: the longest group of the log on its way into the archive.
+/// Fixed memory that `--archive` adds: the longest group of the log, while it is copied to the archive.
 const ARCHIVE: u64 = node::ARCHIVE_MEMORY as u64;
-/// Additional fixed memory with TLS: connections in a handshake.
+/// Fixed memory that TLS adds: connections in a handshake.
 const TLS: u64 = HANDSHAKE_MEMORY as u64;
-/// Additional fixed memory with pictures: incoming uploads, the waiting ones, and the one that is converted.
+/// Fixed memory that pictures add: uploads that arrive or wait, and the one that is being converted.
 const PICTURES: u64 = node::UPLOAD_MEMORY + mastodon::UPLOAD_MEMORY as u64;
-/// Additional fixed memory in a cluster: files exchanged between nodes.
+/// Fixed memory that a cluster adds: files exchanged between nodes.
 const CLUSTER: u64 = node::EXCHANGE_MEMORY;
 /// Factor by which the overlay may exceed its setting while checkpoints run.
 const OVERLAY_TIMES: u64 = 4;
-/// Minimum memory for samples: those of the built-in samples.
+/// Memory of the built-in samples.
 const SAMPLE_MIN: u64 = node::SAMPLE_MEMORY_MIN as u64;
-/// Minimum size of a unit, in bytes. With smaller units, the longest value would fit neither a request nor the overlay.
+/// Minimum size of a unit, in bytes. In a smaller unit, a value of maximum length would fit neither a request nor the
+/// overlay.
 const UNIT_MIN: u64 = 6 * MIB;
 
 const _: () = assert!(SAMPLE_MIN <= 4 * UNIT_MIN);
 
-/// Sizes that have their own setting.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Given {
     pub(crate) timeline: Option<ByteSize>,
@@ -67,7 +66,7 @@ pub(crate) struct Memory {
     pub(crate) bucket: u64,
     pub(crate) sample: u64,
     pub(crate) store_cache: u64,
-    /// Setting of the overlay; checkpoints may use up to [`OVERLAY_TIMES`] times as much.
+    /// Setting of the overlay. It may use [`OVERLAY_TIMES`] times as much while checkpoints run.
     pub(crate) overlay: u64,
     pub(crate) request: u64,
     pub(crate) redis: u64,
@@ -75,15 +74,16 @@ pub(crate) struct Memory {
     pub(crate) connections: u64,
     /// Bytes of `connections` per connection.
     connection: u64,
-    /// Memory without a setting.
+    /// Memory that no setting changes.
     pub(crate) fixed: u64,
     /// Memory of the process that converts pictures, in addition to all parts.
     converter: u64,
 }
 
 impl Memory {
-    /// Divides the whole: parts without a setting get units of the rest (16 for timelines, 12 for posts and so on).
-    /// Without a whole, they get their defaults, or less if only `available` bytes are available to the process.
+    /// Divides the memory. With `whole`, parts without a setting share the rest in units (16 for timelines, 12 for
+    /// posts and so on). Without `whole`, they get their defaults, or less if only `available` bytes are available to
+    /// the process.
     ///
     /// # Errors
     /// If too little is left, or too little is set for samples.
@@ -158,7 +158,7 @@ impl Memory {
         })
     }
 
-    /// Settings of memory with their effective values.
+    /// Settings of memory, with the values in effect.
     pub(crate) fn settings(&self) -> [(&'static str, String); 10] {
         let sizes = [
             ("memory", self.total()),
@@ -193,7 +193,6 @@ impl Memory {
         .fold(overlay.saturating_add(self.fixed), u64::saturating_add)
     }
 
-    /// Maximum number of connections.
     pub(crate) fn connections(&self) -> u32 {
         u32::try_from(self.connections / self.connection).unwrap_or(u32::MAX)
     }
@@ -208,12 +207,10 @@ impl Memory {
         options.overlay_memory = size(self.overlay);
     }
 
-    /// Bytes for HTTP requests and responses.
     pub(crate) fn request(&self) -> usize {
         size(self.request)
     }
 
-    /// Bytes for Redis clients.
     pub(crate) fn redis(&self) -> usize {
         size(self.redis)
     }
@@ -253,8 +250,8 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Bytes of a unit when the parts without a setting share the rest of `whole`. The overlay, the sixth part, counts
-/// [`OVERLAY_TIMES`] times.
+/// Number of bytes of a unit when the parts without a setting share the rest of `whole`. The overlay (at place 5)
+/// counts [`OVERLAY_TIMES`] times.
 fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow::Result<u64> {
     let (mut taken, mut units) = (fixed, 0);
     for (place, (share, given)) in parts.iter().enumerate() {
@@ -274,7 +271,7 @@ fn unit((whole, fixed): (u64, u64), parts: &[(u64, Option<u64>); 10]) -> anyhow:
     })
 }
 
-/// Formats a size like a setting.
+/// Formats a size as in a setting.
 fn shown(bytes: u64) -> String {
     match bytes % MIB {
         0 => format!("{}MiB", bytes / MIB),
@@ -334,7 +331,6 @@ mod tests {
                 assert!(given.timeline.is_none() || memory.timeline == 100 * MIB);
             }
         }
-        // Single settings, without `--memory`, have no upper bound.
         let large = Memory::divide(None, &Given { timeline: mib(9_000), ..Given::default() }, None);
         assert_eq!(large.unwrap().post, 384 * MIB);
     }
@@ -347,7 +343,7 @@ mod tests {
             let total = memory.total() / MIB;
             assert!(total <= most && total + 2 > most, "{has}: {total}");
         }
-        // A server needs a minimum, even on the smallest machine.
+        // The result is never below the minimum for a server.
         for has in [0, 1, 512, 1_024] {
             let memory = Memory::divide(None, &Given::default(), available(has)).unwrap();
             assert_eq!(memory.total().div_ceil(MIB), 864);
@@ -383,9 +379,9 @@ mod tests {
         check(0, &Given::default(), "864MiB");
         let large = Given { overlay: mib(500), ..Given::default() };
         check(1_000, &large, "2816MiB");
-        // Archiving takes 132 MiB more.
+        // An archive adds 132 MiB.
         check(995, &Given { archive: true, ..Given::default() }, "996MiB");
-        // Pictures take as many MiB as the help of --media-max says.
+        // The help text of --media-max contains the memory that pictures add.
         let pictures = Given { pictures: true, ..Given::default() };
         check(992, &pictures, "993MiB");
         assert_eq!(PICTURES.div_ceil(MIB), 129);

@@ -22,8 +22,8 @@ pub(crate) use repair::Repair;
 pub(crate) use restore::Restore;
 pub(crate) use verify::Verify;
 
-/// Data directory of a command that has other sources as well. Another source, `other`, conflicts with `--data` and
-/// overrides `ROOST_DATA`.
+/// Returns the data directory of a command that can also read from `other`, if given. `other` overrides `ROOST_DATA`,
+/// and conflicts with `--data`.
 fn data_unless(data: Option<PathBuf>, other: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
     let variable = std::env::var_os("ROOST_DATA").map(PathBuf::from);
     match (data, other) {

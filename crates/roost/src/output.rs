@@ -1,9 +1,9 @@
 //! Standard output and standard error: lines of commands, banners of the server, and lines of its log.
 //!
-//! A command writes its result to standard output and continues if the reader has closed it: the exit code reports the
-//! command's work. Any other failure to write, such as a full disk, is an error at the end. A server writes banners and
-//! its log as best effort. **Invariant:** neither a full disk nor a closed pipe nor a reader that has stopped ends the
-//! server, and a reader delays it by at most [`PATIENCE`] each time it stops.
+//! A command writes its result to standard output. If the reader closes it, the command continues, and its exit code is
+//! that of its work. Any other failure to write, such as a full disk, is an error at the end. A server drops banners
+//! and log lines that it cannot write. **Invariant:** a full disk, a closed pipe or a reader that has stopped does not
+//! end the server, and delays it by at most [`PATIENCE`] each time.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -22,15 +22,15 @@ macro_rules! out {
 macro_rules! note {
     ($($line:tt)*) => { $crate::output::note_line(format_args!($($line)*)) };
 }
-/// Writes a line of the server to standard output; ignores failures.
+/// Writes a banner of the server to standard output; ignores failures.
 macro_rules! banner {
     ($($line:tt)*) => { $crate::output::banner_line(format_args!($($line)*)) };
 }
 pub(crate) use {banner, note, out};
 
-/// Longest wait for a reader of banners or of the log. Then lines are dropped until it reads again.
+/// Longest wait for a reader of banners or of the log. After that, lines are dropped until the reader continues.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// Bytes that a pipe takes without blocking once it is writable (`PIPE_BUF` of Linux).
+/// Number of bytes that a writable pipe accepts without blocking (`PIPE_BUF` of Linux).
 const PIECE_BYTES: usize = 4 << 10;
 
 /// First failure to write a result to standard output.
@@ -68,15 +68,15 @@ pub(crate) fn note_line(line: fmt::Arguments<'_>) {
     let _unread = writeln!(io::stderr(), "{line}");
 }
 
-/// Whether writing more of a result is useless.
+/// Whether output can no longer be written.
 pub(crate) fn is_closed() -> bool {
     lock(&FAILED).is_some()
 }
 
-/// Ends the result of a command.
+/// Flushes the result of a command.
 ///
 /// # Errors
-/// If a part of it could not be written, unless the reader has closed the pipe.
+/// If a part of the result could not be written, unless the reader has closed the pipe.
 pub(crate) fn finish() -> anyhow::Result<()> {
     let _infallible = Stdout.flush();
     match lock(&FAILED).take() {
@@ -87,14 +87,14 @@ pub(crate) fn finish() -> anyhow::Result<()> {
     }
 }
 
-/// Writes a secret that cannot be shown again to standard output. To be called before the secret takes effect, so that
-/// no active secret is unknown to the user.
+/// Writes a secret that cannot be shown again to standard output. Call this before the secret takes effect, so that no
+/// active secret is unknown to the user.
 ///
 /// # Errors
 /// If standard output cannot be written or is `/dev/null`.
 pub(crate) fn secret(secret: &str) -> anyhow::Result<()> {
     let write = || -> io::Result<()> {
-        // The runtime opens a closed descriptor as this device before `main`.
+        // The runtime replaces a closed descriptor by this device before `main`.
         if is_null(&io::stdout())? {
             return Err(io::Error::other("it is closed or /dev/null"));
         }

@@ -24,7 +24,7 @@ pub(crate) struct People {
     /// [default: 0.12]
     #[arg(long, value_name = "SHARE", conflicts_with = "graph")]
     clustering: Option<f64>,
-    /// Read users and follows (or friendships) from an edge list: two numbers per line, mutual
+    /// Read users and mutual follows (or friendships) from an edge list: two numbers per line
     #[arg(long, value_name = "FILE", conflicts_with = "users")]
     pub(crate) graph: Option<PathBuf>,
 }
@@ -33,7 +33,7 @@ impl People {
     /// Parameters of the population.
     ///
     /// # Errors
-    /// If no population can have them.
+    /// If they are contradictory or out of range.
     pub(crate) fn making(&self) -> anyhow::Result<Making> {
         let usual = Making::of(self.users, self.seed);
         let making = Making {

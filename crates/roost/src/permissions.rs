@@ -10,14 +10,14 @@ use rustix::process::umask;
 /// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
 
-/// Makes files of this process private to their owner from now on, including those created by libraries.
+/// Makes files that this process or its libraries create private to their owner from now on.
 pub(crate) fn keep_new_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
 /// Warns if other users may enter the data directory.
 pub(crate) fn warn_of_readable_files(data: &Path) {
-    // A private directory protects everything below it.
+    // Other users cannot enter a private directory, so files in it need no check.
     match fs::metadata(data) {
         Ok(metadata) if metadata.permissions().mode() & OTHERS == 0 => {}
         Ok(_) => tracing::warn!(

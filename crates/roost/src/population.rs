@@ -15,14 +15,14 @@ use crate::people::People;
 
 /// Generate a population and write it as NDJSON: the users, each with the users they follow.
 ///
-/// It is the population of `roost simulate` with the same --users and --seed, with the same handles and names. The
+/// The population is that of `roost simulate` with the same --users and --seed, including handles and names. The
 /// distributions of followers and of followed users come from measured statistics of a large network; the deviation
 /// from them is printed to standard error. Every line is a JSON object:
 ///
 /// `{"id":0,"handle":"...","name":"...","community":3,"interests":["tea"],"following":[1,2]}`
 ///
-/// Ids start at 0 and ascend, as do those in "following". The same options give the same bytes. A million users take
-/// about a minute, 1.1 GB of memory and 1.0 GB of output.
+/// Ids start at 0 and ascend, also in "following". The same options give the same bytes. A million users take about a
+/// minute, 1.1 GB of memory and 1.0 GB of output.
 #[derive(Args)]
 pub(crate) struct Population {
     #[command(flatten)]
@@ -91,7 +91,7 @@ impl Population {
         Ok(population)
     }
 
-    /// Opens the file first, so that an unwritable one is reported before the work.
+    /// Opens the file before the work, so that an unwritable file is reported at once.
     fn write_file(&self, path: &Path) -> anyhow::Result<()> {
         let out = OutputFile::open(path, true)?;
         let written = self.write(&self.make()?, out.file());

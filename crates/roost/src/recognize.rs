@@ -13,7 +13,8 @@ use knn::{Bits, K, Samples};
 ///
 /// A file is a PNG or JPEG image of one drawing, dark on light or light on dark; or a text of 1,024 digits 0 and 1 (32
 /// rows of 32 pixels, 1 for ink), or of 256 hexadecimal digits. Prints the label, the number of nearest samples with
-/// that label, and the normalized drawing. An unreadable file is reported, and the others are recognized.
+/// that label, and the normalized drawing. If a file is unreadable, the command reports it and continues with the
+/// others.
 #[derive(Args)]
 pub(crate) struct Recognize {
     /// Images or text files

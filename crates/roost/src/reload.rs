@@ -1,4 +1,4 @@
-//! Reloading of a running server: SIGHUP reloads its application keys, its certificate and the log level; `roost key`
+//! Reloading in a running server: SIGHUP reloads application keys, the certificate and the log level; `roost key`
 //! reloads the keys.
 //!
 //! **Invariant:** unreadable or unusable input changes nothing, and no signal except SIGTERM and SIGINT ends the
@@ -14,13 +14,13 @@ use crate::key::ServerKeys;
 use crate::logging;
 use crate::settings::Settings;
 
-/// Handles the signals that end a process by default but must not stop the server. SIGUSR1 and SIGUSR2 have no effect.
-/// Returns SIGHUP.
+/// Installs handlers for the signals that end a process by default but must not stop the server. SIGUSR1 and SIGUSR2
+/// have no effect. Returns the stream of SIGHUP.
 ///
 /// # Errors
 /// That of the operating system.
 pub(crate) fn take_signals() -> std::io::Result<Signal> {
-    // The process keeps the handler after the stream is dropped.
+    // The handler stays when the stream is dropped.
     drop(signal(SignalKind::user_defined1())?);
     drop(signal(SignalKind::user_defined2())?);
     signal(SignalKind::hangup())

@@ -1,4 +1,4 @@
-//! Server in a separate process, for simulations: the measured binary is the one that users run.
+//! Server in a separate process for simulations, so that the measured binary is the one that users run.
 
 use std::fs::Permissions;
 use std::net::SocketAddr;
@@ -17,13 +17,13 @@ pub(crate) enum Purpose {
     Demo,
     /// Server that this process loads and measures.
     Simulation {
-        /// Whether a dashboard owns the terminal, to which nothing else may be written.
+        /// Whether a dashboard owns the terminal; nothing else may then be written to it.
         drawn: bool,
     },
 }
 
-/// `nice` value of a measured server. The load generator represents other machines. At the same priority it would be
-/// late when no processor is idle, and its delay would count as the server's.
+/// `nice` value of a measured server. The load generator represents other machines and gets priority: otherwise it
+/// would send requests late when no processor is idle, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
 /// A `roost serve` in open mode on a temporary directory. Ends on drop.
@@ -43,8 +43,8 @@ impl RunningServer {
         self.data.path()
     }
 
-    /// Starts a server on `listen`, and for Redis clients on `redis`, and waits until it serves. Unless `ROOST_LOG` is
-    /// set, it logs warnings to this process's standard error.
+    /// Starts a server on `listen`, and for Redis clients on `redis`, and waits until it serves. Its warnings go to
+    /// this process's standard error, unless `ROOST_LOG` is set.
     ///
     /// # Errors
     /// If it cannot be started or does not print its addresses.
@@ -53,7 +53,7 @@ impl RunningServer {
         redis: Option<SocketAddr>,
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
-        // The server warns if other users may read its directory.
+        // With wider permissions, the server would warn that other users may read its directory.
         let data = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
         let data = data.context("no temporary directory")?;
         let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
@@ -61,8 +61,7 @@ impl RunningServer {
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
-            // The measured server uses the defaults, even if the shell has settings for other servers in its
-            // environment.
+            // Drop `ROOST_` variables, so that the measured server uses the defaults.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {
                 !name.to_string_lossy().starts_with("ROOST_") || name == "ROOST_LOG"

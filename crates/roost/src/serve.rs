@@ -41,23 +41,24 @@ use crate::{
 /// Heading of options that are not settings.
 const START: &str = "Start";
 
-/// Maximum number of concurrent blocking reads, of all protocols. 16 times as many may be queued; further requests get
-/// a temporary error.
+/// Maximum number of concurrent blocking reads, of all protocols together. 16 times as many may wait; further requests
+/// get a temporary error.
 const READS_MAX: usize = 64;
 
-/// Minimum of the erasure time, in intervals of the archive. An erasure begins after half of that time, and the log is
-/// cut only when the archive has the removed part.
+/// Minimum of `--erase-within`, in multiples of `--archive-interval`. Half of the time passes before an erasure begins,
+/// and the log is cut only when the archive has the removed part.
 const ERASE_INTERVALS: u32 = 4;
 
 /// Run the server.
 ///
-/// By default it serves http://127.0.0.1:8998 from ./roost-data, and https if it has a certificate. The first start
-/// creates an application key and prints the path of the file that contains it; `roost key` creates and revokes keys.
-/// Every request needs `Authorization: Bearer KEY`. The server also accepts a key in the environment variable
-/// ROOST_KEY, with all scopes, without storing it.
+/// By default the server listens on http://127.0.0.1:8998 with the data in ./roost-data; with a certificate it serves
+/// https. The first start creates an application key and prints the path of the file that contains it; `roost key`
+/// creates and revokes keys. Every request needs `Authorization: Bearer KEY`. The server also accepts the key in the
+/// environment variable ROOST_KEY, which has all scopes and is not stored.
 ///
-/// An option overrides its environment variable, which overrides the configuration file (the same names, for example
-/// `fsync-interval = "1s"`), which overrides the default. `--check` prints the effective settings.
+/// A setting can be an option, an environment variable, or a key of the configuration file with the option's name (for
+/// example `fsync-interval = "1s"`). An option overrides the variable, and the variable overrides the file. `--check`
+/// prints the effective settings.
 ///
 /// SIGTERM and SIGINT stop the server. SIGHUP reloads application keys, the certificate, and `log-level` of the
 /// configuration file. SIGUSR1 and SIGUSR2 have no effect.
@@ -68,9 +69,8 @@ pub(crate) struct Serve {
     config: Option<PathBuf>,
     /// Check the settings, print each with its source, and exit
     ///
-    /// Starts nothing and creates no file. The exit code is 2 if a setting, or a file that one names, is wrong. Only a
-    /// start shows whether the data directory and the archive can be opened, the addresses are free, and the NATS
-    /// servers answer.
+    /// Starts nothing and creates no file. The exit code is 2 if a setting, or a file that a setting names, is wrong.
+    /// The check does not open the data directory or the archive, and does not use the addresses or the NATS servers.
     #[arg(long, help_heading = START)]
     check: bool,
     /// Start even if the machine's clock differs by more than --clock-jump from the time when the server last ran
@@ -81,7 +81,7 @@ pub(crate) struct Serve {
 }
 
 impl Serve {
-    /// Runs the server until it is stopped. `line` has the sources of its options.
+    /// Runs the server until it is stopped. `line` contains the options and their sources.
     ///
     /// # Errors
     /// If a setting is wrong, or the server cannot be started.
@@ -100,7 +100,6 @@ impl Serve {
         let Checked { open, log, memory, connections_max, https, about, key } = checked;
         memory.log(available);
         permissions::keep_new_files_private();
-        // From here on a stop signal takes effect at once.
         let mut stop = Box::pin(stop_signal()?);
         let (listener, redis) = listeners(settings.listen(), settings.redis_listen).await?;
         let mut listener = Listener::new(listener, https.as_ref().map(Https::tls));
@@ -127,7 +126,7 @@ impl Serve {
             https.store()?;
             tokio::spawn(https.follow(Arc::clone(&reload.certificate)));
         }
-        // Nothing can fail after this point, so a failed start creates no key.
+        // Nothing after this line can fail, so a failed start creates no key.
         reload.keys.as_ref().map_or(Ok(()), follow_keys)?;
         let accounts = serve_accounts(&options.data, &node, reload.keys.clone());
         tokio::spawn(reload.follow(hang_up));
@@ -152,8 +151,8 @@ impl Serve {
         tracing::info!("taking a last checkpoint");
         tokio::task::spawn_blocking(move || node.close()).await?;
         tracing::info!("stopped");
-        // Dropping the store would wait for a running compaction, which the next start does not need: everything is
-        // durable already.
+        // Dropping the store would wait for a running compaction. That is not needed, because everything is already
+        // durable.
         std::process::exit(0)
     }
 }
@@ -165,7 +164,7 @@ fn start_logging(settings: &Settings) -> anyhow::Result<Signal> {
     Ok(reload::take_signals()?)
 }
 
-/// Prints the path of the first key if it is new, and follows the stored keys from now on.
+/// Prints the path of the first key if it was created now, and then follows changes of the stored keys.
 fn follow_keys(keys: &Arc<ServerKeys>) -> anyhow::Result<()> {
     if let Some(path) = keys.make_first()? {
         let path = path.display();
@@ -281,10 +280,11 @@ fn is_open(settings: &Settings) -> anyhow::Result<bool> {
     Ok(open)
 }
 
-/// Checks that erased texts can be removed from the log in time: the log keeps all changes that the archive lacks.
+/// Checks that `--erase-within` is long enough for the interval of the archive: the log keeps a change until the
+/// archive has it.
 ///
 /// # Errors
-/// If `--erase-within` is too short for the interval of the archive.
+/// If it is too short.
 fn check_erasure(options: &NodeOptions) -> anyhow::Result<()> {
     let interval = options.archive.as_ref().map_or(Duration::ZERO, |archive| archive.interval);
     anyhow::ensure!(
@@ -309,7 +309,7 @@ fn https(settings: &Settings) -> anyhow::Result<Option<Https>> {
     source.map(|source| Https::open(source, Timestamp::now())).transpose()
 }
 
-/// Number of connections that is set, or that memory and descriptors allow.
+/// Maximum number of connections: the setting, or what memory and descriptors allow.
 fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> {
     let limit = descriptors::raise_limit();
     let listeners = if settings.redis_listen.is_some() { 2 } else { 1 };
@@ -322,7 +322,7 @@ fn connections_max(settings: &Settings, memory: &Memory) -> anyhow::Result<u32> 
     )
 }
 
-/// Options common to both servers, which share one pool of reads.
+/// Options of both servers, for HTTP and Redis clients, which share one pool of reads.
 fn server_options(
     settings: &Settings,
     memory: &Memory,
@@ -355,7 +355,7 @@ fn server_options(
     (api, redis)
 }
 
-/// Adds the Mastodon API to roost's own API, which gets the sessions and the domain from it.
+/// Adds the Mastodon API to roost's own API, and gives its domain and sessions to the latter.
 fn add_mastodon(api: &mut ApiOptions, node: &Node, mastodon: MastodonOptions) {
     mastodon.domain().clone_into(&mut api.domain);
     let (beside, sessions) = mastodon::router(node.clone(), mastodon);
@@ -389,7 +389,8 @@ async fn open_node(options: NodeOptions, log: Option<JetLogOptions>) -> anyhow::
     })
 }
 
-/// Ends the process during a start, after a stop signal. The next start recovers log and store as after a crash.
+/// Ends the process when a stop signal arrives during a start. The next start recovers the log and the store as after a
+/// crash.
 fn end_start() -> ! {
     tracing::info!("stopped during the start");
     std::process::exit(0)
@@ -430,8 +431,8 @@ async fn bind(listen: SocketAddr, flag: &str) -> anyhow::Result<TcpListener> {
     if may_not { listener.map_err(Exit::setting) } else { listener }
 }
 
-/// Returns a channel that changes with each SIGTERM, SIGINT and SIGHUP. These signals no longer end the process, so
-/// that it can end its children first.
+/// Returns a channel that changes with each SIGTERM, SIGINT and SIGHUP. From now on these signals do not end the
+/// process, so it can end its children first.
 pub(crate) fn stop_signals() -> anyhow::Result<watch::Receiver<bool>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

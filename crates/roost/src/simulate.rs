@@ -126,7 +126,7 @@ impl Simulate {
     }
 }
 
-/// Command line as a user would type it.
+/// Command line of this process, quoted for a shell.
 fn command_line() -> String {
     let arguments = std::env::args_os().skip(1);
     let quoted = arguments.map(|argument| quoted(&argument.to_string_lossy()));
@@ -142,7 +142,7 @@ fn quoted(argument: &str) -> String {
     format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
-/// Returns a channel that becomes true at the first SIGINT or SIGTERM, or when the sender sets it.
+/// Returns a channel that becomes true at the first SIGINT or SIGTERM, or through the sender.
 pub(crate) fn cancelled_by_signal() -> anyhow::Result<(watch::Sender<bool>, watch::Receiver<bool>)>
 {
     let (cancel, cancelled) = watch::channel(false);

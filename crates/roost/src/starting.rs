@@ -1,8 +1,8 @@
-//! Replies to clients while the node opens. They say that the process is alive, and how far the start has progressed.
+//! Replies to clients while the node opens: the process is alive, and the start has progressed this far.
 //!
-//! Only the first line of a request is used, so there are no routes and no keys. A connection gets one reply and is
-//! closed. **Invariant:** there are at most [`CONNECTIONS_MAX`] connections, the newest ones, each for at most
-//! [`PATIENCE`] and with [`HEAD_BYTES_MAX`] bytes; the start never waits for them.
+//! There are no routes and no keys: the reply depends only on the first line of the request. Each connection gets one
+//! reply and is closed. **Invariant:** at most [`CONNECTIONS_MAX`] connections (the newest ones) are open, each for at
+//! most [`PATIENCE`] and with [`HEAD_BYTES_MAX`] bytes. The start never waits for them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -72,7 +72,7 @@ async fn accept_redis(redis: Option<&TcpListener>) -> TcpStream {
     }
 }
 
-/// Replies within [`PATIENCE`]; a client that is gone or too slow gets no reply.
+/// Replies within [`PATIENCE`], or not at all if the client is too slow.
 async fn reply_in_time<S: AsyncRead + AsyncWrite + Unpin>(
     stream: S,
     protocol: Protocol,
@@ -102,7 +102,8 @@ async fn reply<S: AsyncRead + AsyncWrite + Unpin>(
     };
     socket.write_all(response.as_bytes()).await?;
     socket.shutdown().await?;
-    // With unread bytes the operating system would reset the connection, and the reply could be lost.
+    // Read the rest of the request: with unread bytes, the operating system would reset the connection, and the reply
+    // could be lost.
     let mut rest = [0; 1 << 10];
     while socket.read(&mut rest).await? > 0 {}
     Ok(())

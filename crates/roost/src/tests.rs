@@ -121,7 +121,7 @@ fn what_is_the_same_has_the_same_name_in_every_command() {
         if is_data {
             assert_eq!(option.get_env().unwrap(), "ROOST_DATA", "{command}");
             let default = option.get_default_values().first().map(|value| value.to_string_lossy());
-            // These two have no default directory, because they usually read a running server.
+            // These two commands usually read a running server, so they have no default directory.
             let is_given = default.as_deref() == Some("./roost-data")
                 || help.ends_with("[default: ./roost-data]")
                 || ["roost backup", "roost export"].contains(&command);

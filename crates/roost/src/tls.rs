@@ -1,7 +1,7 @@
 //! Certificate of `roost serve`: read from two files, or self-signed.
 //!
-//! A running server checks once per second whether its certificate must be replaced, like its application keys.
-//! **Invariant:** a new certificate that cannot be served is ignored: the old one stays.
+//! A running server checks once per second whether its certificate must be replaced. **Invariant:** if a new
+//! certificate cannot be served, the old one stays in use.
 
 mod self_signed;
 
@@ -27,12 +27,12 @@ use crate::settings::Settings;
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Longest PEM file, in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// Remaining validity at which a warning about a certificate from files is logged, because its renewal has failed. If a
-/// third of the certificate's lifetime is less, the warning is logged at that time.
+/// Time before the expiry of a certificate from files at which the server logs a warning, because the renewal must have
+/// failed. For short-lived certificates, it is a third of their lifetime.
 const WARN_BEFORE: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Interval at which the log repeats that the certificate has expired.
 const EXPIRED_EVERY: SignedDuration = SignedDuration::from_hours(24);
-/// Interval at which a failed replacement is retried, because its cause may lie outside of the files.
+/// Interval between attempts to replace the certificate after a failure. Its cause may be elsewhere than in the files.
 const RETRY_EVERY: SignedDuration = SignedDuration::from_secs(60);
 /// Interval at which the log repeats the cause.
 const FAILED_EVERY: SignedDuration = SignedDuration::from_hours(24);
@@ -46,7 +46,7 @@ pub(crate) enum Source {
         cert: PathBuf,
         /// Private key of the first certificate.
         key: PathBuf,
-        /// Host that clients expect.
+        /// Host name that clients expect in the certificate.
         host: Option<String>,
     },
     /// Certificate made by the server.
@@ -66,7 +66,7 @@ pub(crate) struct Https {
     unstored: Option<Made>,
     /// Versions of the files that were read last.
     read: Versions,
-    /// Versions that the last check found.
+    /// Versions of the files at the last check.
     seen: Versions,
     /// Last attempt to replace the certificate, if it failed.
     failure: Option<Failure>,
@@ -74,7 +74,7 @@ pub(crate) struct Https {
     end: (End, Timestamp),
 }
 
-/// A certificate that could not be served.
+/// Certificate that could not be served.
 struct Failure {
     message: String,
     tried: Timestamp,
@@ -139,8 +139,8 @@ impl Https {
         }
     }
 
-    /// Replaces the certificate when necessary, for as long as the server runs, and reads its files again when `asked`
-    /// is notified.
+    /// Replaces the certificate when necessary, for as long as the server runs. Reads the files again when `asked` is
+    /// notified.
     pub(crate) async fn follow(self, asked: Arc<Notify>) {
         let mut ticks = tokio::time::interval(LOOK_EVERY);
         let mut https = self;
@@ -164,8 +164,8 @@ impl Https {
 
     fn look(&mut self, now: Timestamp, is_asked: bool) {
         let seen = self.source.versions();
-        // Operators replace one file after the other. Both are read when neither has changed between two checks, or
-        // when the operator has asked.
+        // Operators replace one file after the other. Read both when neither has changed between two checks, or when
+        // the operator sends SIGHUP.
         let is_stable = std::mem::replace(&mut self.seen, seen) == seen || is_asked;
         let is_changed = is_stable && seen != self.read;
         if is_changed {
@@ -242,7 +242,7 @@ impl Https {
     }
 }
 
-/// Whether `time` has passed since `since`, or the clock was set back by `time` or more.
+/// Whether at least `time` is between `since` and `now`, in either direction: the clock may have been set back.
 fn is_over(time: SignedDuration, since: Timestamp, now: Timestamp) -> bool {
     now.duration_since(since).abs() >= time
 }
@@ -380,7 +380,7 @@ mod tests {
         store(start);
         let (cert, key) = (data.join("tls-cert.pem"), data.join("tls-key.pem"));
         let mut https = Https::open(Source::Files { cert, key, host: None }, start).unwrap();
-        // A certificate is valid from a day before it was made.
+        // The validity begins a day before the certificate was made.
         let hours = SignedDuration::from_hours;
         let next = store(start + hours(48));
         let secs = SignedDuration::from_secs;

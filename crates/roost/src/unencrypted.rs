@@ -1,4 +1,4 @@
-//! Warnings about application keys and passwords that would leave this machine unencrypted.
+//! Warnings about application keys and passwords that leave this machine unencrypted.
 
 use std::net::SocketAddr;
 use std::sync::Once;
@@ -10,8 +10,8 @@ use crate::settings::Settings;
 
 /// Warnings about unencrypted traffic to and from a server with these settings, one sentence each.
 ///
-/// A `--public-url` of https without a certificate means that a proxy terminates TLS, and so does an explicit list of
-/// `--trusted-proxies`.
+/// A proxy is assumed to terminate TLS if `--public-url` is https and the server has no certificate, or if
+/// `--trusted-proxies` is set.
 pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
     let mut warnings = Vec::new();
     let is_proxied = settings.public_url.as_ref().is_some_and(|url| url.starts_with("https://"))
@@ -29,7 +29,7 @@ pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
         ));
     }
     let servers = settings.nats.servers.as_deref().unwrap_or_default();
-    // With certificate authorities the connections use TLS, whatever the scheme of the addresses.
+    // With certificate authorities, connections use TLS even if the addresses say `nats://`.
     let is_tls = settings.nats.tls_ca.is_some();
     if !is_tls && servers.contains('@') && servers.split(',').any(is_plain_and_far) {
         warnings.push(
@@ -40,7 +40,7 @@ pub(crate) fn of_server(settings: &Settings) -> Vec<String> {
     warnings
 }
 
-/// Whether a NATS server is outside of loopback and without TLS.
+/// Whether the address of a NATS server is not loopback and has no TLS.
 fn is_plain_and_far(server: &str) -> bool {
     let server = server.trim();
     let host = server.rsplit('@').next().unwrap_or_default();

@@ -23,7 +23,7 @@ pub(super) enum Action {
         /// PHC string.
         password: String,
     },
-    /// Lists the accounts of the users after this one.
+    /// Lists the accounts of the users with greater ids than `after`.
     List {
         after: Option<u32>,
     },
@@ -142,7 +142,7 @@ fn user(handle: &str) -> anyhow::Result<UserRef> {
     Ok(UserRef::Handle(Handle::parse(handle)?))
 }
 
-/// Returns the command that creates an account, with its user if the handle is free. May block.
+/// Returns the command that creates an account, and its user if the handle is free. May block.
 pub(super) fn creation(
     node: &Node,
     (handle, email, role, password): &(String, Option<String>, String, String),
@@ -173,7 +173,7 @@ pub(super) fn secret(hex: &str) -> anyhow::Result<SecretHash> {
     Ok(SecretHash(bytes))
 }
 
-/// Lists the accounts of the next users, one line each. May block.
+/// Returns the next page of accounts, one line per account. May block.
 fn list(node: &Node, after: Option<u32>) -> Answer {
     let facts = node.facts();
     let users = facts.totals().users;

@@ -1,7 +1,7 @@
 //! Socket on which a running server accepts requests of `roost account` and `roost key`: one line of JSON each way.
 //!
-//! The socket is a file in the data directory, with the same private permissions as the others. Connections are served
-//! one after the other, each for a bounded time.
+//! The socket is a file in the data directory, which only the server's user can enter. Connections are served one after
+//! the other, each for a bounded time.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use super::action::{Action, Answer};
 
 /// Name of the socket in the data directory.
 const NAME: &str = "account.sock";
-/// Longest request, in bytes.
+/// Maximum number of bytes of a request.
 const REQUEST_BYTES_MAX: u64 = 16 << 10;
-/// Longest response, in bytes.
+/// Maximum number of bytes of a response.
 const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Deserialize, Serialize)]
@@ -28,7 +28,7 @@ const RESPONSE_BYTES_MAX: u64 = 16 << 20;
 enum Response {
     Done(Answer),
     Error(String),
-    /// Error after which the change may still be made.
+    /// Failure of a change that may still be made.
     Unconfirmed(String),
 }
 

@@ -19,13 +19,13 @@ use super::{Server, hex, password};
 
 /// Maximum number of accounts per command. A million takes about two minutes.
 pub(super) const ACCOUNTS_MAX: u32 = 1_000_000;
-/// Accounts per request: as many as fit with handles of the greatest length.
+/// Number of accounts per request. The request stays short enough even if all handles have the maximum length.
 const AT_ONCE: u32 = 64;
 /// Scopes of the tokens.
 const SCOPES: &str = "read write follow";
 
-/// Creates `count` accounts in a data directory for the users of a simulation with this seed. Returns their tokens in
-/// the order of the users.
+/// Creates an account for each of the `count` users that a simulation with this seed has. Returns their tokens in the
+/// order of the users.
 ///
 /// # Errors
 /// If one of the users has an account already, or the directory cannot be used.
@@ -60,7 +60,6 @@ pub(super) async fn register_app(node: &Node) -> anyhow::Result<Answer> {
         website: None,
         redirects: vec![RedirectUri::parse(RedirectUri::OUT_OF_BAND)?],
         scopes: AccessScopes::parse(SCOPES)?,
-        // The secret is discarded, because the app needs none.
         secret: Secret::random().context("no random bytes")?.hash(),
     };
     let command = Command::Account(AccountCommand::RegisterApp(Box::new(request)));
@@ -72,7 +71,7 @@ pub(super) async fn register_app(node: &Node) -> anyhow::Result<Answer> {
     }
 }
 
-/// Creates an account for each handle, and a token with the paired hash.
+/// Creates an account for each handle, and a token whose hash is paired with the handle.
 pub(super) async fn open_accounts(
     node: &Node,
     app: u64,

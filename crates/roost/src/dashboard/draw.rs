@@ -84,7 +84,7 @@ fn foot(model: &Model) -> Line<'static> {
     ])
 }
 
-/// Draws the table of request kinds: figures of the last window and since the start.
+/// Draws the table of request kinds: the last window, and totals since the start.
 fn kinds(model: &Model, frame: &mut Frame, area: Rect) {
     const NUMBERS: [&str; 7] = ["per s", "p50", "p99", "max", "done", "errors", "p99 of all"];
     const WIDTHS: [u16; 8] = [13, 8, 8, 8, 8, 10, 7, 10];

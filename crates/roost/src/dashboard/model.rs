@@ -118,7 +118,7 @@ impl Model {
         self.moments.back().cloned().unwrap_or_default()
     }
 
-    /// Result of `of` for the latest window for which it has one.
+    /// Returns the value of `of` in the latest window that has one.
     pub(super) fn latest<T>(&self, of: impl Fn(&Moment) -> Option<T>) -> Option<T> {
         self.moments.iter().rev().find_map(of)
     }

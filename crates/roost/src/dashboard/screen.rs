@@ -1,4 +1,4 @@
-//! Owner of the terminal and its keys, from [`Screen::open`] until it is dropped.
+//! Terminal that shows a run, and its keys. The terminal is restored on drop.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +39,7 @@ impl Screen {
     /// Takes over the terminal and draws. The stop keys set `stop` to true.
     ///
     /// # Errors
-    /// If there is no terminal. Nothing is changed then.
+    /// If there is no terminal, which is then unchanged.
     pub(super) fn open(model: Model, stop: watch::Sender<bool>) -> io::Result<Self> {
         // The terminal is also restored after a panic.
         let terminal = ratatui::try_init().inspect_err(|_| ratatui::restore())?;
@@ -66,8 +66,8 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Relaxed, because the flag publishes no other data. The drawing thread must end before the terminal is
-        // restored.
+        // Relaxed suffices, because the flag publishes no other data. Wait until the drawing thread ends, then restore
+        // the terminal.
         self.over.store(true, Ordering::Relaxed);
         if let Some(keys) = self.keys.take() {
             drop(keys.join());
@@ -101,7 +101,7 @@ fn listen(shown: &Mutex<Shown>, over: &AtomicBool, stop: &watch::Sender<bool>) {
     }
 }
 
-/// Whether a key stops the run. In the terminal's raw mode Ctrl-C is a key like any other.
+/// Whether a key stops the run. In the terminal's raw mode, Ctrl-C is an ordinary key.
 fn is_stop(key: &KeyEvent) -> bool {
     let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL);
     let is_one = match key.code {
@@ -112,7 +112,7 @@ fn is_stop(key: &KeyEvent) -> bool {
     is_one && key.kind == KeyEventKind::Press
 }
 
-/// Locks the state, also after a panic: the model is consistent between any two windows.
+/// Locks the state, even if a thread has panicked while it held the lock.
 fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }

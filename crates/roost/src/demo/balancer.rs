@@ -20,7 +20,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// Node that gets connections.
 pub(super) struct Backend {
     pub(super) address: SocketAddr,
-    /// Result of the last readiness check. A hint: a failed connection goes to another node.
+    /// Result of the last readiness check. If it is outdated, a failed connection goes to another node.
     is_ready: AtomicBool,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn start(listener: TcpListener, backends: Arc<Vec<Backend>>) {
             let (backends, first) = (Arc::clone(&backends), turn.fetch_add(1, Ordering::Relaxed));
             tokio::spawn(async move {
                 if let Some(mut node) = connect(&backends, first).await {
-                    // Either side may close the connection, and clients retry.
+                    // Ignore the error: either side may close the connection, and clients retry.
                     tokio::io::copy_bidirectional(&mut client, &mut node).await.ok();
                 }
                 drop(permit);
@@ -81,7 +81,7 @@ pub(super) fn start(listener: TcpListener, backends: Arc<Vec<Backend>>) {
     });
 }
 
-/// Connects to the first ready node from `first` on that accepts.
+/// Connects to the first node that is ready and accepts, beginning with number `first`.
 async fn connect(backends: &[Backend], first: usize) -> Option<TcpStream> {
     for at in 0..backends.len() {
         let backend = backends.get((first + at) % backends.len())?;

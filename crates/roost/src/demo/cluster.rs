@@ -19,7 +19,7 @@ use crate::output::out;
 
 /// Interval between lines about the clients.
 const LINE_EVERY: Duration = Duration::from_secs(2);
-/// Time before a process is killed, and again before it is restarted. JetStream takes up to 9 s to replace a leader.
+/// Time between a restart and the next kill. JetStream takes up to 9 s to replace a leader.
 const UP: Duration = Duration::from_secs(6);
 const DOWN: Duration = Duration::from_secs(10);
 
@@ -85,7 +85,7 @@ pub(super) async fn run(
 }
 
 async fn compare(writers: Writers, nodes: &[SocketAddr]) -> anyhow::Result<()> {
-    // A killed server may have to be replaced before the last posts are acknowledged.
+    // The last posts may have to wait until a killed server is replaced.
     let written = timeout(Duration::from_secs(60), writers.stop()).await;
     let written = written.context("the last posts are not acknowledged")??;
     for node in nodes {

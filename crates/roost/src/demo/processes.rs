@@ -47,7 +47,7 @@ impl Part {
     }
 }
 
-/// Returns a command that prints only warnings and errors and ignores this shell's settings.
+/// Returns a command that prints only warnings and errors and ignores `ROOST_` variables of the environment.
 fn quiet(program: &Path) -> Command {
     let mut command = Command::new(program);
     command

@@ -27,7 +27,7 @@ const CATCHES_UP_WITHIN: Duration = Duration::from_secs(60);
 pub(super) struct Seen {
     pub(super) acknowledged: AtomicU64,
     pub(super) retried: AtomicU64,
-    /// Longest time from a first attempt to its acknowledgement since the last report, in milliseconds.
+    /// Longest time between a first attempt and its acknowledgement, since the last report, in milliseconds.
     longest_ms: AtomicU64,
 }
 
@@ -140,7 +140,7 @@ impl Client {
             {
                 match status {
                     200 | 201 => return Ok(body),
-                    // The status is 404 if the user was registered on another node a moment ago.
+                    // A node returns 404 if it has not applied the registration of the user yet.
                     404 | 503 => {}
                     _ => anyhow::bail!("{status} {}", String::from_utf8_lossy(&body)),
                 }

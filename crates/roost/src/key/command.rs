@@ -15,8 +15,8 @@ use crate::settings::Settings;
 
 /// Create, list and revoke application keys.
 ///
-/// Works on a data directory, also while its server runs: a change is in effect when the command ends.
-/// Only hashes of keys are stored.
+/// Works on a data directory, also while its server runs: a change takes effect before the command ends. Only hashes of
+/// keys are stored.
 ///
 /// A key has scopes: `read` for reads, `write` for changes, `admin` for deleting users and whole buckets,
 /// for backups and for controlling the server. No scope includes another.
@@ -30,7 +30,7 @@ pub(crate) struct Key {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Create a key and print it. It cannot be shown again
+    /// Create a key and print it. The key cannot be shown again
     Create {
         /// Name of the key, for listing and revoking it: 1 to 64 of a-z A-Z 0-9 _ . -
         name: String,
@@ -65,7 +65,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Returns the existing directory.
+    /// Returns the data directory.
     ///
     /// # Errors
     /// If it does not exist, belongs to another user's server, or the configuration file is wrong.
@@ -83,9 +83,9 @@ impl Directory {
     }
 }
 
-/// Refuses root on the data of a server of another user, which could not read files created by root.
+/// Refuses to run as root on the data of another user's server, which could not read files created by root.
 pub(crate) fn check_owner(data: &Path) -> anyhow::Result<()> {
-    // A server created this file; somebody else may have created the directory for it.
+    // The server created this file. Another user may have created the directory.
     let made = data.join("lock").symlink_metadata().or_else(|_| data.metadata());
     // The caller reports a missing directory.
     let Ok(owner) = made.map(|made| made.uid()) else { return Ok(()) };

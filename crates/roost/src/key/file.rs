@@ -1,7 +1,7 @@
 //! Application keys of a data directory: names, scopes and hashes in `keys.json`.
 //!
-//! `roost key` and the start of a server change the file, one at a time (`keys.lock`), and always replace it as a
-//! whole, so a running server may read it at any time. **Invariant:** it contains no keys, only SHA-256 hashes.
+//! `roost key` and the start of a server change the file, one at a time (`keys.lock`). They replace the whole file, so
+//! a running server may read it at any time. **Invariant:** it contains only SHA-256 hashes of keys.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read as _};
@@ -19,7 +19,7 @@ const LOCK: &str = "keys.lock";
 const VERSION: u32 = 1;
 /// Maximum number of keys of a data directory. Every request is compared with all of them.
 pub(super) const KEYS_MAX: usize = 64;
-/// Maximum file size in bytes: more than twice that of [`KEYS_MAX`] keys.
+/// Maximum file size in bytes: more than twice that of a file with [`KEYS_MAX`] keys.
 const FILE_BYTES_MAX: u64 = 64 << 10;
 /// Longest name of a key.
 const NAME_CHARS_MAX: usize = 64;
@@ -111,7 +111,8 @@ pub(super) fn load(data: &Path) -> anyhow::Result<Option<Vec<StoredKey>>> {
     })
 }
 
-/// Changes the keys under the lock. `change` gets `None` if no key was ever created. Nothing is written if it fails.
+/// Changes the keys under the lock. `change` gets `None` if no key was ever created. If `change` fails, nothing is
+/// written.
 ///
 /// # Errors
 /// Those of `change`, or if files cannot be read, parsed or written.

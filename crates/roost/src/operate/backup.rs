@@ -23,22 +23,22 @@ use crate::simulate::target::{self, SERVER_KEY};
 const SYNC_BYTES: usize = 1 << 20;
 /// The `nice` value of the command while it backs up a running server.
 const NICE: i32 = 10;
-/// Default of the highest rate, per second.
+/// Default of `--rate`.
 const RATE: ByteSize = ByteSize::mib(16);
 /// Number of received pieces that may wait to be checked and written.
 const PIECES_MAX: usize = 64;
 
 /// Make a backup of a running server, or of the data directory of a stopped one.
 ///
-/// A running server keeps serving. The backup has every change that was acknowledged before the command started: all
-/// data, and the hashes of application keys. It is checked while it is written; an output file appears when it is
-/// complete and synced to disk. A backup is as secret as the data directory.
+/// A running server keeps serving. The backup contains all data, with every change that was acknowledged before the
+/// command started, and the hashes of application keys. It is checked while it is written, and the output file appears
+/// when it is complete and synced to disk. Protect a backup like the data directory.
 ///
 /// To back up a running server, set the environment variable ROOST_SERVER_KEY to an application key with the scope
 /// `admin`.
 ///
-/// With --data and --archive, no full backup is made: the groups of the log that the archive lacks are added to the
-/// archive. This also works if the store is damaged.
+/// With --data and --archive, the command makes no full backup but adds the groups of the log that the archive lacks.
+/// This also works if the store is damaged.
 ///
 /// Use `roost restore` to restore a backup and `roost verify` to check it.
 #[derive(Args)]
@@ -49,10 +49,10 @@ pub(crate) struct Backup {
     /// Trusted certificate authorities for an https server, in a PEM file [default: those of the system]
     #[arg(long, value_name = "FILE", requires = "server")]
     ca: Option<PathBuf>,
-    /// Data directory of a stopped server. --server overrides the variable
+    /// Data directory of a stopped server. --server overrides the environment variable
     #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Highest rate at which the backup of a running server is made, per second; 0 for no limit. A higher rate slows
+    /// Highest rate, in bytes per second, at which a running server is backed up; 0 for no limit. A higher rate slows
     /// down other clients of the server [default: 16MiB]
     #[arg(long, value_name = "SIZE")]
     rate: Option<ByteSize>,
@@ -90,7 +90,7 @@ impl Backup {
             if to == Path::new("-") { "standard output".into() } else { to.display().to_string() };
         // This goes to standard error, because standard output may be the backup.
         note!("wrote {to}: {} bytes, {}", summary.total_bytes, describe(&header, &summary));
-        // The backup contains all readable files; a scheduled job must notice that some are missing.
+        // The backup contains all readable files. An error makes a scheduled job notice that files are missing.
         anyhow::ensure!(
             summary.lost_files == 0,
             "the backup lacks {} files of pictures, which are missing or damaged in the data directory: see roost verify",
@@ -152,7 +152,7 @@ fn add_to_archive(data: &Path, archive: &Path) -> anyhow::Result<()> {
 /// Passes a backup of the server to `read`, which runs on a thread for blocking work.
 ///
 /// # Errors
-/// That of the server or the connection, or that of `read` if it ended before the backup did.
+/// Errors of the server or the connection; or the error of `read`, if it ended before the backup did.
 pub(crate) async fn fetched<T: Send + 'static>(
     target: &Target,
     read: impl FnOnce(Pieces) -> anyhow::Result<T> + Send + 'static,
@@ -267,8 +267,8 @@ impl<W: Write> Read for Tee<W> {
     }
 }
 
-/// Limit of the rate of a backup. It also syncs the backup's file in small parts, because syncs of the server's log
-/// would otherwise wait while the system writes a large part of the backup.
+/// Limit of the rate of a backup. It also syncs the backup's file in small parts: syncs of the server's log would wait
+/// while the system writes a large part.
 struct Pace {
     start: Instant,
     per_second: u64,

@@ -18,15 +18,15 @@ use crate::simulate::target;
 
 /// Export all data as lines of JSON, for `roost import` and other programs.
 ///
-/// Exports the data directory of a stopped server, a backup, or a running server, which is backed up first. A backup is
-/// restored into a temporary directory next to the output file (or in the system's directory for temporary files),
-/// which needs as much disk as the data and is removed afterwards.
+/// Reads the data directory of a stopped server, or a backup, or a running server, which is backed up first. A backup
+/// is restored into a temporary directory next to the output file (or in the system's temporary directory), which needs
+/// as much disk space as the data.
 ///
 /// To export a running server, set the environment variable ROOST_SERVER_KEY to an application key with the scope
 /// `admin`.
 ///
-/// All data that users can see is exported, with exact ids, times and expiry. Application keys and idempotency keys are
-/// not exported. docs/import.md describes the lines.
+/// Exports all data that users can see, with exact ids, times and expiry, but no application keys or idempotency keys.
+/// docs/import.md describes the lines.
 #[derive(Args)]
 pub(crate) struct Export {
     /// URL of the running server [default: http://127.0.0.1:8998, unless there is --data or --backup]
@@ -35,7 +35,7 @@ pub(crate) struct Export {
     /// Trusted certificate authorities for an https server, in a PEM file [default: those of the system]
     #[arg(long, value_name = "FILE", requires = "server")]
     ca: Option<PathBuf>,
-    /// Data directory of a stopped server. --server and --backup override the variable
+    /// Data directory of a stopped server. --server and --backup override the environment variable
     #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
     /// Backup to export
@@ -60,7 +60,7 @@ impl Export {
             true => None,
             false => Some(OutputFile::open(&self.out, false)?),
         };
-        // Devices and pipes have no folder for temporary files.
+        // Next to a device or a pipe there is no place for temporary files.
         let folder = match &out {
             Some(out) if !out.is_regular() => std::env::temp_dir(),
             _ => folder,

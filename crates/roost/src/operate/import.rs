@@ -16,9 +16,9 @@ use crate::settings::{DATA_DIRECTORY, duration};
 
 /// Create a data directory from an export, or from another program's file in the same format.
 ///
-/// The directory must be empty or missing. Ids, times and expiry are kept; missing ones are assigned in the order of
-/// the lines. Every line is validated like a request to the server; the first invalid line ends the import with its
-/// number. An unfinished import leaves a directory that no server opens: remove it.
+/// Ids, times and expiry are kept; missing ones are assigned in the order of the lines. Every line is validated like a
+/// request to the server. The import ends at the first invalid line and prints its number. A server refuses the
+/// directory of an unfinished import: remove it.
 ///
 /// docs/import.md describes the lines.
 #[derive(Args)]
@@ -29,11 +29,11 @@ pub(crate) struct Import {
     /// Data directory to create; it must be empty or missing
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
-    /// Time by which the clock was ahead, for example 87672h. All times and ids from --set-back-from on become earlier
-    /// by this time and keep their order
+    /// Time by which the clock was wrong (ahead), for example 87672h. Times and ids from --set-back-from on are reduced
+    /// by it and keep their order
     #[arg(long, value_name = "TIME", value_parser = duration, requires = "set_back_from")]
     set_back: Option<Duration>,
-    /// A time after the last right and before the first wrong time, for example 2030-01-01T00:00:00Z
+    /// Time between the last correct and the first wrong time, for example 2030-01-01T00:00:00Z
     #[arg(long, value_name = "TIME", requires = "set_back")]
     set_back_from: Option<Timestamp>,
 }

@@ -21,9 +21,9 @@ const HELP: &str = "Exit codes:
 
 /// Create a data directory from the readable data of a damaged one.
 ///
-/// The server of the damaged directory must be stopped; the directory is not changed. Nothing is lost if the log still
-/// has the changes of the damaged part of the store. Otherwise all readable rows are kept, rows that can be computed
-/// from others (indexes, counts, the other direction of a follow) are rebuilt, and lost data is printed.
+/// The server of the damaged directory must be stopped. The damaged directory is not changed. Nothing is lost if the
+/// log still has the changes of the damaged part of the store. Otherwise the command keeps all readable rows, computes
+/// derived rows (indexes, counts, the other direction of a follow) again, and prints what is lost.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Repair {
@@ -33,12 +33,12 @@ pub(crate) struct Repair {
     /// Data directory to create; it must be empty or missing
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// Discard the log after this group. Without this option, a directory whose log cannot be read to its end is not
-    /// repaired, and the possible loss is printed
+    /// Discard the log after this group. Without this option, the command refuses a directory whose log cannot be read
+    /// to its end, and prints the possible loss
     #[arg(long, value_name = "GROUP")]
     drop_after: Option<u64>,
-    /// Apply the log of another build with the rules of this one, even if the outcomes of some changes then differ
-    /// from those that clients received
+    /// Apply a log of another build with the rules of this build, even if some changes then have other outcomes than
+    /// those that clients received
     #[arg(long)]
     accept_other_outcomes: bool,
 }
@@ -109,7 +109,6 @@ enum Keys {
     Lost(String),
 }
 
-/// Adds advice to an error about one of the two directories.
 fn hint(error: RepairError) -> anyhow::Error {
     let advice = match &error {
         RepairError::Open(OpenError::NotEmpty(_)) => {

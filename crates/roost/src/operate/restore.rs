@@ -16,12 +16,10 @@ use crate::{key, permissions};
 
 /// Restore a backup into a new data directory.
 ///
-/// The directory must be empty or missing. The backup is checked while it is read. An unfinished restore leaves a
-/// directory that no server opens.
+/// The backup is checked while it is read. A server refuses the directory of an unfinished restore: remove it.
 ///
-/// With --archive, all later changes in the archive are added. With --to, changes after that time are left out. A
-/// backup covers the time between its checkpoint and its end, an archive the time after that; any other time is
-/// refused.
+/// With --archive, all later changes in the archive are added. With --to, changes after that time are omitted: the time
+/// must be between the checkpoint of the backup and the end of the backup or archive.
 #[derive(Args)]
 pub(crate) struct Restore {
     /// Backup to restore, or - for standard input
@@ -30,14 +28,14 @@ pub(crate) struct Restore {
     /// Data directory to create; it must be empty or missing
     #[arg(long, env = "ROOST_DATA", value_name = "DIR", default_value = DATA_DIRECTORY)]
     data: PathBuf,
-    /// Archive of the server (`roost serve --archive`), which may also contain older files
+    /// Archive of the server (`roost serve --archive`). It may also contain files older than the backup
     #[arg(long, value_name = "DIR")]
     archive: Option<PathBuf>,
-    /// Time to restore, for example 2026-11-22T12:30:00Z: later changes are left out
+    /// Time to restore, for example 2026-11-22T12:30:00Z. Later changes are omitted
     #[arg(long = "to", value_name = "TIME")]
     until: Option<Timestamp>,
-    /// Apply the log of another build with the rules of this one, even if the outcomes of some changes then differ
-    /// from those that clients received. It is better to restore with the build that made the backup
+    /// Apply a log of another build with the rules of this build, even if some changes then have other outcomes than
+    /// those that clients received. Better: restore with the build that made the backup
     #[arg(long)]
     accept_other_outcomes: bool,
 }

@@ -31,17 +31,17 @@ const ARCHIVE_WAY_OUT: &str = "Copy the damaged or missing files back from other
 
 /// Check a backup, an archive, or the data directory of a stopped server.
 ///
-/// Checks of a backup: checksums, positions, counts, and completeness. Checks of a data directory: every table file,
-/// every group of the log, the file of keys, the time when a server last ran, and that they belong together. Checks of
-/// an archive: every group of every file, and that no group is missing between files; a server may write to the archive
-/// meanwhile. Changes no data.
+/// Checks the checksums, positions, counts and completeness of a backup. In a data directory, checks every table file,
+/// every group of the log, the file of keys, and the time when a server last ran, and that they belong together. In an
+/// archive, which a server may write to meanwhile, checks every group of every file, and that no group is missing
+/// between files. Changes no data.
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(crate) struct Verify {
     /// Backup, archive, or - for a backup on standard input
     #[arg(value_name = "PATH")]
     path: Option<PathBuf>,
-    /// Data directory of a stopped server. PATH overrides the variable [default: ./roost-data]
+    /// Data directory of a stopped server. PATH overrides the environment variable [default: ./roost-data]
     #[arg(long, env = "ROOST_DATA", value_name = "DIR")]
     data: Option<PathBuf>,
 }

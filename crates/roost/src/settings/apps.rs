@@ -29,7 +29,7 @@ struct Keys {
     contact: Option<String>,
     contact_email: Option<String>,
     languages: Option<Vec<String>>,
-    /// Path relative to the folder of the file.
+    /// Path, relative to the folder of this file.
     picture: Option<PathBuf>,
 }
 

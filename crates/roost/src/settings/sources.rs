@@ -1,6 +1,5 @@
 //! Sources of settings: an option overrides an environment variable, which overrides the configuration file, which
-//! overrides the default. The keys of the file have the names of the options, and their values are parsed in the same
-//! way.
+//! overrides the default. Keys of the file have the names of the options.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -37,7 +36,7 @@ impl Sources {
     /// Effective settings.
     ///
     /// # Errors
-    /// Only those that the parser of the command line has reported before.
+    /// Errors that the parser of the command line has already reported.
     pub(crate) fn settings(&self) -> anyhow::Result<Settings> {
         let mut settings = Settings::default();
         if let Some((_, file)) = &self.file {
@@ -115,7 +114,7 @@ fn options() -> Command {
     Settings::augment_args(Command::new("roost").no_binary_name(true).disable_help_flag(true))
 }
 
-/// Default of a setting according to its help text.
+/// Reads the default of a setting from its help text.
 pub(super) fn default(option: &Arg) -> String {
     let help = option.get_help().map(ToString::to_string).unwrap_or_default();
     let default = help.split_once("[default: ").and_then(|(_, rest)| rest.strip_suffix(']'));
@@ -138,7 +137,7 @@ fn parse(text: &str) -> anyhow::Result<ArgMatches> {
             Value::Boolean(truth) => truth.to_string(),
             _ => anyhow::bail!("{key} must be a text, a number, true or false"),
         };
-        // The part after the sign may be a password.
+        // Omit the value from the message: it may be a password.
         let name = key.split('=').next().unwrap_or_default();
         anyhow::ensure!(name == key, "unknown setting {name:?}");
         words.push(format!("--{key}={value}"));
@@ -149,7 +148,7 @@ fn parse(text: &str) -> anyhow::Result<ArgMatches> {
         .map_err(|error| said(&error))
 }
 
-/// Line and reason of a syntax error of a file, without its text, which may be a password.
+/// Formats a syntax error of a file: its line and reason, but not the text of the line, which may be a password.
 pub(super) fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
     let before = error.span().and_then(|span| text.as_bytes().get(..span.start));
     let line = 1 + before.unwrap_or_default().iter().filter(|byte| **byte == b'\n').count();
@@ -157,7 +156,7 @@ pub(super) fn syntax(error: &toml::de::Error, text: &str) -> anyhow::Error {
     anyhow::anyhow!("line {line}: {message}")
 }
 
-/// Message of the parser on one line, without advice about a command line.
+/// Formats an error of the parser on one line, without advice about a command line.
 fn said(error: &clap::Error) -> anyhow::Error {
     let name = |kind| match error.get(kind) {
         Some(ContextValue::String(name)) => Some(name.trim_start_matches('-').to_owned()),

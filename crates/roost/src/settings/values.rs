@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use jiff::{Span, SpanRelativeTo};
 use tracing_subscriber::EnvFilter;
 
-/// Shortest configurable erasure time. Half of it passes before an erasure begins.
+/// Minimum of `--erase-within`. Half of that time passes before an erasure begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
 
 /// Levels of the log.
@@ -62,7 +62,7 @@ pub(crate) fn duration(text: &str) -> anyhow::Result<Duration> {
     Ok(duration)
 }
 
-/// Parses an erasure time, which must be long enough for rewriting the texts of all stories.
+/// Parses an erasure time, and refuses a time too short for rewriting the texts of all stories.
 pub(super) fn erase_within(text: &str) -> anyhow::Result<Duration> {
     let time = duration(text)?;
     anyhow::ensure!(time >= ERASE_WITHIN_MIN, "it must be at least 10s: an erasure rewrites files");
@@ -92,8 +92,8 @@ pub(super) fn log_level(text: &str) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// Checks a level of the log. The library would take an unknown word such as `verbose` for the name of a module, and
-/// log nothing else.
+/// Checks a level of the log. The library would read an unknown word such as `verbose` as the name of a module, and
+/// disable all other log lines.
 pub(crate) fn check_level(text: &str) -> anyhow::Result<()> {
     let example = "a level looks like debug or info,node=debug";
     EnvFilter::try_new(text).context(example)?;

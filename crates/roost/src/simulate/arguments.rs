@@ -14,21 +14,21 @@ use crate::settings::{duration, life};
 /// Simulate users: load a population into a server, send requests and measure.
 ///
 /// With --profile feed, the numbers of follows and the rates of posts and reads come from measured statistics of a
-/// large network. The same --seed gives the same run. Requests are due at random times, also while the server is slow,
-/// and latency is measured from the time when a request was due, so a stall is fully visible. The time until a post is
-/// in a follower's home timeline is measured for some posts, and some timelines are compared with their expected
-/// content. A run is inconclusive if the load generator was late.
+/// large network. The same --seed gives the same run. Requests are sent at random times, whether or not the server has
+/// answered earlier ones, and latency is measured from the scheduled time, so it includes every stall. For some posts,
+/// the run also measures the time until they are in a follower's home timeline, and it compares some timelines with the
+/// expected ones. A run is inconclusive if the load generator was late.
 ///
-/// Without --server a server is started on a free port with a temporary data directory and default settings, at a lower
-/// priority than the generator. After loading, the run begins when the server is idle. On a terminal a dashboard shows
-/// progress (q ends the run and prints the summary); otherwise a line is printed every 3 s.
+/// Without --server, a server with default settings and a temporary data directory is started on a free port, at a
+/// lower priority than the load generator. After loading, the run begins when the server is idle. A terminal shows a
+/// dashboard (q ends the run and prints the summary); otherwise the command prints a line every 3 s.
 #[derive(Args)]
 #[command(after_long_help = format!("{EXAMPLES}\n\n{}", exit::HELP))]
 pub(crate) struct Simulate {
-    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998, or several nodes
-    /// of a cluster separated by commas: a request that fails on one node is sent to the next. The server must not have
-    /// any users yet, except with --loaded. Its application key, with the scopes read and write, is read from the
-    /// environment variable ROOST_SERVER_KEY [default: start a server]
+    /// Server to load, for example http://127.0.0.1:8998, `https://feeds.example` or localhost:8998; or several nodes
+    /// of a cluster, separated by commas: a request that fails on one node is sent to the next. The server must not
+    /// have users yet, except with --loaded. The environment variable ROOST_SERVER_KEY must contain an application key
+    /// with the scopes read and write [default: start a server]
     #[arg(long, value_name = "URL", help_heading = SERVER)]
     pub(super) server: Option<String>,
     /// Trusted certificate authorities for an https server, in a PEM file
@@ -38,11 +38,13 @@ pub(crate) struct Simulate {
     /// API of the server
     #[arg(long, value_enum, default_value_t = Api::Roost, help_heading = SERVER)]
     pub(super) api: Api,
-    /// File with the credentials of the users of --api mastodon, in their order, one per line: an access token, or name
-    /// and password separated by a space for a server that lets apps ask for passwords [default: sign the users up]
+    /// File with the credentials of the users of --api mastodon, in the order of the users, one per line: an access
+    /// token, or a name and a password separated by a space if the server lets apps ask for passwords [default: sign
+    /// the users up]
     #[arg(long, value_name = "FILE", requires = "server", help_heading = SERVER)]
     pub(super) tokens: Option<PathBuf>,
-    /// Skip loading: the server already has the users of a simulation with the same profile, users, graph and seed
+    /// Skip loading, because the server already has the users of a simulation with the same profile, users, graph and
+    /// seed
     #[arg(long, requires = "server", help_heading = SERVER)]
     pub(super) loaded: bool,
     /// Actions of the users
@@ -53,7 +55,7 @@ pub(crate) struct Simulate {
     /// Rates at which users post and read [default: light]
     #[arg(long, value_enum, help_heading = FEED)]
     pub(super) load: Option<Busy>,
-    /// Time after the start at which the most followed user posts and all followers read
+    /// Time, measured from the start, at which the most followed user posts and all followers read
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = FEED)]
     pub(super) flash: Option<Duration>,
     /// Average number of friends of a user [default: 10]
@@ -65,8 +67,8 @@ pub(crate) struct Simulate {
     /// TTL of a story [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = life_secs, help_heading = STORIES)]
     pub(super) life: Option<u32>,
-    /// Total reads of story homes per second. Reads of one friend's stories are half as many [default: one for every 20
-    /// users]
+    /// Total number of reads of story homes per second. Stories of one friend are read half as often [default: one for
+    /// every 20 users]
     #[arg(long, value_name = "N", help_heading = STORIES)]
     pub(super) home_reads: Option<u32>,
     /// Core workload of YCSB [default: a]
@@ -85,8 +87,8 @@ pub(crate) struct Simulate {
     /// recognize: 100; buckets and deathstar: 1000]
     #[arg(long, value_name = "N", help_heading = RUN)]
     pub(super) rate: Option<f64>,
-    /// Arrival of requests: at their due times (open), or each after the response to the previous one on the same
-    /// connection (closed)
+    /// Times of requests: open (at scheduled times) or closed (after the response to the previous request on the same
+    /// connection)
     #[arg(
         long = "loop",
         value_enum,
@@ -95,14 +97,14 @@ pub(crate) struct Simulate {
         help_heading = RUN
     )]
     pub(super) kind_of_loop: Loop,
-    /// Length of a simulated day, in which activity varies by the hour, or `off` for a constant rate [default: feed:
-    /// the length of the run; others: off]
+    /// Length of a simulated day, in which activity varies by the hour; `off` for a constant rate [default: feed: the
+    /// length of the run; others: off]
     #[arg(long, value_name = "TIME|off", value_parser = day, help_heading = RUN)]
     pub(super) day: Option<Duration>,
     /// Number of connections
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = RUN)]
     pub(super) connections: usize,
-    /// Number of threads that send requests. More than one helps only if one is the bottleneck
+    /// Number of threads that send requests. Use more only if one thread is the bottleneck
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = RUN)]
     pub(super) threads: usize,
     /// Search for the highest rate that meets --slo, with a confidence interval
@@ -112,12 +114,12 @@ pub(crate) struct Simulate {
         help_heading = RESULTS
     )]
     pub(super) find_capacity: bool,
-    /// Objectives, separated by commas: p50 p90 p99 p99.9 max (latency of the slowest kind of request),
-    /// errors (share of failed requests), lag_p50 lag_p99 lag_max (time until a post is in a follower's
-    /// home timeline) [default with --find-capacity: p99<50ms,errors<0.1%,lag_p99<1s]
+    /// Objectives, separated by commas: p50 p90 p99 p99.9 max (latency of the slowest kind of request), errors (share
+    /// of failed requests), lag_p50 lag_p99 lag_max (time until a post is in a follower's home timeline) [default:
+    /// none; with --find-capacity: p99<50ms,errors<0.1%,lag_p99<1s]
     #[arg(long, value_name = "OBJECTIVES", help_heading = RESULTS)]
     pub(super) slo: Option<Slo>,
-    /// Number of searches that --find-capacity makes for the interval
+    /// Number of searches of --find-capacity, from which the interval is computed
     #[arg(
         long,
         value_name = "N",
@@ -126,7 +128,7 @@ pub(crate) struct Simulate {
         help_heading = RESULTS
     )]
     pub(super) repeats: usize,
-    /// Print lines instead of the dashboard on a terminal
+    /// Print lines instead of a dashboard, also on a terminal
     #[arg(long, help_heading = RESULTS)]
     pub(super) plain: bool,
     /// Write a report with plots to this file, and the raw data to a directory next to it
@@ -157,7 +159,7 @@ const EXAMPLES: &str = "Examples:
   A key-value load against another server:
     ROOST_SERVER_KEY=... roost simulate --server https://feeds.example --profile buckets --ycsb b";
 
-/// The two loads of the 2014 report.
+/// The two loads that a report from 2014 compared.
 #[derive(Clone, Copy, ValueEnum)]
 pub(super) enum Busy {
     /// The most active 5 % post every 10 s.
@@ -169,9 +171,9 @@ pub(super) enum Busy {
 /// Arrival process of requests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(super) enum Loop {
-    /// Each request at its due time. Latency is measured from then, so it includes waiting.
+    /// Each request is sent at its scheduled time. Latency is measured from then, so it includes waiting.
     Open,
-    /// Each request after the response to the previous one. Latency does not include waiting.
+    /// Each request is sent after the response to the previous one. Latency does not include waiting.
     Closed,
 }
 
@@ -180,7 +182,8 @@ pub(super) enum Loop {
 pub(super) enum Api {
     /// roost's own API.
     Roost,
-    /// Mastodon's client API, of roost or another server: profiles feed and deathstar. Each user has an access token
+    /// Mastodon's client API, of roost or another server, for the profiles feed and deathstar. Each user has an access
+    /// token
     Mastodon,
 }
 
@@ -189,7 +192,7 @@ fn life_secs(text: &str) -> anyhow::Result<u32> {
     Ok(u32::try_from(life(text)?.ms() / 1_000)?)
 }
 
-/// Parses the length of a day; zero for `off`.
+/// Parses the length of a day. `off` gives zero.
 fn day(text: &str) -> Result<Duration, String> {
     if text == "off" {
         Ok(Duration::ZERO)

@@ -20,7 +20,7 @@ pub(super) enum Profile {
     Stories,
     /// Read and write the keys of a bucket, with a workload of YCSB.
     Buckets,
-    /// Request recognitions of the built-in drawings of digits, each slightly distorted.
+    /// Recognize the built-in drawings of digits, each slightly distorted.
     Recognize,
     /// 60 % home timelines, 30 % user timelines, 10 % posts: the mixed workload of DeathStarBench's
     /// social network.

@@ -13,14 +13,14 @@ use super::arguments::Api;
 use crate::account;
 use crate::running::RunningServer;
 
-/// Longest file of `--tokens`, in bytes: that of 4 million tokens of roost.
+/// Longest file of `--tokens`, in bytes: enough for 4 million tokens of roost.
 const FILE_BYTES_MAX: u64 = 256 << 20;
 /// Number of characters of the password of a signed-up user.
 const PASSWORD_CHARS: usize = 32;
 
 impl Simulate {
-    /// Selects how users authenticate. `server` is the started server, if any; `has_key` says whether there is a key
-    /// for another one.
+    /// Selects how users authenticate. `server` is the server that this process has started, if any. `has_key` says
+    /// whether there is an application key for another server.
     pub(super) async fn api(
         &self,
         server: Option<&RunningServer>,
@@ -70,8 +70,8 @@ fn credentials(file: &Path) -> anyhow::Result<Arc<[Credential]>> {
     found.collect()
 }
 
-/// Parses a line. Control characters and characters beyond ASCII are refused: no token has them, and they would change
-/// the request.
+/// Parses a line. Refuses control characters and characters beyond ASCII: no token contains them, and they could change
+/// the meaning of the request.
 fn credential(line: &str) -> Option<Credential> {
     let is_word = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic());
     match line.split_once(' ') {

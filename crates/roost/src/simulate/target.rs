@@ -9,19 +9,19 @@ use crate::address::resolve;
 use crate::exit::Exit;
 use crate::unencrypted;
 
-/// Environment variable with the application key of a server that this process calls. It differs from `ROOST_KEY`, so
-/// that a user who runs both in one shell does not send one server's key to another.
+/// Environment variable with the application key of the server that this process calls. It is not `ROOST_KEY`: a user
+/// who runs both in one shell would otherwise send the key of one server to another.
 pub(crate) const SERVER_KEY: &str = "ROOST_SERVER_KEY";
 
-/// Application key for a server from the environment. Warns if the connection would expose it.
+/// Reads the application key for a server from the environment. Warns if the connection would expose the key.
 pub(crate) fn key(target: &Target) -> Option<String> {
     let key = std::env::var(SERVER_KEY).ok()?;
     unencrypted::warn_of(target, "the application key");
     Some(key)
 }
 
-/// Parses a server's URL `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several for the nodes of a
-/// cluster, separated by commas. `ca` is a PEM file of the trusted authorities for `https`.
+/// Parses `http://HOST[:PORT]`, `https://HOST[:PORT]` or `HOST:PORT`, or several of them for the nodes of a cluster,
+/// separated by commas. `ca` is a PEM file of the trusted authorities for `https`.
 ///
 /// # Errors
 /// If a URL has another form, its host has no address, or the authorities cannot be read.

@@ -1,7 +1,7 @@
 //! Self-signed certificate in the data directory.
 //!
-//! **Invariant:** a stored certificate is used only if it covers all names and is valid for a while. Otherwise a new
-//! certificate with a new key is made. So two files that do not belong together do no harm.
+//! **Invariant:** a stored certificate is used only if it belongs to the stored key, covers all names and does not
+//! expire soon. Otherwise the server makes a new key and certificate.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// slow.
 const VALID_BEFORE: Duration = Duration::from_secs(86_400);
 
-/// Certificate of the server for these names.
+/// Description of the server's certificate.
 #[derive(Debug, PartialEq)]
 pub(crate) struct SelfSigned {
     data: PathBuf,
@@ -42,7 +42,8 @@ pub(super) struct Made {
 }
 
 impl SelfSigned {
-    /// Certificate for the host of the public URL, this machine, and the address to listen on unless it is a wildcard.
+    /// Describes a certificate for the host of the public URL, for this machine, and for the address to listen on
+    /// unless it is a wildcard.
     pub(crate) fn new(data: PathBuf, public_url: Option<&str>, listen: IpAddr) -> Self {
         let mut names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).to_vec();
         let listen = Some(listen).filter(|listen| !listen.is_unspecified());
@@ -55,7 +56,7 @@ impl SelfSigned {
         Self { data, names }
     }
 
-    /// Returns the stored certificate, or a new one, which must be stored.
+    /// Returns the stored certificate, or a new one that the caller must store.
     ///
     /// # Errors
     /// If a name is not valid in a certificate.

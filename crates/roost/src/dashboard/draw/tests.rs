@@ -20,7 +20,7 @@ const KINDS: [&str; 7] = [
     "recognitions",
 ];
 
-/// A run with this many kinds, after `windows` of its sixty windows; posts fail in the fifth.
+/// A run with this many kinds of requests after `windows` of its sixty windows. Posts fail in the fifth window.
 fn model(kinds: usize, windows: u32) -> Model {
     let plan = Plan {
         title: "20,000 users with 2,400,000 follows".to_owned(),
