@@ -25,7 +25,6 @@ pub(crate) use roost::Roost;
 /// Maximum number of posts in a page of a timeline.
 pub(crate) const PAGE: usize = 20;
 
-/// A timeline of one user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Timeline {
     /// Posts of the user and of those the user follows.
@@ -65,7 +64,7 @@ pub(crate) struct Used {
     pub(crate) memory_bytes: u64,
 }
 
-/// Longest time for a response before the run.
+/// Longest time for a response to a request before the run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Data that must not exist on the server yet.
@@ -80,7 +79,7 @@ pub(crate) struct Needs {
 /// Longest time in which a server may report its resource usage.
 const USED: Duration = Duration::from_secs(1);
 
-/// Asks a server for its resource usage; `None` if there is no report within [`USED`].
+/// Asks a server for its resource usage; `None` if no report arrives within [`USED`].
 pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> Option<Used> {
     let mut request = Vec::new();
     api.write_used(&mut request);
@@ -88,7 +87,7 @@ pub(crate) async fn ask_used<D: Dial>(api: &dyn Api, client: &mut Client<D>) -> 
     api.used(answer.body)
 }
 
-/// The API of the server of a simulation.
+/// Returns the API for the server of a simulation.
 pub(crate) fn of(options: &SimulateOptions) -> Arc<dyn Api> {
     let target = options.target.clone();
     let requests = Requests::new(target.authority(), options.key.as_deref());
@@ -100,40 +99,41 @@ pub(crate) fn of(options: &SimulateOptions) -> Arc<dyn Api> {
     }
 }
 
-/// A kind of server.
+/// API of a kind of server.
 pub(crate) trait Api: Send + Sync {
     /// Checks that the server answers, accepts the credentials, and satisfies `needs`.
     fn check(self: Arc<Self>, needs: Needs) -> JoinHandle<Result<(), LoadError>>;
 
-    /// Obtains credentials for `users` users, creating missing accounts, if the server needs them.
+    /// Signs in `users` users, if the API needs it, and creates missing accounts.
     fn sign_in(self: Arc<Self>, users: u32) -> JoinHandle<Result<(), LoadError>>;
 
-    /// Loads the scenario into an empty server: users, follows, friendships, and data that exists when the run begins.
+    /// Loads the scenario into an empty server: users, follows, friendships, and the data that must exist when the run
+    /// begins.
     fn load(self: Arc<Self>, scenario: Arc<Scenario>) -> JoinHandle<Result<(), LoadError>>;
 
-    /// Reason why so many failures of this kind make a run inconclusive, if they do.
+    /// Reason why a run with `count` failures of this kind is inconclusive, if it is.
     fn limited(&self, failure: &str, count: u64) -> Option<String>;
 
     /// Replaces `request` with the action's request.
     fn write(&self, action: &Action, request: &mut Vec<u8>);
 
-    /// Replaces `request` with the second request of an action that needs two; `first` is the body of
-    /// the response to the first.
+    /// Replaces `request` with the second request of an action; `first` is the body of the response to the first
+    /// request.
     fn write_second(&self, action: &Action, first: &[u8], request: &mut Vec<u8>);
 
-    /// Number of the `count` operations of an action that succeeded according to the response.
+    /// Number of operations that succeeded, of the `count` operations of an action.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64;
 
-    /// The error of the first operation that failed, from a response with a success status.
+    /// Error of the first failed operation, in a response with a success status.
     fn first_refusal(&self, body: &[u8]) -> String;
 
-    /// The post created according to the response; `None` if it contains none.
+    /// Post that the response says was created, if any.
     fn posted(&self, body: &[u8]) -> Option<TimelinePost>;
 
     /// Replaces `request` with a request for the newest [`PAGE`] posts of a timeline.
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>);
 
-    /// The posts of a page, in its order; `None` if the body is not a page.
+    /// Posts of a page in its order; `None` if the body is not a page.
     fn page(&self, body: &[u8]) -> Option<Vec<TimelinePost>>;
 
     /// Replaces `request` with a request for the server's resource usage.

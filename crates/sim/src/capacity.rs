@@ -1,21 +1,23 @@
-//! The capacity of a server: the highest rate of requests at which an objective is met, found by trying rates.
+//! Search for the capacity of a server: the highest rate of requests at which it meets an objective.
 //!
-//! A trial drives the server at one rate in an open loop and either meets the objective or does not. Near the limit the
-//! result is random, so the capacity is the rate at which half of the trials meet the objective. The search doubles the
-//! rate until a rate fails twice, which gives a bracket, and then repeats the measurement: each repeat bisects its own
-//! bracket, on a logarithmic scale, until it is narrow. The brackets of repeats are shifted against each other, so that
+//! A trial drives the server at one rate in an open loop, and meets the objective or does not. Near the limit the
+//! result is random, so the capacity is defined as the rate at which half of the trials meet the objective. The search
+//! doubles the rate until a rate fails twice; this gives a bracket. Then it measures the capacity repeatedly: each
+//! repeat bisects its own bracket, on a logarithmic scale, until the bracket is narrow. The brackets of the repeats are
+//! shifted against each other, for two reasons:
 //!
-//! - each repeat tries different rates, so the error of bisection varies between repeats like other errors and is
-//!   included in the interval;
-//! - some repeats approach the limit from above and some from below, so neither a server that still recovers from an
-//!   overload nor one with cold caches determines the result alone.
+//! - Each repeat tries different rates. The error of bisection thus varies between repeats like other errors, and is
+//!   included in the interval.
+//! - Some repeats approach the limit from above and some from below. A server that still recovers from an overload or
+//!   has cold caches thus does not determine the result alone.
 //!
-//! The tests count how often the interval contains the true capacity, on simulated servers with random results. With
-//! five repeats, the interval contains it in 95 of 100 searches if one tenth of the trials at 7 % above the capacity
-//! hold, in 94 if one tenth hold at 25 % above, and in 88 if one tenth hold at 55 % above.
+//! Tests count how often the interval contains the true capacity, on simulated servers with random results and with
+//! five repeats. The share of such intervals depends on the rate at which one tenth of the trials still meet the
+//! objective: it is 95 % if this rate is 7 % above the capacity, 94 % if it is 25 % above, and 88 % if it is 55 %
+//! above.
 //!
-//! A trial in which the generator was too slow is inconclusive. The search then continues below that rate. If the limit
-//! is not found there, the outcome is "at least".
+//! If the generator was too slow in a trial, the trial is inconclusive, and the search continues below that rate. If
+//! the limit is not found there, the result is "at least".
 //!
 //! The state is the list of trials; brackets are derived from it.
 
@@ -41,10 +43,10 @@ pub use text::Step;
 pub const FLOOR_PER_S: f64 = 1.0;
 /// Maximum number of repeats. More repeats hardly make the interval narrower.
 pub const REPEATS_MAX: usize = 31;
-/// Minimum share of the due requests that must be done.
+/// Minimum share of the due requests that a server must complete.
 const DONE_SHARE_MIN: f64 = 0.99;
 
-/// Maximum number of trials that are repeated because the generator was too slow, whose cause may be temporary.
+/// Maximum number of repetitions of trials in which the generator was too slow, perhaps for a temporary reason.
 const AGAIN_MAX: usize = 3;
 
 /// Drives the server at one rate.
@@ -92,13 +94,12 @@ impl Search {
         Ok(())
     }
 
-    /// The expected number of trials if the capacity is within a factor of ten of the start, and the
-    /// maximum.
+    /// Expected number of trials if the capacity is within a factor of ten of the start, and their maximum number.
     pub fn trials(&self) -> TrialCount {
-        // The climb takes about four doublings, of which the last rate fails twice.
+        // The climb takes about four doublings, and tries the last rate twice.
         let climb = 6;
         TrialCount {
-            // Every second repeat also tries an end of its bracket.
+            // Every second repeat also tries one end of its bracket.
             about: climb + self.repeats * self.halvings() + self.repeats.div_ceil(2),
             most: climb::trials_max(self) + self.repeats * repeat::trials_max(self) + AGAIN_MAX,
         }
@@ -185,8 +186,8 @@ impl Trial {
     }
 }
 
-/// Whether the server did fewer than `DONE_SHARE_MIN` of the due requests. Latencies do not always show this: in a
-/// short run, a server with a growing queue may have only few slow requests.
+/// Whether the server completed fewer than `DONE_SHARE_MIN` of the due requests. Latencies do not always show this: if
+/// the queue of the server grows in a short run, only few requests are slow.
 fn falls_behind(measures: &Measures) -> bool {
     measures.done_per_s < DONE_SHARE_MIN * measures.asked_per_s
 }
@@ -197,10 +198,9 @@ fn falls_behind(measures: &Measures) -> bool {
 pub enum Finding {
     /// The objective is met up to this rate.
     ///
-    /// The interval is Student's t on the logarithms of the repeats. The mean of very many repeats
-    /// would lie within it, for this server, machine and load at the time of the search. It does not
-    /// cover another time, another machine or a server with more data. At the rate itself about half
-    /// of the trials meet the objective.
+    /// The interval is Student's t on the logarithms of the repeats: it covers the mean of very many repeats with this
+    /// server, machine and load at the time of the search. It says nothing about another time or machine, or a server
+    /// with more data. At the rate itself, about half of the trials meet the objective.
     Holds {
         /// The geometric mean of the repeats with its interval, in requests per second.
         #[serde(serialize_with = "text::mean_and_bounds")]
@@ -223,7 +223,7 @@ pub enum Finding {
         /// The lowest rate, in requests per second.
         rate_per_s: f64,
     },
-    /// The repeats differ too much for a meaningful mean.
+    /// The results of the repeats differ too much for a meaningful mean.
     Unsteady {
         /// The last rate tried in the repeat that did not find the limit, in requests per second.
         rate_per_s: f64,
@@ -244,11 +244,10 @@ pub struct Capacity {
     pub trials: Vec<Trial>,
 }
 
-/// Searches for the highest rate at which `slo` is met and passes each step to `report`.
+/// Searches for the highest rate at which `slo` is met, and passes each step to `report`.
 ///
 /// # Errors
-/// If an option of the search is invalid, or a trial fails. A search that is cut short returns the
-/// trials it has.
+/// If an option of the search is invalid, or a trial fails. A search that is interrupted returns its trials so far.
 pub async fn find(
     trials: &mut (impl Trials + Send),
     slo: &Slo,
@@ -270,16 +269,16 @@ pub async fn find(
     Ok(Capacity { slo: slo.clone(), finding, repeats_per_s, trials: hunt.done })
 }
 
-/// The rate above which no rate is tried.
+/// Upper limit of the rates.
 #[derive(Debug)]
 struct Ceiling {
     per_s: f64,
-    /// Reason why the generator could not reach it; `None` if it is the configured maximum.
+    /// Reason why the generator could not reach this rate; `None` if the rate is the configured maximum.
     unheard: Option<String>,
 }
 
 impl Ceiling {
-    /// Whether this rate must not be tried (again).
+    /// Whether this rate must not be tried, or not again.
     fn is_over(&self, rate: f64) -> bool {
         rate > self.per_s || (self.unheard.is_some() && rate >= self.per_s)
     }
@@ -298,7 +297,7 @@ impl Bracket {
     }
 }
 
-/// Reason why a search ends early.
+/// Reason why a search ends before its last repeat.
 #[derive(Debug)]
 enum Stop {
     /// The result is known already.
@@ -320,7 +319,7 @@ struct Hunt<'a, T> {
     report: &'a mut (dyn FnMut(&Step<'_>) + Send),
     ceiling: Ceiling,
     repeat: Option<usize>,
-    /// Number of trials that may still be repeated because the generator was too slow.
+    /// Number of repetitions that are left for trials in which the generator was too slow.
     again: usize,
     done: Vec<Trial>,
 }
@@ -380,7 +379,8 @@ impl<T: Trials + Send> Hunt<'_, T> {
         })
     }
 
-    /// The result "at least": the highest rate that held so far, and the reason why no more is known.
+    /// The result "at least": the highest rate that met the objective without a failure below it, and the reason why no
+    /// more is known.
     fn at_least(&self, why: String) -> Finding {
         let of = |verdict| self.done.iter().filter(move |trial| trial.verdict == verdict);
         let failed = of(Verdict::Fails).map(|trial| trial.rate_per_s).fold(f64::INFINITY, f64::min);

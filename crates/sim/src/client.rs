@@ -1,8 +1,8 @@
-//! A small HTTP/1.1 client for load: keep-alive connections, one request at a time on each, requests as serialized
-//! bytes, responses as slices of a reused buffer.
+//! Small HTTP/1.1 client for load. Connections stay open and have one request at a time. Requests are given as bytes,
+//! and responses are slices of a reused buffer.
 //!
-//! A connection that has failed in any way is never reused, and the size of a response is limited ([`HEAD_BYTES_MAX`],
-//! [`BODY_BYTES_MAX`]). The caller is responsible for timeouts: dropping the future of a request closes its connection.
+//! After any failure, a connection is not used again. The size of a response is limited ([`HEAD_BYTES_MAX`],
+//! [`BODY_BYTES_MAX`]). The caller handles timeouts: dropping the future of a request closes its connection.
 
 mod chunked;
 mod head;
@@ -33,7 +33,7 @@ pub const PAUSE_MAX: Duration = Duration::from_secs(120);
 /// Buffer space reserved for one read, in bytes.
 const READ_BYTES: usize = 16 * 1024;
 
-/// Error of a request without a response.
+/// Error of a request that got no response.
 #[derive(Debug, Error)]
 pub enum ClientError {
     /// The connection cannot be opened, or it failed.
@@ -84,19 +84,19 @@ impl Connection {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
-    /// Uses an open stream to a server.
+    /// Creates a connection from an open stream to a server.
     pub fn over(stream: S) -> Connection<S> {
         Connection { stream, incoming: Incoming::default(), joined: Vec::new(), closing: false }
     }
 
-    /// Sends a request, which must be complete and well-formed, and waits for its response. After an error the
-    /// connection cannot be used any more.
+    /// Sends a request and waits for its response. The request must be complete and well-formed. After an error, the
+    /// connection cannot be used again.
     pub async fn send(&mut self, request: &[u8]) -> Result<Response<'_>, ClientError> {
         let answer = self.exchange(request).await?;
         Ok(self.response(&answer))
     }
 
-    /// Sends a request; the connection is not used again until the response is complete.
+    /// Sends a request. No other request may follow until the response is complete.
     async fn ask(&mut self, request: &[u8]) -> Result<(), ClientError> {
         if self.closing {
             return Err(ClientError::Closed);
@@ -104,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.closing = true;
         self.incoming.begin()?;
         self.stream.write_all(request).await?;
-        // A TLS stream may have buffered bytes; for a TCP stream this is a no-op.
+        // Flush bytes that a TLS stream may have buffered.
         Ok(self.stream.flush().await?)
     }
 
@@ -124,9 +124,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Ok(Answer { status: head.status, body })
     }
 
-    /// Sends a request and passes the body of a successful response of any length to `each`, piece by piece. Returns
-    /// other responses. After an error, which includes one of `each` and a pause of [`PAUSE_MAX`] in the response, the
-    /// connection cannot be used any more.
+    /// Sends a request, and passes the body of a successful response, of any length, to `each` piece by piece. Returns
+    /// other responses. After an error (of the connection or of `each`, or a pause of [`PAUSE_MAX`] in the response),
+    /// the connection cannot be used again.
     pub async fn download(
         &mut self,
         request: &[u8],
@@ -199,7 +199,7 @@ async fn timely<T>(part: impl Future<Output = Result<T, ClientError>>) -> Result
     arrived.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }
 
-/// A response in the buffers of its connection.
+/// Response in the buffers of its connection.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -212,7 +212,7 @@ enum Body {
     Joined,
 }
 
-/// The bytes read from a server and the number of them already consumed.
+/// Bytes read from a server, and the number of them that were consumed.
 #[derive(Debug, Default)]
 pub(crate) struct Incoming {
     bytes: Vec<u8>,
@@ -222,7 +222,7 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Prepares for a new response. Bytes received before the request are an error.
+    /// Prepares for a new response. Fails if bytes arrived before the request.
     fn begin(&mut self) -> Result<(), ClientError> {
         if !self.unread().is_empty() {
             return Err(ClientError::Malformed("bytes after the answer"));
@@ -310,13 +310,13 @@ impl Dial for SocketAddr {
 
     async fn dial(&self) -> io::Result<TcpStream> {
         let stream = TcpStream::connect(self).await?;
-        // Nagle's algorithm is disabled, because a request is one write and must be sent at once.
+        // Send each request at once: it is one write, and Nagle's algorithm would only delay it.
         stream.set_nodelay(true)?;
         Ok(stream)
     }
 }
 
-/// A connection that is opened when it is first needed and opened again after a failure.
+/// Connection that is opened when it is first needed, and opened again after a failure.
 #[derive(Debug)]
 pub struct Client<D: Dial> {
     dial: D,
@@ -337,7 +337,7 @@ impl<D: Dial> Client<D> {
 
     /// Sends a request like [`Client::send`]; [`Client::response`] reads the response.
     pub(crate) async fn exchange(&mut self, request: &[u8]) -> Result<Answer, ClientError> {
-        // The connection is taken out until the response is complete, so an error or a dropped future closes it.
+        // Take the connection out until the response is complete, so that an error or a dropped future closes it.
         let mut connection = match self.connection.take().filter(|connection| !connection.closing) {
             Some(connection) => connection,
             None => Connection::over(self.dial.dial().await?),
@@ -347,7 +347,7 @@ impl<D: Dial> Client<D> {
         Ok(answer)
     }
 
-    /// Response to the last request, which `answer` must belong to.
+    /// Response to the last request. `answer` must be the result of that request.
     pub(crate) fn response(&self, answer: &Answer) -> Response<'_> {
         let Some(connection) = &self.connection else {
             return Response { status: answer.status, body: b"" };
@@ -360,8 +360,7 @@ impl<D: Dial> Client<D> {
         self.connection = None;
     }
 
-    /// Rate-limit headers of the last response, each after `; `. Empty unless the request was refused because of a rate
-    /// limit.
+    /// Rate-limit headers of the last response, each after `; `. Empty unless a rate limit caused a refusal.
     pub(crate) fn limits(&self) -> &str {
         self.connection.as_ref().map_or("", |connection| &connection.incoming.limits)
     }

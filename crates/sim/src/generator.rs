@@ -10,7 +10,7 @@ pub(crate) fn processor_time() -> Duration {
     Duration::try_from(used).unwrap_or_default()
 }
 
-/// The resource usage of this process in a run of this length; `begun` is the CPU time at its start.
+/// Resource usage of this process in a run of this length. `begun` is the CPU time at the start of the run.
 pub(crate) fn used_since(begun: Duration, run: Duration) -> Option<GeneratorSummary> {
     let used = processor_time().saturating_sub(begun);
     let cores = used.as_secs_f64() / run.as_secs_f64().max(f64::MIN_POSITIVE);

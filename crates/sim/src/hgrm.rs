@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 /// Rows for each halving of the distance to 100 %.
 const TICKS: u32 = 5;
 
-/// Writes a distribution whose values become milliseconds when divided by `per_ms`.
+/// Writes a distribution. Divided by `per_ms`, its values are milliseconds.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -35,7 +35,7 @@ pub fn write(values: &Histogram<u64>, per_ms: f64, out: &mut impl Write) -> io::
     writeln!(out, "#[Buckets = {buckets:>12}, SubBuckets     = {parts:>12}]")
 }
 
-/// Number of sub-buckets of a bucket: the power of two that gives this many significant digits.
+/// Number of sub-buckets of a bucket: a power of two that gives this many significant digits.
 fn parts_of_bucket(digits: u8) -> u64 {
     (2 * 10_u64.pow(u32::from(digits))).next_power_of_two()
 }

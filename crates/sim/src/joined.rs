@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 
 use tokio::task::JoinError;
 
-/// The result of a task that is never aborted. A panic in the task is resumed here.
+/// Result of a task that is never aborted. A panic of the task continues in the caller.
 pub(crate) fn joined<T>(task: Result<T, JoinError>) -> T {
     match task {
         Ok(outcome) => outcome,

@@ -1,13 +1,13 @@
-//! A load simulator for feed servers: a generated population, its load on the server, and a small HTTP client that
-//! sends it.
+//! A load simulator for feed servers: it generates a population and its load, and sends the load with a small HTTP
+//! client.
 //!
-//! Everything is seeded: the same seed makes the same users, follows, actions and texts. The crate uses HTTP only and
-//! does not depend on the server's internals, so it can drive any server with the same routes.
+//! Everything depends on a seed: the same seed makes the same users, follows, actions and texts. The crate uses only
+//! HTTP and nothing of the server's code, so it can drive any server with the same routes.
 //!
 //! Read `population` (`plan`, `deal`, `steer`), `workload`, `scenario`, `api`, `client`, `run`, then `simulate` and
-//! `capacity`. A display of a run is a [`watch::Watcher`]; `report` writes a page of `charts`.
+//! `capacity`. A [`watch::Watcher`] displays a run; `report` writes a page with `charts`.
 //!
-//! **Invariant:** follows are discarded after loading; the memory of a watcher is bounded for runs of any length.
+//! **Invariant:** follows are discarded after loading, and the memory of a watcher is bounded for runs of any length.
 
 pub mod capacity;
 pub mod client;

@@ -25,7 +25,7 @@ pub struct MastodonOptions {
     pub credentials: Option<Arc<[Credential]>>,
     /// Password of signed-up users.
     pub password: String,
-    /// Whether the follows are loaded through roost's own API of the same server, which is faster.
+    /// Whether to load the follows through roost's own API of the same server, which is faster.
     pub own_api: bool,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Debug for MastodonOptions {
     }
 }
 
-/// The options of a simulation and its server.
+/// Options of a simulation, and of its server.
 #[derive(Debug, Clone)]
 pub struct SimulateOptions {
     /// The server; it must be empty.
@@ -55,17 +55,17 @@ pub struct SimulateOptions {
     pub api: ApiOptions,
     /// The application key for roost's own API, if the server requires one.
     pub key: Option<String>,
-    /// The users to generate, at least 2; ignored with a graph. Names, actions and texts use the same seed.
+    /// Users to generate, at least 2; ignored with a graph. The seed also determines names, actions and texts.
     pub making: Making,
-    /// The load with posts and home timelines, if these are simulated.
+    /// Load with posts and home timelines, if they are simulated.
     pub feed: Option<Load>,
-    /// The load with friends and stories, if these are simulated.
+    /// Load with friends and stories, if they are simulated.
     pub stories: Option<StoryLoad>,
     /// The drawings to recognize, if that is simulated.
     pub drawings: Option<Drawings>,
     /// The load on keys of a bucket, if that is simulated.
     pub keys: Option<KeyLoad>,
-    /// An edge list to read follows and friendships from, instead of generating them.
+    /// Edge list to read follows and friendships from, instead of generating them.
     pub graph: Option<PathBuf>,
     /// Whether the server already has these users from an earlier simulation.
     pub loaded: bool,
@@ -85,12 +85,12 @@ pub struct Drive {
     pub duration: Duration,
     /// Average number of actions per second; `None` uses the default rates of the scenario.
     pub rate: Option<f64>,
-    /// Whether each connection starts the next action when it has a response, instead of at the
+    /// Whether each connection starts its next action after the response to the previous one, instead of at the
     /// action's due time.
     pub closed: bool,
-    /// The length of a simulated day, over which the activity of users varies; `None` keeps it constant.
+    /// Length of a simulated day, over which the activity of users varies; `None` for constant activity.
     pub day: Option<Duration>,
-    /// The time at which the most followed user posts and all their followers read it, if any.
+    /// Time at which the most followed user posts and all followers read, if any.
     pub flash: Option<Duration>,
     /// Number of connections, at least 1.
     pub connections: usize,

@@ -11,8 +11,8 @@ use crate::workload::{
     post_stories, read_friends, read_homes, recognize,
 };
 
-/// Parts of the scenario that are needed after loading. The follows are not among them, because those of a million
-/// users take half a gigabyte.
+/// Parts of the scenario that are needed after loading. The follows are dropped: those of a million users take half a
+/// gigabyte.
 #[derive(Debug)]
 pub(crate) struct Players {
     users: u32,
@@ -20,14 +20,14 @@ pub(crate) struct Players {
     stories: Option<Stories>,
     drawings: Option<Drawings>,
     keys: Option<KeyLoad>,
-    /// The user with the most followers, and these followers.
+    /// User with the most followers, and the followers.
     celebrity: Option<(u32, Vec<u32>)>,
     /// The readers whose home timelines are checked.
     pub(crate) checked: Option<Arc<CheckedReaders>>,
     seed: u64,
 }
 
-/// The user with the most followers, and these followers.
+/// Finds the user with the most followers, and the followers.
 fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
     let counts = follows.follower_counts();
     let (user, _) = (0..).zip(counts).max_by_key(|&(_, count)| count)?;
@@ -36,7 +36,7 @@ fn celebrity(follows: &Population) -> Option<(u32, Vec<u32>)> {
 }
 
 impl Players {
-    /// The part of a scenario that is needed after loading.
+    /// Takes the parts of a scenario that are needed after loading.
     pub(crate) fn of(scenario: &Scenario) -> Players {
         let seed = scenario.seed;
         let feed = scenario.feed.as_ref();
@@ -52,7 +52,7 @@ impl Players {
         }
     }
 
-    /// The kinds of their requests.
+    /// Kinds of requests that the users send.
     pub(crate) fn kinds(&self) -> Vec<Kind> {
         let feed = self.crowd.iter().flat_map(|(_, load)| match load {
             Load::Light | Load::Heavy => Kind::FEED,
@@ -84,7 +84,7 @@ impl Players {
         drive.rate.map_or(1.0, |rate| rate / self.per_second())
     }
 
-    /// All actions in order of time. Different values of `turn` give different sequences with the same distribution.
+    /// All actions, in order of time. Another value of `turn` gives another sequence with the same distribution.
     pub(crate) fn actions(&self, drive: &Drive, turn: u64) -> Merged {
         // Adjacent seeds give independent sequences.
         let seed =
@@ -108,7 +108,7 @@ impl Players {
             add(Box::new(recognize(drawings.per_second, seed(4))));
         }
         if let Some(keys) = self.keys {
-            // Generated at the final rate: a key may be read only some time after its insert.
+            // Use the final rate: a key may be read only some time after its insert.
             let operations = operate(keys, KEYS_PER_SECOND * factor, turn, seed(6));
             merged.add(Tempo::new(1.0, drive.day).apply(operations));
         }

@@ -1,8 +1,7 @@
 //! Users and their follows: generated from measured tables, or read from a graph.
 //!
 //! Users are numbers from 0 to `users - 1`. No user follows themselves or another user twice. A population is immutable
-//! and depends on the seed alone: the same seed makes the same population (with the same version of this crate and of
-//! the random generator under it).
+//! and depends only on the seed (and on the versions of this crate and of its random generator).
 
 mod clustering;
 mod communities;
@@ -37,11 +36,11 @@ pub use shares::{Share, Shares};
 /// Maximum number of users of a population, so that follows have 32-bit positions.
 pub const PEOPLE_MAX: u32 = 10_000_000;
 
-/// The followees of each user, in ascending order: one slice per user of one vector of 32-bit
-/// numbers, so that 120 million follows take 480 MB.
+/// Followees of each user, in ascending order. They are slices of one vector of 32-bit numbers, so 120 million follows
+/// take 480 MB.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Population {
-    /// Start of each user's followees in `targets`; one more entry at the end.
+    /// Start of each user's followees in `targets`, and the end of the last one.
     offsets: Vec<u32>,
     targets: Vec<u32>,
     /// Number of each user's community. Empty if there are no communities.
@@ -50,13 +49,13 @@ pub struct Population {
 }
 
 impl Population {
-    /// Makes a population from the tables in [`table`]. Users with more followers follow more users, as
-    /// far as needed to reach the reciprocity; this does not apply to celebrities.
+    /// Makes a population from the tables in [`table`]. To reach the requested reciprocity, users with more followers
+    /// follow more users; celebrities are excepted.
     ///
-    /// With fewer than about 50,000 users the tables contradict each other: too few users follow enough
-    /// others to give the most followed users the followers of their row. They then get fewer;
-    /// [`Population::shares`] returns the achieved shares. The clustering is then higher than requested,
-    /// because many users follow the same few: see [`Population::measured`].
+    /// The tables contradict each other for fewer than about 50,000 users: too few users follow enough others to give
+    /// the most followed users the followers of their row. These users then get fewer followers ([`Population::shares`]
+    /// returns the achieved shares), and the clustering is higher than requested, because many users follow the same
+    /// few ([`Population::measured`]).
     ///
     /// # Panics
     /// If the options are invalid ([`Making::fault`]).
@@ -64,8 +63,7 @@ impl Population {
         making::make(making)
     }
 
-    /// Makes a population of mutual friends: each user has about `each` friends at random, and not more, except for one
-    /// user if both numbers are odd.
+    /// Makes a population of mutual friends. Each user has at most about `each` friends, chosen at random.
     pub fn friends(users: u32, each: u32, seed: u64) -> Population {
         assert!(
             u32::try_from(u64::from(users) * u64::from(each)).is_ok(),
@@ -74,7 +72,7 @@ impl Population {
         friends::deal(users, each, &mut StdRng::seed_from_u64(seed))
     }
 
-    /// Reads a population from an edge list: two numbers per line, each line a friendship.
+    /// Reads a population from an edge list: each line has the numbers of two friends.
     pub fn from_edges(path: &Path) -> Result<Population, GraphError> {
         edges::read(path)
     }
@@ -109,12 +107,13 @@ impl Population {
         counts
     }
 
-    /// Shares of users in each row of the tables, next to the shares requested by the tables.
+    /// Shares of users in each row of the tables: those requested by the tables, and those achieved.
     pub fn shares(&self) -> Shares {
         Shares::of(self)
     }
 
-    /// Measures reciprocity, clustering and communities. `asked` has the requested values of a generated population.
+    /// Measures reciprocity, clustering and communities. `asked` contains the values requested for a generated
+    /// population.
     pub fn measured(&self, asked: Option<&Making>) -> Measured {
         Measured::of(self, asked)
     }
@@ -124,7 +123,7 @@ impl Population {
         self.community_of.get(user as usize).copied()
     }
 
-    /// The interests of `user`: some of the [`TOPICS`] of their community; empty without a community.
+    /// Interests of `user`: some of the [`TOPICS`] of the user's community; empty without a community.
     pub fn interests(&self, user: u32) -> impl Iterator<Item = &'static str> {
         let community = self.community(user).and_then(|at| self.communities.get(at as usize));
         community.into_iter().flat_map(move |community| own_interests(community, user))
@@ -135,7 +134,7 @@ impl Population {
         self.following(follower).binary_search(&followed).is_ok()
     }
 
-    /// Makes the two users of each pair follow each other; a duplicate pair counts once.
+    /// Makes the two users of each pair follow each other. Duplicate pairs count once.
     fn joining(users: u32, pairs: &[(u32, u32)]) -> Population {
         let mut follows: Vec<(u32, u32)> =
             pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();

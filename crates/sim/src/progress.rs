@@ -46,7 +46,7 @@ async fn show_lines(what: &'static str, total: u64, done: &AtomicU64) {
     loop {
         sleep(LINE_EVERY).await;
         let (done, seconds) = (done.load(Ordering::Relaxed), start.elapsed().as_secs());
-        // Failures to write the progress do not stop the work.
+        // Ignore failures to write the progress.
         let _ = writeln!(io::stderr(), "{what}: {done} of {total} after {seconds} s");
     }
 }

@@ -1,7 +1,7 @@
 //! The report of a simulation: one self-contained HTML file, and the raw data next to it.
 //!
-//! The page is one of `charts`: no scripts, and nothing loaded over the network. Its source is a [`Summary`] and a
-//! [`Recording`], or the [`Capacity`] that a search found.
+//! The page is made with `charts`: it has no scripts and loads nothing over the network. Its source is a [`Summary`]
+//! with a [`Recording`], or the [`Capacity`] that a search found.
 //!
 //! **Invariant:** text from outside (a command line, a server's responses) passes `charts::html::escape`.
 
@@ -20,9 +20,9 @@ use crate::capacity::Capacity;
 use crate::summary::Summary;
 pub use recording::Recording;
 
-/// Writes the report to `path`, and the raw data to a folder next to it: for `report.html`, to `report-data`
-/// (`summary.json`, `windows.tsv`, and `KIND.hgrm` for each kind). `command` is the command line of the run. Each file
-/// is replaced atomically, the report last. May block.
+/// Writes the report to `path`, and the raw data to a folder next to it. For `report.html`, the folder is `report-data`
+/// with `summary.json`, `windows.tsv`, and `KIND.hgrm` for each kind. `command` is the command line of the run. Each
+/// file is replaced atomically, the report last. May block.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -38,9 +38,9 @@ pub fn write(
     files::replace(path, page.as_bytes())
 }
 
-/// Writes the report of a search for the capacity to `path`, and the raw data to a folder next to it: for
-/// `report.html`, to `report-data` (`capacity.json` and `trials.tsv`). `scenario` describes the users and their load,
-/// `command` is the command line of the run. Each file is replaced atomically, the report last. May block.
+/// Writes the report of a search for the capacity to `path`, and the raw data to a folder next to it. For
+/// `report.html`, the folder is `report-data` with `capacity.json` and `trials.tsv`. `scenario` describes the users and
+/// their load, `command` is the command line of the run. Each file is replaced atomically, the report last. May block.
 ///
 /// # Errors
 /// If a file cannot be written.

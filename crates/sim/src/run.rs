@@ -1,10 +1,10 @@
-//! Drives a server with actions as they fall due, and measures it.
+//! Drives a server with actions at their due times, and measures it.
 //!
 //! The loop is open: the due time of an action does not depend on the server. A bounded number of connections share the
-//! sequence of actions; an idle connection waits for its turn, takes the next action, waits until it is due and sends
+//! sequence of actions. An idle connection waits for its turn, takes the next action, waits until it is due and sends
 //! it. When all connections are busy, actions start late. Latency is measured from the due time, so the percentiles
-//! show a stall in full (no coordinated omission). In a closed loop each connection sends the next action at once, and
-//! latency is measured from then.
+//! show a stall in full (no coordinated omission). In a closed loop, each connection sends the next action after the
+//! response to the previous one, and latency is measured from sending.
 //!
 //! Connections are distributed over lanes. Each lane is a thread with a runtime, a timer and a meter. At the end of
 //! each window the meters are taken and reported to the watchers.
@@ -41,7 +41,7 @@ pub(crate) use windows::{Ended, Finished, window_of};
 
 /// Longest time for a response.
 const ANSWER: Duration = Duration::from_secs(10);
-/// Time after the end in which actions due before it may still be sent.
+/// Time after the end of the run in which actions that were due before the end may still be sent.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// The options of a run that do not depend on the scenario.
@@ -51,7 +51,7 @@ pub(crate) struct RunConfig {
     pub(crate) title: String,
     /// The kinds of requests of the actions.
     pub(crate) kinds: Vec<Kind>,
-    /// End of the run: later actions are not part of it.
+    /// End of the run. Actions that are due later are not part of it.
     pub(crate) end: Duration,
     /// Length of a window.
     pub(crate) window: Duration,
@@ -59,9 +59,10 @@ pub(crate) struct RunConfig {
     pub(crate) connections: usize,
     /// The threads of the connections.
     pub(crate) lanes: Lanes,
-    /// Whether each connection sends its next action after the response to the previous one, not at the due time.
+    /// Whether each connection sends its next action after the response to the previous one, instead of at its due
+    /// time.
     pub(crate) closed: bool,
-    /// Whether a request that failed on one server is sent to another: the target is a cluster.
+    /// Whether a request that failed on one node of a cluster is sent to another.
     pub(crate) retries: bool,
 }
 
@@ -79,9 +80,9 @@ impl RunConfig {
 /// The threads that connections run on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Lanes {
-    /// This number of separate threads, at least 1, with the most precise timers available.
+    /// Separate threads (this number, at least 1), with the most precise timers available.
     Threads(usize),
-    /// The runtime of the caller and its clock, which a test may have paused.
+    /// Runtime and clock of the caller. A test may have paused the clock.
     #[cfg(test)]
     Here,
 }
@@ -93,14 +94,14 @@ struct Run<I> {
     start: Instant,
     actions: Mutex<I>,
     reports: Option<Reports>,
-    /// Total time in which the threads of finished lanes were not asleep.
+    /// Total time in which the threads of finished lanes were busy.
     busy: Arc<Mutex<Duration>>,
     keys: Keys,
 }
 
 /// Drives the server that `dial` reaches with the actions due before the end of the run, and reports each window to the
-/// watchers. The home timelines of `checked` readers are compared during the run. Stops early when `cancel` turns true;
-/// running requests are then not counted.
+/// watchers. During the run, the home timelines of `checked` readers are compared with accepted posts. When `cancel`
+/// turns true, the run ends early, and requests in progress are not counted.
 pub(crate) async fn run<D, I>(
     dial: &D,
     api: Arc<dyn Api>,
@@ -148,7 +149,7 @@ where
     windows.close(start, &checker, watchers).await?;
     let correctness = tokio::select! {
         correctness = checker.end(!interrupted) => correctness,
-        // If the run ended regularly, an interrupt skips only the final check.
+        // After a regular end of the run, an interrupt skips only the final check.
         () = cancelled(cancel), if !interrupted => None,
     };
     let busy_share = run.busy_share(took);
@@ -181,7 +182,7 @@ where
             let lane = Arc::new(Lane { run, timer: timer.into(), meter });
             tokio::select! {
                 done = lane.drive(&dial, connections) => done,
-                // The task that started this lane has ended, so the lane ends too.
+                // The task that started this lane has ended.
                 _ = stopped.wait_for(|stopped| *stopped) => Ok(()),
             }
         }
@@ -207,7 +208,7 @@ where
     lanes
 }
 
-/// Runs a lane on this thread, and measures how long it was not asleep.
+/// Runs a lane on this thread, and measures how long the thread was busy.
 fn on_own_runtime(
     lane: impl Future<Output = io::Result<()>>,
     busy: &Mutex<Duration>,
@@ -221,7 +222,7 @@ fn on_own_runtime(
 /// Some of the connections of a run.
 struct Lane<I> {
     run: Arc<Run<I>>,
-    /// The task that holds the lock executes the next action. Others wait in order.
+    /// Timer. The task that holds the lock executes the next action; the others wait in order.
     timer: tokio::sync::Mutex<Timer>,
     meter: Arc<Mutex<Meter>>,
 }
@@ -273,7 +274,7 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
         Ok(())
     }
 
-    /// Counts the outcome of an action; `None` means a timeout.
+    /// Records the outcome of an action; `None` means a timeout.
     fn record(
         &self,
         action: &Action,
@@ -309,7 +310,7 @@ impl<I: Iterator<Item = Action> + Send + 'static> Lane<I> {
 }
 
 impl<I: Iterator<Item = Action> + Send> Run<I> {
-    /// The share of the time in which the lanes' threads were not asleep.
+    /// Share of the time in which the threads of the lanes were busy.
     fn busy_share(&self, took: Duration) -> f64 {
         let whole = took.as_secs_f64() * self.config.threads() as f64;
         if whole > 0.0 { lock(&self.busy).as_secs_f64() / whole } else { 0.0 }
@@ -323,8 +324,8 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
         action.filter(|action| action.due < self.config.end)
     }
 
-    /// Counts actions that were due but never found a free connection as failed. There may be very many, so this stops
-    /// when the run is cancelled.
+    /// Counts actions as failed that were due but never got a connection. They may be very many, so counting ends when
+    /// the run is cancelled.
     fn count_unstarted(&self, meter: &mut Meter, cancel: &watch::Receiver<bool>) {
         if self.config.closed {
             return;
@@ -339,7 +340,7 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
         }
     }
 
-    /// Returns why an operation of a request failed: the kind of failure, and its description.
+    /// Returns the kind of failure of an operation, and a description.
     fn why(
         &self,
         outcome: Option<Result<Response<'_>, ClientError>>,
@@ -357,7 +358,7 @@ impl<I: Iterator<Item = Action> + Send> Run<I> {
     }
 }
 
-/// Data under these locks is consistent even after a panic, so poisoning is ignored.
+/// Locks data that is consistent even after a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! The users of a simulation and their relations, derived from the options alone.
+//! Users of a simulation and their relations, derived only from the options.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use crate::options::SimulateOptions;
 use crate::population::{GraphError, Making, Measured};
 use crate::workload::{Drawings, KeyLoad, Load, StoryLoad, StorySchedule};
 
-/// The users and their relations. Each part of the simulation is optional.
 #[derive(Debug)]
 pub(crate) struct Scenario {
     /// Number of users.
@@ -40,7 +39,7 @@ impl Scenario {
     /// Makes the scenario.
     ///
     /// # Errors
-    /// If there is a graph and it cannot be read.
+    /// If there is a graph that cannot be read.
     pub(crate) fn new(options: &SimulateOptions) -> Result<Scenario, GraphError> {
         let making = options.making;
         let Making { people: requested, seed, .. } = making;
@@ -49,7 +48,7 @@ impl Scenario {
             None => Ok(Arc::new(made())),
         };
         let drawings = options.drawings.clone();
-        // A drawing has no author.
+        // Drawings need no users.
         let mut users = if options.has_users() { requested } else { 0 };
         let mut feed = None;
         if let Some(load) = options.feed {

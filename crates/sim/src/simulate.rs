@@ -1,4 +1,4 @@
-//! A whole simulation: generate the users, load them, drive the server, summarize.
+//! A whole simulation: generates the users, loads them, drives the server and summarizes the results.
 
 mod drive;
 mod ready;
@@ -31,14 +31,14 @@ const _: () = assert!(PEOPLE_MAX <= u32::MAX / FRIENDS_MAX);
 /// Maximum number of live stories, which bounds the memory for their schedule.
 const STORIES_MAX: u64 = 100_000_000;
 
-/// Scheduling delay at the 99th percentile above which a run is inconclusive, in milliseconds.
+/// Maximum scheduling delay (99th percentile) of a conclusive run, in milliseconds.
 const SCHEDULING_DELAY_MS_MAX: f64 = 10.0;
-/// Limits of the share of time in which the generator's threads are busy, and of the share of requests that wait for a
-/// connection. Above both limits, a run is inconclusive: the generator has unread responses, which the scheduling delay
-/// does not show because no connection is free.
+/// Limits of a conclusive run: the share of time in which the generator's threads are busy, and the share of requests
+/// that wait for a connection. Above both limits the generator has unread responses. The scheduling delay does not show
+/// this, because no connection is free.
 const BUSY_SHARE_MAX: f64 = 0.97;
 const WAITED_SHARE_MAX: f64 = 0.01;
-/// Busy share of a late generator's threads above which the generator itself caused the delay. Below it, the threads
+/// Busy share of a late generator's threads above which the generator itself caused the delay. Otherwise its threads
 /// were ready to run and did not get a processor.
 const OCCUPIED_SHARE: f64 = 0.5;
 
@@ -122,8 +122,8 @@ impl Simulation {
         self.summary.scenario()
     }
 
-    /// Drives the server and reports progress to the watchers. When `cancel` turns true the summary covers the run so
-    /// far. Each call uses different actions of the same kind.
+    /// Drives the server, and reports progress to the watchers. When `cancel` turns true, the run ends, and the summary
+    /// covers it so far. Each call uses other actions with the same distribution.
     ///
     /// # Errors
     /// If an option is invalid, or a watcher fails.
@@ -158,8 +158,8 @@ impl Simulation {
     }
 }
 
-/// Simulates a launch against the server at `options.target`, and reports on `out` and to the watchers. When `cancel`
-/// turns true during the run, the summary covers the run so far.
+/// Simulates users of the server at `options.target`, and reports progress on `out` and to the watchers. When `cancel`
+/// turns true, the run ends, and the summary covers it so far.
 ///
 /// # Errors
 /// Those of [`Simulation::prepare`] and [`Simulation::drive`].
@@ -224,7 +224,7 @@ async fn make(options: &SimulateOptions) -> Result<Scenario, SimError> {
     Ok(joined(spawn_blocking(move || Scenario::new(&options)).await)?)
 }
 
-/// Summary of the preparation; `made` is true if no graph was read.
+/// Returns the summary of the preparation. `made` is false if a graph was read.
 fn beginning(scenario: &Scenario, made: bool) -> Summary {
     let feed = scenario.feed.as_ref().map(|Feed { follows, measured, load }| FeedSummary {
         load: *load,
@@ -271,7 +271,7 @@ fn describe(summary: &Summary, out: &mut (dyn Write + Send)) -> io::Result<()> {
     out.flush()
 }
 
-/// Completes the summary. `limited` returns why failures of a kind make the run inconclusive.
+/// Completes the summary. `limited` returns why failures of a kind make the run inconclusive, if they do.
 fn finish(
     summary: &mut Summary,
     finished: &Finished,
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
     use crate::run::{Ended, Kind, Meter, Start};
 
-    /// Summary of a run in which each request was late by `late_ms`.
+    /// Summary of a run in which every request was `late_ms` late.
     fn late(late_ms: u64, ready: bool, busy_share: f64) -> Summary {
         let mut meter = Meter::new(&Kind::DRAWINGS);
         for _ in 0..100 {
@@ -370,7 +370,7 @@ mod tests {
         check(9, true, 0.5, true);
         check(12, true, 0.5, false);
         check(0, true, 1.0, true);
-        // The generator does not cause waits for a connection unless its threads were busy.
+        // If its threads were not busy, the generator did not cause the waits for a connection.
         check(500, false, 0.9, true);
         check(500, false, 0.99, false);
     }

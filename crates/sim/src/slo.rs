@@ -1,6 +1,6 @@
 //! Objectives that a run must meet, such as `p99<50ms,errors<0.1%,lag_p99<1s`.
 //!
-//! An objective keeps its units, so that it is printed as the user wrote it.
+//! An objective keeps its units, so it is printed as the user wrote it.
 
 mod measured;
 mod parse;
@@ -24,11 +24,11 @@ pub struct Measures {
     pub errors_share: f64,
     /// Latencies of the slowest kind of request.
     pub latency: Latency,
-    /// Time from a post's acceptance to its appearance in a follower's home, if any was sampled.
+    /// Delivery lag: the time from a post's acceptance until it is in a follower's home, if it was sampled.
     pub lag: Option<Lag>,
     /// Faults in checked timelines: posts missing, doubled, out of order or unexpected.
     pub faults: u64,
-    /// Whether the run delivers posts, so that there should be samples.
+    /// Whether posts are delivered in the run, so that samples are expected.
     pub delivers: bool,
     /// The 99th percentile of the generator's scheduling delay, in milliseconds.
     pub scheduling_delay_p99_ms: f64,
@@ -133,7 +133,7 @@ enum Unit {
 }
 
 impl Unit {
-    /// All units. A unit whose name is a suffix of others comes after them.
+    /// All units. A unit that ends like another one comes after it.
     const ALL: [Unit; 4] = [Unit::Us, Unit::Ms, Unit::S, Unit::Percent];
 
     fn name(self) -> &'static str {
@@ -183,8 +183,8 @@ pub struct Breach {
 }
 
 impl Slo {
-    /// The objectives that a run missed. Without samples of deliveries, an objective about delivery is missed, unless
-    /// the run delivers no posts.
+    /// Returns the objectives that a run missed. If no delivery was sampled, objectives about delivery are missed,
+    /// unless the run delivers no posts.
     pub fn check(&self, measures: &Measures) -> Vec<Breach> {
         let breach = |&objective: &Objective| {
             let Objective { subject, bound, unit } = objective;
@@ -199,7 +199,7 @@ impl Slo {
         self.0.iter().filter_map(breach).collect()
     }
 
-    /// Bound of the latency's 99th percentile, in milliseconds, if there is such an objective.
+    /// Limit of the 99th percentile of latency, in milliseconds, if this is an objective.
     pub fn p99_ms(&self) -> Option<f64> {
         let p99 = self.0.iter().find(|objective| objective.subject == Subject::P99)?;
         Some(p99.bound * p99.unit.size())

@@ -1,4 +1,4 @@
-//! The results of a simulation, as a table and as JSON.
+//! Results of a simulation, as a table and as JSON.
 
 use std::path::Path;
 use std::{fmt, fs, io};
@@ -10,7 +10,7 @@ use crate::units;
 use crate::watch::Delivery;
 use crate::workload::{KeyLoad, Load};
 
-/// The outcome of a simulation. Latencies are measured from the due times of actions.
+/// Outcome of a simulation. Latencies are measured from the due times of actions, or from sending if `closed`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// The seed of the simulation.
@@ -48,8 +48,8 @@ pub struct Summary {
     pub lag: LagSummary,
     /// Resource usage of the server during the run, if it reported it.
     pub server: Option<ServerSummary>,
-    /// Whether each connection sent its next request after the response to the previous one, so that a slow server got
-    /// fewer requests. Latencies then are measured from sending.
+    /// Whether each connection sent its next request after the response to the previous one. A slow server then got
+    /// fewer requests.
     pub closed: bool,
     /// Delivery lag over the whole run, if any was sampled.
     pub delivery: Option<Delivery>,
@@ -68,7 +68,7 @@ pub struct ServerSummary {
     pub cores: f64,
     /// Resident memory at the end, in bytes.
     pub memory_bytes: u64,
-    /// Maximum at the end of a window.
+    /// Maximum resident memory at the end of a window, in bytes.
     pub memory_bytes_max: u64,
 }
 
@@ -86,7 +86,7 @@ pub struct GeneratorSummary {
 pub struct Correctness {
     /// Number of readers whose homes were checked.
     pub readers: u64,
-    /// Number of pages of homes that were compared with their expected posts.
+    /// Number of pages of homes that were compared with the expected posts.
     pub pages: u64,
     /// Number of expected posts on these pages.
     pub posts: u64,
@@ -94,7 +94,7 @@ pub struct Correctness {
     pub missing: u64,
     /// Number of posts that appeared twice.
     pub doubled: u64,
-    /// Number of posts after an older one.
+    /// Number of posts that were listed after an older post.
     pub out_of_order: u64,
     /// Number of posts that should not have appeared.
     pub unexpected: u64,
@@ -114,7 +114,7 @@ impl Correctness {
 pub struct DrawingsSummary {
     /// Number of reference drawings that were distorted.
     pub references: usize,
-    /// Due recognitions per second.
+    /// Due number of recognitions per second.
     pub recognitions_due_per_second: f64,
 }
 
@@ -125,7 +125,7 @@ pub struct FeedSummary {
     pub load: Load,
     /// The number of follows.
     pub follows: u64,
-    /// The population compared with the tables it was generated from; `None` for a graph from a file.
+    /// Comparison of the population with the tables from which it was generated; `None` for a graph from a file.
     pub shares: Option<Shares>,
     /// Other measured properties.
     pub measured: Measured,
@@ -133,7 +133,7 @@ pub struct FeedSummary {
     pub posts_by_top_twentieth: f64,
 }
 
-/// Friends who post stories, with the due rates; the achieved rates are in [`Summary::kinds`].
+/// Friends who post stories, with the due rates. The achieved rates are in [`Summary::kinds`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StoriesSummary {
     /// The number of friendships.
@@ -144,7 +144,7 @@ pub struct StoriesSummary {
     pub story_life_s: u32,
     /// Maximum number of stories per request.
     pub stories_per_request: u32,
-    /// Due story posts per second, so that each story is posted again when its life ends.
+    /// Due number of story posts per second: each story is posted again when it expires.
     pub stories_due_per_second: f64,
     /// Due reads of story homes per second.
     pub homes_due_per_second: f64,
@@ -187,7 +187,7 @@ pub struct ErrorCount {
 /// Delays of the starts of actions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct LagSummary {
-    /// The 99th percentile of the generator's scheduling delay (a connection was free), in milliseconds.
+    /// 99th percentile of the generator's delay while a connection was free, in milliseconds.
     pub scheduling_delay_p99_ms: f64,
     /// Number of actions that started more than 10 ms late, for any reason.
     pub late_starts: u64,
@@ -201,7 +201,7 @@ impl Summary {
         self.errors.iter().map(|error| error.count).sum()
     }
 
-    /// Multiplies the due rates by `factor`.
+    /// Multiplies the due rates.
     pub(crate) fn speed_up(&mut self, factor: f64) {
         if let Some(stories) = &mut self.stories {
             stories.stories_due_per_second *= factor;

@@ -1,8 +1,8 @@
 //! Handles, names and post texts, generated from a seed and small word lists.
 //!
-//! Nothing is stored. The handle and name of a user depend on the seed and the user's number, and a text depends on the
-//! random generator that is passed in.
-//! Handles match `[a-z0-9_]{1,30}` and are unique within a seed, because the number is their only run of digits.
+//! Nothing is stored. The handle and name of a user depend on the seed and the user's number; a text depends on the
+//! random generator that is passed in. Handles match `[a-z0-9_]{1,30}`. They are unique for a seed, because the user's
+//! number is their only run of digits.
 
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
@@ -110,8 +110,8 @@ fn scatter(mut bits: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
-/// The text of a post: a sentence with the handle at the place given by the kind; under 200 characters. It never
-/// contains a character that JSON would escape.
+/// Returns the text of a post: a sentence of less than 200 characters, with the handle at the place given by the kind.
+/// It contains no character that JSON would escape.
 pub fn post_text(rng: &mut impl Rng, kind: PostKind<&str>) -> String {
     let opening = word(rng, OPENINGS);
     let body = [word(rng, SUBJECTS), " ", word(rng, VERBS), " ", word(rng, OBJECTS)].concat();
@@ -133,7 +133,7 @@ pub fn post_text(rng: &mut impl Rng, kind: PostKind<&str>) -> String {
     }
 }
 
-/// The text of a post for a seed: see [`post_text`].
+/// Returns the text of a post for a seed: see [`post_text`].
 pub(crate) fn seeded_post_text(seed: u64, kind: PostKind<&str>) -> String {
     post_text(&mut StdRng::seed_from_u64(seed), kind)
 }

@@ -1,6 +1,6 @@
-//! The progress of a run: consecutive windows with the latencies measured in them, passed to watchers.
+//! Progress of a run: consecutive windows with the latencies measured in them, passed to watchers.
 //!
-//! A window is made once and never changes. Watchers get all of them, in order.
+//! A window never changes. Watchers get all windows, in order.
 
 mod lines;
 
@@ -44,7 +44,7 @@ pub struct Window {
     pub server: Option<ServerLoad>,
 }
 
-/// Requests of one kind that ended in a window; latencies are measured from the due times.
+/// Requests of one kind that ended in a window. Latencies are measured from the due times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WindowKind {
     /// Number of successful requests or operations.

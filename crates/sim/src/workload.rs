@@ -1,12 +1,12 @@
-//! The actions of users: an endless, seeded sequence in order of time.
+//! Actions of users: an endless sequence in order of time, determined by a seed.
 //!
-//! Each user posts and reads at exponential intervals (a Poisson process), and the rates have a heavy tail: in a class,
-//! the rate of the user at rank r falls as r^(-1/3). All actions of a class together are a Poisson process too, with
-//! the sum of the rates, in which each action is by one of the users with a probability proportional to the user's
-//! rate. So one clock for each kind of action of each class is enough: the sequence has the same distribution as with
-//! one clock per user, and needs seven clocks and a list of users, for any number of users.
+//! Each user posts and reads at exponential intervals (a Poisson process). The rates have a heavy tail: in a class, the
+//! rate of the user at rank r is proportional to r^(-1/3). All actions of a class together are then a Poisson process
+//! too, whose rate is the sum of the users' rates, and each action is by a user chosen with a probability proportional
+//! to the user's rate. One clock for each kind of action of each class is therefore enough: seven clocks and a list of
+//! users give the same distribution as one clock per user.
 //!
-//! The times do not depend on the server, as an open loop requires.
+//! The times do not depend on the server, as required for an open loop.
 
 mod deathstar;
 mod drawings;
@@ -55,14 +55,14 @@ pub enum Load {
 pub enum PostKind<T> {
     /// No mention.
     Plain,
-    /// The mention begins the post, which is a reply if a post of the user is known.
+    /// The mention is at the beginning. The post is a reply if a post of the mentioned user is known.
     MentionFirst(T),
-    /// The mention is inside the post.
+    /// The mention is inside the text.
     MentionWithin(T),
 }
 
 impl<T> PostKind<T> {
-    /// The same kind with the mentioned user named differently.
+    /// Returns the same kind, with another name for the mentioned user.
     pub fn map<U>(self, name: impl FnOnce(T) -> U) -> PostKind<U> {
         match self {
             PostKind::Plain => PostKind::Plain,
@@ -73,7 +73,7 @@ impl<T> PostKind<T> {
 }
 
 impl PostKind<String> {
-    /// The same kind with the mentioned user's handle borrowed.
+    /// Returns the same kind, with the mentioned user's handle borrowed.
     pub fn as_deref(&self) -> PostKind<&str> {
         match self {
             PostKind::Plain => PostKind::Plain,
@@ -97,7 +97,7 @@ pub enum What {
     ReadHome,
     /// Reads the newest posts that mention them.
     ReadMentions,
-    /// Posts a story, and so do the users with the next numbers, in one request.
+    /// Posts stories in one request: of this user and of the users with the next numbers.
     PostStories {
         /// Number of users who post one story each, at least 1.
         stories: u32,
@@ -108,16 +108,16 @@ pub enum What {
     },
     /// Reads the newest stories of their friends.
     ReadStoriesHome,
-    /// Reads the stories of this friend.
+    /// Reads the stories of a friend, who has this number.
     ReadStories(u32),
-    /// Recognizes a drawing; not the action of a particular user.
+    /// Recognizes a drawing. The user has no meaning.
     Recognize {
         /// Seed of the drawing.
         seed: u64,
     },
-    /// Reads the newest posts of this user.
+    /// Reads the newest posts of the user with this number.
     ReadUserTimeline(u32),
-    /// Reads the value of a key. Keys are named by the numbers of their records, and no particular user acts on them.
+    /// Reads the value of a record's key. The user has no meaning.
     ReadKey(u64),
     /// Writes another value to a key.
     UpdateKey {
@@ -150,7 +150,7 @@ pub enum What {
 }
 
 impl What {
-    /// Number of operations.
+    /// Number of operations in the request.
     pub(crate) fn count(self) -> u64 {
         match self {
             What::PostStories { stories, .. } => stories.into(),
@@ -158,7 +158,7 @@ impl What {
         }
     }
 
-    /// Whether the request may be repeated: a repetition changes nothing, or it has an idempotency key.
+    /// Whether the request may be repeated, because a repetition changes nothing or the request has an idempotency key.
     pub(crate) fn is_repeatable(self) -> bool {
         !matches!(self, What::PostStories { stories: 2.., .. })
     }
@@ -214,11 +214,11 @@ enum Verb {
     ReadUserTimeline,
 }
 
-/// Shares of users by activity, in percent; the last class does nothing. Only the first two write: with the habits
-/// below, the first 5 % write 76 % of the posts under light load and 89 % under heavy load.
+/// Shares of users by activity, in percent; the last class does nothing. Only the first two classes post: the first 5 %
+/// of users write 76 % of the posts under light load, and 89 % under heavy load.
 const CLASSES: [f64; 4] = [5.0, 14.25, 60.75, 20.0];
 
-/// Class, action, and mean seconds between two actions of each of its users (light, heavy).
+/// Class, action, and mean number of seconds between two such actions of a user (under light load, under heavy load).
 const HABITS: [(usize, Verb, f64, f64); 7] = [
     (0, Verb::Post, 10.0, 2.0),
     (0, Verb::ReadHome, 1_000.0, 500.0),
@@ -235,7 +235,7 @@ struct Clock {
     verb: Verb,
     /// Range of the class in the list of users.
     class: Range<usize>,
-    /// Power that maps uniform numbers between 0 and 1 to ranks by their rates.
+    /// Power that maps uniform numbers between 0 and 1 to ranks, according to the rates.
     tail: f64,
     /// Mean seconds between two of these actions, by all users of the class.
     interval_s: f64,
@@ -245,10 +245,10 @@ struct Clock {
 
 /// Number of followees that a user mentions.
 const COMPANIONS: usize = 4;
-/// Power that maps uniform numbers between 0 and 1 to ranks of a class, so that rates fall as rank ^ (-1/3).
+/// Power that maps uniform numbers between 0 and 1 to ranks of a class: rates are proportional to rank ^ (-1/3).
 const RATE_TAIL: f64 = 1.5;
 
-/// The users by activity: the part of a population that is kept during a run.
+/// Users ordered by activity: the part of a population that is needed during a run.
 #[derive(Debug)]
 pub struct Crowd {
     /// Shuffled users; the classes are ranges of this list.
@@ -258,15 +258,14 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Creates the users of a population. Their activity is drawn independently of the numbers of followers and
-    /// followees.
+    /// Creates the users of a population. Their activity is random and independent of their followers and followees.
     pub fn new(population: &Population, seed: u64) -> Crowd {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut users: Vec<u32> = (0..population.people()).collect();
         users.shuffle(&mut rng);
         let companions = (0..population.people()).map(|user| {
             let mut chosen = population.following(user).sample(&mut rng, COMPANIONS);
-            // Numbers are stored plus one, because 0 means no user.
+            // Store each number plus one, because 0 means no user.
             std::array::from_fn(|_| NonZeroU32::new(chosen.next()? + 1))
         });
         let companions = companions.collect();
@@ -285,7 +284,7 @@ impl Crowd {
     }
 }
 
-/// The endless sequence of actions, in order of time: see the module.
+/// Endless sequence of actions in order of time, described in the module's documentation.
 #[derive(Debug)]
 pub struct Workload {
     crowd: Arc<Crowd>,
@@ -325,8 +324,8 @@ impl Workload {
         }
     }
 
-    /// Draws a kind with equal chances. A mention is of a followee or, without followees, of any other user. In a
-    /// population of one user there are no mentions.
+    /// Draws a kind of post; all kinds have equal chances. The mentioned user is a followee, or any other user if the
+    /// author has no followees. In a population of one user there are no mentions.
     fn post_kind(&mut self, author: u32) -> PostKind<u32> {
         let kind = match self.rng.random_range(0..3) {
             0 => PostKind::Plain,
@@ -365,7 +364,7 @@ impl Iterator for Workload {
     }
 }
 
-/// The clocks of [`HABITS`].
+/// Creates the clocks of [`HABITS`].
 fn habits(users: u32, heavy: bool) -> impl Iterator<Item = Clock> {
     let classes = classes(users);
     HABITS.into_iter().filter_map(move |(class, verb, light_s, heavy_s)| {
@@ -376,7 +375,7 @@ fn habits(users: u32, heavy: bool) -> impl Iterator<Item = Clock> {
     })
 }
 
-/// The range of each class in the list of all users.
+/// Returns the range of each class in the list of all users.
 fn classes(users: u32) -> Vec<Range<usize>> {
     let mut start = 0;
     let ranges = apportion(&CLASSES, users).into_iter().map(|size| {
@@ -388,6 +387,6 @@ fn classes(users: u32) -> Vec<Range<usize>> {
 }
 
 fn exponential(mean: f64, rng: &mut StdRng) -> f64 {
-    // `random` is below 1, so the logarithm is of a number above 0.
+    // `random` is below 1, so the argument of the logarithm is above 0.
     -(1.0 - rng.random::<f64>()).ln() * mean
 }

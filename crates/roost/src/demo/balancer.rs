@@ -20,7 +20,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
 /// Node that gets connections.
 pub(super) struct Backend {
     pub(super) address: SocketAddr,
-    /// Result of the last readiness check. If it is outdated, a failed connection goes to another node.
+    /// Result of the last readiness check. A connection that fails nevertheless goes to another node.
     is_ready: AtomicBool,
 }
 

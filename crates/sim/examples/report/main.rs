@@ -1,6 +1,6 @@
-//! Writes the report of a made-up run, `report FILE [KINDS]`, or of a made-up search for the capacity, `report FILE
-//! found|at-least|nothing|unsteady`. They combine rare events that a page must display correctly: a stall, a burst of
-//! errors, gaps, and markup in texts.
+//! Writes a report of invented data: of a run (`report FILE [KINDS]`), or of a search for the capacity (`report FILE
+//! found|at-least|nothing|unsteady`). The data combines rare events that a page must display correctly: a stall, a
+//! burst of errors, gaps, and markup in texts.
 
 mod sample;
 mod search;

@@ -1,4 +1,4 @@
-//! A made-up run, seeded.
+//! Invented run, determined by a seed.
 
 #![allow(clippy::indexing_slicing, reason = "what fails here is an example or a test")]
 
@@ -31,8 +31,8 @@ const KINDS: [(&str, f64, f64); 7] = [
     ("recognitions", 60.0, 0.9),
 ];
 
-/// Returns a run of `kinds` kinds (1 to 7) over `windows` windows of one second: about two thirds in, the server
-/// stalls; later, posts fail for a while.
+/// Returns a run of `windows` windows of one second with `kinds` kinds of requests (1 to 7). The server stalls after
+/// about two thirds of the run; later, posts fail for a while.
 pub(crate) fn run(seed: u64, kinds: usize, windows: u32) -> (Summary, Recording) {
     let kinds = &KINDS[..kinds.clamp(1, KINDS.len())];
     let mut random = StdRng::seed_from_u64(seed);
@@ -65,7 +65,7 @@ fn window(
     let mut reported = Vec::new();
     for (which, &(_, rate, median_ms)) in kinds.iter().enumerate() {
         let mut latencies = Histogram::new_with_bounds(1, 3_600_000_000, 3).expect("bounds");
-        // The fourth kind pauses now and then, so that there are gaps.
+        // The fourth kind pauses sometimes, so that its plot has gaps.
         let rests = which == 3 && at % 7 < 3;
         let count = if rests { 0 } else { (rate * random.random_range(0.85..1.15)) as u64 };
         for _ in 0..count {

@@ -1,4 +1,4 @@
-//! Made-up search: the real algorithm, on a server simulated by a formula and a seed.
+//! Invented search: the real algorithm, on a server simulated by a formula and a seed.
 
 #![allow(clippy::expect_used, reason = "what fails here is an example or a test")]
 
@@ -30,7 +30,7 @@ impl Trials for Server {
             End::Found => 4_900.0 * self.random.random_range(0.9..1.1),
             End::AtLeast => 1e9,
             End::Nothing => 0.1,
-            // The server becomes inconsistent after the climb.
+            // After the first bracket is found, the server's capacity changes.
             End::Unsteady => {
                 if self.trials < 8 {
                     4_900.0

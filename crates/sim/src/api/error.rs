@@ -34,7 +34,7 @@ pub enum LoadError {
         /// The server's error message.
         message: String,
     },
-    /// One of several targets is not a node of a cluster.
+    /// A target is not a node of a cluster, although there are several targets.
     #[error("several targets must be nodes of one cluster: {0}")]
     NoCluster(String),
     /// The server already has users.
@@ -119,7 +119,7 @@ pub enum LoadError {
         /// The handle of the account.
         handle: String,
     },
-    /// An account follows others already, so its home timeline cannot be compared.
+    /// An account already follows others, so its home timeline cannot be compared.
     #[error(
         "{handle} follows {following} users already; a simulation needs accounts that follow nobody, \
          or --loaded"

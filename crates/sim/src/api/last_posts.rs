@@ -1,4 +1,4 @@
-//! Last known post of each user. Replies to a user are made to this post.
+//! Last known post of each user, for replies.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -16,8 +16,8 @@ impl LastPosts {
         last.insert(post.author, post.id);
     }
 
-    /// Returns the kind of a post and the post that it replies to. If no post of the mentioned
-    /// user is known, the post is not a reply, and its mention moves from the start into the text.
+    /// Returns the kind of a post, and the post that it replies to. A post that begins with a mention is a reply if a
+    /// post of the mentioned user is known; otherwise the mention moves into the text.
     pub(super) fn parent(&self, kind: PostKind<u32>) -> (PostKind<u32>, Option<u64>) {
         let PostKind::MentionFirst(other) = kind else { return (kind, None) };
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -23,9 +23,9 @@ use fields::{Entry, Status};
 
 /// Server used through Mastodon's client API.
 pub(crate) struct Mastodon {
-    /// roost's own API of the same server, for actions that Mastodon's API lacks.
+    /// roost's own API of the same server, for actions that are not in Mastodon's API.
     own: Roost,
-    /// Writer of requests without a token of their own.
+    /// Writer of requests without a user's token.
     requests: Requests,
     options: MastodonOptions,
     /// Whether the follows must be loaded.
@@ -144,7 +144,7 @@ impl Api for Mastodon {
         Some(posted)
     }
 
-    /// An author reads their own posts.
+    /// The timeline of an author is read by the author.
     fn write_page(&self, timeline: Timeline, request: &mut Vec<u8>) {
         match timeline {
             Timeline::Home(user) => {
@@ -164,7 +164,7 @@ impl Api for Mastodon {
         let posts = entries.iter().map(|entry| self.entry(entry.status()));
         let mut posts: Vec<_> = posts.collect::<Option<_>>()?;
         if is_notified {
-            // The posts are sorted, because a server may create notifications later and in another order.
+            // Sort the posts: a server may create notifications later and in another order than the posts.
             posts.sort_by_key(|post| std::cmp::Reverse(post.id));
         }
         Some(posts)

@@ -46,9 +46,9 @@ impl Roost {
         Roost { target, requests, seed, references, last_posts: LastPosts::default() }
     }
 
-    /// Prepares loading a scenario. `ids` has the users' ids if they differ from their numbers.
+    /// Prepares to load a scenario. `ids` contains the users' ids if they differ from the users' numbers.
     pub(super) fn loading(&self, scenario: Arc<Scenario>, ids: Option<Vec<u32>>) -> Loading {
-        // Use one node: the others receive a registered user only some milliseconds later.
+        // Use one node, because the other nodes receive a registered user some milliseconds later.
         let target = self.target.nodes().next().unwrap_or_else(|| self.target.clone());
         Loading { target, requests: self.requests.clone(), scenario, ids }
     }
@@ -135,7 +135,7 @@ impl Api for Roost {
         keys::write(&self.requests, record, &value.changed(first), request);
     }
 
-    /// The response to a batch has a line for each command.
+    /// A response to several commands has a line for each of them.
     fn done_in(&self, answer: &Response<'_>, count: u64) -> u64 {
         match count {
             _ if !answer.is_success() => 0,

@@ -1,15 +1,15 @@
-//! The first bracket: the rate is halved until one holds, then doubled until one fails twice.
+//! The first bracket: the rate is halved until the server meets the objective, then doubled until it fails twice.
 //!
-//! A rate must fail twice, because a single failure may be an outlier, and every repeat would then start
-//! at the wrong rate. A rate that holds by chance does no harm, because the next one fails.
+//! A single failure may be an outlier, and every repeat would then start at the wrong rate. A success by chance does no
+//! harm, because the next rate fails.
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
 /// Maximum number of trials to find the first bracket.
 pub(super) fn trials_max(search: &Search) -> usize {
     let doublings = |from: f64, to: f64| (to / from).log2().ceil() as usize;
-    // The floor and every rate on the way up may be tried twice; below a rate that is too high for the
-    // generator the rest of a doubling is bisected.
+    // The floor and every rate on the way up may be tried twice. Below a rate that is too high for the generator, the
+    // rest of a doubling is bisected.
     let down = doublings(FLOOR_PER_S, search.start_per_s) + 2;
     let up = doublings(FLOOR_PER_S, search.rate_per_s_max) + 1 + search.halvings();
     down + 2 * up

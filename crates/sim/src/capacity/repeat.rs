@@ -1,28 +1,28 @@
-//! One measurement of the capacity: a bracket is bisected until it is narrower than the resolution.
+//! One measurement of the capacity: bisects a bracket until it is narrower than the resolution.
 //!
-//! The bracket is as wide as that of the climb and centered at the result of the repeat before,
-//! because bisection is biased towards the middle of its bracket. It is then shifted by up to half of
-//! its width, so neither end has been tried. An end that bisection has not replaced is tried
-//! afterwards, and moved outwards if the limit is beyond it. If the upper end is a rate that was too
-//! high for the generator, the search ends.
+//! Bisection is biased towards the middle of its bracket. The bracket is therefore centered at the result of the
+//! previous repeat, and then shifted by up to half of its width, so that neither end has been tried. It is as wide as
+//! that of the climb. If bisection has not replaced an end, that end is tried afterwards, and moved outwards if the
+//! limit is beyond it. If the upper end is too high for the generator, the search ends.
 
 use super::{Bracket, FLOOR_PER_S, Finding, Hunt, Search, Stop, Trials, Verdict};
 
-/// Maximum number of moves of a wrong end, each twice as far as the previous one. At a resolution of 5 %, the moves add
-/// up to a factor of two. If the capacity changes more than this between repeats, the search gives up.
+/// Maximum number of moves of a wrong end, each twice as far as the previous one. With a resolution of 5 %, the moves
+/// add up to a factor of two. If the capacity has changed more than this since the previous repeat, the search gives
+/// up.
 const MOVES_MAX: usize = 4;
 /// Golden ratio. The fractional parts of its multiples are spread evenly for any number of repeats.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// Maximum number of trials of one repeat: bisecting the bracket, trying and moving an end, and bisecting the distance
-/// of the last move, which doubled with each move after the first.
+/// Maximum number of trials of one repeat: for bisecting the bracket, for trying and moving an end, and for bisecting
+/// the distance of the last move, which doubles with each move after the first.
 pub(super) fn trials_max(search: &Search) -> usize {
     search.halvings() + (MOVES_MAX + 1) + (MOVES_MAX - 1)
 }
 
-/// The shift of a repeat's bracket, as a power of its width, from about -1/2 to 1/2. A cell is the
-/// bracket that bisection ends with. The whole cells of the shift change the path of the bisection
-/// and the side from which it approaches; the fraction of a cell changes the last two rates.
+/// Shift of a repeat's bracket, from about -1/2 to 1/2, as a power of the bracket's width. Bisection ends with a
+/// bracket called a cell. The whole cells of the shift change the path of the bisection and the side from which it
+/// approaches; the fraction of a cell changes the last two rates.
 fn shift(repeat: usize, search: &Search) -> f64 {
     let cells = f64::from(1_u32 << search.halvings());
     let turns = (0.5 + repeat as f64 * GOLDEN).fract() - 0.5;
@@ -31,8 +31,8 @@ fn shift(repeat: usize, search: &Search) -> f64 {
 }
 
 impl<T: Trials + Send> Hunt<'_, T> {
-    /// Measures the capacity in repeat number `repeat` (from 0), with a bracket around `center` whose
-    /// ends have the ratio `width`.
+    /// Measures the capacity in repeat number `repeat` (from 0). The bracket is around `center`, and its ends have the
+    /// ratio `width`.
     pub(super) async fn measure(
         &mut self,
         repeat: usize,
@@ -65,13 +65,13 @@ impl<T: Trials + Send> Hunt<'_, T> {
     }
 
     async fn halve(&mut self, mut bracket: Bracket) -> Result<Bracket, Stop> {
-        // The tolerance prevents one more trial because of rounding.
+        // The factor allows for rounding, which could cause one more trial.
         let near = (1.0 + self.search.resolution) * (1.0 + 1e-9);
         while bracket.high / bracket.low > near {
             let middle = bracket.middle();
             match self.attempt(middle).await? {
                 Verdict::Holds => bracket.low = middle,
-                // The limit may lie below a rate that is too high for the generator.
+                // A rate may be too high for the generator, and the limit may be below it.
                 Verdict::Fails | Verdict::Unknown => bracket.high = middle,
             }
         }

@@ -1,4 +1,4 @@
-//! Trials that drive a real server: one simulation driven repeatedly at different rates.
+//! Trials on a real server: drives one simulation repeatedly, at different rates.
 
 use std::io;
 use std::time::Duration;
@@ -13,13 +13,14 @@ use crate::slo::Measures;
 use crate::summary::Summary;
 use crate::watch::{Plan, Watcher, Window};
 
-/// Ratio of a trial's length to its warm-up. The warm-up is not measured, so that the change of the rate has no effect.
+/// Ratio of a trial's length to that of its warm-up. The warm-up is not measured, because it shows effects of the
+/// previous rate.
 const WARM_UP_SHARE: u32 = 5;
-/// Drives a simulation at the rates of a search.
+/// Drives a simulation at the rates that a search tries.
 pub struct SimulatedTrials<'a> {
     /// The loaded server and its users.
     pub simulation: &'a mut Simulation,
-    /// The options of each trial, except the rate; the duration is that of one trial.
+    /// Options of each trial, except its rate. The duration is that of one trial.
     pub drive: Drive,
     /// Ends the search when it becomes true.
     pub cancel: watch::Receiver<bool>,
@@ -49,8 +50,8 @@ impl SimulatedTrials<'_> {
     }
 }
 
-/// Count of the requests that were done before the end of the trial. A server that needs the grace period after the
-/// trial is too slow.
+/// Number of requests completed before the end of the trial. Requests completed in the grace period do not count: the
+/// server was too slow for them.
 struct InTime {
     until_s: f64,
     done: u64,
@@ -64,7 +65,7 @@ impl InTime {
 
 impl Watcher for InTime {
     fn begin(&mut self, plan: &Plan) -> io::Result<()> {
-        // A window ends slightly late, and the last one ends with the last response.
+        // Windows end slightly late, and the last one ends with the last response, which may be in the grace period.
         self.until_s += plan.window.as_secs_f64() / 2.0;
         Ok(())
     }

@@ -146,13 +146,13 @@ fn rates_above_the_limit_of_the_generator_are_never_reported() {
     check(1e9, 9_000.0, 500.0, "holds at least 8,");
     check(1e9, 300.0, 500.0, "holds at least 29");
     check(1e9, 0.5, 500.0, "inconclusive about p99<50ms: at 1.00 requests/s");
-    // The limit of the server is below that of the generator, but one doubling exceeds both.
+    // The server's limit is below the generator's limit, but one doubling exceeds both.
     for limit in [5_000.0, 6_000.0, 7_000.0, 8_000.0] {
         let found = check(limit, 9_000.0, 500.0, "holds ");
         let Interval { low, high, .. } = held(&found);
         assert!(low < limit && limit < high, "{limit}: {low} to {high}");
     }
-    // The limits are so close that no rate above the server's limit can be tried.
+    // The limits are too close: no rate between them can be tried.
     check(8_950.0, 9_000.0, 500.0, "holds at least 8,");
 }
 
@@ -292,9 +292,9 @@ struct Searches {
     others: u32,
 }
 
-/// Searches on servers whose capacity is drawn again in each repeat, log-normal with deviation `spread`, and whose
-/// trials hold at random: the odds against it are `(rate / capacity)` to the power of `1 / slope`; with slope 0 there
-/// is no randomness.
+/// Searches on servers whose capacity is drawn again for each repeat: log-normal with deviation `spread`. Trials
+/// succeed at random: the odds of a failure are `(rate / capacity)` to the power of `1 / slope`. With slope 0 there is
+/// no randomness.
 fn searches(count: u32, repeats: usize, slope: f64, spread: f64) -> Searches {
     let mut rng = StdRng::seed_from_u64(5);
     let (mut covered, mut off, mut others) = (0, 0.0, 0);
@@ -334,7 +334,7 @@ fn intervals_of_searches_contain_the_true_capacity_at_their_confidence() {
                 bias * 100.0
             );
             println!("{case}");
-            // The error of bisection widens the interval of a few exact repeats.
+            // With a few exact repeats, the error of bisection widens the interval.
             let is_fine = repeats == 3 && slope < 0.03 && spread == 0.0;
             assert!(coverage > 0.95 - error && (is_fine || coverage < 0.95 + error), "{case}");
             assert!(bias.abs() < 0.01 && others <= SEARCHES / 100, "{case}");

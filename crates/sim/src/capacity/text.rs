@@ -1,4 +1,4 @@
-//! A search as text: one line per step, and at the end a table and a sentence.
+//! A search as text: a line per step, then a table and a sentence.
 
 use std::fmt;
 

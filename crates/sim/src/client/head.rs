@@ -7,7 +7,7 @@ use super::ClientError;
 /// The longest accepted head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// The status of a request refused because of a rate.
+/// Status of a response to a client that exceeds a rate limit.
 pub(crate) const TOO_MANY: u16 = 429;
 /// Longest text of the rate-limit headers, in bytes.
 const LIMITS_BYTES_MAX: usize = 200;
@@ -51,7 +51,7 @@ impl Head {
     /// Parses a head at the beginning of `input`; `None` if it is incomplete.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<Head>, ClientError> {
         let Some(end) = memmem::find(input, b"\r\n\r\n") else {
-            // If the bytes do not begin like a response, the rest is not awaited.
+            // Refuse the response early if its first bytes are wrong.
             let known = input.len().min(STATUS_LINE.len());
             if input.get(..known) != STATUS_LINE.get(..known) {
                 return Err(ClientError::Malformed("no HTTP/1.1 answer"));
@@ -110,7 +110,7 @@ fn next_line<'a>(lines: &mut &'a [u8]) -> &'a [u8] {
     line.trim_ascii_end()
 }
 
-/// Parses the status, and whether the version is HTTP/1.0, which closes the connection after a response.
+/// Parses the status, and whether the version is HTTP/1.0. Then the server closes the connection after the response.
 fn status(line: &[u8]) -> Result<(u16, bool), ClientError> {
     let malformed = ClientError::Malformed("bad status line");
     let Some([version, b' ', a, b, c, rest @ ..]) = line.strip_prefix(STATUS_LINE) else {

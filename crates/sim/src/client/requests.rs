@@ -3,8 +3,8 @@
 /// The common parts of all requests to one server.
 #[derive(Debug, Clone)]
 pub struct Requests {
-    /// The version, `Host` and, with a key, `Authorization`: from after the path to the end of
-    /// the last common header.
+    /// Part of every request from after the path to the last common header: the version, `Host` and, with a key,
+    /// `Authorization`.
     common: String,
 }
 
@@ -48,7 +48,7 @@ impl Requests {
         self.send_as("PUT ", "application/octet-stream", path, body, buffer);
     }
 
-    /// Replaces `buffer` with a PUT to `path` that is refused with 412 if something exists there.
+    /// Replaces `buffer` with a PUT to `path` that the server refuses with 412 if something exists there.
     pub(crate) fn put_new(&self, path: &str, buffer: &mut Vec<u8>) {
         self.begin("PUT ", path, buffer);
         buffer.extend_from_slice(b"If-None-Match: *\r\nContent-Length: 0\r\n\r\n");

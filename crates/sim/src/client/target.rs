@@ -1,4 +1,4 @@
-//! The servers to connect to: their addresses, the name in the `Host` header, and whether TLS is used.
+//! Servers to connect to: addresses, the name in the `Host` header, and TLS.
 
 use std::fmt;
 use std::io;
@@ -20,8 +20,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore, crypto};
 
 use super::Dial;
 
-/// Server to load, or several nodes of a cluster. Each connection is opened to the next node in turn that accepts it.
-/// Clones share the turn and the TLS settings.
+/// Server to load, or several nodes of a cluster. Each new connection goes to the next node that accepts it. Clones
+/// share this order and the TLS settings.
 #[derive(Clone)]
 pub struct Target {
     servers: Arc<[Server]>,
@@ -67,8 +67,8 @@ impl Target {
         Target::of(vec![Server { address, authority: authority.to_owned(), tls: None }])
     }
 
-    /// The same server over TLS. Its certificate must be for `name` and signed by a CA in the PEM file
-    /// `roots`, or by a CA of this system if `roots` is `None`.
+    /// Uses TLS for the server. The server's certificate must be for `name` and signed by a CA in the PEM file `roots`,
+    /// or by a CA of this system if `roots` is `None`.
     ///
     /// # Errors
     /// If there are no CA certificates, or `name` is not a valid server name.
@@ -92,12 +92,12 @@ impl Target {
         Target::of(nodes.iter().flat_map(|node| node.servers.iter().cloned()))
     }
 
-    /// A target for each of the servers.
+    /// Targets with one node each.
     pub fn nodes(&self) -> impl Iterator<Item = Target> {
         self.servers.iter().map(|server| Target::of([server.clone()]))
     }
 
-    /// Whether all connections are over TLS or on loopback, so that nobody in between can read them.
+    /// Whether all connections use TLS or loopback, so that nobody else can read them.
     pub fn is_confidential(&self) -> bool {
         let mut servers = self.servers.iter();
         servers.all(|server| server.tls.is_some() || server.address.ip().is_loopback())
@@ -108,7 +108,7 @@ impl Target {
         self.servers.len() > 1
     }
 
-    /// The value of the `Host` header. For several nodes it is that of the first, as with a load balancer.
+    /// Value of the `Host` header: the first node's name, as with a load balancer.
     pub fn authority(&self) -> &str {
         self.servers.first().map_or("", |server| &server.authority)
     }
@@ -127,7 +127,7 @@ fn roots_of(file: Option<&Path>) -> Result<RootCertStore, TlsError> {
         None => rustls_native_certs::load_native_certs().certs,
     };
     let mut roots = RootCertStore::empty();
-    // A system may have invalid certificates; they must not prevent the use of the others.
+    // Skip invalid certificates, which a system may have.
     let (added, _) = roots.add_parsable_certificates(certificates);
     match file {
         Some(_) if added == 0 => Err(TlsError::File("the file contains none".to_owned())),

@@ -1,9 +1,8 @@
 //! The local clustering of a sample of users.
 //!
-//! Two users are neighbors if one follows the other. The local clustering of a user with `k >= 2`
-//! neighbors is the share of the `k * (k - 1) / 2` pairs of neighbors who are neighbors of each
-//! other. The clustering of a population is the mean over all such users, and is estimated as the mean
-//! over a sample: every n-th user by number.
+//! Two users are neighbors if one follows the other. The local clustering of a user with `k >= 2` neighbors is the
+//! share of the `k * (k - 1) / 2` pairs of neighbors who are neighbors of each other. The clustering of a population is
+//! the mean over all such users. It is estimated from a sample: every n-th user by number.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -11,18 +10,18 @@ use rand::seq::SliceRandom;
 
 use super::draft::{at, set};
 
-/// Number of neighbors of a user above which this many are drawn at random. The share of pairs among them is the same
-/// on average, and the cost per user is bounded.
+/// Maximum number of neighbors of a user to compare, which bounds the cost per user. If there are more, this number is
+/// drawn at random; on average, the share of pairs among them is the same.
 const NEIGHBORS_MAX: usize = 128;
 
-/// The followers of sampled users, to measure their local clustering.
+/// Followers of sampled users, for measuring their local clustering.
 #[derive(Debug)]
 pub(crate) struct Sample {
-    /// Distance of sampled users by number.
+    /// Difference between the numbers of two consecutive sampled users.
     every: u32,
     /// Followers of each sampled user, by index in the sample.
     followers: Vec<Vec<u32>>,
-    /// Last query in which each user was a neighbor.
+    /// Number of the last query (`question`) in which each user was a neighbor.
     asked: Vec<u32>,
     question: u32,
     rng: StdRng,
@@ -45,7 +44,7 @@ impl Sample {
         user.is_multiple_of(self.every)
     }
 
-    /// Adds a follow; each must be added once.
+    /// Adds a follow. Each follow must be added only once.
     pub(crate) fn add(&mut self, follower: u32, followed: u32) {
         if self.contains(followed)
             && let Some(followers) = self.followers.get_mut((followed / self.every) as usize)
@@ -54,8 +53,8 @@ impl Sample {
         }
     }
 
-    /// The local clustering of a user in the sample; `None` with fewer than two neighbors. Removes the
-    /// stored followers of this user.
+    /// Local clustering of a user in the sample; `None` with fewer than two neighbors. Removes the user's stored
+    /// followers.
     pub(crate) fn local<'a>(
         &mut self,
         user: u32,
@@ -109,7 +108,7 @@ mod tests {
         (0..users).map(|user| sample.local(user, following)).collect()
     }
 
-    /// The local clustering computed pair by pair from the definition.
+    /// Local clustering, computed pair by pair from the definition.
     fn plainly(follows: &[Vec<u32>]) -> Vec<Option<f64>> {
         let joined = |a: usize, b: usize| {
             follows[a].contains(&(b as u32)) || follows[b].contains(&(a as u32))

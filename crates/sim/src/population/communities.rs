@@ -49,7 +49,7 @@ pub const TOPICS: [&str; 40] = [
 ];
 /// Minimum number of members of a community, unless the population is smaller.
 const MEMBERS_MIN: u32 = 100;
-/// The largest community has at most one of this many users.
+/// Divisor that gives the maximum size of a community from the number of users.
 const LARGEST_PART: u32 = 10;
 /// Minimum and maximum number of interests of a community.
 const INTERESTS: (usize, usize) = (3, 5);
@@ -61,8 +61,8 @@ pub(crate) struct Community {
     pub(crate) interests: Vec<&'static str>,
 }
 
-/// Communities of `users` users, unordered. The number of communities with at least `n` members is
-/// inversely proportional to `n`.
+/// Makes communities of `users` users in random order. The number of communities with at least `n` members is inversely
+/// proportional to `n`.
 pub(crate) fn made(users: u32, rng: &mut StdRng) -> Vec<Community> {
     let most = f64::from((users / LARGEST_PART).max(2 * MEMBERS_MIN));
     let least = f64::from(MEMBERS_MIN);
@@ -71,7 +71,7 @@ pub(crate) fn made(users: u32, rng: &mut StdRng) -> Vec<Community> {
     while left > 0 {
         let rarity: f64 = rng.random();
         let members = (least / (1.0 - rarity * (1.0 - least / most))) as u32;
-        // If the rest is too small for its own community, it joins the last one.
+        // If too few users are left for another community, they join this one.
         let members = if left < members + MEMBERS_MIN { left } else { members };
         let count = rng.random_range(INTERESTS.0 as u32..=INTERESTS.1 as u32) as usize;
         let interests = TOPICS.sample(rng, count).copied().collect();
@@ -81,13 +81,13 @@ pub(crate) fn made(users: u32, rng: &mut StdRng) -> Vec<Community> {
     communities
 }
 
-/// Some of the interests of the community, at least one if there is any; the choice depends on the number of the user.
+/// Some of the interests of the community (at least one, if it has any), chosen by the number of the user.
 pub(crate) fn own_interests(
     community: &Community,
     user: u32,
 ) -> impl Iterator<Item = &'static str> {
     let all = community.interests.len();
-    // Knuth's multiplicative hash; its upper bits are well mixed.
+    // Knuth's multiplicative hash: its upper bits are well mixed.
     let bits = (user.wrapping_mul(2_654_435_769) >> 16) as usize;
     let (count, first) = (1 + bits % all.max(1), bits / all.max(1));
     community.interests.iter().copied().cycle().skip(first % all.max(1)).take(count.min(all))

@@ -1,13 +1,12 @@
 //! Assigns follows, given the numbers of followers and followees of each user.
 //!
-//! A configuration model: each user draws followees at random, weighted by the number of followers
-//! that they still need. Mutual follows are assigned first, as pairs. Other follows are chosen, as
-//! far as possible, so that they are not returned.
+//! A configuration model: each user draws followees at random, weighted by the number of followers that these still
+//! need. Mutual follows are assigned first, in pairs. Other follows are chosen so that, as far as possible, they are
+//! not returned.
 //!
-//! Follows between communities come first. Among them, the users who follow most draw first, because finding
-//! thousands of different followees is easiest while most users still need followers. Then come
-//! follows within each community, first in small circles. Last, follows without a match are drawn
-//! again from all users.
+//! Follows between communities are assigned first. The users who follow most draw first, because it is easiest to find
+//! thousands of different followees while most users still need followers. Next are follows within each community,
+//! first in small circles. Last, follows without a match are drawn again from all users.
 
 use std::cmp::Reverse;
 use std::ops::Range;
@@ -24,11 +23,11 @@ use super::urn::Urn;
 const PAIRINGS: u32 = 6;
 /// Members of a circle; the last circle of a community has up to twice as many.
 const CIRCLE: u32 = 24;
-/// The maximum share of a circle that a member follows. Near 1, pairs are hard to find.
+/// Maximum share of a circle that a member follows. Near 1, it is hard to find pairs.
 const CIRCLE_PART_MAX: f64 = 0.8;
 
-/// Assigns the planned follows of these communities, each a range of places, so that the clustering is
-/// near the requested value.
+/// Assigns the planned follows. Each community is a range of places. The resulting clustering is near the requested
+/// value.
 pub(crate) fn deal(
     plan: Plan,
     communities: &[Range<u32>],
@@ -60,7 +59,7 @@ pub(crate) fn deal(
     draft
 }
 
-/// The circles that a community consists of.
+/// Splits a community into circles.
 fn circles_of(community: &Range<u32>) -> impl Iterator<Item = Range<u32>> + use<> {
     let Range { start, end } = *community;
     let count = ((end - start) / CIRCLE).max(1);
@@ -129,14 +128,14 @@ impl Dealer<'_> {
         }
     }
 
-    /// Whether one of two users already follows the other within the community. Before follows within communities are
-    /// assigned, all follows count.
+    /// Whether one of two users already follows the other. While follows within a community are assigned, only those
+    /// count.
     fn are_joined(&self, a: u32, b: u32) -> bool {
         let (mine, theirs) = (self.draft.locals(a), self.draft.locals(b));
         mine.contains(&b) || theirs.contains(&a)
     }
 
-    /// Draws the followees of each user, beginning with the users who follow most.
+    /// Draws the followees of each user. The users who follow most draw first.
     fn draw(
         &mut self,
         quotas: &mut Quotas,

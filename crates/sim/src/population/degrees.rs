@@ -1,37 +1,37 @@
-//! Computes one count per user from a table.
+//! Computes the numbers of followers and followees of each user from the tables.
 //!
-//! Each row gets its exact share of the users. Inside a row the counts are the quantiles of a power law cut to the row,
-//! so the counts depend only on the number of users; the seed decides which user gets which count. Each table has one
-//! exponent: the larger it is, the lower the counts are within their rows. The exponents are chosen so that both tables
-//! have the same sum, because every follow counts once as follower and once as followee.
+//! Each row gets its exact share of the users. Inside a row the counts are quantiles of a power law, limited to the
+//! row. The counts thus depend only on the number of users; the seed decides which user gets which count. Each table
+//! has one exponent: a larger exponent gives lower counts within the rows. The exponents are chosen so that both tables
+//! have the same sum, because every follow counts once in each.
 
 // The standard library's function may round differently on other machines.
 use libm::pow;
 
 use super::table::{FOLLOWERS, FOLLOWING, Row};
 
-/// The exponent at which the table of followers gives 120 follows per user with 100,000 users. The lowest counts of its
-/// rows already give 96, so the counts must be low.
+/// Exponent at which the table of followers gives 120 follows per user for 100,000 users. The minimum counts of the
+/// rows already give 96, so the exponent is high.
 const FOLLOWERS_EXPONENT: f64 = 7.0;
-/// Upper bound of the first row's exponent. The row has 80 % of the users; with the steep exponent of the other rows
-/// nearly all of them would have no follower.
+/// Maximum exponent of the first row, which has 80 % of the users. With the steep exponent of the other rows, nearly
+/// all of them would have no follower.
 const FIRST_ROW_EXPONENT_MAX: f64 = 1.5;
-/// Upper bound of the following counts' exponent: counts spread evenly over orders of magnitude. With a higher one,
-/// most users of a small population would follow no one.
+/// Maximum exponent of the table of followed users: counts are spread evenly over orders of magnitude. With a higher
+/// exponent, most users of a small population would follow no one.
 const FOLLOWING_EXPONENT_MAX: f64 = 1.0;
-/// Range of the search for exponents; at either end the counts are at the bounds of their rows.
+/// Range of the search for exponents. At either end, all counts are at the bounds of their rows.
 const EXPONENTS: (f64, f64) = (-30.0, 60.0);
-/// Number of points from which the mean of a row is computed during the search for an exponent.
+/// Number of points for computing the mean of a row, during the search for an exponent.
 const MEAN_POINTS: u32 = 128;
 
-/// Followers and following counts, in order of the rows, not yet assigned to users.
+/// Numbers of followers and of followees, in the order of the rows, not yet assigned to users.
 #[derive(Debug)]
 pub(crate) struct Degrees {
     pub(crate) followers: Vec<u32>,
     pub(crate) following: Vec<u32>,
 }
 
-/// Counts of `users` users from both tables, with equal sums wherever the rows allow it.
+/// Computes the counts of `users` users from both tables, with equal sums if the rows allow it.
 pub(crate) fn fitted(users: u32) -> Degrees {
     let followers = Counts::new(FOLLOWERS, users);
     let following = Counts::new(FOLLOWING, users);
@@ -48,7 +48,7 @@ fn total(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-/// Rows of a table, cut to a number of users, with the number of users in each.
+/// Rows of a table, limited to a number of users, with the number of users in each row.
 struct Counts(Vec<(Row, u32)>);
 
 impl Counts {
@@ -71,8 +71,8 @@ impl Counts {
         sum
     }
 
-    /// The exponent at which the counts come nearest to `sum`. The estimate falls as the exponent
-    /// rises, so halving the interval finds it.
+    /// Exponent at which the sum of the counts is nearest to `sum`, found by bisection: the estimate falls when the
+    /// exponent rises.
     fn exponent_for(&self, sum: f64) -> f64 {
         let (mut low, mut high) = EXPONENTS;
         for _ in 0..40 {
@@ -95,8 +95,8 @@ impl Counts {
         made
     }
 
-    /// Changes counts by one inside their rows, the largest rows first, where the relative change is smallest, round by
-    /// round until their sum is `sum` or no count can change.
+    /// Changes counts by one, within the bounds of their rows, until their sum is `sum` or no count can change. Begins
+    /// with the largest counts, where the relative change is smallest.
     fn shift_to(&self, sum: u64, counts: &mut [u32]) {
         let by = sum.cast_signed() - total(counts).cast_signed();
         let rows = self.0.iter().flat_map(|&(row, users)| (0..users).map(move |_| row));
@@ -122,8 +122,8 @@ fn row_exponent(row: usize, exponent: f64) -> f64 {
     if row == 0 { exponent.min(FIRST_ROW_EXPONENT_MAX) } else { exponent }
 }
 
-/// The count at the middle of the `i`-th of `of` equal parts of a power law cut to the row. The law applies to `count +
-/// 1`, so that a row may begin at 0.
+/// Count at the middle of the `i`-th of `of` equal parts of a power law, limited to the row. The law applies to `count
+/// + 1`, because a row may begin at 0.
 fn quantile(row: Row, exponent: f64, i: u32, of: u32) -> u32 {
     let part = (f64::from(i) + 0.5) / f64::from(of);
     let (low, high) = (f64::from(row.low) + 1.0, f64::from(row.high) + 2.0);
@@ -134,11 +134,11 @@ fn quantile(row: Row, exponent: f64, i: u32, of: u32) -> u32 {
     } else {
         low * pow(1.0 + part * (pow(ratio, rest) - 1.0), 1.0 / rest)
     };
-    // Floats beyond the bounds (or NaN at extreme exponents) are clamped.
+    // Clamp floats beyond the bounds, and NaN, which extreme exponents give.
     ((value - 1.0) as u32).clamp(row.low, row.high)
 }
 
-/// Divides `whole` by weight into whole numbers with the sum `whole`: each part is rounded down, and the rest goes to
+/// Divides `whole` into whole numbers in proportion to `weights`: rounds each down, and gives the rest to those with
 /// the largest remainders.
 pub(crate) fn apportion(weights: &[f64], whole: u32) -> Vec<u32> {
     let sum: f64 = weights.iter().sum();

@@ -1,23 +1,22 @@
 //! Follows of a population while they are being assigned.
 //!
-//! Each user has a place; the members of a community have adjacent places, so that the data of a
-//! community stays in the CPU cache. Each place has capacity for the planned number of followees.
-//! **Invariant:** no user follows themselves or another user twice; the caller that adds a follow
-//! checks this.
+//! Each user has a place. Members of a community have adjacent places, so that the data of a community stays in the CPU
+//! cache. Each place has capacity for the planned number of followees. **Invariant:** no user follows themselves or
+//! another user twice; the caller of `add` checks this.
 
 use std::ops::Range;
 
 /// Follows by place, in the order in which they were assigned.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    /// Start of each place's slots in `targets`; one more entry at the end.
+    /// Start of each place's slots in `targets`, and the end of the last one.
     offsets: Vec<u32>,
     /// First free slot of each place.
     ends: Vec<u32>,
-    /// Start of each place's followees within the community. Its followees elsewhere are before these.
+    /// Start of each place's followees within the community; followees elsewhere precede them.
     locals: Vec<u32>,
     targets: Vec<u32>,
-    /// Follower for which each place was last marked as taken.
+    /// Last follower for whom each place was marked as taken.
     marks: Vec<u32>,
 }
 
@@ -51,7 +50,7 @@ impl Draft {
         self.targets.get(span).unwrap_or_default()
     }
 
-    /// Marks the end of these places' followees elsewhere: the next ones are within the community.
+    /// Begins the followees within the community, for these places.
     pub(crate) fn begin_locals(&mut self, places: Range<u32>) {
         let places = places.start as usize..places.end as usize;
         if let (Some(locals), Some(ends)) =
@@ -66,7 +65,7 @@ impl Draft {
         at(&self.offsets, place + 1) - at(&self.ends, place)
     }
 
-    /// Lets `follower` follow `followed`; there must be a free slot.
+    /// Makes `follower` follow `followed`. There must be a free slot.
     pub(crate) fn add(&mut self, follower: u32, followed: u32) {
         assert!(self.room(follower) > 0, "more followees than planned");
         let Some(end) = self.ends.get_mut(follower as usize) else { return };
@@ -85,7 +84,7 @@ impl Draft {
         set(&mut self.marks, follower, follower);
     }
 
-    /// Marks `followed` as taken, and lets `follower` follow them.
+    /// Marks `followed` as taken, and makes `follower` follow them.
     pub(crate) fn add_marked(&mut self, follower: u32, followed: u32) {
         set(&mut self.marks, followed, follower);
         self.add(follower, followed);
@@ -97,7 +96,7 @@ impl Draft {
     }
 }
 
-/// Starts of consecutive spans of these lengths, and the end of the last one.
+/// Returns the starts of consecutive spans of these lengths, and the end of the last one.
 ///
 /// # Panics
 /// If the total does not fit 32 bits.

@@ -1,8 +1,8 @@
-//! A population from a real graph: an edge list with two numbers per line, each line a friendship of two users, that
-//! is, a follow in both directions.
+//! A population from a real graph: an edge list. Each line has two numbers and means that these users follow each
+//! other.
 //!
-//! Lines that begin with `#` or `%` are comments, empty lines are skipped, and a friendship given twice (in either
-//! order) counts once. The number of users is the highest number plus one.
+//! Lines that begin with `#` or `%` are comments, and empty lines are skipped. Duplicate friendships, in either order,
+//! count once. The number of users is the highest number plus one.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};

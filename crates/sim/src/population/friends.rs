@@ -1,8 +1,8 @@
 //! Random friendships, about the same number for each user.
 //!
-//! Users are placed in a ring in random order, and neighbors become friends: each ring adds two
-//! friends per user, and a ring that uses every second pair of neighbors adds one. A pair that occurs
-//! twice counts once, so some users have one or two friends fewer.
+//! Users are placed in a ring in random order, and neighbors become friends. Each ring adds two friends per user; a
+//! ring of which only every second pair become friends adds one. A pair that occurs in two rings counts once, so some
+//! users have one or two friends fewer.
 
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;

@@ -1,5 +1,5 @@
-//! Generation of a population: counts from the tables, communities, a plan, the assignment of
-//! follows, and user numbers.
+//! Generation of a population in steps: counts from the tables, communities, a plan, the assignment of follows, and
+//! user numbers.
 
 use std::ops::Range;
 
@@ -21,14 +21,13 @@ pub struct Making {
     pub people: u32,
     /// The seed of counts and follows.
     pub seed: u64,
-    /// The share of all follows that are returned, within [`Making::RECIPROCITY`]. On Twitter 22.1 % of the pairs of
-    /// users with any follow between them followed each other (Kwak, Lee, Park, Moon: What is Twitter, a social network
-    /// or a news media? WWW 2010). Counted by follows, as here, that is 36 %, which these tables do not allow; the
-    /// default is lower.
+    /// Share of all follows that are returned, within [`Making::RECIPROCITY`]. On Twitter, users follow each other in
+    /// 22.1 % of the pairs with any follow (Kwak, Lee, Park, Moon: What is Twitter, a social network or a news media?
+    /// WWW 2010); this is 36 % of the follows. The tables do not allow so many, so the default is lower.
     pub reciprocity: f64,
-    /// The mean local clustering of the follows taken without direction, within [`Making::CLUSTERING`]. The default can
-    /// be reached with 100,000 to 1,000,000 users. The tables alone give about as much with 100,000 users, and more
-    /// with fewer users.
+    /// Mean local clustering, ignoring the direction of follows, within [`Making::CLUSTERING`]. The default can be
+    /// reached with 100,000 to 1,000,000 users. Without circles, the tables give about as much with 100,000 users, and
+    /// more with fewer.
     pub clustering: f64,
 }
 
@@ -44,13 +43,13 @@ impl Making {
         Making { people, seed, ..Making::default() }
     }
 
-    /// Minimum and maximum reciprocity. With more, users who follow most would almost only follow each other.
+    /// Minimum and maximum reciprocity. Above it, users who follow most would follow almost only each other.
     pub const RECIPROCITY: (f64, f64) = (0.0, 0.3);
-    /// Minimum and maximum clustering. With more, the few follows that do not involve celebrities would all have to be
-    /// in circles.
+    /// Minimum and maximum clustering. Above it, there would be too few follows without celebrities, all of them in
+    /// circles.
     pub const CLUSTERING: (f64, f64) = (0.0, 0.2);
 
-    /// An error message if an option is invalid.
+    /// Error message if an option is invalid.
     pub fn fault(&self) -> Option<String> {
         let outside = |(least, most): (f64, f64), value: f64| !(least..=most).contains(&value);
         let report = |what: &str, (least, most): (f64, f64), value: f64| {
@@ -91,8 +90,8 @@ pub(crate) fn make(making: &Making) -> Population {
     number(&draft, &places, communities, &mut rng)
 }
 
-/// Gives each user a random number, so that the numbers of a community are scattered, as if users had registered in
-/// random order.
+/// Gives each user a random number, so that the members of a community have scattered numbers, as if users had
+/// registered in random order.
 fn number(
     draft: &Draft,
     places: &[Range<u32>],

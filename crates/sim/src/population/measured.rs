@@ -1,5 +1,5 @@
-//! Properties of a population that the tables do not contain: reciprocity, clustering, and the share
-//! of follows within communities.
+//! Properties of a population that are not in the tables: reciprocity, clustering, and the share of follows within
+//! communities.
 
 use std::fmt;
 
@@ -23,9 +23,9 @@ pub struct Aim {
     pub achieved: f64,
 }
 
-/// Measured properties of a population. Shares of follows are of every n-th follow, about 500,000 in total, and the
-/// clustering is the mean over at least 4,000 users, every n-th by number; in small populations all follows and all
-/// users are measured.
+/// Measured properties of a population. Shares of follows are measured on about 500,000 follows (every n-th), and the
+/// clustering on at least 4,000 users (every n-th by number). In small populations, all follows and all users are
+/// measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Measured {
     /// The share of follows that are returned.
@@ -58,7 +58,7 @@ impl Measured {
     }
 }
 
-/// The share of returned follows, and that of follows within a community.
+/// Returns the share of returned follows, and the share of follows within a community.
 fn follows(population: &Population) -> (f64, f64) {
     let every = (population.targets.len() as u32 / FOLLOWS_LOOKED_AT).max(1);
     let (mut looked_at, mut returned, mut within) = (0_u32, 0_u32, 0_u32);

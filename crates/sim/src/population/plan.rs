@@ -1,5 +1,4 @@
-//! The planned followers and followees of each user: within their community or elsewhere, mutual or
-//! not.
+//! Planned numbers of followers and followees of each user: within the user's community or elsewhere, mutual or not.
 
 use std::ops::Range;
 
@@ -9,22 +8,23 @@ use rand::{Rng, RngExt};
 
 use super::draft::{at, set};
 
-/// Number of followers above which a user is a celebrity, if it is less than half of the users; the number of a
-/// celebrity's followees is independent of it. Celebrities have more than half of all followers in total.
+/// Number of followers above which a user is a celebrity, or half of the users if that is less. Celebrities have more
+/// than half of all followers in total. Their number of followees is independent of their number of followers.
 const CELEBRITY_FOLLOWERS: u32 = 5_000;
-/// The share of other users whose followees increase with their followers, as a multiple of the requested reciprocity.
-/// Without this dependency, hardly a tenth of all follows could be returned: most are by users with few followers. A
-/// higher share would make a dense core of users who follow each other, and more clustering than requested.
+/// Share of the other users whose followees increase with their followers, divided by the requested reciprocity. If
+/// followees were independent of followers, hardly a tenth of all follows could be returned, because most are by users
+/// with few followers. A higher share would give a dense core of users who follow each other, and more clustering than
+/// requested.
 const COUPLED_PER_RECIPROCITY: f64 = 2.6;
 /// Share of a user's followers and followees who are in the user's community, as far as the limits allow.
 const WITHIN: f64 = 0.85;
-/// Maximum number of a user's followers who are in the user's own community; the same limit holds for followees. All
-/// further ones are in other communities.
+/// Maximum number of a user's followers in the user's own community; the same limit holds for followees. All others are
+/// in other communities.
 const WITHIN_MAX: u32 = 100;
-/// Maximum share of a community that a member follows, and that follows the member.
+/// Maximum share of a community that a member follows, and maximum share that follows the member.
 const WITHIN_PART_MAX: f64 = 0.3;
-/// Maximum share of the returnable follows that are requested. Pairs are found at random, and with a higher share some
-/// users would find no match.
+/// Maximum share of the returnable follows that are planned as returned. Pairs are found at random: with a higher
+/// share, some users would find no match.
 const RETURNED_MAX: f64 = 0.95;
 /// Number of bisections of the share of returned follows.
 const HALVINGS: u32 = 24;
@@ -39,7 +39,7 @@ pub(crate) struct Plan {
     pub(crate) elsewhere: Quotas,
 }
 
-/// Followers and followees of one kind still to be assigned, by place.
+/// Numbers of followers and followees still to be assigned, by place.
 #[derive(Debug)]
 pub(crate) struct Quotas {
     pub(crate) followers: Vec<u32>,
@@ -49,8 +49,8 @@ pub(crate) struct Quotas {
 }
 
 impl Plan {
-    /// Plans a share of `reciprocity` of returned follows, for users with these counts of followers and followees, both
-    /// ascending, in communities that are these ranges of places.
+    /// Plans the follows. A share of `reciprocity` of them is returned. The counts of followers and followees are
+    /// ascending, and each community is a range of places.
     pub(crate) fn new(
         mut followers: Vec<u32>,
         following: &[u32],
@@ -75,8 +75,8 @@ impl Plan {
     }
 }
 
-/// Assigns the counts in `following`, which ascend: to a share of `coupled` of the users in the order of their
-/// followers, and to the others at random.
+/// Assigns the ascending counts in `following` to users. A share of `coupled` of the users get them in the order of
+/// their followers, the others at random.
 fn coupled_with(followers: &[u32], following: &[u32], coupled: f64, rng: &mut StdRng) -> Vec<u32> {
     let users = followers.len() as u32;
     let celebrity = CELEBRITY_FOLLOWERS.min(users / 2);
@@ -84,7 +84,7 @@ fn coupled_with(followers: &[u32], following: &[u32], coupled: f64, rng: &mut St
         let own = at(followers, place);
         let is_coupled = own <= celebrity && rng.random_bool(coupled);
         let key = if is_coupled { own } else { at(followers, rng.random_range(0..users)) };
-        // Equal counts are in random order.
+        // Order equal counts at random.
         ((u64::from(key) << 32) | u64::from(rng.next_u32()), place)
     };
     let mut order: Vec<(u64, u32)> = (0..users).map(key).collect();
@@ -102,8 +102,8 @@ impl Quotas {
         Quotas { followers: none.clone(), following: none.clone(), mutual: none }
     }
 
-    /// Moves a share of the quotas of these places, which form a circle or a community, from `from` to `self`: at most
-    /// `most` per place, with equal sums of followers and followees.
+    /// Moves a share of the quotas from `from` to `self`, for these places, which are a circle or a community: at most
+    /// `most` per place. The sums of followers and followees are equal.
     pub(crate) fn carve(&mut self, from: &mut Quotas, places: Range<u32>, share: f64, most: u32) {
         let part = |counts: &[u32]| -> Vec<u32> {
             let counts = places.clone().map(|place| at(counts, place));
@@ -130,7 +130,7 @@ impl Quotas {
         give(&mut self.mutual, &mut to.mutual);
     }
 
-    /// The number of pairs that the user at `place` still needs and can be part of.
+    /// Number of pairs that the user at `place` still needs and can have.
     pub(crate) fn to_pair(&self, place: u32) -> u32 {
         at(&self.mutual, place).min(self.mutual_max(place))
     }
@@ -153,8 +153,8 @@ fn total(counts: &[u32]) -> u64 {
     counts.iter().map(|&count| u64::from(count)).sum()
 }
 
-/// Cuts the largest counts down to one height (and some to one more), so that their sum is `sum`, which must not exceed
-/// the current one.
+/// Reduces the largest counts to one height (some to one more), so that their sum is `sum`, which must not exceed the
+/// current sum.
 fn cap(counts: &mut [u32], sum: u64) {
     if total(counts) == sum {
         return;
@@ -178,8 +178,8 @@ fn cap(counts: &mut [u32], sum: u64) {
     }
 }
 
-/// Plans about `wanted` returned follows, two per pair, in proportion to the maximum of each user; or as many as
-/// possible if that is less.
+/// Plans about `wanted` returned follows (two per pair), in proportion to the maximum of each user; fewer if there
+/// cannot be so many.
 fn plan_mutual(within: &mut Quotas, elsewhere: &mut Quotas, wanted: f64, rng: &mut StdRng) {
     let places = 0..within.followers.len() as u32;
     let rounding: Vec<f64> = places.clone().map(|_| rng.random()).collect();
@@ -201,7 +201,7 @@ fn plan_mutual(within: &mut Quotas, elsewhere: &mut Quotas, wanted: f64, rng: &m
             high = middle;
         }
     }
-    // Zero needs no search, in which rounding would add a few returned follows.
+    // Zero needs no search: by rounding, a search would add a few returned follows.
     if wanted > 0.0 {
         (within.mutual, elsewhere.mutual) = share_out(f64::midpoint(low, high));
     }

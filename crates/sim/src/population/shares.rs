@@ -21,11 +21,11 @@ pub struct Share {
     pub asked: f64,
     /// Achieved share, in percent.
     pub achieved: f64,
-    /// Whether the row requires a user and has none: a population that is too small cannot have one.
+    /// Whether the row should have a user but has none, because the population is too small.
     pub is_missed: bool,
 }
 
-/// Rows of both tables, without those impossible in a population of this size.
+/// Rows of both tables, without those that are impossible in a population of this size.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Shares {
     /// Users by number of followers.
@@ -93,7 +93,7 @@ mod tests {
         assert!(row.ends_with("cannot be achieved with so few users"), "{text}");
         let row = text.lines().find(|line| line.contains("101-500")).unwrap();
         assert!(row.ends_with('%'), "{text}");
-        // A row for a millionth of the users requires no user.
+        // A row for a millionth of the users should have no user in so small a population.
         let nobody = shares_of(&[
             Row { low: 0, high: 9, percent: 99.0 },
             Row { low: 10, high: 20, percent: 1e-6 },

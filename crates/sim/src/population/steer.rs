@@ -1,8 +1,8 @@
 //! Control of the share of follows within circles, so that the clustering is as requested.
 //!
-//! When the follows of a community are assigned, all neighbors of its members are known except for the few follows that
-//! are assigned last. So the clustering of a sample of members is measured, and the share within circles is adjusted
-//! for the next communities.
+//! After the follows of a community are assigned, almost all neighbors of its members are known; only a few follows are
+//! assigned later. The clustering of a sample of members is then measured, and the share within circles is adjusted for
+//! the next communities.
 
 use std::ops::Range;
 
@@ -14,14 +14,14 @@ use super::draft::Draft;
 
 /// Approximate number of sampled users.
 const LOOKED_AT: u32 = 6_000;
-/// Share assigned within circles in the first community.
+/// Share of follows within circles, in the first community.
 const SHARE_FIRST: f64 = 0.5;
-/// Change of the share after a community of all users whose clustering differs from the requested one by 1. The final
-/// error is the total change of the share divided by this gain. With ten times the gain, one large community would move
-/// the share from one end of its range to the other.
+/// Factor from an error of the clustering, in a community of all users, to the change of the share. The final error is
+/// the total change of the share divided by this factor. With ten times this factor, one large community could move the
+/// share from one end of its range to the other.
 const GAIN: f64 = 100.0;
 
-/// The share of follows assigned in circles, adjusted by the measured clustering.
+/// Share of follows within circles, adjusted by the measured clustering.
 #[derive(Debug)]
 pub(crate) struct Steer {
     asked: f64,
@@ -30,7 +30,7 @@ pub(crate) struct Steer {
 }
 
 impl Steer {
-    /// Creates the control. `draft` must have all follows outside of communities, and no others.
+    /// Creates the control. `draft` must contain exactly the follows between communities.
     pub(crate) fn new(draft: &Draft, asked: f64, rng: &mut StdRng) -> Steer {
         let mut sample = Sample::of(draft.places(), LOOKED_AT, rng.random());
         for follower in 0..draft.places() {
@@ -41,7 +41,7 @@ impl Steer {
         Steer { asked, share: SHARE_FIRST, sample }
     }
 
-    /// Share of follows within the next community to assign within circles.
+    /// Share of follows to assign within circles, in the next community.
     pub(crate) fn share(&self) -> f64 {
         self.share
     }

@@ -1,7 +1,7 @@
-//! The two measured tables for a population: numbers of followers and of followed users per user (Twitter, 2014, from
-//! the request for the simulator).
+//! The two measured tables for a population: the distributions of followers and of followed users per user (Twitter,
+//! 2014, from the request for the simulator).
 //!
-//! The shares of a table need not add up to 100: they are weights, and are always divided by their sum.
+//! The shares of a table are weights and need not add up to 100.
 
 /// One row of a table: the share of users whose count lies between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,7 +15,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The row with both bounds cut to `most`, for populations too small for the whole row.
+    /// Row with both bounds limited to `most`, for populations that are too small for the whole row.
     pub(crate) fn cut_to(self, most: u32) -> Row {
         Row { low: self.low.min(most), high: self.high.min(most), ..self }
     }
@@ -25,7 +25,7 @@ const fn row(low: u32, high: u32, percent: f64) -> Row {
     Row { low, high, percent }
 }
 
-/// Percentage of one user in 10^9, for the rows given as counts (76, 46, 8 and 8 users of 10^9).
+/// Percentage for one user in 10^9. Some rows are given as counts (76, 46, 8 and 8 users of 10^9).
 const ONE_IN_10_9: f64 = 1e-7;
 
 /// Users by number of followers.

@@ -1,8 +1,8 @@
-//! Random draws of users, weighted by the number of remaining draws of each.
+//! Random draws of users, weighted by the number of draws that each has left.
 //!
-//! The counts are consecutive segments of a line; a draw is a point on it. If the point is in the used part of a
-//! segment, another point is drawn; when half of the line is used, the line is built again. So the urn has a few
-//! numbers per user instead of one number per follow, and these stay in the CPU cache.
+//! The counts are consecutive segments of a line, and a draw is a random point on it. If the point is in the used part
+//! of a segment, another point is drawn; when half of the line is used, the line is built again. An urn thus needs a
+//! few numbers per user instead of one per follow, and stays in the CPU cache.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use rand::rngs::StdRng;
 
 use super::draft::{at, take_one};
 
-/// Number of consecutive refused draws after which a draw fails.
+/// Number of consecutive unsuitable users after which a draw fails.
 const REFUSED_DRAWS_MAX: u32 = 64;
 
-/// The users to draw from. The remaining counts are passed with every call.
+/// Users to draw from. Callers pass the remaining counts with every call.
 #[derive(Debug)]
 pub(crate) struct Urn {
     users: Vec<u32>,
@@ -28,7 +28,7 @@ pub(crate) struct Urn {
 }
 
 impl Urn {
-    /// Creates an urn of the users in `places` with remaining draws.
+    /// Creates an urn of the users in `places` who have draws left.
     pub(crate) fn of(counts: &[u32], places: Range<u32>) -> Urn {
         let users: Vec<u32> = places.filter(|&place| at(counts, place) > 0).collect();
         let mut urn = Urn { users, ends: Vec::new(), guide: Vec::new(), shift: 0, left: 0 };
@@ -54,8 +54,8 @@ impl Urn {
         }
     }
 
-    /// Draws a user for whom `suits` is true and decrements their count. `None` if no user is left or too
-    /// many draws in a row were refused.
+    /// Draws a user for whom `suits` is true, and decrements the user's count. `None` if no user is left, or if too
+    /// many consecutive users were unsuitable.
     pub(crate) fn draw(
         &mut self,
         counts: &mut [u32],
@@ -81,7 +81,7 @@ impl Urn {
         None
     }
 
-    /// A random point on the line: its user, and its offset in their segment.
+    /// Draws a point on the line. Returns its user, and its offset in the user's segment.
     fn point(&self, rng: &mut StdRng) -> (u32, u32) {
         let point = rng.random_range(0..self.ends.last().copied().unwrap_or(1));
         let mut index = at(&self.guide, point >> self.shift);

@@ -25,7 +25,7 @@ pub(super) struct DataLink {
     pub(super) address: String,
 }
 
-/// The folder of the data of the report at `path`.
+/// Folder for the raw data of the report at `path`.
 pub(super) fn data_folder(path: &Path) -> io::Result<PathBuf> {
     let Some(stem) = path.file_stem() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "a report needs a file name"));
@@ -70,9 +70,9 @@ pub(super) fn write_data(folder: &Path, files: Vec<Data>) -> io::Result<Vec<Data
     Ok(links)
 }
 
-/// Replaces a file atomically. A symbolic link is followed; devices and pipes are written directly.
+/// Replaces a file atomically. The target of a symbolic link is replaced; devices and pipes are written directly.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // A path without a file cannot be resolved and is used unchanged.
+    // The file may not exist yet.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if path.metadata().is_ok_and(|there| !there.is_file()) {
         return fs::write(path, bytes);
@@ -84,7 +84,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&new, path)
 }
 
-/// Table with a row for each window; missing measurements are empty cells.
+/// Formats a table with a row for each window; missing measurements are empty cells.
 fn windows(recording: &Recording) -> String {
     const OF_KIND: [&str; 6] = ["count", "errors", "p50_ms", "p90_ms", "p99_ms", "max_ms"];
     let mut names = vec!["end_s".to_owned(), "seconds".to_owned()];
@@ -127,7 +127,7 @@ fn row(window: &Window) -> Vec<String> {
     cells
 }
 
-/// Table with a row for each trial; missing samples are empty cells.
+/// Formats a table with a row for each trial; missing samples are empty cells.
 fn trials(capacity: &Capacity) -> String {
     let mut text = "number\trepeat\trate_per_s\tdue_per_s\tdone_per_s\tp50_ms\tp90_ms\tp99_ms\t\
                     p999_ms\tmax_ms\terrors_share\tlag_p50_ms\tlag_p99_ms\tlag_max_ms\t\
@@ -159,7 +159,7 @@ fn trial_row(trial: &Trial) -> Vec<String> {
         Verdict::Unknown => "unknown",
     };
     cells.push(verdict.to_owned());
-    // Reasons are sentences, and a tab or a line break would end the cell.
+    // A reason is a sentence; a tab or a line break in it would end the cell.
     cells.push(trial.why().replace(char::is_control, " "));
     cells
 }

@@ -1,4 +1,4 @@
-//! The plots of a run. Missing measurements are left out.
+//! Plots of a run. They omit missing measurements.
 
 use charts::{Axis, Figure, Fill, Line, Point, Strip, color};
 
@@ -6,7 +6,8 @@ use super::Recording;
 use crate::units;
 use crate::watch::{Delivery, Window, WindowKind};
 
-/// Maximum number of parts of a plot that show their numbers; in a longer run, a part covers several windows.
+/// Maximum number of strips of a plot, whose numbers are shown while the pointer is over them. In a long run, a strip
+/// covers several windows.
 const STRIPS_MAX: usize = 120;
 /// Rows for each halving of the distance to 100 % in a percentile curve.
 const CURVE_TICKS: u32 = 10;
@@ -95,7 +96,7 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
         points: latencies
             .iter_quantiles(CURVE_TICKS)
             .map(|row| {
-                // The last value is the rarest that this many samples can show.
+                // The last row is infinitely rare: use the rarest value that this number of samples can show.
                 let rarity = 1.0 / (1.0 - row.quantile_iterated_to());
                 Some((rarity.min(latencies.len() as f64), ms(row.value_iterated_to())))
             })
@@ -128,7 +129,7 @@ pub(super) fn percentiles(recording: &Recording) -> Option<Figure> {
     })
 }
 
-/// The unit and meaning of latencies.
+/// Unit and meaning of latencies, as text.
 fn latency_unit(recording: &Recording) -> &'static str {
     if recording.plan().is_some_and(|plan| plan.closed) {
         "from when sent, logarithmic"
@@ -144,7 +145,7 @@ fn each_kind(recording: &Recording, figure: impl Fn(usize, &str) -> Option<Figur
     recording.kinds().iter().enumerate().filter_map(|(at, kind)| figure(at, kind)).collect()
 }
 
-/// Figure of a count per second. A short last window would show chance as a rate, so it is left out.
+/// Plots a count per second. Omits a very short last window, whose rate would be random.
 fn per_second(
     recording: &Recording,
     names: Names,
@@ -192,7 +193,7 @@ fn one_over_time(
     })
 }
 
-/// Figure of the median, the 99th percentile and the maximum.
+/// Plots the median, the 99th percentile and the maximum.
 fn three_over_time(
     recording: &Recording,
     (id, title, unit): Names,
@@ -241,7 +242,7 @@ fn points(recording: &Recording, of: impl Fn(&Window) -> Option<f64>) -> Vec<Poi
     recording.windows().iter().map(|window| Some((middle(window), of(window)?))).collect()
 }
 
-/// Parts of the plot, each with the highest value of its windows.
+/// Divides the plot into strips, each with the highest values of its windows.
 fn strips(recording: &Recording, report: impl Fn(&[Window]) -> Option<String>) -> Vec<Strip> {
     let windows = recording.windows();
     let strip = |windows: &[Window]| {
@@ -257,7 +258,7 @@ fn time_axis(recording: &Recording) -> Axis {
     Axis::time(recording.windows().last().map_or(0.0, |window| window.end_s))
 }
 
-/// Axis for all values above zero; `None` if there are none.
+/// Logarithmic axis for all values above zero; `None` if there are none.
 pub(super) fn log_axis(values: impl Iterator<Item = f64>) -> Option<Axis> {
     let above = |ends: Option<(f64, f64)>, value: f64| match ends {
         Some((low, high)) => Some((low.min(value), high.max(value))),

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 
 use crate::watch::{Plan, Watcher, Window};
 
-/// Maximum number of recorded windows. A run has fewer; further windows are only counted, so that memory stays bounded.
+/// Maximum number of recorded windows, which bounds the memory. Runs have fewer; further windows are only counted.
 const WINDOWS_MAX: usize = 1_200;
 
 /// Recorded run.
@@ -24,7 +24,7 @@ impl Recording {
         self.plan.as_ref()
     }
 
-    /// The kinds of requests, in the order of the windows and of [`Self::latencies_us`].
+    /// Kinds of requests, in the order used by the windows and by [`Self::latencies_us`].
     pub fn kinds(&self) -> &[&'static str] {
         self.plan.as_ref().map_or(&[], |plan| &plan.kinds)
     }
@@ -34,7 +34,7 @@ impl Recording {
         &self.windows
     }
 
-    /// Number of windows beyond the recorded ones.
+    /// Number of windows that were not recorded.
     pub fn windows_left_out(&self) -> u64 {
         self.windows_left_out
     }

@@ -1,4 +1,4 @@
-//! The plots of a search: its trials by rate, and one after the other.
+//! Plots of a search: its trials by rate, and in order of time.
 
 use charts::{Along, Axis, Band, Figure, Line, Mark, Point, Shape};
 use stats::{CONFIDENCE_PERCENT, Interval};
@@ -8,15 +8,15 @@ use crate::capacity::text::rate;
 use crate::capacity::{Capacity, Finding, Trial, Verdict};
 use crate::units;
 
-/// Factor by which an axis may extend beyond the tried rates to show the interval. If there are two repeats that
-/// differ, the interval can be wider than all measurements.
+/// Factor by which an axis may extend beyond the tried rates to show the interval. With only two repeats that differ,
+/// the interval can be wider than all measurements.
 const BEYOND: f64 = 10.0;
 /// Color of the result.
 const FOUND: &str = "k2";
 /// Color of the result of one repeat.
 const REPEAT: &str = "k3";
 
-/// The mark of a verdict.
+/// Shape and color for a verdict.
 pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
     match verdict {
         Verdict::Holds => (Shape::Disc, "k0"),
@@ -25,7 +25,7 @@ pub(super) fn sign(verdict: Verdict) -> (Shape, &'static str) {
     }
 }
 
-/// Plot of the 99th percentile of each trial at its rate. `None` if no trial had a response.
+/// Plots the 99th percentile of each trial by its rate. `None` if no trial had a response.
 pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
     let measured: Vec<&Trial> =
         capacity.trials.iter().filter(|trial| p99_ms(trial) > 0.0).collect();
@@ -53,7 +53,7 @@ pub(super) fn latencies(capacity: &Capacity) -> Option<Figure> {
     })
 }
 
-/// Plot of the rates of the trials in order. `None` without trials.
+/// Plots the rates of the trials in order. `None` without trials.
 pub(super) fn rates(capacity: &Capacity) -> Option<Figure> {
     let trials = &capacity.trials;
     let at = |trial: &Trial| (trial.number as f64, trial.rate_per_s);
@@ -97,7 +97,7 @@ fn mark(trial: &Trial, at: (f64, f64)) -> Mark {
     Mark { shape, class, label: label.to_owned(), at, interval: None, text }
 }
 
-/// Line of the objective, from edge to edge.
+/// Horizontal line at the objective.
 fn objective_line(ms: f64) -> Line {
     Line {
         label: format!("p99 < {}", units::ms(ms)),

@@ -1,5 +1,5 @@
-//! The users that the consistency checker observes: some readers, and all authors whose posts belong in the home
-//! timelines of these readers.
+//! Users that the consistency checker observes: some readers, and all authors whose posts belong in the readers' home
+//! timelines.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
@@ -20,9 +20,9 @@ const FOLLOWING_MAX: usize = 500;
 #[derive(Debug, Default)]
 pub(crate) struct CheckedReaders {
     readers: Vec<Reader>,
-    /// Readers (as places in the list) in whose homes the posts of each author belong.
+    /// For each author, the readers (as indexes of `readers`) in whose homes the author's posts belong.
     of: HashMap<u32, Vec<usize>>,
-    /// Authors with a failed request, whose post may or may not exist.
+    /// Authors of a failed request, whose post may or may not exist.
     in_doubt: Mutex<HashSet<u32>>,
 }
 
@@ -34,14 +34,14 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Whether a post by `author` that replies to `reply_to` belongs in this reader's home: own posts and those of
-    /// followees, except replies to strangers.
+    /// Whether a post by `author` that replies to `reply_to` belongs in this reader's home: posts by the reader and by
+    /// followees do, except replies to strangers.
     pub(crate) fn sees(&self, author: u32, reply_to: Option<u32>) -> bool {
         let knows = |user: u32| user == self.user || self.following.binary_search(&user).is_ok();
         knows(author) && (author == self.user || reply_to.is_none_or(knows))
     }
 
-    /// The authors whose posts may be in this home timeline.
+    /// Authors whose posts may be in this reader's home timeline.
     pub(crate) fn authors(&self) -> impl Iterator<Item = u32> {
         let oneself = self.following.binary_search(&self.user).is_err().then_some(self.user);
         self.following.iter().copied().chain(oneself)
@@ -54,7 +54,7 @@ impl CheckedReaders {
         let mut rng = StdRng::seed_from_u64(seed);
         let users = population.people() as usize;
         let mut checked = CheckedReaders::default();
-        // More are drawn than needed because at least a fifth follow no one.
+        // At least a fifth of users follow no one, so draw more than needed.
         for user in index::sample(&mut rng, users, users.min(READERS * 4)) {
             let user = user as u32;
             let following = population.following(user).to_vec();
@@ -90,7 +90,7 @@ impl CheckedReaders {
         &self.readers
     }
 
-    /// The readers in whose home timelines a post belongs.
+    /// Readers in whose home timelines this post belongs.
     pub(crate) fn readers_of(&self, author: u32, reply_to: Option<u32>) -> Vec<&Reader> {
         let places = self.of.get(&author).map_or(&[][..], Vec::as_slice);
         let readers = places.iter().filter_map(|place| self.readers.get(*place));

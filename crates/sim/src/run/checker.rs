@@ -1,14 +1,13 @@
 //! The consistency checker: compares timelines with accepted posts during a run, and measures the delivery lag.
 //!
-//! Lanes report every accepted post of a checked author. Some of these posts are sampled: the checker reads a
-//! follower's home, the author's posts and, if the post mentions a user, that user's mentions, until the post appears.
-//! The time until it is in the home is the delivery lag. After the run, the homes of all readers are compared with all
-//! accepted posts.
+//! Lanes report every accepted post of a checked author. The checker samples some of these posts: it reads a follower's
+//! home, the author's posts and, if the post mentions a user, that user's mentions, until the post appears. The
+//! delivery lag is the time until the post is in the home. After the run, the homes of all readers are compared with
+//! all accepted posts.
 //!
-//! If newer posts have pushed a post off the page, the time of the read that finds this counts, so the reported lag is
-//! an upper bound.
-//! A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose request failed may exist
-//! or not.
+//! If newer posts have pushed a post off the page, the lag is measured up to the read that shows this, so it is an
+//! upper bound. A post that is not found within [`PATIENCE`] after it was accepted is missing. A post whose request
+//! failed may or may not exist.
 
 mod book;
 
@@ -45,11 +44,11 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 const SAMPLES_MAX: usize = 16;
 /// First and maximum wait before another read; each wait is twice the previous one.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
-/// Capacity of the queue of reports. Further reports are dropped.
+/// Capacity of the queue of reports. If it is full, reports are dropped.
 const REPORTS_MAX: usize = 64 * 1024;
 /// Maximum number of faults reported in full.
 const EXAMPLES_MAX: usize = 5;
-/// Faults beyond this number may be counted twice.
+/// Number of faults up to which each is counted only once.
 const FAULTS_MAX: usize = 10_000;
 /// Longest time for the comparison of all homes at the end.
 const LAST_LOOK: Duration = Duration::from_secs(20);
@@ -66,7 +65,6 @@ enum Report {
     InDoubt(u32),
 }
 
-/// Sender of the lanes' reports.
 pub(super) struct Reports {
     checked: Arc<CheckedReaders>,
     sender: mpsc::Sender<Report>,
@@ -97,16 +95,15 @@ impl Reports {
     }
 }
 
-/// Findings so far.
 struct Findings {
     window_us: Histogram<u64>,
     whole_us: Histogram<u64>,
     correctness: Correctness,
-    /// Counted faults: a page is read more than once.
+    /// Faults counted so far, because a page may be read more than once.
     reported: HashSet<(Fault, Timeline, u64)>,
 }
 
-/// The results of the checker task, if there are readers to check.
+/// Handle of the checker task, if there are readers to check.
 pub(super) struct Checker {
     findings: Option<Arc<Mutex<Findings>>>,
     task: Option<(oneshot::Sender<bool>, JoinHandle<()>)>,
@@ -154,10 +151,10 @@ impl Checker {
         delivery(&lock(self.findings.as_ref()?).whole_us)
     }
 
-    /// Ends checking after the last post: waits for the samples and, if `fully`, compares all homes.
+    /// Ends the checks: waits for the samples and, if `fully`, compares all homes.
     pub(super) async fn end(&mut self, fully: bool) -> Option<Correctness> {
         let (end, task) = self.task.take()?;
-        // Sending fails only if the task has panicked, which the join reports.
+        // If the task has panicked, sending fails, and the join reports the panic.
         let _ = end.send(fully);
         joined(task.await);
         Some(lock(self.findings.as_ref()?).correctness.clone())
@@ -173,7 +170,6 @@ fn delivery(lag_us: &Histogram<u64>) -> Option<Delivery> {
     })
 }
 
-/// Parameters of a comparison.
 struct Look<D> {
     checked: Arc<CheckedReaders>,
     findings: Arc<Mutex<Findings>>,
@@ -229,7 +225,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                 clients.push(joined(client));
             }
             let client = clients.pop().unwrap_or_else(|| Client::new(self.dial.clone()));
-            // Homes not reached within this time are not counted.
+            // Homes that are not read within this time are not counted.
             let _ = timeout(LAST_LOOK, self.look_at_all(&book, client)).await;
         }
     }
@@ -251,7 +247,7 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
         client
     }
 
-    /// Reads a timeline until the post is on its first page, or newer ones have filled the page.
+    /// Reads a timeline until the post is on its first page, or newer posts fill the page.
     async fn look_for(&self, sample: Sample, timeline: Timeline, client: &mut Client<D>) {
         let mut again = AGAIN.0;
         loop {
@@ -267,13 +263,13 @@ impl<D: Dial + Clone + Send + Sync + 'static> Look<D> {
                 let is_overtaken = page.len() == PAGE
                     && page.last().is_some_and(|oldest| oldest.id > sample.entry.id);
                 if is_overtaken {
-                    // The post was visible at an unknown time, or never: assume the worst case.
+                    // The post may have been visible before, or never: assume the worst case.
                     self.lagged(timeline, now.saturating_duration_since(sample.at));
                     return;
                 }
             }
             if now.saturating_duration_since(sample.at) > PATIENCE {
-                // A server that does not answer has not shown that the post is missing.
+                // If the server does not answer, the post need not be missing.
                 if page.is_ok() {
                     self.fault(Fault::Missing, timeline, sample.entry.id);
                     lock(&self.findings).correctness.posts += 1;

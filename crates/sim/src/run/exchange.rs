@@ -1,5 +1,5 @@
-//! An action over a connection: one request, or two, where the second depends on the first response. A request that a
-//! node of a cluster cannot answer is sent to the next one.
+//! Exchange for an action over a connection: one request, or two if the second depends on the first response. If a node
+//! of a cluster cannot answer a request, it is sent to the next node.
 //!
 //! **Invariant:** a request that creates something is sent again only with the same idempotency key.
 
@@ -25,9 +25,9 @@ const UNAVAILABLE: u16 = 503;
 
 /// The idempotency keys of a run.
 pub(super) struct Keys {
-    /// Whether requests are sent again.
+    /// Whether requests may be sent again.
     are_needed: bool,
-    /// Prefix of all keys. It is not seeded, because a server remembers the keys of earlier runs.
+    /// Prefix of all keys. It is random, not seeded, because a server remembers the keys of earlier runs.
     run: u64,
     /// Number of keys created so far.
     count: AtomicU64,
@@ -61,8 +61,8 @@ impl<I> Exchange<'_, I> {
         self.key.inspect(|key| insert_idempotency_key(key, request));
     }
 
-    /// Sends `request` and the request that follows from its response; if a node of a cluster cannot answer, sends it
-    /// to the next one, and so on. The caller limits the time.
+    /// Sends `request`, and the second request if the action has one. If a node of a cluster cannot answer, sends the
+    /// request to the next node, and so on. The caller limits the time.
     pub(super) async fn answer<D: Dial>(
         &self,
         client: &mut Client<D>,

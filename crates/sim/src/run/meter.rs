@@ -1,7 +1,7 @@
 //! Measurements of a run: latencies by kind of request, failures, and the scheduling delay of the generator.
 //!
-//! Each lane has a meter for the current window. The sum of the meters of all windows and lanes is the meter of the
-//! run.
+//! Each lane has a meter for the current window. The meter of the run is the sum of the meters of all windows and
+//! lanes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -85,22 +85,21 @@ impl Kind {
 /// Failure of an action.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Failure<'a> {
-    /// The kind it is counted under.
+    /// Kind of failure, as it is counted.
     pub(crate) kind: &'a str,
     /// Number of operations in the request.
     pub(crate) count: u64,
 }
 
-/// Start of an action relative to its due time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Start {
     /// Delay after the due time.
     pub(crate) late: Duration,
-    /// Whether a connection was free at the due time. If so, the generator caused the delay.
+    /// Whether a connection was free at the due time. If so, the generator itself caused the delay.
     pub(crate) ready: bool,
 }
 
-/// Responses and failures of one kind of request. A request with several operations counts once for each.
+/// Responses and failures of one kind of request. A request with several operations counts once for each operation.
 #[derive(Debug)]
 pub(crate) struct KindMeter {
     pub(crate) kind: Kind,
@@ -196,7 +195,7 @@ impl Meter {
         }
     }
 
-    /// Records a success of an action, or of `count` operations in one request; `latency` is measured from the due
+    /// Records the success of an action, or of `count` operations in one request. `latency` is measured from the due
     /// time.
     pub(crate) fn answered(&mut self, kind: Kind, user: u32, latency: Duration, count: u64) {
         let meter = of(&mut self.kinds, kind);
@@ -207,9 +206,9 @@ impl Meter {
         }
     }
 
-    /// Records a failure of an action, or of `failure.count` operations in one request. After a timeout, `waited` is
-    /// the time since the due time, and counts as a latency: a stalled server must not look better than a slow one.
-    /// `message` describes the failure in full, and is called only for the first few.
+    /// Records the failure of an action, or of `failure.count` operations in one request. After a timeout, `waited` is
+    /// the time since the due time and counts as a latency, so that a stalled server does not look better than a slow
+    /// one. `message` describes the failure in full; it is called only for the first few failures.
     pub(crate) fn failed(
         &mut self,
         kind: Kind,

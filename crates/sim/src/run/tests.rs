@@ -1,4 +1,4 @@
-//! Runs in paused time against servers at the other end of a pipe: seconds pass at once, and every latency is exact.
+//! Runs against servers at the other end of a pipe, in paused time: they take no real time, and every latency is exact.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,13 +13,13 @@ use crate::client::Requests;
 use crate::watch::{Plan, Window};
 use crate::workload::PostKind;
 
-/// Body of every response: in a batch of two, one command succeeded.
+/// Body of every response: one of two commands succeeded.
 const BODY: &str = "{\"ok\":true}\n{\"ok\":false}\n";
 
 /// The server's reaction to a request at a given time (from the start).
 #[derive(Clone, Copy)]
 enum Answering {
-    /// Answers at once, except that a stall (from, to) delays everything to its end.
+    /// Responds at once, except during a stall (from, to): then it responds at its end.
     Stalling(Duration, Duration),
     /// Never answers.
     Never,
@@ -114,7 +114,7 @@ struct Outcome {
     keys: Vec<String>,
 }
 
-/// Watcher that keeps the windows.
+/// Watcher that stores the windows.
 #[derive(Default)]
 struct Keeping(Vec<Window>);
 
@@ -152,7 +152,7 @@ fn config(seconds: u64, connections: usize) -> RunConfig {
     }
 }
 
-/// Drives for `seconds` over `connections`; `cut` ends the run after a time.
+/// Drives for `seconds` over `connections` connections; `cut` cancels the run at this time.
 async fn drive(
     answering: Answering,
     seconds: u64,
@@ -206,7 +206,7 @@ fn of(outcome: &Outcome, kind: Kind) -> &meter::KindMeter {
 #[tokio::test(start_paused = true)]
 async fn a_stall_shows_in_the_percentiles_however_many_connections_wait() {
     for connections in [1, 4, 64] {
-        // 199 reads in 20 s; the 60 that are due in the stall of 6 s wait for its end.
+        // There are 199 reads in 20 s; the 60 reads that are due during the stall of 6 s wait for its end.
         let stall =
             Answering::Stalling(Duration::from_millis(9_950), Duration::from_millis(15_950));
         let outcome = drive(stall, 20, connections, None).await;
@@ -303,7 +303,7 @@ async fn windows_report_everything_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
-    // The server stalls once for 6 s of 20; a closed loop sends only 1 request then.
+    // The server stalls once for 6 of the 20 s. During the stall, a closed loop sends only 1 request.
     let stall = Answering::Stalling(Duration::ZERO, Duration::from_secs(6));
     let soon = || Action { due: Duration::from_secs(1_000), user: 0, what: What::ReadHome };
     let actions = std::iter::repeat_with(soon).take(100);
@@ -316,8 +316,8 @@ async fn a_closed_loop_does_the_next_action_when_the_last_is_answered() {
     assert_eq!(late.map(|at| at.count_at_value()).sum::<u64>(), 2, "one per connection");
 }
 
-/// The greatest distance between the distribution of these values and the one with this cumulative distribution
-/// function (Kolmogorov and Smirnov's statistic), times the root of their number.
+/// Kolmogorov and Smirnov's statistic: the greatest distance between the distribution of these values and the given
+/// cumulative distribution function, times the root of the number of values.
 fn distance(mut values: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let n = values.len() as f64;
@@ -332,7 +332,7 @@ fn distance(mut values: Vec<f64>, distribution: impl Fn(f64) -> f64) -> f64 {
 async fn requests_reach_the_server_as_far_apart_as_they_were_meant_to() {
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
-    // 0.5 s apart on average, so that the millisecond of the paused clock does not matter.
+    // The actions are 0.5 s apart on average, so the resolution of the paused clock (1 ms) does not matter.
     type Gap = fn(f64) -> f64;
     let exponential: (Gap, Gap) = (|u| -(1.0 - u).ln() / 2.0, |gap| 1.0 - (-2.0 * gap).exp());
     let uniform: (Gap, Gap) = (|u| u, |gap| gap.clamp(0.0, 1.0));
@@ -346,7 +346,7 @@ async fn requests_reach_the_server_as_far_apart_as_they_were_meant_to() {
         let outcome = drive_with(actions, Answering::With(200), config(2_000, 8), None).await;
         let gaps = outcome.came.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
         assert!(outcome.came.len() > 3_500, "{}", outcome.came.len());
-        // 1.95 is exceeded by one in a thousand, and the seed is fixed.
+        // One in a thousand random samples exceeds 1.95. The seed is fixed.
         let off = distance(gaps, distribution);
         assert!(off < 1.95, "{off}");
         let other = if number == 0 { uniform.1 } else { exponential.1 };
@@ -369,7 +369,7 @@ async fn a_run_that_is_cut_short_keeps_what_it_has() {
 
 #[tokio::test(start_paused = true)]
 async fn each_story_of_a_request_counts_done_or_not() {
-    // Four requests of two stories each, over one connection, in 10 s and the grace of 5 s.
+    // There are four requests of two stories each, over one connection, in 10 s and the grace period of 5 s.
     let check = async |answering: Answering, answered: u64, errors: &[(&str, u64)]| {
         let actions = (0..4).map(|i| Action {
             due: Duration::from_secs(i),

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::time::Instant;
 
-/// Wait below which no timer is used.
+/// Longest wait for which no timer is used.
 #[cfg(target_os = "linux")]
 const AT_ONCE: std::time::Duration = std::time::Duration::from_micros(5);
 
@@ -13,8 +13,8 @@ pub(super) enum Timer {
     /// Timer of the runtime, which has a resolution of a millisecond and follows the clock of a test.
     #[cfg(any(test, not(target_os = "linux")))]
     Ticking,
-    /// `timerfd_create(2)`: a file that becomes readable at the set time, like a pipe with data, so the runtime's pipe
-    /// type can wrap it.
+    /// Timer of `timerfd_create(2)`: a file that becomes readable at the set time, as a pipe does when it has data. The
+    /// runtime's type for pipes can therefore wrap it.
     #[cfg(target_os = "linux")]
     Precise(tokio::net::unix::pipe::Receiver),
 }
@@ -40,7 +40,7 @@ impl Timer {
         match self {
             #[cfg(any(test, not(target_os = "linux")))]
             Timer::Ticking => {
-                // With this timer, even a time that has passed would take a millisecond.
+                // With this timer, even a wait for a past time takes a millisecond.
                 if moment > Instant::now() {
                     tokio::time::sleep_until(moment).await;
                 }

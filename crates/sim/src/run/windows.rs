@@ -1,5 +1,5 @@
-//! A run, window by window: merges the measurements of the lanes, the resource usage of the server and the observed
-//! deliveries, reports them to the watchers, and adds them up.
+//! Windows of a run: at the end of each, merges the measurements of the lanes, the resource usage of the server and the
+//! observed deliveries, and reports them to the watchers. Also adds up all windows.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::client::{Client, Dial};
 use crate::summary::{Correctness, ServerSummary};
 use crate::watch::{Delivery, Plan, ServerLoad, Watcher, Window};
 
-/// Maximum number of windows of a run, which determines their length.
+/// Maximum number of windows of a run; it determines their length.
 const MAX: u32 = 600;
 
 /// The length of the windows of a run, in whole seconds.
@@ -31,7 +31,7 @@ pub(crate) struct Ended {
     pub(crate) took: Duration,
     /// Whether it was cut short.
     pub(crate) interrupted: bool,
-    /// The share of the time in which the generator's threads were not asleep.
+    /// Share of the time in which the generator's threads were busy.
     pub(crate) busy_share: f64,
 }
 
@@ -47,16 +47,16 @@ pub(crate) struct Finished {
 pub(super) struct Windows<D: Dial> {
     /// Connection for requesting the server's resource usage.
     client: Client<D>,
-    /// Whether there are several servers; then the usage of one is not reported.
+    /// Whether there are several servers; then no resource usage is reported.
     is_cluster: bool,
     api: Arc<dyn Api>,
     plan: Plan,
     kinds: Vec<Kind>,
     meters: Vec<Arc<Mutex<Meter>>>,
-    /// An empty meter, exchanged for a lane's full one.
+    /// Empty meter, to be exchanged for a lane's full one.
     spare: Meter,
     whole: Meter,
-    /// Resource usage of the server at the end of the last window and at the beginning, with its time.
+    /// Resource usage of the server at the end of the last window, with the time of the report.
     used: Option<(Used, Instant)>,
     used_first: Option<(Used, Instant)>,
     memory_bytes_max: u64,
@@ -109,7 +109,7 @@ impl<D: Dial> Windows<D> {
         Ok(())
     }
 
-    /// Ends the current window and reports it, after the server has reported its usage or its time limit has passed.
+    /// Ends the current window, waits for the server's resource usage or a timeout, and reports the window.
     pub(super) async fn close(
         &mut self,
         start: Instant,
@@ -118,7 +118,7 @@ impl<D: Dial> Windows<D> {
     ) -> io::Result<()> {
         let mut meter = Meter::new(&self.kinds);
         for lane in &self.meters {
-            // Lanes wait here only for an exchange of two structures.
+            // This lock is short: a lane only waits until two structures are exchanged.
             let full = std::mem::replace(
                 &mut *lock(lane),
                 std::mem::replace(&mut self.spare, Meter::new(&[])),

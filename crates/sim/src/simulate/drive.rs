@@ -11,7 +11,7 @@ const RATES: (f64, f64) = (0.001, 10_000_000.0);
 const DURATION_MAX: Duration = Duration::from_hours(24 * 366);
 
 impl Drive {
-    /// Creates options of an open loop at the default rates, with constant activity, over 64 connections.
+    /// Creates the options of an open loop at the default rates, with constant activity and 64 connections.
     pub fn new(duration: Duration) -> Drive {
         let (rate, closed, day, flash) = (None, false, None, None);
         Drive { duration, rate, closed, day, flash, connections: 64, threads: 1 }

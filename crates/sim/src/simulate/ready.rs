@@ -13,7 +13,7 @@ use crate::joined::joined;
 use crate::run::cancelled;
 use crate::scenario::Scenario;
 
-/// Share of a core and number of seconds. A server that uses less than this share for this long is idle.
+/// Limits for an idle server: it uses less than this share of a core for this number of seconds.
 const QUIET_CORES: f64 = 0.1;
 const QUIET_SECONDS: u32 = 2;
 /// The maximum wait.
@@ -30,7 +30,7 @@ pub(super) async fn load(
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// Awaits a step, which is aborted when `cancel` turns true.
+/// Waits for a step, and aborts it when `cancel` turns true.
 pub(super) async fn done<T>(
     mut step: JoinHandle<T>,
     cancel: &mut watch::Receiver<bool>,
@@ -44,8 +44,8 @@ pub(super) async fn done<T>(
     }
 }
 
-/// Waits until the server has finished background work on the loaded data, such as compaction, up to a limit. Does not
-/// wait for a server that does not report its resource usage.
+/// Waits until the server has finished background work, such as compaction, but at most for a bounded time. Returns at
+/// once if the server does not report its resource usage.
 pub(super) async fn wait_until_idle(target: &Target, api: &dyn Api) {
     let mut client = Client::new(target.clone());
     let mut quiet = 0;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Lag, Latency, Measures};
 use crate::summary::{Correctness, KindSummary, Summary};
 
-/// Minimum share of all requests that a kind must have for its percentiles to count. The 99th percentile of a few
-/// requests is meaningless.
+/// Minimum share of all requests that a kind of requests must have for its percentiles to count, because percentiles of
+/// a few requests are meaningless.
 const KIND_SHARE_MIN: f64 = 0.01;
 
 impl Measures {
@@ -14,7 +14,7 @@ impl Measures {
     pub fn of(summary: &Summary, due_for: Duration) -> Measures {
         let sum = |of: fn(&KindSummary) -> u64| summary.kinds.iter().map(of).sum::<u64>() as f64;
         let (done, errors) = (sum(|kind| kind.count), sum(|kind| kind.errors));
-        // Every due request either succeeded or is an error.
+        // Every due request is a success or an error.
         let due = done + errors;
         let many = |kind: &&KindSummary| (kind.count + kind.errors) as f64 >= due * KIND_SHARE_MIN;
         let worst = |of: fn(&KindSummary) -> f64| {

@@ -94,7 +94,7 @@ fn parse_bound(subject: Subject, text: &str) -> Result<Objective, SloError> {
         return Err(SloError::BadUnit { name, units, bound });
     };
     let number = number.trim_end();
-    // Digits and a point: `parse` alone would also accept `inf`, `1e9` and signs.
+    // Accept only digits and a point: `parse` alone would also accept `inf`, `1e9` and signs.
     let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let value = number.parse().ok().filter(|value: &f64| is_plain && *value > 0.0);
     let Some(value) = value.filter(|value| value.is_finite()) else {

@@ -1,4 +1,4 @@
-//! A run as lines of text, without a terminal: one line every three seconds.
+//! Progress of a run as text, for output that is not a terminal: one line every three seconds.
 
 use std::io::{self, Write};
 
@@ -8,12 +8,11 @@ use super::{Plan, Watcher, Window};
 
 /// Seconds between two lines.
 const EVERY_S: f64 = 3.0;
-/// Maximum deviation of a window's end from the planned time, in seconds. A window ends when its timer fires.
+/// Maximum delay of a window's end after the planned time, in seconds, because timers fire late.
 const SLACK_S: f64 = 0.05;
-/// Shortest rest at the end that is printed, in seconds.
+/// Minimum length of a last part of the run that gets its own line, in seconds.
 const REST_S: f64 = 0.5;
 
-/// Watcher that prints a line every three seconds. It keeps the windows since the last line.
 pub struct Lines<W> {
     out: W,
     kinds: Vec<&'static str>,
@@ -28,7 +27,7 @@ struct Since {
     counts: Vec<u64>,
     errors: u64,
     latencies_us: Vec<Histogram<u64>>,
-    /// Highest value of the windows: percentiles cannot be merged.
+    /// Highest value of these windows, because percentiles cannot be merged.
     delivery_p99_ms: Option<f64>,
     memory_bytes: Option<u64>,
 }
@@ -102,7 +101,7 @@ impl<W: Write + Send> Watcher for Lines<W> {
     }
 
     fn end(&mut self) -> io::Result<()> {
-        // The last responses, a few milliseconds after the end, get no separate line.
+        // A few milliseconds with the last responses get no line of their own.
         let is_rest = self.since.seconds < REST_S && self.since.errors == 0;
         if self.since.is_something() && !is_rest { self.report() } else { Ok(()) }
     }

@@ -18,19 +18,19 @@ const FLIPS: usize = 20;
 /// Drawings to recognize.
 #[derive(Debug, Clone)]
 pub struct Drawings {
-    /// References to distort, at least one: 32 rows of 32 pixels, the first one in the highest bit of the first byte.
+    /// Reference drawings, at least one: 32 rows of 32 pixels. The first pixel is the highest bit of the first byte.
     pub references: Arc<[[u8; 128]]>,
     /// Number of drawings per second.
     pub per_second: u32,
 }
 
-/// Recognitions of one drawing each.
+/// Returns recognitions of one drawing each, at random times.
 pub(crate) fn recognize(per_second: u32, seed: u64) -> impl Iterator<Item = Action> {
     at_random_times(1, per_second.into(), seed, |_, rng| What::Recognize { seed: rng.random() })
 }
 
-/// A reference, moved by up to a pixel in both directions and with some pixels flipped, in 256 hexadecimal digits. It
-/// depends only on the seed.
+/// Returns a reference drawing, moved by up to a pixel in both directions and with some pixels flipped, as 256
+/// hexadecimal digits. It depends only on the seed.
 pub(crate) fn distorted(references: &[[u8; 128]], seed: u64) -> String {
     let mut rng = StdRng::seed_from_u64(seed);
     let Some(reference) = references.choose(&mut rng) else { unreachable!("there is a reference") };

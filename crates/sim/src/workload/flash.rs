@@ -1,4 +1,4 @@
-//! A flash crowd: the most followed user posts, and their followers read it.
+//! A flash crowd: the most followed user posts, and the followers read the post.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use rand::{RngExt, SeedableRng};
 
 use super::{Action, PostKind, What, exponential};
 
-/// Average time from the post until a follower reads it, in seconds.
+/// Mean time from the post until a follower reads it, in seconds.
 const LOOK_AFTER_S: f64 = 5.0;
 
-/// The post of `user` at `at`, and one read of their home by each of these followers.
+/// Returns the post of `user` at the time `at`, and one read of the home timeline by each of these followers.
 pub(crate) fn flash(
     at: Duration,
     user: u32,

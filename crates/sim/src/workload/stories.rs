@@ -1,7 +1,7 @@
 //! Friends post stories and read each other's.
 //!
-//! Each user keeps the same number of live stories. Each story is posted again when its TTL ends, so it has a fixed
-//! offset within each TTL. Reads come at exponential intervals, by all users with equal chance.
+//! Each user keeps the same number of live stories: each story is posted again when it expires, at a fixed offset
+//! within each TTL. Reads are at exponential intervals, and all users are equally active.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +14,9 @@ use super::{Action, What, exponential};
 use crate::Population;
 
 /// Maximum number of requests per second that post stories. If more stories are due, a request posts several, so that
-/// the generator does not take the machine from the server.
+/// the generator leaves the machine's processors to the server.
 const REQUESTS_PER_SECOND_MAX: f64 = 500.0;
-/// Reads of one friend's stories for each read of a stories home.
+/// Number of reads of a friend's stories per read of a stories home.
 const STORY_READS_PER_HOME: f64 = 0.5;
 
 /// The load with stories.
@@ -28,7 +28,7 @@ pub struct StoryLoad {
     pub stories: u32,
     /// TTL of a story, in seconds, at least 1.
     pub life_s: u32,
-    /// Total reads of story homes per second; reads of one friend's stories are half as many.
+    /// Total number of reads of story homes per second. Stories of one friend are read half as often.
     pub homes_per_second: u32,
 }
 
@@ -49,12 +49,12 @@ pub(crate) struct StorySchedule {
     group_stories_max: u32,
 }
 
-/// One story of each of some users with consecutive numbers.
+/// Stories of users with consecutive numbers, one of each.
 #[derive(Debug, Clone, Copy)]
 struct Group {
-    /// First due time, from the start and within the first TTL. After that, the story is due once in each TTL.
+    /// First due time, within the first TTL of the run. The story is due again after each TTL.
     first_due: Duration,
-    /// The first of the users.
+    /// First of these users.
     user: u32,
     stories: u32,
 }
@@ -98,8 +98,8 @@ impl StorySchedule {
         self.group_stories_max
     }
 
-    /// Stories to post before the start, so that all are live then: the user and the TTL in seconds, which is the time
-    /// until the story is due for the first time, rounded up.
+    /// Stories to post before the start, so that all stories are live then: the user, and a TTL in seconds that ends
+    /// when the story is first due (rounded up).
     pub(crate) fn initial(&self) -> impl Iterator<Item = (u32, u64)> {
         self.groups.iter().flat_map(|group| {
             let left_s = (group.first_due.as_secs() + 1).min(self.life_s.into());
@@ -108,7 +108,7 @@ impl StorySchedule {
     }
 }
 
-/// Posts of every story, repeated each time its life ends.
+/// Returns posts of all stories, each repeated when the story expires.
 pub(crate) fn post_stories(
     schedule: Arc<StorySchedule>,
     seed: u64,
@@ -204,7 +204,7 @@ mod tests {
         check(50, 10, 7, 1);
         check(500, 10, 1, 10);
         check(510, 10, 1, 11);
-        // A request never needs more stories than there are users.
+        // A request never has more stories than there are users.
         check(3, 1_000, 1, 3);
     }
 

@@ -1,21 +1,21 @@
-//! The speed of actions: a factor, and the hours of a day.
+//! Speed of actions: a constant factor, and the hours of a day.
 //!
-//! If actions come at exponential intervals of a uniform clock, they do so also under a clock whose speed changes, at a
-//! rate that changes with the speed. So the sequences of actions do not depend on the speed.
+//! If actions have exponential intervals by a uniform clock, they also have them by a clock whose speed changes, with a
+//! rate that follows the speed. The sequences of actions therefore do not depend on the speed.
 
 use std::time::Duration;
 
 use super::Action;
 
-/// Relative activity of users in each hour of a day, from midnight: least at four in the morning, most in the evening.
+/// Relative activity of users in each hour of a day, from midnight. It is lowest at four in the morning and highest in
+/// the evening.
 const HOURS: [f64; 24] = [
     0.72, 0.50, 0.36, 0.28, 0.25, 0.30, 0.45, 0.68, 0.88, 1.00, 1.08, 1.14, 1.20, 1.20, 1.16, 1.14,
     1.16, 1.22, 1.32, 1.46, 1.60, 1.66, 1.44, 1.06,
 ];
-/// Number of pieces of a day in which activity is constant.
+/// Number of pieces of a day. Activity is constant in a piece.
 const PIECES: usize = 24 * 60;
 
-/// A clock for actions.
 #[derive(Debug)]
 pub(crate) struct Tempo {
     factor: f64,
@@ -25,24 +25,24 @@ pub(crate) struct Tempo {
 #[derive(Debug)]
 struct Day {
     length_s: f64,
-    /// Share of the day's actions that are due by the end of each piece; the last is 1.
+    /// Share of the day's actions that are due before the end of each piece; the last share is 1.
     done: Vec<f64>,
 }
 
 impl Tempo {
-    /// Creates a clock that is `factor` times as fast, uniform, or with days of this length and that mean.
+    /// Creates a clock that is `factor` times as fast on average: uniform, or varying over days of this length.
     pub(crate) fn new(factor: f64, day: Option<Duration>) -> Tempo {
         assert!(factor > 0.0, "the factor must be above 0");
         Tempo { factor, day: day.filter(|length| !length.is_zero()).map(Day::new) }
     }
 
-    /// Converts a due time of a uniform clock to this one.
+    /// Converts a due time of a uniform clock to a time of this clock.
     pub(crate) fn at(&self, due: Duration) -> Duration {
         let even_s = due.as_secs_f64() / self.factor;
         Duration::from_secs_f64(self.day.as_ref().map_or(even_s, |day| day.at(even_s)))
     }
 
-    /// The same actions under this clock.
+    /// Returns the actions with due times of this clock.
     pub(crate) fn apply(
         self,
         actions: impl Iterator<Item = Action>,
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_day_has_as_many_actions_as_an_even_one_and_they_come_by_its_hours() {
         let tempo = Tempo::new(1.0, Some(Duration::from_secs(24)));
-        // A thousand actions per second for two days of 24 s, counted by the second, which is an hour.
+        // Counts a thousand actions per second for two days of 24 s. Each second is an hour.
         let mut hours = [0_u32; 48];
         let mut last = Duration::ZERO;
         for due_ms in 0..48_000 {

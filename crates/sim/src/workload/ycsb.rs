@@ -2,10 +2,10 @@
 //! Serving Systems with YCSB", 2010; the names and shares of its files).
 //!
 //! The popularity of keys is independent of their order: ranks are drawn by Zipf's law among ten billion items and
-//! scattered over the records by a hash, as in YCSB. Workload D reads the newest records, by the same law.
+//! scattered over the records by a hash, as in YCSB. Workload D reads the newest records most often, by the same law.
 //!
-//! Differences: a record is one value instead of ten fields, so an update writes all of it; and a key is read only
-//! [`ANSWERED_AFTER`] after its insert, because keys are chosen before the responses of inserts are known.
+//! Differences from YCSB: A record is one value instead of ten fields, so an update writes all of it. A key is read
+//! only [`ANSWERED_AFTER`] after its insert, because keys are chosen before the responses to inserts are known.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use super::{Action, What, exponential};
 
 /// Default number of operations per second.
 pub(crate) const PER_SECOND: f64 = 1_000.0;
-/// Number of items among which popularity is drawn before it is scattered.
+/// Number of items from which a popular one is drawn, before it is scattered over the records.
 const ITEMS: u64 = 10_000_000_000;
 /// Maximum number of keys of a scan.
 const SCAN_KEYS_MAX: u32 = 100;
 /// Time from the due time of an insert until its key may be read.
 const ANSWERED_AFTER: Duration = Duration::from_secs(1);
-/// Number of other operations after an insert from which its key may be read. It is needed in a closed loop, where due
-/// times have no meaning.
+/// Number of other operations after an insert until its key may be read. It is used in a closed loop, which has no due
+/// times.
 const ANSWERED_IN: u64 = 256;
 
 /// A core workload of YCSB.
@@ -76,7 +76,7 @@ pub(crate) enum KeyVerb {
 }
 
 impl Ycsb {
-    /// The first kind of operation of a workload, its share of all operations, and the other kind, if any.
+    /// Returns the first kind of operation of a workload, its share of all operations, and the other kind, if any.
     fn mix(self) -> (KeyVerb, f64, Option<KeyVerb>) {
         match self {
             Ycsb::A => (KeyVerb::Read, 0.5, Some(KeyVerb::Update)),
@@ -88,7 +88,7 @@ impl Ycsb {
         }
     }
 
-    /// The operations on keys in the workload.
+    /// Kinds of operations in the workload.
     pub(crate) fn verbs(self) -> impl Iterator<Item = KeyVerb> {
         let (first, _, other) = self.mix();
         std::iter::once(first).chain(other)
@@ -110,15 +110,15 @@ impl Value {
         Value { seed: fnv(record).wrapping_add(seed), bytes: load.value_bytes }
     }
 
-    /// Bytes of the value, which depend only on the seed and the length.
+    /// Bytes of the value. They depend only on the seed and the length.
     pub(crate) fn bytes(self) -> Vec<u8> {
         let mut bytes = vec![0; self.bytes as usize];
         StdRng::seed_from_u64(self.seed).fill(bytes.as_mut_slice());
         bytes
     }
 
-    /// A copy of the value that was read, with a tenth of its bytes changed: as in YCSB, where one of ten fields
-    /// changes.
+    /// Returns a copy of the value that was read, with a tenth of its bytes changed. (In YCSB, one of ten fields
+    /// changes.)
     pub(crate) fn changed(self, read: &[u8]) -> Vec<u8> {
         let mut bytes = read.to_vec();
         let mut rng = StdRng::seed_from_u64(self.seed);
@@ -136,15 +136,14 @@ pub(crate) fn key(record: u64) -> String {
     format!("user{}", fnv(record))
 }
 
-/// Hash with which YCSB scatters numbers: 64-bit FNV-1a, of which YCSB takes the absolute value as a signed number
-/// of Java.
+/// Hash with which YCSB scatters numbers: 64-bit FNV-1a, then the absolute value as a signed 64-bit number.
 fn fnv(number: u64) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(1_099_511_628_211);
     let hash = number.to_le_bytes().iter().fold(0xCBF2_9CE4_8422_2325, step);
     (hash as i64).unsigned_abs()
 }
 
-/// Operations of a workload at an average rate per second. Runs with different values of `turn` insert different keys.
+/// Returns operations at an average rate per second. Another value of `turn` inserts other keys.
 pub(crate) fn operate(
     load: KeyLoad,
     per_second: f64,
@@ -168,7 +167,7 @@ struct Operations {
     inserted: u64,
     /// Number of inserted records that may be read.
     readable: u64,
-    /// Due times and operation numbers of the other inserts.
+    /// Due times and operation numbers of inserts whose records may not be read yet.
     settling: VecDeque<(Duration, u64)>,
     done: u64,
     rng: StdRng,
@@ -223,7 +222,7 @@ impl Operations {
         fnv(self.popular.rank(&mut self.rng)) % u64::from(self.load.records)
     }
 
-    /// Draws one of the readable records, the newest most often.
+    /// Draws one of the readable records. Newer records are more frequent.
     fn latest(&mut self) -> u64 {
         let records = u64::from(self.load.records);
         let age = Zipf::new(records + self.readable).rank(&mut self.rng);
@@ -324,7 +323,7 @@ mod tests {
         }
         let mut counts: Vec<(u32, u64)> = counts.into_iter().map(|(r, count)| (count, r)).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        // The first rank alone has 1 in 26.5, and every record has a share of the endless rest.
+        // The first rank has a share of 1/26.5. Every record also has a share of the ranks beyond the records.
         assert!((3_400..4_500).contains(&counts[0].0), "{:?}", counts[0]);
         assert_eq!(counts[0].1, fnv(0) % u64::from(RECORDS));
         assert!(counts[1].1.abs_diff(counts[0].1) > 1 || counts[2].1.abs_diff(counts[1].1) > 1);

@@ -1,8 +1,8 @@
-//! Random draws by Zipf's law: the item at rank r is drawn r^-0.99 times as often as the first.
+//! Random draws by Zipf's law: rank r is drawn r^-0.99 times as often as the first rank.
 //!
-//! Draws invert an area that covers the law and reject points above it (Hörmann and Derflinger, "Rejection-inversion to
-//! generate variates from monotone discrete distributions", 1996). Draws are exact for any number of items and need no
-//! table, so the number may change with every draw.
+//! A draw inverts an area that covers the law, and rejects points above it (Hörmann and Derflinger,
+//! "Rejection-inversion to generate variates from monotone discrete distributions", 1996). Draws are exact for any
+//! number of items and need no table, so the number of items may change with every draw.
 
 use rand::RngExt as _;
 use rand::rngs::StdRng;
@@ -14,15 +14,15 @@ const EXPONENT: f64 = 0.99;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Zipf {
     items: f64,
-    /// Area below the covering curve from the first item to the left, and to the end.
+    /// Area below the covering curve: up to the left of the first item, and up to the end.
     area_first: f64,
     area_all: f64,
-    /// Distance from an item to the left within which draws are never rejected.
+    /// Distance to the left of an item within which a draw is never rejected.
     near: f64,
 }
 
 impl Zipf {
-    /// Creates the law for `items` items, at least 1.
+    /// Creates the distribution for `items` items, at least 1.
     pub(super) fn new(items: u64) -> Zipf {
         let items = items.max(1) as f64;
         Zipf {
@@ -33,7 +33,7 @@ impl Zipf {
         }
     }
 
-    /// Draws a rank from 0, the most frequent one.
+    /// Draws a rank. Rank 0 is the most frequent.
     pub(super) fn rank(&self, rng: &mut StdRng) -> u64 {
         loop {
             let drawn = self.area_all + rng.random::<f64>() * (self.area_first - self.area_all);
@@ -84,7 +84,7 @@ mod tests {
                 (f64::from(count) - expected).powi(2) / expected
             };
             let chi_square: f64 = counts.into_iter().zip(weights).map(square).sum();
-            // The mean of chi square is the number of free counts, and its variance is twice that number.
+            // The mean of chi square is the number of degrees of freedom; its variance is twice that number.
             let free = (items - 1) as f64;
             let bound = free + 4.5 * (2.0 * free).sqrt() + 1e-9;
             assert!(chi_square <= bound, "{items} items: {chi_square} of {bound}");
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn the_first_of_ten_billion_items_comes_as_often_as_in_ycsb() {
-        // Sum of all weights, as in YCSB's scrambled draws.
+        // Sum of all weights. YCSB has this number for its scrambled draws.
         const ALL: f64 = 26.469_028_201_783_02;
         const DRAWS: u32 = 200_000;
         let (zipf, mut rng) = (Zipf::new(10_000_000_000), StdRng::seed_from_u64(1));

@@ -1,4 +1,4 @@
-//! The client against a server that answers in pieces, in chunks, wrongly or not at all.
+//! The client with a server that responds in pieces or chunks, wrongly, or never.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use sim::client::{BODY_BYTES_MAX, Client, Connection, Dial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 
-/// A connection to a server that answers the first bytes it gets with these pieces, each on its own, and closes.
+/// Connection to a server that responds with these pieces, each sent separately, and then closes the connection.
 fn scripted(pieces: Vec<Vec<u8>>) -> DuplexStream {
     let (near, mut far) = duplex(64 * 1024);
     tokio::spawn(async move {
@@ -67,7 +67,7 @@ async fn a_wrong_answer_is_an_error() {
     assert!(ask(pieces).await.expect_err("too large").contains("longer than"));
 }
 
-/// Server that answers once on each connection and then closes it.
+/// Server that responds once on each connection and then closes it.
 struct AnswersOnce {
     answer: &'static str,
     dialled: AtomicUsize,
@@ -94,7 +94,8 @@ async fn a_client_connects_anew_after_a_failure_or_a_close() {
         }
         assert_eq!(server.dialled.load(Ordering::Relaxed), dialled, "{answer:?}");
     };
-    // The second request fails on the connection that was to stay open; the third has a new one.
+    // The second request fails, because the server has closed a connection that should stay open. The third request
+    // opens another one.
     check("HTTP/1.1 204 No Content\r\n\r\n", [true, false, true], 2).await;
     check("HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n", [true, true, true], 3).await;
     check("HTTP/1.1 204 No Content\r\n\r\nleft over", [true, false, true], 2).await;

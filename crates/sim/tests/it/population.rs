@@ -30,7 +30,7 @@ fn near(table: &[Share], points: f64) {
     }
 }
 
-/// A hash of all data of the population: FNV-1a over numbers.
+/// FNV-1a hash over all numbers of the population.
 fn fingerprint(population: &Population) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut take = |number: u32| {
@@ -82,8 +82,8 @@ fn another_seed_makes_another_population() {
     assert_ne!(fingerprint(&one), fingerprint(&other));
 }
 
-/// A failure means that populations of earlier versions cannot be generated again: mention it in the changelog and put
-/// the new number here.
+/// A failure of this test means that populations of earlier versions can no longer be generated. Mention it in the
+/// changelog, and put the new number here.
 #[test]
 fn a_seed_makes_what_it_made_in_earlier_versions() {
     assert_eq!(fingerprint(&Population::made(&Making::of(1_000, 1))), 4_040_704_952_239_704_545);
@@ -106,7 +106,8 @@ fn what_cannot_be_made_has_a_fault() {
 
 #[test]
 fn ten_thousand_users_are_close_to_the_tables() {
-    // Here the tables contradict each other; at 100,000 users the second is reached within 1 point.
+    // The tables contradict each other for so few users. With 100,000 users, the table of followed users is reached
+    // within 1 point.
     let shares = Population::made(&Making::of(10_000, 3)).shares();
     near(&shares.followers, 2.0);
     near(&shares.following, 2.0);
@@ -141,7 +142,7 @@ fn reciprocity_and_clustering_come_out_as_asked_for() {
         let population = Population::made(&making);
         let measured = population.measured(Some(&making));
         let off = |aim: Aim| (aim.asked.expect("asked for") - aim.achieved).abs();
-        // Relative to the planned follows; unassigned ones increase the share.
+        // Shares are relative to the planned follows. Follows that are not assigned increase the share.
         assert!(off(measured.reciprocity) < 0.03, "{measured:?}");
         assert!(off(measured.clustering) < 0.02, "{measured:?}");
         let shares = population.shares();
@@ -163,7 +164,7 @@ fn most_users_of_a_small_population_follow_another() {
 fn a_file_with_friends_is_read_as_mutual_follows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("edges.txt");
-    // Each has 38 friends, in either order.
+    // Each user has 38 friends.
     let pairs = (0..962).flat_map(|user| (1..=19).map(move |step| (user, (user + step) % 962)));
     let lines = pairs.map(|(one, other)| format!("{one} {other}\n"));
     std::fs::write(&path, lines.collect::<String>()).expect("a file");

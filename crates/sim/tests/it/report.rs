@@ -1,4 +1,4 @@
-//! The report of a simulation: its contents, and that it needs no other files.
+//! The contents of a simulation's report, which must not need other files.
 
 #[path = "../../examples/report/sample.rs"]
 mod sample;
@@ -16,7 +16,7 @@ use sim::summary::{Correctness, Summary};
 use sim::watch::{Plan, Watcher as _, Window};
 use sim::workload::KeyLoad;
 
-/// The page, and the names and contents of the files next to it.
+/// Returns the page, and the names and contents of the files next to it.
 fn written(
     summary: &Summary,
     recording: &Recording,
@@ -25,7 +25,7 @@ fn written(
     files_of(|path| report::write(path, summary, recording, command).unwrap())
 }
 
-/// The page and the files of a search.
+/// Returns the page and the files of a search.
 fn searched(capacity: &Capacity, scenario: &str, command: &str) -> (String, Vec<(String, String)>) {
     files_of(|path| report::write_capacity(path, capacity, scenario, command).unwrap())
 }
@@ -46,7 +46,7 @@ fn files_of(write: impl FnOnce(&Path)) -> (String, Vec<(String, String)>) {
     (std::fs::read_to_string(path).unwrap(), files)
 }
 
-/// Number of occurrences of a part in a text.
+/// Counts a part in a text.
 fn times(text: &str, part: &str) -> usize {
     text.matches(part).count()
 }
@@ -237,7 +237,7 @@ fn the_page_of_a_search_says_what_was_found_and_draws_a_band_only_around_a_mean(
         let (page, _) = searched(&found, "20 users", "roost simulate");
         assert!(page.contains(&format!("<p class=\"verdict {class}\">")), "{end:?}: {class}");
         assert!(page.contains(means), "{end:?}: {means}");
-        // Each of two plots is drawn wide and narrow.
+        // Both plots are drawn wide and narrow.
         let drawn =
             page.split("role=\"img\"").skip(1).map(|plot| plot.split_once("</svg>").unwrap().0);
         let drawn: usize = drawn.map(|plot| times(plot, "class=\"band ")).sum();

@@ -1,4 +1,4 @@
-//! Whole simulations against a small test server that remembers all requests.
+//! Whole simulations of a small test server that records all requests.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ struct Post {
     mentions: Vec<u64>,
 }
 
-/// Fault of the test server's home timelines.
+/// Defect of the test server's home timelines.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     LosesEveryThird,
@@ -152,7 +152,7 @@ impl World {
     }
 }
 
-/// Answers line by line while the body is still arriving.
+/// Responds line by line, while the body is still arriving.
 async fn batch(State(world): State<Shared>, body: Body) -> Response {
     let (results, receiver) = mpsc::channel::<Bytes>(2);
     tokio::spawn(async move {
@@ -264,12 +264,12 @@ fn drive() -> Drive {
     Drive { connections: 8, ..Drive::new(Duration::from_millis(500)) }
 }
 
-/// 300 stories of which 300 are due per second: posted one by one.
+/// Load with 300 stories, all due in each second, so that a request posts one story.
 fn stories() -> StoryLoad {
     StoryLoad { friends: 4, stories: 3, life_s: 1, homes_per_second: 200 }
 }
 
-/// Simulates; also returns the output.
+/// Simulates. Returns the summary and the output.
 async fn run(options: SimulateOptions) -> (Result<sim::Summary, SimError>, String) {
     run_as(options, &drive()).await
 }
@@ -307,7 +307,7 @@ async fn a_simulation_loads_all_users_and_drives_the_server() {
     let counts: Vec<u64> = summary.kinds.iter().map(|kind| kind.count).collect();
     assert!(counts[0] > 0 && counts[1] > 0, "{counts:?}");
     assert_eq!(counts[0] as usize, world.posts.len());
-    // Some homes are read by the consistency checker.
+    // The consistency checker reads some homes too.
     assert!(world.reads as u64 > counts[1], "{} reads, {counts:?}", world.reads);
     for Post { author, text, .. } in &world.posts {
         assert!(*author < 500);
@@ -333,7 +333,7 @@ async fn faults_of_a_server_are_found() {
     let check = async |fault: Fault, of: fn(&Correctness) -> u64| {
         let (target, world) = serve().await;
         lock(&world).fault = Some(fault);
-        // A few users who post much, so that every post has followers.
+        // A few users post much, so that every post has followers.
         let options = SimulateOptions { making: Making::of(30, 4), ..options(target) };
         let (summary, out) = run_as(options, &Drive { rate: Some(500.0), ..drive() }).await;
         let correctness = summary.expect("a simulation").correctness.expect("a look");
@@ -436,7 +436,7 @@ async fn what_prevents_a_simulation_is_reported() {
     )
     .await;
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    // The server is checked before anything is generated or read.
+    // The server must be checked before a population is generated or read.
     let unread = SimulateOptions { graph: Some("no/such/file".into()), ..options(closed) };
     check(unread, "cannot use the server: connection: ").await;
 }
@@ -480,7 +480,7 @@ async fn what_prevents_a_drive_is_reported() {
     check(Drive { rate: Some(5.0), closed: true, ..drive() }, "closed loop takes no rate").await;
 }
 
-/// Accepts encrypted connections, with the certificate of the fixture for `localhost`.
+/// Listener for TLS connections, with the fixture's certificate for `localhost`.
 struct TlsListener {
     listener: TcpListener,
     acceptor: TlsAcceptor,
@@ -540,7 +540,7 @@ async fn a_server_is_driven_over_tls_if_its_certificate_is_right() {
     assert!(summary.kinds.iter().any(|kind| kind.count > 0), "{out}");
 
     for wrong in [target("example.org", Some("ca.pem")), target("localhost", None)] {
-        // A system without any authorities cannot even try.
+        // On a system without certificate authorities, the target cannot be created.
         let Ok(wrong) = wrong else { continue };
         let (outcome, _) = run(options(wrong)).await;
         assert!(matches!(outcome, Err(SimError::Server(LoadError::Client(_)))), "{outcome:?}");

@@ -1,4 +1,4 @@
-//! Rates and shares of the workload, counted over a long stretch.
+//! Rates and shares of the workload, counted over a long time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn name(what: What) -> &'static str {
 
 #[test]
 fn each_kind_comes_at_the_rate_its_classes_make() {
-    // 100, 285 and 1,215 users in the classes; each expectation is a sum of users / interval.
+    // The classes have 100, 285 and 1,215 users. Each expected rate is a sum of users / interval.
     let check = |load: Load, expect: [(&str, f64); 3]| {
         let mut counts = HashMap::new();
         for action in actions(load, 5) {
@@ -57,7 +57,7 @@ fn each_kind_comes_at_the_rate_its_classes_make() {
 
 #[test]
 fn a_twentieth_of_users_write_most_posts_and_a_fifth_do_nothing() {
-    // By the rates: 76 % of posts under light load, 89 % under heavy load.
+    // According to the rates, these are 76 % of the posts under light load and 89 % under heavy load.
     for (load, expect) in [(Load::Light, 75.9), (Load::Heavy, 88.8)] {
         let mut posts = HashMap::new();
         let mut seen = vec![false; PEOPLE as usize];
@@ -127,8 +127,8 @@ fn some_users_of_a_class_act_far_more_often_than_others() {
     }
     let mut counts: Vec<u32> = posts.into_values().collect();
     counts.sort_unstable_by(|a, b| b.cmp(a));
-    // A hundred users post every 2 s on average, 500 times in the stretch. The busiest of a hundred has 100 x
-    // (1/100)^(2/3) times the mean, the last nearly two thirds of it.
+    // A hundred users post every 2 s on average: 500 posts each. The busiest user has 100 x (1/100)^(2/3) times the
+    // mean, the last one nearly two thirds of the mean.
     let [most, least] = [counts[0], counts[99]].map(f64::from);
     assert!((most - 500.0 * 100.0_f64.powf(1.0 / 3.0)).abs() < 250.0, "{most}");
     assert!((least - 500.0 * 2.0 / 3.0).abs() < 80.0, "{least}");
@@ -166,7 +166,7 @@ fn deathstar_actions_have_their_shares_and_are_uniform_over_users() {
         let off = (f64::from(counts[name]) - share * all).abs();
         assert!(off < 4.5 * (share * (1.0 - share) * all).sqrt(), "{name}: {counts:?}");
     }
-    // About 20 actions by each user and 6 reads of each user; a heavy tail would give one of them 80.
+    // Each user does about 20 actions and is read about 6 times. With a heavy tail, one user would have 80.
     assert!(by.iter().all(|count| (1..50).contains(count)), "{:?}", by.iter().max());
     assert!(of.iter().all(|count| *count < 25), "{:?}", of.iter().max());
 }

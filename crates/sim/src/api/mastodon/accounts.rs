@@ -4,18 +4,16 @@ use std::collections::HashMap;
 
 use crate::api::LoadError;
 
-/// The account of a user.
 #[derive(Clone, Debug)]
 pub(super) struct Account {
     /// Id on the server.
     pub(super) id: u64,
-    /// Name used in mentions.
     pub(super) handle: Box<str>,
-    /// An access token.
+    /// Access token.
     pub(super) token: Box<str>,
 }
 
-/// The accounts in the order of the users' numbers.
+/// Accounts, in the order of the users' numbers.
 #[derive(Debug)]
 pub(super) struct Accounts {
     accounts: Vec<Account>,
@@ -26,7 +24,7 @@ impl Accounts {
     /// Indexes the accounts.
     ///
     /// # Errors
-    /// If two are the same.
+    /// If two accounts are the same.
     pub(super) fn new(accounts: Vec<Account>) -> Result<Accounts, LoadError> {
         let mut numbers = HashMap::with_capacity(accounts.len());
         for (number, account) in (0..).zip(&accounts) {
@@ -47,12 +45,12 @@ impl Accounts {
         account.unwrap_or_else(|| unreachable!("there is an account for user {user}"))
     }
 
-    /// The number of the user with this id; the greatest number for others.
+    /// Number of the user with this id; the greatest number if there is none.
     pub(super) fn number(&self, id: u64) -> u32 {
         self.numbers.get(&id).copied().unwrap_or(u32::MAX)
     }
 
-    /// The ids in the order of the users' numbers, if all have at most 32 bits, like those of roost.
+    /// Ids in the order of the users' numbers, if all ids fit 32 bits (as on roost).
     pub(super) fn ids(&self) -> Option<Vec<u32>> {
         self.accounts.iter().map(|account| u32::try_from(account.id).ok()).collect()
     }

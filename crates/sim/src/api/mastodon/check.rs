@@ -1,5 +1,5 @@
-//! Checks whether a server has the API and can be loaded, before a population is generated for it. Also has the
-//! exchange of requests and responses for the steps of loading.
+//! Checks before a population is generated: whether a server has the API and can be loaded. Also sends the requests of
+//! the steps of loading.
 
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
@@ -42,7 +42,7 @@ impl Caller {
     /// Sends the request; returns the entity in the response.
     ///
     /// # Errors
-    /// Those of [`Caller::send`], or if the server refuses or the response has another form.
+    /// Those of [`Caller::send`]; or if the server refuses the request, or the response is not this entity.
     pub(super) async fn ask<T: DeserializeOwned>(
         &mut self,
         what: &'static str,
@@ -64,7 +64,7 @@ impl Mastodon {
     /// Checks that the server has the API, and satisfies `needs`.
     ///
     /// # Errors
-    /// If one of these does not hold.
+    /// If the server lacks the API, or does not satisfy `needs`.
     pub(super) async fn check_instance(&self, needs: Needs) -> Result<(), LoadError> {
         let mut caller = Caller::new(self);
         self.requests.get(INSTANCE, &mut caller.request);

@@ -19,7 +19,7 @@ const CONNECTIONS: u32 = 16;
 /// Loads the follows of the scenario, whose users have signed in.
 ///
 /// # Errors
-/// If the server refuses one.
+/// If the server refuses a follow.
 pub(super) async fn load(
     mastodon: Arc<Mastodon>,
     scenario: Arc<Scenario>,
@@ -40,7 +40,7 @@ pub(super) async fn load(
     with_progress("follows", follows.follows(), &done, all(parts)).await
 }
 
-/// Creates all follows of the users that this task takes, one user at a time.
+/// Creates the follows of one user after the other, as long as there are users.
 async fn follow(
     mastodon: &Mastodon,
     follows: &Population,

@@ -1,5 +1,5 @@
-//! Sign-in: an app obtains a token for every user, from the tokens or passwords of a file or by signing the user up,
-//! and looks up the account of each token.
+//! Sign-in: obtains a token for every user, from a file of tokens or passwords or by signing the user up, and looks up
+//! the account of each token.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,11 @@ use crate::api::steps::{all, with_progress};
 use crate::options::Credential;
 use crate::texts;
 
-/// Number of concurrent sign-ins. A server hashes a password for each, and queues only a few hashes.
+/// Number of concurrent sign-ins. A server hashes a password for each of them, and only a few hashes may wait.
 const CONNECTIONS: u32 = 4;
 /// Scopes of the app and of its tokens.
 const SCOPES: &str = "read write follow";
-/// Redirect URI of an app without a page, which makes the server display the code.
+/// Redirect URI of an app without a page: the server displays the code.
 const OUT_OF_BAND: &str = "urn:ietf:wg:oauth:2.0:oob";
 
 /// State shared by the connections.
@@ -38,7 +38,8 @@ struct SignIn {
 /// Signs in this many users.
 ///
 /// # Errors
-/// If a user cannot sign in, follows somebody already although follows will be loaded, or has two numbers.
+/// If a user cannot sign in, already follows somebody although follows will be loaded, or two users have the same
+/// account.
 pub(super) async fn sign_in(mastodon: Arc<Mastodon>, users: u32) -> Result<(), LoadError> {
     let credentials = mastodon.options.credentials.clone();
     if let Some(given) = &credentials
@@ -164,7 +165,7 @@ impl SignIn {
         Ok(parse::<Token>(what, &body)?.access_token)
     }
 
-    /// Passes the accounts to the API.
+    /// Passes the accounts to the API, when all users have signed in.
     fn finish(&self) -> Result<(), LoadError> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         found.sort_unstable_by_key(|(number, _)| *number);

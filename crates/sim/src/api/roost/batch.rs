@@ -1,6 +1,6 @@
-//! One request to `/v1/batch`: commands are sent while results are received.
+//! One request to `/v1/batch`, which sends commands while it receives results.
 //!
-//! Neither commands nor results are buffered as a whole. Commands are sent in chunks of about 64 KiB; a result is
+//! Neither all commands nor all results are in memory. Commands are sent in chunks of about 64 KiB. Each result is
 //! checked when its line is complete, and the first failure ends the batch.
 
 use std::time::Duration;
@@ -21,14 +21,14 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const CHUNK_PREFIX: &[u8] = b"00000000\r\n";
 /// The longest result line, in bytes.
 const LINE_BYTES_MAX: usize = 64 * 1024;
-/// Longest pause before a server is considered stopped.
+/// Longest pause of a server in a response.
 const STALL: Duration = Duration::from_secs(60);
 /// Longest wait for the server's error message after it has stopped reading.
 const REASON: Duration = Duration::from_secs(2);
 
-/// Sends the commands that `next` appends to its buffer, one line per call until it returns false,
-/// and passes the id in each result (if there is one) to `check`, with its number from 0. Succeeds
-/// when all of `total` commands have succeeded.
+/// Sends the lines that `next` appends to its buffer, one per call, until `next` returns false. Passes the id in each
+/// result, if any, and the number of the result (from 0) to `check`. Succeeds when all of `total` commands have
+/// succeeded.
 pub(crate) async fn batch(
     target: &Target,
     requests: &Requests,
@@ -41,7 +41,7 @@ pub(crate) async fn batch(
     let mut results = Results { from, incoming: Incoming::default(), number: 0, check };
     let reading = results.read(total);
     tokio::pin!(reading);
-    // The server's error message is in its response, so reading continues when writing fails.
+    // Continue to read when writing fails, because the response contains the server's error message.
     let written = tokio::select! {
         biased;
         outcome = &mut reading => return outcome,
@@ -93,7 +93,7 @@ fn seal(chunk: &mut Vec<u8>, size: usize) {
     chunk.extend_from_slice(b"\r\n");
 }
 
-/// The response that is being received.
+/// Response while it is being received.
 struct Results<C> {
     from: ReadHalf<TargetStream>,
     incoming: Incoming,
@@ -132,7 +132,7 @@ impl<C: FnMut(u64, Option<u64>) -> Result<(), LoadError>> Results<C> {
         Ok(())
     }
 
-    /// Returns the error for a response that is not a list of results, with the beginning of its body.
+    /// Returns the error for a response without results, with the beginning of its body.
     async fn refusal(&mut self, status: u16, framing: Framing) -> LoadError {
         if let Framing::Length(length) = framing {
             let wanted = length.min(BODY_BYTES_MAX.min(1024)) as usize;
@@ -147,7 +147,7 @@ impl<C: FnMut(u64, Option<u64>) -> Result<(), LoadError>> Results<C> {
     }
 }
 
-/// Checks all the lines that `data` completes; `begun` holds the beginning of an incomplete one.
+/// Checks all lines that `data` completes. `begun` holds the beginning of an incomplete line.
 fn take_lines(
     mut data: &[u8],
     begun: &mut Vec<u8>,
@@ -183,8 +183,8 @@ struct CommandResult {
     message: String,
 }
 
-/// The id in a successful result, if any. There are millions of results, so the two most frequent
-/// forms are compared as bytes, and only other forms are parsed as JSON.
+/// Returns the id in a successful result, if any. There are millions of results, so the two most frequent forms are
+/// compared as bytes; other forms are parsed as JSON.
 pub(crate) fn parse_result(line: &[u8], number: u64) -> Result<Option<u64>, LoadError> {
     match line.strip_prefix(br#"{"ok":true"#) {
         Some(b"}") => return Ok(None),

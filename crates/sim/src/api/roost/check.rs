@@ -1,4 +1,4 @@
-//! Checks whether a server can be used, before a population is generated for it.
+//! Checks whether a server can be used, before a population is generated.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Roost {
     /// Checks that the server answers, accepts the key, and satisfies `needs`.
     ///
     /// # Errors
-    /// If one of these does not hold.
+    /// If the server does not answer, refuses the key, or does not satisfy `needs`.
     pub(super) async fn check_empty(&self, needs: Needs) -> Result<(), LoadError> {
         let (status, body) = self.ask(&self.target, "/v1/users?limit=1").await?;
         if matches!(status, 401 | 403) {
@@ -51,7 +51,7 @@ impl Roost {
         Ok(())
     }
 
-    /// Waits until all nodes of a cluster have applied all changes that any of them has applied so far.
+    /// Waits until every node of a cluster has applied all changes that any node has applied so far.
     ///
     /// # Errors
     /// If a node does not report its position, or does not reach the highest one within [`PATIENCE`].

@@ -12,8 +12,8 @@ use crate::workload::{KeyLoad, Value, key};
 
 /// Name of the bucket.
 pub(super) const BUCKET: &str = "ycsb";
-/// Number of connections that write the records. Each waits for its response, and the server syncs concurrent changes
-/// together (group commit), so this is the size of a group.
+/// Number of connections that write the records. Each connection waits for its response, so this is the number of
+/// changes that the server can sync together (group commit).
 const CONNECTIONS: u32 = 64;
 
 fn path(record: u64) -> String {
@@ -30,8 +30,7 @@ pub(super) fn write(requests: &Requests, record: u64, value: &[u8], request: &mu
     requests.put(&path(record), value, request);
 }
 
-/// Replaces `request` with a request for `keys` keys without values, starting after a position determined by the record
-/// `from`.
+/// Replaces `request` with a request for the names of `keys` keys, from a position determined by the record `from`.
 pub(super) fn scan(requests: &Requests, from: u64, keys: u32, request: &mut Vec<u8>) {
     // Keys are listed in the order of the server's hashes, so any number is a valid start.
     let name = key(from);

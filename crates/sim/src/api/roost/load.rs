@@ -1,6 +1,6 @@
-//! Loads the scenario into an empty server. Users are registered in order over one connection, so that the server's ids
-//! equal their numbers. Then follows and friendships are sent over several connections, and last the stories that are
-//! live when the run begins.
+//! Loads the scenario into an empty server. Registers the users in order over one connection, so that their ids equal
+//! their numbers. Then sends follows and friendships over several connections, and last the stories that are live when
+//! the run begins.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use crate::scenario::{Feed, Scenario, Stories};
 use crate::texts;
 use crate::workload::{PostKind, StorySchedule};
 
-/// Number of connections that send follows and friendships. The server applies changes one after another, so more
-/// connections only keep it from waiting for input.
+/// Number of connections that send follows and friendships. More connections would not help: the server applies changes
+/// one after another, so it only must not wait for input.
 const TIE_CONNECTIONS: u32 = 4;
 /// Maximum number of follows per line.
 const LINE_FOLLOWS_MAX: usize = 500;
@@ -172,8 +172,8 @@ impl Loading {
 }
 
 impl Tie {
-    /// Returns the ties of these users to others, split into lists of one user that fit into a line. A friendship
-    /// belongs to both users and is returned once, for the user with the lower number.
+    /// Returns the ties of these users to others, in lists of one user that fit into a line. A friendship is returned
+    /// once, for the user with the lower number.
     fn lists(
         self,
         population: &Population,
@@ -194,7 +194,7 @@ impl Tie {
     }
 }
 
-/// Ranges of followers with about the same number of follows each; no range is empty.
+/// Splits the followers into ranges with about the same number of follows; no range is empty.
 fn split(population: &Population, parts: u32) -> Vec<Range<u32>> {
     let a_part = population.follows().div_ceil(u64::from(parts));
     let mut ranges = Vec::new();

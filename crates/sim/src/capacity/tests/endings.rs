@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Holds at any rate, and is cut short after some trials.
+/// Trials that succeed at any rate, and are interrupted after this number of trials.
 struct CutShort(usize);
 
 impl Trials for CutShort {

@@ -9,7 +9,7 @@ use super::Report;
 use crate::api::{PAGE, TimelinePost};
 use crate::run::checked::{CheckedReaders, Reader};
 
-/// Number of posts kept per author: more than a page can hold, plus those that arrive while it is checked.
+/// Number of posts stored per author: more than a page, plus those that may arrive during a check.
 const KEPT: usize = 128;
 const _: () = assert!(KEPT > PAGE);
 
@@ -33,20 +33,19 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The accepted posts.
 pub(super) struct Book {
     by_author: HashMap<u32, VecDeque<TimelinePost>>,
     /// Authors with incomplete records: a request failed, or older posts were dropped.
     in_doubt: HashSet<u32>,
     /// Set when a report was dropped: then the book is incomplete.
     lost: Arc<AtomicBool>,
-    /// The lowest id: older posts precede the run.
+    /// Lowest id in the book. Posts with lower ids may be from before the run.
     first: u64,
 }
 
 impl Book {
-    /// Creates a book without posts. Authors with failed requests in an earlier turn stay in doubt: their posts may
-    /// still arrive.
+    /// Creates a book without posts. Authors with failed requests in an earlier turn stay in doubt, because their posts
+    /// may still arrive.
     pub(super) fn new(lost: Arc<AtomicBool>, checked: &CheckedReaders) -> Book {
         Book { by_author: HashMap::new(), in_doubt: checked.doubted(), lost, first: u64::MAX }
     }
@@ -68,7 +67,7 @@ impl Book {
         }
     }
 
-    /// Posts missing on the first page of the reader's home.
+    /// Ids of posts that are missing on the first page of the reader's home.
     pub(super) fn missing(&self, reader: &Reader, page: &[TimelinePost]) -> Vec<u64> {
         let oldest = page.last().filter(|_| page.len() == PAGE).map_or(0, |entry| entry.id);
         let posts = reader.authors().filter_map(|author| self.by_author.get(&author)).flatten();
@@ -77,7 +76,7 @@ impl Book {
         due.map(|post| post.id).filter(|id| !on_page.contains(id)).collect()
     }
 
-    /// Whether this post was certainly never accepted. False for times and authors without complete records.
+    /// Whether this post was certainly never accepted. False if the records of its time or author are incomplete.
     pub(super) fn knows_nothing_of(&self, entry: &TimelinePost) -> bool {
         let is_known =
             |posts: &VecDeque<TimelinePost>| posts.iter().any(|post| post.id == entry.id);
