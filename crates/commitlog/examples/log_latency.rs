@@ -1,6 +1,7 @@
-//! Prints the cost of a durable group in the local log, and that of the same bytes with the plainest durable code:
-//! appending to a file, and overwriting one that was filled before, each with fdatasync. The three are interleaved, so
-//! that they see the same disk. Then prints the cost of filling segments without a sync, and the speed of replay.
+//! Prints the cost of a durable group in the local log, compared with the simplest durable code for the same bytes:
+//! appending to a file, and overwriting a file that was filled before, each with fdatasync. The three are interleaved,
+//! so that they see the same state of the disk. Then prints the cost of filling segments without a sync, and the speed
+//! of replay.
 //!
 //! `cargo run --profile dist -p commitlog --example log_latency -- DIRECTORY`
 

@@ -1,5 +1,5 @@
-//! File layer of the local log: the few operations on directories and files that it needs, as traits, so that tests can
-//! replace the real disk by one that loses power, fills up or fails its fsync.
+//! File layer of the local log: traits for the few operations on directories and files that it needs. Tests implement a
+//! disk that loses power, fills up or fails its fsync.
 //!
 //! The operating system owns the state. Callers may rely on this:
 //! - written data survives a power loss once `sync_data` of its file has returned;
@@ -7,7 +7,7 @@
 //! - sectors of 512 bytes are written whole or not at all, and a write that stops early stops between two sectors if it
 //!   began at the start of one (Linux copies page by page).
 //!
-//! After a failed sync the state of everything written since the last successful one is unknown.
+//! After a failed sync, the state of everything written since the last successful sync is unknown.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,9 +17,9 @@ use std::sync::Arc;
 
 /// Directories and the files in them.
 pub trait Disk: Send + Sync {
-    /// Creates the directory and its missing parents, durably. Leaves an existing directory unchanged.
+    /// Creates the directory and its missing parents, durably. Does not change an existing directory.
     fn make_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Returns the names of the files in the directory, unordered; leaves out names that are not UTF-8.
+    /// Returns the names of the files in the directory, unordered, without those that are not UTF-8.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
     /// Opens an existing file for reading and writing.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
@@ -27,7 +27,7 @@ pub trait Disk: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
     /// Renames a file within a directory; replaces an existing file of the new name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file. An open handle of it stays usable.
+    /// Removes a file. An open handle of the file stays usable.
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Waits until every name created, changed or removed in the directory is durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
@@ -39,12 +39,12 @@ pub trait DiskFile: Send + Sync {
     fn bytes(&self) -> io::Result<u64>;
     /// Reads up to `into.len()` bytes from `offset` on; returns 0 at the end of the file.
     fn read_at(&self, into: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes a first part of `bytes` at `offset`, extending the file if necessary; returns its length.
+    /// Writes a first part of `bytes` at `offset`, and extends the file if necessary. Returns the length of the part.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
-    /// Waits until everything written, and the length needed to read it, is durable.
+    /// Waits until all written data, and the length of the file, is durable.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Reads exactly `into.len()` bytes from `offset` on. An earlier end of the file is an error.
+    /// Reads exactly `into.len()` bytes from `offset` on. Fails if the file ends before.
     fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
         while !into.is_empty() {
             match self.read_at(into, offset) {
@@ -61,7 +61,7 @@ pub trait DiskFile: Send + Sync {
         Ok(())
     }
 
-    /// Writes all of `bytes` at `offset`. After an error any part of it may have been written.
+    /// Writes all of `bytes` at `offset`. After an error, any part of it may have been written.
     fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.write_at(bytes, offset) {
@@ -88,7 +88,7 @@ impl Disk for RealDisk {
         if dir.is_dir() {
             return Ok(());
         }
-        // A relative path of one name has the empty path as its parent: the current directory.
+        // The parent of a relative path with one component is the empty path, which means the current directory.
         let parent = match dir.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
@@ -111,7 +111,7 @@ impl Disk for RealDisk {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
         let file = match OpenOptions::new().read(true).write(true).open(path) {
-            // The file can still be read; a write fails.
+            // Open the file for reading only; then a write fails.
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
                 OpenOptions::new().read(true).open(path)
             }

@@ -1,4 +1,4 @@
-//! Format 1 of the local log: the content of a segment file, byte by byte. Pure: no files here.
+//! Format 1 of the local log: the content of a segment file, byte by byte. This module does no I/O.
 //!
 //! All numbers are little endian. A file is a sequence of **sectors** of 512 bytes, the unit that a disk writes whole
 //! or not at all. The first four bytes of a sector are its type:
@@ -28,13 +28,13 @@
 //! program can distinguish a newer format from damage.
 //!
 //! Reasons:
-//! - Files are filled with zeros before they are used, because overwriting is cheaper to sync than growing; so a sector
-//!   lost at a power loss is a sector of zeros.
-//! - No two groups share a sector: acknowledged data is never written again.
-//! - No written sector is all zeros, or one flipped bit away from it: a lost sector and a damaged one can be
-//!   distinguished whatever the payload is. And no payload can be mistaken for a group's header.
-//! - `durable` distinguishes a group that was lost before it was synced, while later ones happened to reach the disk,
-//!   from a group that was synced and then damaged.
+//! - Files are filled with zeros before they are used, because a sync after overwriting costs less than a sync after
+//!   growing. A sector lost at a power loss is therefore a sector of zeros.
+//! - No two groups share a sector, so acknowledged data is never written again.
+//! - No written sector consists of zeros, even after one bit has flipped. Lost and damaged sectors can thus be
+//!   distinguished for every payload. No payload can be mistaken for the header of a group.
+//! - `durable` distinguishes two cases: a group that was lost before it was synced, although later groups reached the
+//!   disk; and a group that was synced and then damaged.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ pub(crate) enum Start {
     Damaged(&'static str),
 }
 
-/// State of a group whose header is valid.
+/// State of the sectors of a group whose header is valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Whole,
@@ -110,7 +110,7 @@ pub(crate) fn group_sectors(payload_bytes: usize) -> usize {
 }
 
 pub(crate) fn is_unwritten(sector: &Sector) -> bool {
-    // Without an early exit the compiler can vectorize this.
+    // Without an early exit, the compiler can vectorize this.
     sector.iter().fold(0, |any, byte| any | byte) == 0
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn segment_sector(first: u64, bytes: u64) -> Sector {
     sector_of(&header, &[])
 }
 
-/// Reads a file's first sector of any version; checks the bytes after the header if the version is known.
+/// Reads the first sector of a file of any version. Checks the bytes after the header if the version is known.
 pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'static str> {
     let mut rest = sector.as_slice();
     let magic: [u8; 4] = take(&mut rest);
@@ -146,7 +146,6 @@ pub(crate) fn read_segment_sector(sector: &Sector) -> Result<SegmentHeader, &'st
     Ok(header)
 }
 
-/// Group that is being written to a file.
 pub(crate) struct NewGroup<'a> {
     pub(crate) position: u64,
     pub(crate) durable: u64,
@@ -206,8 +205,8 @@ pub(crate) fn read_start(sector: &Sector) -> Start {
     }
 }
 
-/// Collects the payload from all sectors of a group, and checks it. Unless the result is `Whole`, the content of
-/// `payload` is undefined.
+/// Collects the payload from all sectors of a group, and checks it. The content of `payload` is valid only if the
+/// result is `Whole`.
 pub(crate) fn read_group(header: &GroupHeader, sectors: &[Sector], payload: &mut Vec<u8>) -> Body {
     assert_eq!(sectors.len(), group_sectors(header.payload_bytes));
     let Some((first, more)) = sectors.split_first() else {
@@ -244,7 +243,7 @@ pub(crate) fn read_group(header: &GroupHeader, sectors: &[Sector], payload: &mut
     Body::Whole
 }
 
-/// Returns a sector of a header, as much payload as fits, and zeros.
+/// Returns a sector with a header, as much payload as fits, and zeros.
 fn sector_of(header: &[u8], payload: &[u8]) -> Sector {
     let mut sector = [0; SECTOR_BYTES];
     let mut rest = sector.as_mut_slice();

@@ -1,18 +1,18 @@
-//! A durable log: an ordered sequence of groups, each a payload of bytes at a position with a time. It is the source of
-//! truth: all other data can be rebuilt from it. It does not interpret the payloads.
+//! A durable log: an ordered sequence of groups. A group is a payload of bytes with a position and a time. All other
+//! data can be rebuilt from the log. The log does not interpret the payloads.
 //!
-//! [`Log`] is the interface, with one way in and one way out, for a log of one node and for one that several nodes
-//! share. [`LocalLog`] keeps groups in segment files of one directory, through the file layer in [`disk`], which tests
-//! replace. [`Archive`] copies them elsewhere. [`SharedFiles`] are the files that nodes of a cluster exchange.
+//! [`Log`] is the interface for a log of one node and for a log that several nodes share. [`LocalLog`] stores groups in
+//! segment files of one directory, through the file layer in [`disk`], which tests replace. [`Archive`] copies the
+//! groups to another directory. [`SharedFiles`] are files that nodes of a cluster exchange.
 //!
 //! Read `format`, `segment`, `local`, `recover`, then `reader` and `archive`; `salvage` reads damaged logs.
 //!
-//! State: that of each kind of log; a log and its sync points share `Durability`.
+//! State: see each kind of log. A log and its sync points share `Durability`.
 //! - **Invariant:** positions begin at 1 and have no gaps.
-//! - **Invariant:** a group whose position was synced is read again, unchanged, at every later opening, or the opening
-//!   fails and reports where the damage is. The log never loses groups without an error.
-//! - **Invariant:** after an error from the disk every operation of the log fails; only opening it again shows which
-//!   groups are left.
+//! - **Invariant:** a group whose position was synced is read again, unchanged, at every later opening; otherwise the
+//!   opening fails and reports the location of the damage. The log never loses groups without an error.
+//! - **Invariant:** after an error of the disk, every operation of the log fails. Only opening the log again shows
+//!   which groups are left.
 //! - **Invariant:** a log that has become shorter is refused.
 //! - **Invariant:** this crate uses no other crate of ours.
 
@@ -73,22 +73,22 @@ pub struct Placed {
     pub time_ms: u64,
 }
 
-/// Interface of a log for its writer: appended groups come back from [`Log::next`] with their positions. Before that
-/// the log returns the groups that it had when it was opened, from the caller's position on.
+/// Interface of a log for its writer. Appended groups are returned by [`Log::next`], with their positions. Before them,
+/// the log returns the groups that it had when it was opened, after the caller's position.
 ///
-/// A local log, in files of this machine, has no node, can be cut, and returns appended groups at once. A log that
-/// several nodes share also returns the groups of the others.
+/// A local log is in files of this machine, has no node, can be cut, and returns appended groups at once. A log that
+/// several nodes share also returns the groups of the other nodes.
 pub trait Log: Send {
-    /// Appends a group of 1 to [`Log::payload_bytes_max`] bytes. In a local log it then survives the end of the
-    /// process, but not yet a power loss; in a shared log it is durable when it comes back. `time_ms` is the caller's
-    /// time in milliseconds since 1970; a log with its own clock gives the group its own time, and keeps the caller's
-    /// in addition. A payload of invalid length is refused and changes nothing; any other error poisons the log.
+    /// Appends a group of 1 to [`Log::payload_bytes_max`] bytes. In a local log, the group then survives the end of the
+    /// process but not yet a power loss; in a shared log, it is durable when [`Log::next`] returns it. `time_ms` is the
+    /// caller's time in milliseconds since 1970. A log with its own clock gives the group its own time, and also stores
+    /// the caller's. A payload of invalid length is refused and changes nothing; any other error poisons the log.
     fn append(&mut self, payload: Bytes, time_ms: u64) -> Result<(), LogError>;
 
-    /// Returns the next available group. Does not wait for others. An error poisons the log.
+    /// Returns the next group, if one is available. An error poisons the log.
     fn next(&mut self) -> Result<Option<Arrived>, LogError>;
 
-    /// Returns the next group like [`Log::next`], waiting up to `wait` for one of other nodes.
+    /// Returns the next group like [`Log::next`], but waits up to `wait` for groups of other nodes.
     fn next_within(&mut self, _wait: Duration) -> Result<Option<Arrived>, LogError> {
         self.next()
     }
@@ -98,16 +98,17 @@ pub trait Log: Send {
         self.sync_point().sync()
     }
 
-    /// Returns a sync of everything appended so far, to run on another thread while this one continues appending.
+    /// Returns a sync of all groups appended so far, which another thread can run while this one continues to append.
     fn sync_point(&self) -> SyncPoint;
 
-    /// Returns the position of the last group that [`Log::next`] returned, or after which it began; 0 if there is none.
+    /// Returns the position of the last group that [`Log::next`] returned, or the caller's position before the first
+    /// one.
     fn delivered(&self) -> Position;
 
     /// Returns the position of the last group when the log was opened.
     fn last_at_open(&self) -> Position;
 
-    /// Returns the node that appends, in a log that several nodes share.
+    /// Returns the id of this node, in a log that several nodes share.
     fn node(&self) -> Option<NodeId> {
         None
     }
@@ -117,16 +118,16 @@ pub trait Log: Send {
         PAYLOAD_BYTES_MAX
     }
 
-    /// Lets this node append to a shared log, in an epoch that must be greater than all its earlier ones. From then on
-    /// `wake` is called after each group, or error, that [`Log::next`] can return.
+    /// Lets this node append to a shared log. `epoch` must be greater than all earlier epochs of the node. From then
+    /// on, `wake` is called after each group or error that [`Log::next`] can return.
     fn begin(&mut self, _epoch: u64, _wake: Box<dyn Fn() + Send + Sync>) {}
 
-    /// Whether the log cannot be trusted with changes now. The state may be temporary.
+    /// Whether changes must be refused now, because the log might not store them. The state may be temporary.
     fn refuses_changes(&self) -> bool {
         false
     }
 
-    /// Allows a shared log to drop the groups up to `up_to`, which no node needs, at any time.
+    /// Allows a shared log to drop the groups up to `up_to` at any time, because no node needs them.
     fn trim(&mut self, _up_to: Position) {}
 
     /// Returns the last known position of the log.
@@ -139,14 +140,14 @@ pub trait Log: Send {
         None
     }
 
-    /// Drops old groups of a local log up to at most `up_to`: only whole segments, and never the last one. Returns the
-    /// number of freed bytes on the disk. An error poisons the log.
+    /// Drops old groups of a local log up to at most `up_to`. Drops only whole segments, and never the last one.
+    /// Returns the number of bytes freed on the disk. An error poisons the log.
     fn cut(&mut self, _up_to: Position) -> Result<u64, LogError> {
         Ok(0)
     }
 
-    /// Makes the next group begin a new segment, so that [`Log::cut`] can drop all earlier ones. Returns false if the
-    /// segment is still being prepared: call again later. An error poisons the log.
+    /// Begins a new segment, so that [`Log::cut`] can drop all earlier groups. Returns false if the segment is not
+    /// ready yet: call again later. An error poisons the log.
     fn renew(&mut self) -> Result<bool, LogError> {
         Ok(true)
     }
@@ -156,7 +157,7 @@ pub trait Log: Send {
         true
     }
 
-    /// Returns the size on this machine from the oldest kept group to the last one in bytes, with headers and padding.
+    /// Returns the number of bytes that the groups use on this machine, including headers and padding.
     fn size(&self) -> u64 {
         0
     }
@@ -244,7 +245,7 @@ fn disk_error(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Log
     move |source| LogError::Disk { doing, file, source }
 }
 
-/// Sync of everything that was appended up to one moment, to run on any thread.
+/// Sync of all groups that were appended before its creation. Any thread can run it.
 #[must_use = "nothing is durable before `sync`"]
 pub struct SyncPoint {
     last: Position,
@@ -259,7 +260,7 @@ struct Unsynced {
 }
 
 impl SyncPoint {
-    /// Creates a sync point of a log whose groups are durable before they have a position.
+    /// Creates a sync point without effect, for a log whose groups are durable before they have a position.
     pub fn durable(last: Position) -> Self {
         Self { last, unsynced: None }
     }
@@ -270,7 +271,7 @@ impl SyncPoint {
     }
 
     /// Waits until the groups up to `last` survive a power loss. An error poisons the log: acknowledged groups may be
-    /// lost, and another sync would only hide it.
+    /// lost, and another sync would hide that.
     pub fn sync(&self) -> Result<(), LogError> {
         let Some(Unsynced { file, path, durability }) = &self.unsynced else { return Ok(()) };
         durability.sync(self.last, &**file, path)
@@ -282,8 +283,8 @@ impl SyncPoint {
 struct Durability {
     last: AtomicU64,
     poisoned: AtomicBool,
-    /// Serializes syncs: the kernel reports a failed write to only one of the threads that sync a file, and the other
-    /// must see that the log is poisoned before it reports success.
+    /// Lock that allows one sync at a time. If a write has failed, the kernel reports this to only one of the threads
+    /// that sync the file. The others must see that the log is poisoned before they report success.
     syncing: Mutex<()>,
 }
 
@@ -321,7 +322,7 @@ impl Durability {
     }
 }
 
-/// Whether a seeded bug is switched on: the simulator must find each (`cargo xtask dst --bugs NAME`).
+/// Whether a seeded bug is switched on. The simulator must find each seeded bug (`cargo xtask dst --bugs NAME`).
 #[cfg(feature = "bugs")]
 pub(crate) fn has_bug(name: &str) -> bool {
     use std::sync::OnceLock;

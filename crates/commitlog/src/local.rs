@@ -1,9 +1,9 @@
 //! Local log: groups in segment files of one directory, as [`crate::format`] describes.
 //!
-//! State: the last segment, the only one that is written to; the list of older segments; and the next file, which is
-//! filled with zeros in advance. The directory belongs to one log at a time; the caller ensures that.
-//! - An append is one write to a file that already has its full length, and a sync is one fdatasync of it.
-//! - **Invariant:** everything in a segment is durable before its successor gets its name.
+//! State: the last segment, to which groups are written; the list of older segments; and the next file, which is filled
+//! with zeros in advance. The caller ensures that a directory belongs to one log at a time.
+//! - An append is one write to a file that already has its full length. A sync is one fdatasync of that file.
+//! - **Invariant:** everything in a segment is durable before the next segment gets its name.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -22,18 +22,17 @@ use crate::{
 
 /// Length of a segment file in bytes, unless a single group needs a longer one.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
-/// Number of groups whose memory is kept after a replay.
+/// Number of groups whose memory is reused after a replay.
 const SPARE_GROUPS: usize = 64;
-/// Capacity that is kept of the buffer in which groups are built, in sectors: 1 MiB.
+/// Capacity of the buffer for building groups that is kept for reuse, in sectors: 1 MiB.
 const BUFFER_SECTORS: usize = (1 << 20) / SECTOR_BYTES;
 
 /// Options of a log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
-    /// Length of new segments in bytes: a multiple of 512, at least 1,024. Existing segments of another length stay
-    /// unchanged.
+    /// Length of new segments in bytes: a multiple of 512, at least 1,024. Existing segments keep their length.
     pub segment_bytes: u64,
-    /// Whether the next segment is filled with zeros on a separate thread. Otherwise an append does it: only for a
+    /// Whether a separate thread fills the next segment with zeros. Otherwise an append does it; this is for a
     /// simulator, in which everything happens on one thread.
     pub prepares_on_thread: bool,
 }
@@ -56,7 +55,7 @@ pub struct LocalLog {
     end: u64,
     last: u64,
     last_at_open: u64,
-    /// Last delivered group, and the later ones that are in memory.
+    /// Last group that `next` has returned; later ones are in memory.
     delivered: u64,
     arrived: VecDeque<Arrived>,
     durability: Arc<Durability>,
@@ -78,7 +77,7 @@ impl Next {
         }
     }
 
-    /// Waits until it is filled.
+    /// Waits until the segment is filled.
     fn join(self) -> Result<Blank, LogError> {
         match self {
             Self::Filling(thread) => match thread.join() {
@@ -91,19 +90,19 @@ impl Next {
 }
 
 impl LocalLog {
-    /// Opens the log in `dir`, creating it if it does not exist. Checks every kept group. Erases groups that a power
-    /// loss left incomplete, none of which was durable; any other damage is an error.
+    /// Opens the log in `dir`, and creates it if it does not exist. Checks every group. Erases groups that a power loss
+    /// left incomplete; none of them was durable. Any other damage is an error.
     ///
-    /// `from` is the last group that the caller already has, 0 for none: the code that made its effects durable
-    /// elsewhere must have called `sync` before.
+    /// `from` is the last group that the caller already has; 0 for none. The caller must have called `sync` before it
+    /// stored the effects of this group durably elsewhere.
     ///
     /// # Errors
-    /// [`LogError`]; among others if the log lacks the group after `from`, or ends before `from`.
+    /// [`LogError`], for example if the log lacks the group after `from`, or ends before `from`.
     pub fn open(disk: Arc<dyn Disk>, dir: &Path, from: Position) -> Result<LocalLog, LogError> {
         LocalLog::open_with(disk, dir, LogOptions::default(), from)
     }
 
-    /// Opens the log like `open`, with other options.
+    /// Opens the log like [`LocalLog::open`], with options.
     ///
     /// # Errors
     /// Those of [`LocalLog::open`].
@@ -133,7 +132,7 @@ impl LocalLog {
         })
     }
 
-    /// Writes a group, which [`Log::next`] does not return: for a log that is only written.
+    /// Writes a group that [`Log::next`] does not return, for a log that is only written.
     ///
     /// # Errors
     /// [`LogError`]
@@ -151,7 +150,7 @@ impl LocalLog {
         Position(self.last)
     }
 
-    /// Reads the undelivered groups that were found at the opening, one segment at a time.
+    /// Reads groups that were found at the opening and not yet returned, one segment at a time.
     fn read_on(&mut self) -> Result<(), LogError> {
         let next = self.delivered + 1;
         let segments = self.closed.iter().chain([&self.tail]);
@@ -172,7 +171,7 @@ impl LocalLog {
             Ok(())
         })?;
         if self.arrived.is_empty() {
-            // The group existed when the log was opened.
+            // The group is missing, although it existed when the log was opened.
             let (file, position) = (self.dir.clone(), Position(next));
             return Err(LogError::Damaged {
                 file,
@@ -184,7 +183,7 @@ impl LocalLog {
         Ok(())
     }
 
-    /// Passes every group after `after` to `each`, in order, and stops at its first error.
+    /// Passes every group after `after` to `each`, in order. Stops when `each` fails.
     ///
     /// # Errors
     /// [`LogError`]
@@ -193,7 +192,7 @@ impl LocalLog {
         let mut segments = self.closed.iter().chain([&self.tail]).peekable();
         while let Some(segment) = segments.next() {
             let next = segments.peek().map_or(self.last + 1, |next| next.first);
-            // Whole segments that the caller already has are skipped.
+            // Skip segments whose groups the caller has.
             if next <= after.0.saturating_add(1) {
                 continue;
             }
@@ -205,7 +204,7 @@ impl LocalLog {
         Ok(())
     }
 
-    /// Runs `act` unless the log is poisoned, and poisons it if that fails.
+    /// Runs `act` unless the log is poisoned. Poisons the log if `act` fails.
     fn guarded<T>(
         &mut self,
         act: impl FnOnce(&mut LocalLog) -> Result<T, LogError>,
@@ -240,7 +239,7 @@ impl LocalLog {
         Ok(Placed { position: Position(position), time_ms })
     }
 
-    /// Continues in a new segment with space for a group of this number of bytes.
+    /// Continues in a new segment, with space for a group of `group_bytes` bytes.
     fn begin_segment(&mut self, group_bytes: u64) -> Result<(), LogError> {
         if !crate::has_bug("no-segment-sync") {
             self.sync()?;
@@ -255,7 +254,7 @@ impl LocalLog {
         };
         let (segment, file) = install(&*self.disk, &self.dir, blank, self.last + 1)?;
         let full = std::mem::replace(&mut self.tail, segment);
-        // Otherwise a segment without groups was replaced by a longer one of the same name.
+        // With the same name, the new, longer segment has replaced one without groups.
         if full.first != self.tail.first {
             self.closed.push_back(full);
         }
@@ -280,7 +279,7 @@ impl LocalLog {
             return Ok(0);
         };
         self.disk.remove(&oldest.path).map_err(disk_error("remove", &oldest.path))?;
-        // One at a time: at a power loss, a newer segment must not be removed before an older one.
+        // Remove one file at a time: if the power fails, an older segment must not be left without a newer one.
         self.disk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
         Ok(oldest.bytes)
     }
@@ -367,7 +366,7 @@ impl Log for LocalLog {
 
 impl Drop for LocalLog {
     fn drop(&mut self) {
-        // The directory may be reopened at once, and no other thread may write to it then.
+        // Wait for the other thread, because the directory may be opened again at once.
         if let Some(next) = self.next.take() {
             drop(next.join());
         }

@@ -1,4 +1,4 @@
-//! A file layer that changes nothing, to check a log with the code that opens it.
+//! File layer that changes nothing, for checking a log with the code that opens it.
 
 use std::io;
 use std::path::Path;
@@ -71,8 +71,8 @@ pub struct Checked {
     pub last: Position,
 }
 
-/// Checks every group of the log in `dir` and that it has everything after `from`, like an opening, but changes
-/// nothing. The caller keeps the owner of the log away meanwhile.
+/// Checks every group of the log in `dir`, and that the log has every group after `from`. Changes nothing. The caller
+/// ensures that nobody writes to the log meanwhile.
 ///
 /// # Errors
 /// Those of [`crate::LocalLog::open`].
@@ -81,7 +81,7 @@ pub fn check(dir: &Path, from: Position) -> Result<Checked, LogError> {
     Ok(Checked { segments: closed.len() + 1, last: Position(last) })
 }
 
-/// Checks the log in `dir` like [`check`], from the oldest existing group on.
+/// Checks the log in `dir` like [`check`], from its oldest group on.
 ///
 /// # Errors
 /// Those of [`crate::LocalLog::open`].

@@ -1,8 +1,8 @@
-//! Reading a log that another owner may be writing at the same time, and beginning a log at any position.
+//! Reading a log while its owner may write to it, and creating a log that begins at any position.
 //!
-//! State: open handles of segments. They stay readable when the log is cut.
-//! - Nothing here changes a file of an existing log.
-//! - **Invariant:** the caller reads only groups whose append has returned: later bytes may be incomplete.
+//! State: open handles of segments, which stay readable when the log is cut.
+//! - Existing logs are not changed.
+//! - **Invariant:** the caller reads only groups whose append has returned, because later bytes may be incomplete.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::{Group, LogError, Position, disk_error};
 pub struct LogReader {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
-    /// Position after which segments are opened; at most `segments_max` at a time.
+    /// Position after which segments are opened, at most `segments_max` at a time.
     after: Position,
     segments_max: usize,
     /// Open segments by the position of their first group.
@@ -57,7 +57,7 @@ impl LogReader {
         Ok(reader)
     }
 
-    /// Opens the present segments, and keeps the open ones that were removed meanwhile.
+    /// Opens the segments that exist now. Segments that are open stay open if they were removed.
     ///
     /// # Errors
     /// [`LogError::Disk`].
@@ -69,10 +69,10 @@ impl LogReader {
         let unneeded = firsts.partition_point(|first| *first <= next).saturating_sub(1);
         for first in firsts.into_iter().skip(unneeded).take(self.segments_max) {
             let path = path_of(&self.dir, first);
-            // An open segment is opened again, because its file may have been replaced while it had no groups.
+            // Open a segment again even if it is open: while it has no groups, its file may be replaced.
             match self.disk.open(&path) {
                 Ok(file) => drop(self.files.insert(first, OpenSegment { path, file })),
-                // The log was cut meanwhile.
+                // The segment was cut meanwhile.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => return Err(disk_error("open", &path)(error)),
             }
@@ -80,7 +80,7 @@ impl LogReader {
         Ok(())
     }
 
-    /// Makes all groups durable that were appended before the segments were opened, provided that the last of them is
+    /// Makes all groups durable that were appended before the segments were opened. The last of these segments must be
     /// open. An error must end the process that appends: see [`crate::SyncPoint::sync`].
     ///
     /// # Errors
@@ -91,19 +91,20 @@ impl LogReader {
         newest.file.sync_data().map_err(disk_error("sync", &newest.path))
     }
 
-    /// Returns the last group of the segment that has the one after `after`, or a greater position in the last segment.
+    /// Returns the last group of the segment that contains the group after `after`; for the last segment, a greater
+    /// position.
     pub(crate) fn end_of_segment(&self, after: Position) -> Position {
         let next = self.files.range(after.0.saturating_add(2)..).next();
         Position(next.map_or(u64::MAX, |(first, _)| first - 1))
     }
 
-    /// Returns the oldest group; `None` if there is no segment. The segment may have no group yet.
+    /// Returns the first position of the oldest segment, even if it has no group yet; `None` if there is no segment.
     #[must_use]
     pub fn first(&self) -> Option<Position> {
         self.files.keys().next().copied().map(Position)
     }
 
-    /// Passes the groups after `after` up to `up_to` to `each`, in order, after checking each.
+    /// Checks the groups after `after` up to `up_to`, and passes them to `each` in order.
     ///
     /// # Errors
     /// [`LogError`]; [`LogError::StartsAfterStore`] if the group after `after` is in no open segment.
@@ -137,7 +138,7 @@ impl LogReader {
 }
 
 impl OpenSegment {
-    /// Passes the groups after `after` of a file to `each`. The file must have exactly the groups `first` to `last`.
+    /// Passes the groups of a file after `after` to `each`. The file must contain exactly the groups `first` to `last`.
     pub(crate) fn read_all(
         &self,
         first: u64,
@@ -156,7 +157,7 @@ impl OpenSegment {
         Ok(())
     }
 
-    /// Passes the groups after `after` up to `up_to` to `each`; returns the next position and its offset in the file.
+    /// Passes the groups after `after` up to `up_to` to `each`. Returns the next position and its offset in the file.
     fn read(
         &self,
         mut due: u64,
@@ -172,7 +173,8 @@ impl OpenSegment {
         while due <= up_to.0 && offset + SECTOR_BYTES as u64 <= bytes {
             self.sectors(offset, 1, &mut sectors)?;
             let Some(Start::Group(header)) = sectors.first().map(read_start) else {
-                // The end, unless the group is missing or damaged: then the next segment does not begin here.
+                // This is the end of the segment, or a group is missing or damaged. In the latter case, the next
+                // segment begins with another position.
                 break;
             };
             if header.position != due {
@@ -230,7 +232,7 @@ impl OpenSegment {
     }
 }
 
-/// Creates an empty log in `dir`, which must have none: its first group will be the one after `after`.
+/// Creates an empty log in `dir`, which must have no log. Its first group will be the one after `after`.
 ///
 /// # Errors
 /// [`LogError::Disk`].

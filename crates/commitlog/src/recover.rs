@@ -1,15 +1,15 @@
-//! Opening and reading a log. Every kept group is checked. The remains of groups that were not durable at a power loss
-//! are erased. Any other difference from the written data is an error.
+//! Opening a log: checks every group, and erases the remains of groups that were not durable at a power loss. Any other
+//! difference from the written data is an error.
 //!
-//! State: the files, until [`recover`] returns and the log owns what it found.
-//! - **Invariant:** only the last segment may have groups that are not durable, because a segment is synced before its
-//!   successor gets its name. So all others must be complete.
-//! - Groups after the first one that is missing or torn are erased with it: they were appended later, so they were not
-//!   durable either. If one of them states that it was, the log is damaged.
+//! State: the files. When [`recover`] returns, the log owns the result.
+//! - **Invariant:** all segments except the last are complete, because a segment is synced before the next one gets its
+//!   name. Only the last one may have groups that are not durable.
+//! - If a group is missing or torn, it and all later groups are erased: they were appended later, so they were not
+//!   durable either. If one of them states that the missing group was durable, the log is damaged.
 //! - All groups found are durable before they are used.
 //!
-//! A file that is shorter than its header says is also refused: files have their full length before they are used, so
-//! no power loss shortens one. To accept the loss of the missing part, lengthen the file with zeros (`truncate
+//! A file that is shorter than its header says is refused: files have their full length before they are used, so no
+//! power loss makes one shorter. To accept the loss of the missing part, lengthen the file with zeros (`truncate
 //! --size`).
 
 use std::collections::VecDeque;
@@ -27,7 +27,7 @@ use crate::{Group, LogError, Position, ReadError, disk_error};
 /// Callback that receives the groups.
 pub(crate) type EachGroup<'a> = &'a mut dyn FnMut(Group<'_>) -> Result<(), ReadError>;
 
-/// Recovered log: all of it is durable.
+/// Recovered log. All of it is durable.
 pub(crate) struct Recovered {
     /// All segments except the last, oldest first.
     pub(crate) closed: VecDeque<Segment>,
@@ -38,7 +38,7 @@ pub(crate) struct Recovered {
     pub(crate) last: u64,
 }
 
-/// Checks the log in `dir`, creating it if it does not exist. It must have everything after `from`, and must not end
+/// Checks the log in `dir`, and creates it if it does not exist. Fails if the log lacks a group after `from`, or ends
 /// before `from`.
 pub(crate) fn recover(
     disk: &dyn Disk,
@@ -100,9 +100,9 @@ pub(crate) fn recover(
     Ok(Recovered { closed, tail, file, end, last })
 }
 
-/// Makes the last segment durable as it was read. A killed process leaves groups that are only in the page cache, and
-/// they may go into a checkpoint: a store must never be newer than the log on disk. A sync alone is not enough: after a
-/// failed sync the page cache has data that the disk lacks, and the next sync reports success.
+/// Writes the last segment again as it was read, and syncs it. The groups of a killed process may be only in the page
+/// cache. They may go into a checkpoint, but a store must never be newer than the log on disk. A sync alone is not
+/// enough: after a failed sync, the page cache has data that the disk lacks, and the next sync reports success.
 fn write_again(file: &dyn DiskFile, segment: &Segment, sectors: &[Sector]) -> Result<(), LogError> {
     if crate::has_bug("trust-page-cache") {
         return file.sync_data().map_err(disk_error("sync", &segment.path));
@@ -111,7 +111,7 @@ fn write_again(file: &dyn DiskFile, segment: &Segment, sectors: &[Sector]) -> Re
     file.sync_data().map_err(disk_error("sync", &segment.path))
 }
 
-/// Passes the groups of a segment to `each`, in order. The bytes after the last of them are not checked.
+/// Passes the groups of a segment to `each`, in order. Does not check the bytes after the last group.
 pub(crate) fn read_groups(
     disk: &dyn Disk,
     dir: &Path,
@@ -129,12 +129,12 @@ struct Scan<'a> {
     sectors: &'a [Sector],
     /// Index of the current sector.
     at: usize,
-    /// Position of the group expected there.
+    /// Position of the group expected at this sector.
     due: u64,
 }
 
 impl Scan<'_> {
-    /// Reads valid groups until there is none. Leaves `at` and `due` at the first missing or torn one.
+    /// Reads valid groups until there are no more. Leaves `at` and `due` at the first missing or torn group.
     fn groups(&mut self, each: EachGroup<'_>) -> Result<(), LogError> {
         let mut payload = Vec::new();
         while let Some(sector) = self.sectors.get(self.at) {
@@ -173,8 +173,8 @@ impl Scan<'_> {
         }
     }
 
-    /// Checks the rest of a segment with a successor: everything in it was durable, so there must be nothing after the
-    /// groups, not even a torn one.
+    /// Checks that a segment with a successor has nothing after its groups, not even a torn group, because everything
+    /// in it was durable.
     fn check_rest_unwritten(&self) -> Result<(), LogError> {
         match self.rest().find(|(_, sector)| !is_unwritten(sector)) {
             Some((at, _)) => Err(self.damaged(at, "unexpected data after the last group")),
@@ -182,7 +182,7 @@ impl Scan<'_> {
         }
     }
 
-    /// Checks that data after the groups of the last segment was never durable. Returns whether there is any.
+    /// Checks that no data after the groups of the last segment was durable. Returns whether there is any data.
     fn check_rest_never_durable(&self) -> Result<bool, LogError> {
         let mut any = false;
         for (_, sector) in self.rest() {

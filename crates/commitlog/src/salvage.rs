@@ -1,4 +1,4 @@
-//! Salvage of a damaged log: reads every whole group, wherever it is. Changes nothing.
+//! Salvage of a damaged log: reads every undamaged group. Changes nothing.
 //!
 //! A sector that begins a group cannot be mistaken for a part of a payload (see [`crate::format`]), so after damage the
 //! next group is found by checking each sector.
@@ -13,7 +13,7 @@ use crate::format::{
 use crate::segment::{first_of, path_of};
 use crate::{Group, LogError, Position, ReadError, disk_error};
 
-/// Consecutive whole groups.
+/// Consecutive undamaged groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// First group.
@@ -24,7 +24,7 @@ pub struct Stretch {
     pub last_ms: u64,
 }
 
-/// Place in a log whose content differs from the written one.
+/// Place in a log where the content differs from the written content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogDamage {
     /// Path of the segment.
@@ -37,23 +37,24 @@ pub struct LogDamage {
     pub what: &'static str,
 }
 
-/// Readable rest of a damaged log.
+/// Readable parts of a damaged log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogSurvey {
-    /// Last group that existed: that of the last segment with groups, or the one before the last segment. `None`
-    /// without segments.
+    /// Last group that existed, as far as known: the last one in the last segment with groups, or the one before the
+    /// last segment. `None` without segments.
     pub last: Option<Position>,
-    /// Stretches in order. Between two of them, groups are missing or damaged.
+    /// Stretches, in order. Groups between two stretches are missing or damaged.
     pub stretches: Vec<Stretch>,
     /// Damage in the order of files.
     pub damage: Vec<LogDamage>,
 }
 
-/// Reads all segments in `dir` and passes every whole group to `each`, in order. The caller keeps the owner of the log
-/// away meanwhile. Groups that a power loss left incomplete, none of which was durable, do not count as damage.
+/// Reads all segments in `dir`, and passes every undamaged group to `each`, in order. The caller ensures that nobody
+/// writes to the log meanwhile. Groups that a power loss left incomplete do not count as damage, because they were not
+/// durable.
 ///
 /// # Errors
-/// [`LogError`]: the directory cannot be listed, a segment has another format than this program, or `each` failed.
+/// [`LogError`], if the directory cannot be listed, a segment has another format than this program, or `each` fails.
 pub fn salvage(
     dir: &Path,
     each: &mut dyn FnMut(Group<'_>) -> Result<(), ReadError>,
@@ -75,7 +76,7 @@ pub fn salvage(
                 let bytes = scan.header(&sectors, first)?;
                 scan.segment(&sectors, Some(first) == last)?;
                 if bytes.is_some_and(|bytes| bytes != (sectors.len() * SECTOR_BYTES) as u64) {
-                    // The missing part was after the last group that was found.
+                    // The missing part was after the last group.
                     scan.damaged(sectors.len(), "the file is not as long as its header says");
                 }
             }
@@ -90,7 +91,7 @@ pub fn salvage(
     Ok(survey)
 }
 
-/// Returns the whole sectors of a file. An unreadable sector is filled with 0xff.
+/// Returns the whole sectors of a file. Fills an unreadable sector with 0xff.
 fn read(path: &Path) -> std::io::Result<Vec<Sector>> {
     let file = std::fs::File::open(path)?;
     let mut sectors = vec![[0; SECTOR_BYTES]; (file.bytes()? / SECTOR_BYTES as u64) as usize];
@@ -114,7 +115,7 @@ struct Scan<'a> {
 impl Scan<'_> {
     fn segment(&mut self, sectors: &[Sector], is_last: bool) -> Result<(), LogError> {
         let (mut at, mut payload) = (1, Vec::new());
-        // Whether the damage before `at` was reported.
+        // Whether the damage before sector `at` was reported.
         let mut reported = false;
         while let Some(sector) = sectors.get(at) {
             let start = read_start(sector);
@@ -148,7 +149,7 @@ impl Scan<'_> {
                 Start::Unwritten => "a group is missing",
                 Start::Damaged(what) => what,
             };
-            // Groups that were never durable may be missing at the end of the log.
+            // At the end of the log, groups that were never durable may be missing.
             let is_gap = matches!(start, Start::Unwritten) || what == "a group is not whole";
             let rest = sectors.get(at..).unwrap_or_default();
             if is_gap && !reported && !self.is_durable(rest, is_last) {
@@ -163,7 +164,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether the rest of a segment proves that the first expected group was durable.
+    /// Whether the rest of a segment proves that the next expected group was durable.
     fn is_durable(&self, rest: &[Sector], is_last: bool) -> bool {
         if !is_last {
             return rest.iter().any(|sector| !is_unwritten(sector));
@@ -174,7 +175,7 @@ impl Scan<'_> {
         })
     }
 
-    /// Returns the length of the file by its header; `None` if that is damaged.
+    /// Returns the length of the file according to its header; `None` if the header is damaged.
     fn header(&mut self, sectors: &[Sector], first: u64) -> Result<Option<u64>, LogError> {
         let header = sectors.first().map(read_segment_sector);
         match header.unwrap_or(Err("the file has no header")) {

@@ -1,8 +1,8 @@
-//! Segment files: preparing one in advance, putting it in place, and reading a whole one.
+//! Segment files: preparing one in advance, putting it in place, and reading all of it.
 //!
-//! State: the directory and its files; `Segment` is the log's description of a file in place.
-//! - **Invariant:** a file with the name of a segment is complete: its full length of zeros and its header were synced
-//!   before it got the name.
+//! State: the directory and its files. `Segment` describes a file in place.
+//! - **Invariant:** a file with the name of a segment is complete: its zeros, in full length, and its header were
+//!   synced before it got the name.
 //! - Files that end in `.tmp` were never part of the log.
 
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use crate::disk::{Disk, DiskFile};
 use crate::format::{SECTOR_BYTES, Sector, read_segment_sector, segment_sector};
 use crate::{LogError, Position, disk_error};
 
-/// Number of bytes that are zeroed and synced at a time. Small enough that a sync of the log, which waits for these
-/// writes at the disk, is not delayed for long.
+/// Number of bytes to fill with zeros and sync at a time. A sync of the log waits for these writes at the disk, so they
+/// must be short.
 const ZEROING_BYTES: u64 = 1 << 20;
 const TEMPORARY: &str = ".tmp";
 const SUFFIX: &str = ".log";
@@ -26,14 +26,14 @@ pub(crate) struct Segment {
     pub(crate) path: Arc<Path>,
 }
 
-/// File full of zeros that will be a segment; its content is durable, its name is not final.
+/// File of zeros that will be a segment. Its content is durable, but it does not have its name yet.
 pub(crate) struct Blank {
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     bytes: u64,
 }
 
-/// Creates a file of zeros. `name` distinguishes files that are created at the same time.
+/// Creates a file of zeros. `name` distinguishes files that exist at the same time.
 pub(crate) fn make_blank(
     disk: &dyn Disk,
     dir: &Path,
@@ -59,8 +59,8 @@ fn write_zeros(file: &dyn DiskFile, path: &Path, mut from: u64, to: u64) -> Resu
     Ok(())
 }
 
-/// Turns a blank into the segment that begins with the group `first`, durably. Replaces a segment without groups that
-/// has the same first position.
+/// Makes a file of zeros the segment that begins with the group `first`, durably. Replaces a segment that has the same
+/// name and no groups.
 pub(crate) fn install(
     disk: &dyn Disk,
     dir: &Path,
@@ -80,7 +80,7 @@ pub(crate) fn install(
     Ok((Segment { first, bytes, path }, file))
 }
 
-/// Removes the remains of blanks and returns the first positions of the segments, in order.
+/// Removes unused files of zeros, and returns the first positions of the segments, in order.
 pub(crate) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> {
     let mut firsts = Vec::new();
     for name in disk.list(dir).map_err(disk_error("list", dir))? {
@@ -92,12 +92,12 @@ pub(crate) fn survey(disk: &dyn Disk, dir: &Path) -> Result<Vec<u64>, LogError> 
         }
     }
     firsts.sort_unstable();
-    // A killed process may have renamed a segment without syncing the name.
+    // A killed process may have renamed a segment without a sync of the directory.
     disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
     Ok(firsts)
 }
 
-/// Opens the segment that begins with the group `first` and reads all of it into `sectors`.
+/// Opens the segment that begins with the group `first`, and reads all of it into `sectors`.
 pub(crate) fn read_segment(
     disk: &dyn Disk,
     dir: &Path,
@@ -113,7 +113,7 @@ pub(crate) fn read_segment(
     };
     let file = disk.open(&path).map_err(disk_error("open", &path))?;
     let bytes = file.bytes().map_err(disk_error("measure", &path))?;
-    // Bytes after the last whole sector are not read: the header shows that they are too many.
+    // Ignore bytes after the last whole sector; the check of the header notices the wrong length.
     sectors.resize((bytes / SECTOR_BYTES as u64) as usize, [0; SECTOR_BYTES]);
     file.read_exact_at(sectors.as_flattened_mut(), 0).map_err(disk_error("read", &path))?;
 

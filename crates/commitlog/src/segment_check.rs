@@ -15,14 +15,14 @@ use crate::{LogError, Position, disk_error};
 pub struct SegmentCheck {
     file: File,
     path: PathBuf,
-    /// Next expected group, and its offset in bytes.
+    /// Next expected group, and its offset in the file, in bytes.
     due: u64,
     at: u64,
     /// First group of the next segment.
     end: u64,
 }
 
-/// Returns the completed segments in `dir`: the first group of each and of the next one.
+/// Returns the completed segments in `dir`: the first group of the segment, and the first group of the next one.
 ///
 /// # Errors
 /// [`LogError::Disk`]
@@ -38,7 +38,7 @@ pub fn closed_segments(dir: &Path) -> Result<Vec<(Position, Position)>, LogError
 }
 
 impl SegmentCheck {
-    /// Opens one of [`closed_segments`]; `None` if it was cut meanwhile.
+    /// Opens one of [`closed_segments`]; `None` if the segment was cut meanwhile.
     ///
     /// # Errors
     /// [`LogError`], also if the header of the file is damaged.
@@ -64,10 +64,10 @@ impl SegmentCheck {
         &self.path
     }
 
-    /// Checks the next group; returns its size in bytes, or `None` after the last one.
+    /// Checks the next group. Returns its size in bytes, or `None` after the last group.
     ///
     /// # Errors
-    /// [`LogError::Damaged`], and [`LogError::Disk`] if it is unreadable.
+    /// [`LogError::Damaged`], and [`LogError::Disk`] if the file is unreadable.
     pub fn step(&mut self) -> Result<Option<usize>, LogError> {
         if self.due >= self.end {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! Groups that a log returns, and their origin. A group gets its position when it comes back; in a shared log its
-//! position is among the groups of other nodes.
+//! Groups that a log returns, and their origin. A group has a position only when it is returned; in a shared log,
+//! groups of other nodes are in between.
 
 use std::time::Duration;
 
@@ -22,32 +22,33 @@ impl std::fmt::Display for NodeId {
 pub struct GroupId {
     /// Node that appended the group.
     pub node: NodeId,
-    /// Epoch, which rises with each start of the node.
+    /// Epoch: a number that increases with each start of the node.
     pub epoch: u64,
     /// Number of the group in the epoch, from 1.
     pub number: u64,
 }
 
 impl GroupId {
-    /// Id of a message in the log that is no group, because another program wrote it: no group has this id.
+    /// Id of a message that another program wrote to the log. No group has this id.
     pub const NONE: Self = Self { node: NodeId(0), epoch: 0, number: 0 };
-    /// Id of each group in a log of one node, where nothing is lost, sent twice or reordered.
+    /// Id of each group in a log of one node. Such a log loses nothing, sends nothing twice and reorders nothing.
     pub const ALONE: Self = Self { node: NodeId(0), epoch: 0, number: 1 };
 }
 
-/// Position up to which a node has applied a shared log when it opens it.
+/// Position up to which a node has applied a shared log, when the node opens the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Position of the last applied group.
     pub position: Position,
-    /// Position and id of the last counted group: the log must still have it there, or it is another log.
+    /// Position and id of the last group that counted. If the log has no such group at this position, it is another
+    /// log.
     pub counted: Option<(Position, GroupId)>,
 }
 
-/// End of a log, as its servers last reported it.
+/// End of a shared log, as its servers reported it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEnd {
-    /// Last position of the log at that time.
+    /// Last position of the log when it was reported.
     pub position: Position,
     /// Time since the report.
     pub ago: Duration,
@@ -62,10 +63,10 @@ pub struct Arrived {
     pub time_ms: u64,
     /// Time of the appending node by its own clock; [`Self::time_ms`] if no node appended the message.
     pub sent_ms: u64,
-    /// Origin of the group. [`GroupId::NONE`] for a message that is no group and has no payload; [`GroupId::ALONE`] in
-    /// a log of one node.
+    /// Origin of the group: [`GroupId::NONE`] for a message of another program, which has no payload;
+    /// [`GroupId::ALONE`] in a log of one node.
     pub id: GroupId,
-    /// Whether this is the oldest group of this process that had not come back. False for a duplicate.
+    /// Whether this group is the oldest one of this process that had not been returned. False for a duplicate.
     pub is_own: bool,
     /// Appended payload.
     pub payload: Bytes,

@@ -1,5 +1,5 @@
-//! Tests that archiving the longest group stays within the memory that a node reserves for it. A separate binary,
-//! because of its allocator.
+//! Tests that archiving the longest group stays within the memory that a node reserves for it. This is a separate
+//! binary because it replaces the allocator.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 #![allow(unsafe_code, reason = "an allocator that counts is one")]
@@ -17,7 +17,7 @@ use commitlog::{
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 
-/// Allocator that counts the allocated bytes, and their maximum.
+/// Allocator that counts the allocated bytes, and records the maximum.
 struct Counting;
 
 // SAFETY: every call is passed unchanged to the system's allocator.
@@ -39,10 +39,10 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The only test: the allocator counts the bytes of the whole process.
+/// The only test of this binary, because the allocator counts the bytes of the whole process.
 #[test]
 fn the_longest_group_is_archived_within_the_stated_memory() {
-    // In memory, because syncs to a disk would take most of the time.
+    // Use a directory in memory, because syncs to a disk would take most of the time.
     let memory = Path::new("/dev/shm");
     let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
     let folder = folder.unwrap();

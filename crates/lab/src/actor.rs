@@ -1,23 +1,23 @@
-//! Actors: a task with a mailbox, as plain as possible. The cost of a mailbox is a part of what the experiments
-//! measure.
+//! Actors: tasks with a mailbox, implemented as simply as possible. The experiments also measure the cost of the
+//! mailbox.
 //!
-//! An actor handles one message at a time, in the order of arrival, and alone accesses its state. It ends when its last
-//! address is dropped.
+//! An actor handles one message at a time, in the order of arrival. Only the actor accesses its state. It ends when its
+//! last address is dropped.
 //!
-//! Mailboxes are unbounded, as in Erlang: actors that send to each other could otherwise deadlock. Their contents are
-//! bounded by the parameters of the trial: a client has one request in progress, and the number of messages caused by a
-//! request is known.
+//! Mailboxes are unbounded, as in Erlang, because actors that send to each other could otherwise deadlock. The
+//! parameters of a trial bound their content: a client has one request in progress, and a request causes a known number
+//! of messages.
 
 use tokio::sync::{mpsc, oneshot};
 
 /// Receiver of an actor's messages.
 pub(crate) type Mailbox<M> = mpsc::UnboundedReceiver<M>;
 
-/// Receiver of the reply to a message.
+/// Sender of the reply to a message.
 pub(crate) struct ReplyTo<R>(oneshot::Sender<R>);
 
 impl<R> ReplyTo<R> {
-    /// Sends the reply. It is dropped if the client has gone.
+    /// Sends the reply. If the client has ended, the reply is dropped.
     pub(crate) fn send(self, reply: R) {
         let _gone = self.0.send(reply);
     }

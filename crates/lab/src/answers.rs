@@ -1,4 +1,4 @@
-//! Checksum of the answers to clients: designs with equal answers have equal checksums.
+//! Checksum of the answers to clients. Designs with equal answers have equal checksums.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -12,7 +12,7 @@ impl Answers {
         self.0 = xxh3_64_with_seed(answer, self.0.wrapping_add(1));
     }
 
-    /// Combines the answers of all clients, by their numbers. The order in which clients were served does not matter.
+    /// Combines the answers of all clients, in the order of the clients' numbers, independently of time.
     pub(crate) fn checksum(clients: impl IntoIterator<Item = Self>) -> u64 {
         let mut all = Self::default();
         clients.into_iter().for_each(|client| all.add(&client.0.to_le_bytes()));

@@ -1,5 +1,4 @@
-//! A fixed piece of work that is done before every trial. If it takes longer than usual, the machine was busy with
-//! other work.
+//! A fixed piece of work before every trial. If it takes longer than usual, other programs kept the machine busy.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -10,8 +9,8 @@ use crate::threads;
 /// Number of steps of the loop: about 10 ms on a processor of 2020.
 const STEPS: u64 = 4_000_000;
 
-/// Does the work on as many threads as there are cores, and returns the time until the last was done, in nanoseconds.
-/// So it detects a single busy core.
+/// Does the work on as many threads as there are cores. Returns the time until the last thread was done, in
+/// nanoseconds, so a single busy core is noticed.
 pub(crate) fn measure() -> u64 {
     let start = Instant::now();
     std::thread::scope(|scope| {
@@ -22,7 +21,7 @@ pub(crate) fn measure() -> u64 {
     nanoseconds(start.elapsed())
 }
 
-/// A chain of dependent multiplications (the mixing steps of `SplitMix64`).
+/// A chain of dependent multiplications: the mixing steps of `SplitMix64`.
 fn work(mut state: u64) -> u64 {
     for _ in 0..STEPS {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);

@@ -4,10 +4,10 @@ use feed::{Bio, Command, Done, Handle, Name, Refusal, Request};
 use node::{Durability, Node, NodeOptions, SUBMISSION_COMMANDS_MAX};
 use tempfile::TempDir;
 
-/// A running engine without syncs, with the memory budgets of a server.
+/// Running engine that does not sync its log, with the memory budgets of a server.
 pub(crate) struct Engine {
     node: Node,
-    /// Removed after the node is closed: fields are dropped in this order.
+    /// Directory, removed after the node is closed: fields are dropped in the order of their declaration.
     _data: TempDir,
 }
 
@@ -33,10 +33,10 @@ impl Engine {
         &self.node
     }
 
-    /// Submits valid commands in order; returns their outcomes.
+    /// Submits commands in order, and returns their outcomes.
     ///
     /// # Panics
-    /// If one is refused.
+    /// If a command is refused.
     pub(crate) async fn load(&self, requests: &[Request]) -> Vec<Done> {
         let mut done = Vec::with_capacity(requests.len());
         for batch in requests.chunks(SUBMISSION_COMMANDS_MAX) {
@@ -48,14 +48,14 @@ impl Engine {
     }
 }
 
-/// Command that registers the user of this number, from 0.
+/// Command that registers the user with this number. Numbers begin at 0.
 pub(crate) fn register(user: u32) -> Request {
     let name = format!("user{user}");
     let (handle, name) = (valid(Handle::parse(&name)), valid(Name::parse(&name)));
     Command::Register { handle, name, bio: valid(Bio::parse("")) }.into()
 }
 
-/// Unwraps a text made by the lab, which is valid.
+/// Unwraps the validation of a text made by the lab.
 pub(crate) fn valid<T>(text: Result<T, Refusal>) -> T {
     match text {
         Ok(text) => text,

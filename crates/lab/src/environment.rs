@@ -19,7 +19,7 @@ pub struct Environment {
     pub system: String,
     /// Version of roost, and whether it was built with optimizations.
     pub version: String,
-    /// Load average of the last minute, at the begin of the trial.
+    /// Load average of the last minute, at the start of the trial.
     pub load: f64,
 }
 

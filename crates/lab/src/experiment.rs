@@ -23,7 +23,7 @@ pub static EXPERIMENTS: [&Experiment; 12] = [
     &feed::STALENESS,
 ];
 
-/// Name of the parameter that every experiment has: the number of worker threads of the runtime.
+/// Name of the parameter for the number of worker threads of the runtime. Every experiment has it.
 pub const THREADS: &str = "threads";
 
 /// An experiment.
@@ -40,7 +40,7 @@ pub struct Experiment {
     pub setup: &'static str,
     /// Known results of the original report.
     pub original: &'static str,
-    /// Expectations from the original: pairs of designs, the better one first.
+    /// Expectations of the original report: pairs of designs, the better design first.
     pub claims: &'static [(&'static str, &'static str)],
     /// Design with which the others are compared.
     pub baseline: &'static str,
@@ -50,13 +50,13 @@ pub struct Experiment {
     pub parameters: &'static [Parameter],
     /// Combinations of the parameters' values to measure.
     pub combine: Combine,
-    /// Maximum number of threads per core in a full run: more than 1 if the experiment is about threads.
+    /// Maximum number of threads per core in a full run. It is more than 1 if the experiment is about threads.
     pub threads_per_core: u64,
     /// Compared quantities, most important first.
     pub quantities: &'static [Quantity],
-    /// Checks that parameters, each within its range, are valid together.
+    /// Checks whether parameters are valid together. Each is already known to be within its range.
     pub(crate) check: fn(&Parameters) -> Result<(), String>,
-    /// Computes the checksum of the right answers with a plain model.
+    /// Computes the checksum of the right answers, with a plain model and a seed.
     pub(crate) expected: fn(&Parameters, u64) -> u64,
     /// Runs a trial of a design, with a seed.
     pub(crate) run: fn(&str, &Parameters, u64) -> Result<Measured, TrialError>,
@@ -68,12 +68,12 @@ pub struct DesignInfo {
     pub name: &'static str,
     /// Description in one line.
     pub about: &'static str,
-    /// Reason why the design cannot run on this machine, and is skipped.
+    /// Returns the reason if this machine cannot run the design; it is then skipped.
     pub absent: fn() -> Option<&'static str>,
 }
 
 impl DesignInfo {
-    /// Describes a design that can run everywhere.
+    /// Describes a design that runs on every machine.
     pub(crate) const fn new(name: &'static str, about: &'static str) -> Self {
         Self { name, about, absent: || None }
     }
@@ -98,14 +98,14 @@ pub struct Parameter {
 pub enum Combine {
     /// All combinations.
     All,
-    /// Combinations in which at most one parameter, or the number of threads, differs from its main value: the first
-    /// value, and the last number of threads.
+    /// One combination of main values (the first value of each parameter, and the last number of threads), and all
+    /// combinations in which one of them is replaced.
     OneAtATime,
 }
 
 /// Quantity that is compared between designs.
 pub struct Quantity {
-    /// Name: that of [`Quantity::THROUGHPUT`] or [`Quantity::CPU`], which are computed, or a key in
+    /// Name: that of [`Quantity::THROUGHPUT`] or [`Quantity::CPU`], which are computed, or else a key in
     /// [`Measured::quantities`].
     pub name: &'static str,
     /// Title for readers.
@@ -114,7 +114,7 @@ pub struct Quantity {
     pub unit: &'static str,
     /// Whether greater values are better.
     pub more_is_better: bool,
-    /// Words for the better and for the worse of two designs.
+    /// Words for the better and the worse of two designs.
     pub words: [&'static str; 2],
 }
 
@@ -154,7 +154,7 @@ impl Quantity {
         more_is_better: false,
         words: SPEED,
     };
-    /// Growth of the process's memory while the users, their follows and posts were created.
+    /// Memory of the process that was added while the users, their follows and posts were created.
     pub const MEMORY: Self = Self {
         name: "memory_per_user_bytes",
         title: "Memory per user",
@@ -162,7 +162,7 @@ impl Quantity {
         more_is_better: false,
         words: NEED,
     };
-    /// Percentage of reads that contained the previously accepted post.
+    /// Percentage of reads that contained the post accepted before.
     pub const FRESH: Self = Self {
         name: "fresh_percent",
         title: "Fresh reads",
@@ -170,7 +170,7 @@ impl Quantity {
         more_is_better: true,
         words: ["fresher", "staler"],
     };
-    /// Percentage of reads that lacked a previously accepted post.
+    /// Percentage of reads that lacked a post accepted before.
     pub const STALE: Self = Self {
         name: "stale_percent",
         title: "Stale reads",
@@ -186,7 +186,7 @@ impl Quantity {
         more_is_better: false,
         words: SPEED,
     };
-    /// [`Quantity::DELIVERY`] per follower.
+    /// Value of [`Quantity::DELIVERY`] per follower.
     pub const DELIVERY_EACH: Self = Self {
         name: "delivery_per_follower_us",
         title: "Time for each follower",
@@ -212,7 +212,7 @@ impl Experiment {
     /// Checks the parameters of a trial.
     ///
     /// # Errors
-    /// Names the missing, unknown or invalid parameter.
+    /// An error that names the missing, unknown or invalid parameter.
     pub fn validate(&self, parameters: &Parameters) -> Result<(), String> {
         for (name, value) in parameters.iter() {
             let range = match self.parameters.iter().find(|parameter| parameter.name == name) {

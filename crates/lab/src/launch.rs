@@ -1,4 +1,4 @@
-//! Trials as processes: each runs this program again, so that trials do not affect each other.
+//! Trials as processes: each trial runs this program again, so trials do not affect each other.
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(15 * 60);
 pub struct Processes {
     /// Path of the program.
     pub program: PathBuf,
-    /// Arguments with which the program calls [`serve`](crate::trial::serve).
+    /// Arguments that make the program call [`serve`](crate::trial::serve).
     pub arguments: Vec<String>,
     /// Version to record.
     pub version: String,
@@ -45,13 +45,13 @@ impl Launch for Processes {
     }
 }
 
-/// Starts the command, sends it the request and reads its answer.
+/// Starts the command, sends it the request and reads the answer.
 async fn answer(mut command: Command, request: &Request) -> Result<Measured, String> {
     let plain = |error: std::io::Error| error.to_string();
     let mut child = command.spawn().map_err(plain)?;
     let line = serde_json::to_vec(request).map_err(|error| error.to_string())?;
     if let Some(mut input) = child.stdin.take() {
-        // A process that ended before it read everything reports the reason on its standard error.
+        // Ignore the error: a process that ends early reports the reason on its standard error.
         let _ended = input.write_all(&line).await;
     }
     let output = child.wait_with_output().await.map_err(plain)?;

@@ -1,15 +1,15 @@
-//! Experiments that measure which concurrency design scales: the same workload drives several designs of the same
+//! Experiments that measure which concurrency design scales. The same workload drives several designs of the same
 //! system, and their answers must be equal.
 //!
-//! - A **design** (`keys/central.rs` and so on) is written to be read: actors are tasks with mailboxes (`actor`).
-//! - An [`Experiment`] has a question, designs, parameters, and a plain model that knows the right answers.
+//! - A **design** (for example `keys/central.rs`) is written to be read. Its actors are tasks with mailboxes (`actor`).
+//! - An [`Experiment`] has a question, designs, parameters, and a plain model that computes the right answers.
 //! - A [`trial`] measures one design once, in its own process.
-//! - A [`run`] makes the trials of a plan and keeps the raw data ([`record`]).
+//! - A [`run`] makes the trials of a plan, and stores the raw data ([`record`]).
 //! - A [`report`] draws conclusions from the raw data. [`values`] computes the compared quantities, with the statistics
 //!   of the crate `stats`.
 //!
-//! Read `experiment`, `keys/mod.rs`, `trial`, `plan`, `runner`, then `values` and `report/mod.rs`. `peers` has the same
-//! designs in Erlang and Java.
+//! Read `experiment`, `keys/mod.rs`, `trial`, `plan`, `runner`, then `values` and `report/mod.rs`. The folder `peers`
+//! has the same designs in Erlang and Java.
 //!
 //! **Invariant:** all designs of an experiment give the answers of a plain model, or the trial does not count.
 //! **Invariant:** the next trial depends only on the settings and the raw data, so an interrupted run can be continued.

@@ -1,4 +1,4 @@
-//! Measurements of a trial: the time of a workload, its processor time, and its progress.
+//! Measurements of a trial: the duration of a workload, its processor time, and its progress.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Measured {
     pub operations: u64,
     /// Checksum of the answers.
     pub checksum: u64,
-    /// Times at which every further [`Measured::mark_operations`] operations had ended, in nanoseconds since the start.
+    /// Times at which each further [`Measured::mark_operations`] operations had ended, in nanoseconds from the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks_ns: Vec<u64>,
     /// Number of operations between two marks.
@@ -50,9 +50,9 @@ impl Stopwatch {
         self.start
     }
 
-    /// Ends the measurement. `marks` are those of all clients, which did equally many operations.
+    /// Ends the measurement. `marks` are those of all clients, which all did the same number of operations.
     pub(crate) fn end(self, operations: u64, marks: Vec<Marks>) -> Measured {
-        // In tests trials share a process, and another trial's child process may have ended meanwhile.
+        // In tests, trials share a process: a child process of another trial may have ended meanwhile.
         let (wall, cpu) = (self.start.elapsed(), cpu_time().saturating_sub(self.cpu));
         let (marks_ns, mark_operations) = Marks::together(marks);
         Measured {
@@ -66,7 +66,7 @@ impl Stopwatch {
     }
 }
 
-/// Progress of one client: times at equal numbers of operations, at most [`MARKS`].
+/// Progress of a client: times after equal numbers of operations, at most [`MARKS`] of them.
 pub(crate) struct Marks {
     start: Instant,
     every: usize,
@@ -90,7 +90,7 @@ impl Marks {
         }
     }
 
-    /// Combines the marks of all clients; returns also the number of operations between two marks.
+    /// Combines the marks of all clients. Also returns the number of operations between two marks.
     fn together(clients: Vec<Self>) -> (Vec<u64>, u64) {
         let operations = clients.first().map_or(0, |client| client.every);
         let (marks, every) =
@@ -98,7 +98,7 @@ impl Marks {
         (marks, every * operations as u64)
     }
 
-    /// Marks of operations that ended at these times, and the number of operations between two marks.
+    /// Returns marks for operations that ended at these times, and the number of operations between two marks.
     pub(crate) fn of(mut done_ns: Vec<u64>) -> (Vec<u64>, u64) {
         done_ns.sort_unstable();
         let every = done_ns.len().div_ceil(MARKS).max(1);
@@ -114,7 +114,7 @@ impl Measured {
     }
 }
 
-/// Times of requests in nanoseconds; up to 4 s each.
+/// Durations of requests, in nanoseconds, up to 4 s each.
 #[derive(Default)]
 pub(crate) struct Latencies(Vec<u32>);
 
@@ -144,7 +144,7 @@ impl Latencies {
         self.percentile_us(50)
     }
 
-    /// Percentile of the sorted times in microseconds; 0 without any.
+    /// Percentile of the durations, which must be sorted, in microseconds; 0 if there are none.
     fn percentile_us(&self, percent: usize) -> f64 {
         let rank = (self.0.len() * percent).div_ceil(100).max(1) - 1;
         self.0.get(rank).map_or(0.0, |took| f64::from(*took) / 1e3)
@@ -162,8 +162,7 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Processor time of this process and of the threads of its running child processes, for designs with their own
-/// process.
+/// Processor time of this process and of its running child processes, because some designs have their own process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let children: u64 = children().into_iter().map(cpu_time_ns_of).sum();

@@ -35,7 +35,7 @@ impl Parameters {
         with
     }
 
-    /// Copy without one parameter, for comparing trials that may differ only in it.
+    /// Copy without one parameter. Trials with equal copies may differ only in that parameter.
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
         let mut others = self.clone();
@@ -43,7 +43,7 @@ impl Parameters {
         others
     }
 
-    /// Value of a parameter of the experiment, which was validated before.
+    /// Value of a parameter. The parameters were validated before.
     ///
     /// # Panics
     /// If the parameter does not exist, or does not fit 32 bits.

@@ -1,6 +1,6 @@
-//! Peers: programs that implement some of the designs in other languages, for a comparison of runtimes. A peer gets its
-//! workload in files, prints its measured times, and writes its answers to a file. They are checked like those of the
-//! other designs.
+//! Peers: programs in other languages that implement some of the designs, for a comparison of runtimes. A peer gets its
+//! workload in files, prints the measured times, and writes its answers to a file. The answers are checked like those
+//! of the other designs.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) fn are_installed(programs: &[&str]) -> bool {
 /// Runs a program in a folder; returns its output. Blocks.
 ///
 /// # Errors
-/// If it cannot be started, or failed: with its error output.
+/// If it cannot be started, or fails. The error contains its error output.
 pub(crate) fn printed(command: &mut Command, folder: &Path) -> io::Result<String> {
     let output = command.current_dir(folder).stdin(Stdio::null()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -28,7 +28,7 @@ pub(crate) fn printed(command: &mut Command, folder: &Path) -> io::Result<String
     Ok(text)
 }
 
-/// Parses the two numbers that a peer prints: time and processor time, in nanoseconds.
+/// Parses the two numbers that a peer prints: duration and processor time, in nanoseconds.
 ///
 /// # Errors
 /// If the output has another form.

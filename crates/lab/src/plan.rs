@@ -1,10 +1,10 @@
-//! Selection and order of trials: a function of the settings and of the measurements so far. So an interrupted run
+//! Selection and order of trials. They depend only on the settings and the measurements so far, so an interrupted run
 //! continues with the trial that was next.
 //!
-//! Trials are made in blocks. A block has one trial of each cell, all with the same workload. Compared trials (the
-//! designs with the same parameters) are adjacent in random order; these groups are in random order too. So a temporary
-//! disturbance of the machine affects all designs alike, and hardly affects a ratio within a block. The first blocks
-//! are the pilot. Then the number of trials of each group is decided once, from the pilot.
+//! Trials are made in blocks. A block has one trial of each cell, all with the same workload. Trials that are compared
+//! (designs with the same parameters) form a group. They are adjacent, in random order, and the groups are in random
+//! order too. A temporary disturbance of the machine thus affects all designs alike, and hardly changes a ratio within
+//! a block. The first blocks are the pilot. After it, the number of trials of each group is decided once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +38,8 @@ impl Plan {
         Ok(Self { cells: settings.cells()?, settings: settings.clone() })
     }
 
-    /// Remaining trials in order; those after the pilot only when the pilot is complete. `records` are the finished
-    /// trials.
+    /// Remaining trials, in order. Trials after the pilot are included only when the pilot is complete. `records` are
+    /// the finished trials.
     pub(crate) fn remaining(&self, records: &[Record]) -> Vec<Planned<'_>> {
         let made = self.made(records);
         let blocks = |from: u64, to: u64, trials: &[u64]| -> Vec<Planned<'_>> {
@@ -66,7 +66,7 @@ impl Plan {
         blocks(first, most, &trials)
     }
 
-    /// Cells with a trial that counts, each with its block.
+    /// Finished trials that count, each as cell and block.
     fn made(&self, records: &[Record]) -> BTreeSet<(usize, u64)> {
         let places: BTreeMap<_, _> =
             self.cells.iter().enumerate().map(|(at, cell)| (cell.key(), at)).collect();
@@ -75,7 +75,7 @@ impl Plan {
         counted.filter_map(place).collect()
     }
 
-    /// Number of trials of each cell, which is equal within a group.
+    /// Number of trials of each cell, according to the pilot. It is equal within a group.
     fn after_pilot(&self, records: &[Record]) -> Vec<u64> {
         let mut pilot: BTreeMap<_, BTreeMap<u64, f64>> = BTreeMap::new();
         let blocks = self.settings.scale.pilot_trials();
@@ -100,10 +100,11 @@ impl Plan {
         self.groups().flat_map(needed).collect()
     }
 
-    /// Number of trials, including the pilot, after which the mean of a sample like this has the wanted interval.
+    /// Number of trials, including the pilot, after which the mean has an interval of the wanted width. `sample` is the
+    /// pilot.
     fn needed(&self, sample: &[f64]) -> u64 {
         let scale = self.settings.scale;
-        // The number is undefined if the values differ so much that no feasible number is enough.
+        // If the values differ too much for any feasible number, use the maximum.
         stats::trials_for(sample, scale.half_width())
             .map_or(scale.trials_max(), |needed| needed as u64)
             .clamp(scale.pilot_trials(), scale.trials_max())
@@ -130,7 +131,7 @@ impl Plan {
     }
 }
 
-/// Values of a design divided by those of the baseline in the same blocks.
+/// Values of a design, divided by those of the baseline in the same blocks.
 fn ratios(new: &BTreeMap<u64, f64>, base: &BTreeMap<u64, f64>) -> Vec<f64> {
     new.iter().filter_map(|(block, value)| Some(value / base.get(block)?)).collect()
 }

@@ -1,4 +1,4 @@
-//! Raw data: a line of JSON for each trial, in the order in which they were made.
+//! Raw data: a line of JSON for each trial, in the order of the trials.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -27,13 +27,13 @@ pub struct Record {
     pub design: String,
     /// All parameters.
     pub parameters: Parameters,
-    /// Number of the repetition, from 0; a block has one repetition of every cell.
+    /// Number of the block, from 0. A block has one trial of every cell.
     pub block: u64,
-    /// Place of the trial in the order of all trials.
+    /// Number of the trial in the order of all trials.
     pub order: u64,
     /// Seed of the workload, shared by all designs of a block.
     pub seed: u64,
-    /// Checksum that the plain model expects.
+    /// Checksum of the answers of the plain model.
     pub expected: u64,
     /// Time of the calibration loop just before the trial, in nanoseconds.
     pub calibration_ns: u64,
@@ -45,13 +45,13 @@ pub struct Record {
 }
 
 impl Record {
-    /// Experiment, design and parameters: trials with the same key are repetitions.
+    /// Experiment, design and parameters. Trials with the same key are repetitions.
     #[must_use]
     pub fn key(&self) -> (&str, &str, &Parameters) {
         (&self.experiment, &self.design, &self.parameters)
     }
 
-    /// Whether the answers were wrong, so that the trial does not count.
+    /// Whether the trial does not count, because its answers were wrong.
     #[must_use]
     pub fn is_void(&self) -> bool {
         self.measured.checksum != self.expected
@@ -67,7 +67,7 @@ pub struct Run {
     pub settings: Settings,
     /// Times of the calibration loop before the first trial, in nanoseconds.
     pub calibrations_ns: Vec<u64>,
-    /// Designs that could not run at the begin of the run.
+    /// Designs that could not run when the run began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Skipped>,
 }
@@ -109,7 +109,7 @@ pub enum DataError {
         /// Cause.
         error: serde_json::Error,
     },
-    /// The files are those of a later version.
+    /// The files are from a later version.
     #[error("{} has format {format}; this version reads format {FORMAT}", path.display())]
     Format {
         /// The file.
@@ -141,12 +141,12 @@ pub enum DataError {
 pub struct RawData {
     /// Settings.
     pub run: Run,
-    /// Trials in the order in which they were made.
+    /// Trials, in the order in which they were made.
     pub records: Vec<Record>,
 }
 
 impl RawData {
-    /// Reads a directory. An incomplete last line is ignored: the process ended while writing it.
+    /// Reads a directory. Ignores an incomplete last line, which a process leaves that ends while it writes.
     ///
     /// # Errors
     /// [`DataError`]
@@ -154,7 +154,7 @@ impl RawData {
         Self::read_lines(dir).map(|(data, _)| data)
     }
 
-    /// Reads a directory; also returns the total length of its complete lines in bytes.
+    /// Reads a directory. Also returns the total length of its complete lines, in bytes.
     fn read_lines(dir: &Path) -> Result<(Self, u64), DataError> {
         let path = dir.join(RUN_FILE);
         let text = fs::read_to_string(&path).map_err(|error| io_error(&path, error))?;
@@ -170,7 +170,7 @@ impl RawData {
     }
 }
 
-/// Reads the trials; also returns the length of their lines in bytes.
+/// Reads the trials. Also returns the length of their lines, in bytes.
 fn read_trials(path: &Path, file: File) -> Result<(Vec<Record>, u64), DataError> {
     let (mut records, mut bytes, mut file) = (Vec::new(), 0, BufReader::new(file));
     let mut line = Vec::new();
@@ -191,14 +191,14 @@ fn read_trials(path: &Path, file: File) -> Result<(Vec<Record>, u64), DataError>
     }
 }
 
-/// Directory to which trials are written, locked against other processes.
+/// Directory to which trials are written. Other processes are locked out.
 pub struct Journal {
     file: File,
     path: PathBuf,
 }
 
 impl Journal {
-    /// Begins a run in a directory, which is created. Checks that everything can be written.
+    /// Creates a directory for a run, and checks that everything can be written.
     ///
     /// # Errors
     /// [`DataError`]
@@ -209,7 +209,7 @@ impl Journal {
         if file.metadata().map_err(|error| io_error(&path, error))?.len() > 0 {
             return Err(DataError::Exists(dir.to_owned()));
         }
-        // The file is opened now, so that an error appears before the first trial.
+        // Open the file now, so that an error is reported before the first trial.
         open(&dir.join(RUN_FILE))?;
         Ok(Self { file, path })
     }
@@ -224,10 +224,10 @@ impl Journal {
         json.and_then(|json| fs::write(&path, json + "\n")).map_err(|error| io_error(&path, error))
     }
 
-    /// Continues the run in a directory: returns its measurements, and removes an incomplete line.
+    /// Continues the run in a directory. Returns its measurements, and removes an incomplete last line.
     ///
     /// # Errors
-    /// [`DataError`]; also if the settings differ.
+    /// [`DataError`], also if the settings differ.
     pub fn resume(dir: &Path, settings: &Settings) -> Result<(Self, RawData), DataError> {
         if !dir.join(TRIALS_FILE).exists() || !dir.join(RUN_FILE).exists() {
             return Err(DataError::NoRun(dir.to_owned()));
@@ -243,7 +243,7 @@ impl Journal {
         Ok((Self { file, path }, data))
     }
 
-    /// Appends a trial, which survives the end of this process, also by a signal.
+    /// Appends a trial. The trial survives the end of this process, even by a signal.
     ///
     /// # Errors
     /// [`DataError::Io`]

@@ -1,4 +1,4 @@
-//! Runner: makes the planned trials one after the other, and records each at once.
+//! Runner: makes the planned trials one after the other, and records each immediately.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,9 +16,9 @@ use crate::trial::Request;
 /// Number of calibrations before the first trial.
 const CALIBRATIONS: usize = 10;
 
-/// Maker of trials; in a run each trial has its own process.
+/// Maker of trials. In a run, each trial has its own process.
 pub trait Launch {
-    /// Makes a trial. If the future is dropped, the trial ends.
+    /// Makes a trial. The trial ends if the future is dropped.
     fn trial(&mut self, request: &Request) -> impl Future<Output = Result<Measured, String>>;
 
     /// Time of the calibration loop, in nanoseconds.
@@ -34,9 +34,9 @@ pub struct Progress<'a> {
     pub record: &'a Record,
     /// Number of trials that count.
     pub done: u64,
-    /// Number of trials of the run, as far as known: the pilot may add more.
+    /// Number of trials of the run, as far as known. The pilot may increase it.
     pub total: u64,
-    /// Estimated time until all are made.
+    /// Estimated time until all trials are made.
     pub left: Duration,
 }
 
@@ -45,11 +45,11 @@ pub struct Progress<'a> {
 pub enum End {
     /// All trials are made.
     Complete,
-    /// The run was cancelled; its measurements are kept, and it can be resumed.
+    /// The run was cancelled. Its measurements are stored, and it can be resumed.
     Cancelled,
 }
 
-/// Error that ended a run early. Measurements are kept.
+/// Error that ended a run early. The measurements are stored.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The settings are not valid.
@@ -84,8 +84,8 @@ pub enum RunError {
     },
 }
 
-/// Runs the settings and writes raw data to a directory. With `resume` the directory's run is continued. Calls `show`
-/// after every trial. Ends when `cancelled` becomes true or its sender is dropped.
+/// Makes the trials of a run, and writes raw data to a directory. With `resume`, continues the directory's run. Calls
+/// `show` after every trial. Ends when `cancelled` becomes true or its sender is dropped.
 ///
 /// # Errors
 /// [`RunError`]. Invalid settings and an unwritable directory are reported before the first trial.
@@ -178,7 +178,7 @@ fn wrong_answers(record: &Record) -> RunError {
     }
 }
 
-/// Durations of trials, by experiment and design.
+/// Durations of trials so far, by experiment and design.
 #[derive(Default)]
 struct Pace {
     taken: HashMap<(&'static str, String), (Duration, u32)>,
@@ -194,7 +194,7 @@ impl Pace {
         }
     }
 
-    /// Expected time of these trials, from the mean of each design, or of all.
+    /// Expected time of these trials: the mean time of trials of the same design, or of all trials.
     fn estimate(&self, trials: &[Planned<'_>]) -> Duration {
         let mean = |trial: &Planned<'_>| {
             let key = (trial.cell.experiment.name, trial.cell.design.clone());

@@ -1,4 +1,4 @@
-//! roost as a server in its own process, and clients over HTTP: the cost of the engine plus that of the boundary.
+//! roost as a server in its own process, with clients over HTTP. It shows the cost of the engine and of the boundary.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -10,17 +10,17 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
-/// Any free port of this machine.
+/// Address of this machine with any free port.
 const LISTEN: &str = "127.0.0.1:0";
-/// Maximum number of lines per batch: as many as fit into a body, with a margin.
+/// Maximum number of lines per batch, so that the lines fit into a body.
 const BATCH_LINES: usize = 200;
 
-/// Running server without syncs, with as many worker threads as the runtime of the caller. Ends on drop.
+/// Running server that does not sync its log, with as many worker threads as the runtime of the caller. Ends on drop.
 pub(crate) struct Server {
     http: SocketAddr,
     redis: SocketAddr,
     _child: Child,
-    /// Removed after the process was killed: fields are dropped in this order.
+    /// Directory, removed after the process was killed: fields are dropped in the order of their declaration.
     _data: TempDir,
 }
 
@@ -60,7 +60,7 @@ impl Server {
         Err(std::io::Error::other("it ended before it served"))
     }
 
-    /// Client over HTTP, which connects with its first request.
+    /// Client over HTTP. It connects with its first request.
     pub(crate) fn connect(&self) -> HttpClient {
         let requests = Requests::new(&self.http.to_string(), None);
         HttpClient { client: Client::new(self.http), requests, request: Vec::new() }
@@ -90,12 +90,12 @@ struct Page<'a> {
 
 #[derive(Deserialize)]
 struct Item<'a> {
-    /// A kind and a unique number.
+    /// Kind of the text and a unique number.
     text: &'a str,
 }
 
 impl HttpClient {
-    /// Reads a page and adds the numbers in its texts; returns the path of the next one.
+    /// Reads a page, and adds the numbers in its texts to `numbers`. Returns the path of the next page.
     ///
     /// # Panics
     /// If the server does not answer with a page.
@@ -119,16 +119,16 @@ impl HttpClient {
         }
     }
 
-    /// Sends JSON, which must be accepted.
+    /// Sends JSON. The server must accept it.
     pub(crate) async fn post(&mut self, path: &str, json: &str) {
         self.requests.post(path, json.as_bytes(), &mut self.request);
         self.send(path).await;
     }
 
-    /// Sends operations in order, each a line of JSON.
+    /// Sends operations in order. Each is a line of JSON.
     ///
     /// # Panics
-    /// If one is refused.
+    /// If an operation is refused.
     pub(crate) async fn batch(&mut self, lines: &[String]) {
         for lines in lines.chunks(BATCH_LINES) {
             let body = lines.join("\n");
@@ -155,7 +155,7 @@ fn number(text: &str) -> Option<u64> {
     rest.split(':').next()?.parse().ok()
 }
 
-/// Operations that register users, from 0.
+/// Operations that register users, numbered from 0.
 pub(crate) fn register(users: u32) -> impl Iterator<Item = String> {
     (0..users).map(|user| format!(r#"{{"op":"register","handle":"user{user}"}}"#))
 }

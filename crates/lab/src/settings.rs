@@ -1,4 +1,5 @@
-//! Settings of a run, as on the command line. They are stored next to the raw data, so that a run can be continued.
+//! Settings of a run, as given on the command line. They are stored next to the raw data, so that a run can be
+//! continued.
 
 use std::collections::BTreeMap;
 
@@ -10,20 +11,20 @@ use crate::threads;
 
 /// Maximum number of trials of each design with the same parameters.
 pub const TRIALS_MAX: u64 = 1_000;
-/// Minimum number of trials: an interval needs two.
+/// Minimum number of trials: an interval needs two values.
 pub const TRIALS_MIN: u64 = 2;
 /// Maximum number of repetitions of a comparison of designs with themselves.
 pub const REPEATS_MAX: u64 = 1_000;
-/// Suffix of a design's name for the same design in an A/A comparison.
+/// Suffix of a design's name, for the second trial of the same design in an A/A comparison.
 pub(crate) const AGAIN: &str = " again";
 
-/// Extent of the measurements.
+/// Scale of the measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Few values of each parameter and few trials: minutes.
     Quick,
-    /// All values of the reports, and as many trials as the pilot asks for.
+    /// All parameter values of the reports, and as many trials as the pilot determines.
     Full,
 }
 
@@ -36,7 +37,7 @@ impl Scale {
         }
     }
 
-    /// Maximum number of trials of each cell that the pilot may ask for.
+    /// Maximum number of trials of each cell that the pilot may determine.
     pub(crate) const fn trials_max(self) -> u64 {
         match self {
             Self::Quick => 5,
@@ -44,7 +45,7 @@ impl Scale {
         }
     }
 
-    /// Half the wanted width of a ratio's interval, relative to the ratio.
+    /// Half the wanted width of the interval of a ratio, relative to the ratio.
     pub(crate) const fn half_width(self) -> f64 {
         match self {
             Self::Quick => 0.05,
@@ -59,7 +60,7 @@ impl Scale {
 pub struct Settings {
     /// Names of experiments, without duplicates.
     pub experiments: Vec<String>,
-    /// Extent of the measurements.
+    /// Scale of the measurements.
     pub scale: Scale,
     /// Names of the designs to compare, instead of all.
     pub designs: Option<Vec<String>>,
@@ -67,16 +68,16 @@ pub struct Settings {
     pub threads: Option<Vec<u64>>,
     /// Values of parameters by name, instead of those of the scale.
     pub values: BTreeMap<String, Vec<u64>>,
-    /// Number of trials, instead of the pilot's.
+    /// Number of trials, instead of the number that the pilot determines.
     pub trials: Option<u64>,
     /// Number of repetitions in which each design is compared with itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u64>,
-    /// Seed of the order and of all workloads.
+    /// Seed of the order of trials and of all workloads.
     pub seed: u64,
 }
 
-/// One design with one set of parameters; its trials are repetitions.
+/// Design with a set of parameters. Trials of the same cell are repetitions.
 #[derive(Clone)]
 pub struct Cell {
     /// The experiment.
@@ -106,10 +107,10 @@ impl Cell {
 }
 
 impl Settings {
-    /// Experiments, by number.
+    /// Experiments of the run, by number.
     ///
     /// # Errors
-    /// If one is unknown, or none is named.
+    /// If an experiment is unknown, or none is named.
     pub fn experiments(&self) -> Result<Vec<&'static Experiment>, String> {
         let all = EXPERIMENTS.map(|experiment| experiment.name).join(", ");
         for name in &self.experiments {
@@ -128,7 +129,7 @@ impl Settings {
     /// All cells: each design with each combination of the values.
     ///
     /// # Errors
-    /// If an experiment, a parameter or a value is not valid, with the valid ones.
+    /// If an experiment, a parameter or a value is not valid. The error lists the valid ones.
     pub fn cells(&self) -> Result<Vec<Cell>, String> {
         let experiments = self.experiments()?;
         if let Some(trials) = self.trials
@@ -224,7 +225,7 @@ impl Settings {
         Ok(all)
     }
 
-    /// Command that repeats an experiment of the run, with its designs and parameters.
+    /// Command line that repeats an experiment of the run, with its designs and parameters.
     pub(crate) fn command_of(&self, experiment: &Experiment) -> String {
         let mut settings = self.clone();
         settings.experiments = vec![experiment.name.to_owned()];
@@ -237,7 +238,7 @@ impl Settings {
         settings.command()
     }
 
-    /// Command that repeats the run.
+    /// Command line that repeats the run.
     pub(crate) fn command(&self) -> String {
         let list = |values: &[u64]| values.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
         let mut words = vec![format!("roost lab run {}", self.experiments.join(" "))];
@@ -279,7 +280,7 @@ impl Settings {
         }
     }
 
-    /// Values of a parameter to measure; the first is the main one.
+    /// Values of a parameter to measure. The first is the main value.
     pub(crate) fn values_of<'a>(&'a self, parameter: &'a Parameter) -> &'a [u64] {
         let usual = match self.scale {
             Scale::Quick => parameter.quick,
@@ -288,7 +289,7 @@ impl Settings {
         self.values.get(parameter.name).map_or(usual, Vec::as_slice)
     }
 
-    /// Numbers of threads: 1, 2, 4 and so on, and the maximum; in a quick run only the maximum, unless the experiment
+    /// Numbers of threads: 1, 2, 4 and so on, and the maximum. In a quick run, only the maximum, unless the experiment
     /// is about threads.
     fn threads_of(&self, experiment: &Experiment) -> Vec<u64> {
         let most = match self.scale {
@@ -317,7 +318,7 @@ fn all_combinations<'a>(values: impl Iterator<Item = (&'a str, Vec<u64>)>) -> Ve
     all
 }
 
-/// First values of all, and then each other value of one at a time.
+/// Combinations: the first values of all parameters; then, for one parameter at a time, each of its other values.
 fn one_at_a_time<'a>(values: impl Iterator<Item = (&'a str, Vec<u64>)>) -> Vec<Parameters> {
     let (mut first, mut others) = (Parameters::default(), Vec::new());
     for (name, values) in values {

@@ -1,7 +1,7 @@
-//! Experiment 8: the simulated launch, with a server and a load generator in their own processes.
+//! Experiment 8: the simulated launch, with a server and a load generator in separate processes.
 //!
-//! It is `roost simulate`: users with the follows and rates of 2014, whose requests have due times. The trial starts it
-//! and reads its summary.
+//! The trial runs `roost simulate` and reads its summary: users have the follows and rates of 2014, and requests have
+//! due times.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -119,13 +119,13 @@ fn run(design: &str, parameters: &Parameters, seed: u64) -> Result<Measured, Tri
     command.args(["simulate", "--plain", "--load", load, "--json"]).arg(&json);
     command.args(["--users", &parameters.count("users").to_string()]);
     command.args(["--duration", &format!("{}s", parameters.count("seconds"))]);
-    // A seed of 32 bits is enough, and can be typed.
+    // Use a seed of 32 bits, which can be typed.
     command.args(["--seed", &(seed >> 32).to_string()]);
     command.env("TOKIO_WORKER_THREADS", parameters.count("threads").to_string());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let start = Instant::now();
     let output = command.output()?;
-    // It also ends with an error if a request failed: then there is a summary of the failures.
+    // If requests failed, the process ends with an error but writes a summary.
     let Ok(summary) = read(&json) else {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(io::Error::other(format!("the simulation failed: {said}")).into());

@@ -2,7 +2,7 @@
 
 use std::thread::available_parallelism;
 
-/// Maximum number of threads per core. Trials with more threads would measure the operating system's scheduler.
+/// Maximum number of threads per core. With more, a trial would measure the operating system's scheduler.
 const PER_CORE: u64 = 4;
 
 /// Number of cores that this process may use.

@@ -1,5 +1,5 @@
-//! One trial in its own process, which reads a request from standard input and writes the measurements to standard
-//! output, a line of JSON each.
+//! One trial in its own process. It reads a request from standard input and writes the measurements to standard output,
+//! each as a line of JSON.
 
 use std::io;
 use std::pin::Pin;
@@ -46,8 +46,8 @@ pub enum TrialError {
     BadParameters(String),
 }
 
-/// Runs the trial that a line of `input` requests, and writes a line to `output`. Blocks; no runtime may be running in
-/// this process.
+/// Runs the trial that a line of `input` requests, and writes a line to `output`. Blocks. This process must not have a
+/// runtime.
 ///
 /// # Errors
 /// [`TrialError`]
@@ -79,8 +79,8 @@ pub(crate) fn block_on(
     block_on_boxed(threads, boxed(future))
 }
 
-/// A future whose type is erased. Each type of future that a runtime runs costs about 2,000 lines of code for the
-/// compiler, and there are several for each design.
+/// Future without its type. For each type of future, the compiler generates about 2,000 lines of code of the runtime,
+/// and each design has several types.
 pub(crate) fn boxed<T>(
     future: impl Future<Output = T> + Send + 'static,
 ) -> Pin<Box<dyn Future<Output = T> + Send>> {
@@ -93,6 +93,6 @@ fn block_on_boxed(
 ) -> Result<Measured, TrialError> {
     let runtime =
         Builder::new_multi_thread().worker_threads(threads as usize).enable_all().build()?;
-    // The future is spawned on a worker thread, because this thread would be an additional one.
+    // Spawn the future on a worker thread: this thread would be an additional one.
     Ok(runtime.block_on(async { tokio::spawn(future).await }).map_err(io::Error::other)?)
 }

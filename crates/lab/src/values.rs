@@ -7,9 +7,9 @@ use crate::record::Record;
 /// Warm-up of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// Number of marks before the steady part. The time up to the last of them is not counted.
+    /// Number of marks up to the steady part. The time until the last of these marks does not count.
     Marks(usize),
-    /// The trial was never steady, or is too short: all of it counts.
+    /// The trial was never steady, or is too short. All of it counts.
     Unknown,
 }
 

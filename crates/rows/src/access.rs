@@ -1,7 +1,7 @@
-//! Access to rows: the traits that a store implements and the rules use.
+//! Access to rows: traits that a store implements and that the rules use.
 //!
-//! Reads do not fail: a store that cannot read its rows stops the process, because an answer from incomplete facts
-//! would be wrong, and the facts can be rebuilt from the log.
+//! Reads do not fail. If a store cannot read its rows, it stops the process: an answer from incomplete data would be
+//! wrong, and the data can be rebuilt from the log.
 
 use crate::record::Value;
 use crate::span::Span;
@@ -13,11 +13,11 @@ use crate::totals::Totals;
 pub trait Rows {
     /// Returns the row `key` of `table`.
     fn point(&self, table: PointTable, key: u64) -> Option<Value>;
-    /// Calls `each` with every row of `table`, in the order of keys. Scans the whole table: for the start, while
+    /// Calls `each` with every row of `table`, in the order of keys. Reads the whole table; use it at the start, while
     /// nothing changes.
     fn each_point(&self, table: PointTable, each: &mut dyn FnMut(u64, &[u8]));
-    /// Calls `each` with up to `limit` rows of `table` whose keys are below `below`, greatest key first. Holds at most
-    /// one of them in memory.
+    /// Calls `each` with up to `limit` rows of `table` whose keys are less than `below`, greatest key first. Holds at
+    /// most one row in memory.
     fn points_below(
         &self,
         table: PointTable,
@@ -25,14 +25,14 @@ pub trait Rows {
         limit: usize,
         each: &mut dyn FnMut(u64, &[u8]),
     );
-    /// Returns the number stored with `item` of `owner`, if it is a member.
+    /// Returns the number stored with `item` of `owner`; `None` if there is no such row.
     fn member(&self, table: SetTable, owner: u64, item: u64) -> Option<u64>;
     /// Returns the items of `owner` with their numbers, in the span's order.
     fn members(&self, table: SetTable, owner: u64, span: Span) -> Vec<(u64, u64)>;
     /// Returns the row `key` of `table`.
     fn name(&self, table: NameTable, key: &[u8]) -> Option<Value>;
-    /// Returns up to `limit` keys of `table` that begin with `prefix`, without it and in order, from `from` on. Reads
-    /// no keys with another prefix, not even removed ones.
+    /// Returns up to `limit` keys of `table` that begin with `prefix`, in order, beginning with `from`. The prefix is
+    /// removed from the keys and is not part of `from`. Reads no keys with another prefix, not even removed ones.
     fn names_under(
         &self,
         table: NameTable,
@@ -40,11 +40,11 @@ pub trait Rows {
         from: &[u8],
         limit: usize,
     ) -> Vec<Vec<u8>>;
-    /// Returns the first `limit` keys of `table` from `from` on, in order.
+    /// Returns the first `limit` keys of `table` that are at least `from`, in order.
     fn first_names(&self, table: NameTable, from: &[u8], limit: usize) -> Vec<Vec<u8>> {
         self.names_under(table, &[], from, limit)
     }
-    /// Returns the first key of `table` from `from` on.
+    /// Returns the first key of `table` that is at least `from`.
     fn first_name(&self, table: NameTable, from: &[u8]) -> Option<Vec<u8>> {
         self.first_names(table, from, 1).pop()
     }
@@ -55,18 +55,18 @@ pub trait Rows {
 /// Row of a set: owner, item, and the number stored with it.
 pub type MemberRow = (u64, u64, u64);
 
-/// Reads of whole tables while no other code changes rows. Rows that are added meanwhile may be missing.
+/// Reads of whole tables. No other code may change rows meanwhile; rows that are added may be missing.
 pub trait Scan: Rows {
-    /// Returns about `limit` rows of `table` from `from` on, in the order of keys, and where to continue if there may
-    /// be more.
+    /// Returns about `limit` rows of `table`, beginning with key `from`, in the order of keys. Also returns where to
+    /// continue, if there may be more rows.
     fn points_from(
         &self,
         table: PointTable,
         from: u64,
         limit: usize,
     ) -> (Vec<(u64, Value)>, Option<u64>);
-    /// Returns about `limit` rows of `table` from (owner, item) on, in order, and where to continue if there may be
-    /// more.
+    /// Returns about `limit` rows of `table`, beginning with (owner, item), in order. Also returns where to continue,
+    /// if there may be more rows.
     fn members_from(
         &self,
         table: SetTable,
@@ -75,7 +75,7 @@ pub trait Scan: Rows {
     ) -> (Vec<MemberRow>, Option<(u64, u64)>);
 }
 
-/// Write access to rows without reading any; `None` removes a row.
+/// Write access to rows, without reads. `None` removes a row.
 pub trait PutRows {
     /// Sets or removes a point.
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>);
@@ -105,10 +105,10 @@ pub trait RowsMut: Rows + PutRows {
     fn put_totals(&mut self, totals: Totals);
 }
 
-/// Records that `count` stamps from `first` on are used. All rules call it before they apply a command.
+/// Records that `count` stamps from `first` on are used. All rules call this before they apply a command.
 ///
 /// # Panics
-/// If the stamp is not greater than the last one: the log would be out of order.
+/// If the stamp is not greater than the last one, because the log would then be out of order.
 pub fn advance<R: RowsMut + ?Sized>(rows: &mut R, first: Stamp, count: usize) {
     let mut totals = rows.totals();
     assert!(totals.last_stamp < Some(first), "stamps rise along the log");

@@ -1,11 +1,11 @@
-//! Interface between the rules (`feed`, `kv`) and the store: the tables, access to their rows, the stamps that order
-//! changes, and the cost of a change.
+//! Interface between the rules (`feed`, `kv`) and the store: tables, access to their rows, stamps that order changes,
+//! and the cost of a change.
 //!
-//! The rules define what is in a row and when it changes; the store keeps rows and does not depend on their meaning.
-//! Neither depends on the other.
+//! The rules define the content of rows and when it changes. The store keeps rows, and does not depend on their
+//! meaning. Neither depends on the other.
 //!
-//! **Invariant:** no clock, no randomness, no I/O and no lock.
-//! **Invariant:** each stamp is greater than the last one in the order of the log; [`advance`] asserts it.
+//! **Invariant:** the crate uses no clock, randomness, I/O or lock.
+//! **Invariant:** each stamp in the log is greater than the stamp before it; [`advance`] asserts this.
 //!
 //! Read `table`, `access`, `span`, `stamp`, then `cost`.
 
@@ -33,7 +33,7 @@ pub use subject::Subject;
 pub use table::{NameTable, PointTable, SetTable, Table, Transfer};
 pub use totals::Totals;
 
-/// Whether a seeded bug is switched on: the simulator must find each (`cargo xtask dst --bugs NAME`).
+/// Whether a seeded bug is switched on. The simulator must find each seeded bug (`cargo xtask dst --bugs NAME`).
 #[cfg(feature = "bugs")]
 pub fn has_bug(name: &str) -> bool {
     use std::sync::OnceLock;

@@ -5,13 +5,13 @@ use smallvec::SmallVec;
 
 use crate::rules::outside_rules;
 
-/// Encoded row; short ones (counts, ids) need no allocation.
+/// Encoded row. Short rows (counts, ids) need no allocation.
 pub type Value = SmallVec<[u8; 24]>;
 
 /// Encodes a record.
 ///
 /// # Panics
-/// Never for our records: they are serialized into memory.
+/// Never for records of this project, because they are serialized into memory.
 #[must_use]
 pub fn encode<T: Serialize>(record: &T) -> Value {
     match postcard::to_stdvec(record) {
@@ -23,7 +23,7 @@ pub fn encode<T: Serialize>(record: &T) -> Value {
 /// Reverses [`encode`].
 ///
 /// # Panics
-/// If the bytes are not a `T`: the store checks rows, so this is a broken invariant.
+/// If the bytes are not a `T`. The store checks rows, so this is a broken invariant.
 #[must_use]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     match postcard::from_bytes(bytes) {
@@ -32,8 +32,8 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     }
 }
 
-/// Panics because the bytes of a row are not a `name`. The row is damaged, not the rules that read it: another node, or
-/// another copy, may have the right one.
+/// Panics because the bytes of a row are not a `name`. The panic is not one of the rules: the row is damaged, and
+/// another node or copy may have the right row.
 ///
 /// # Panics
 /// Always.
@@ -41,7 +41,7 @@ pub fn malformed(name: &str, error: &dyn std::fmt::Display) -> ! {
     outside_rules(|| panic!("a stored {name} must be readable: {error}"))
 }
 
-/// Decodes bytes that may be damaged: nothing may follow the record.
+/// Decodes bytes that may be damaged. `None` also if bytes follow the record.
 #[must_use]
 pub fn try_decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
     let (record, rest) = postcard::take_from_bytes(bytes).ok()?;

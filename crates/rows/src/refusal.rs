@@ -1,5 +1,5 @@
-//! Form of the tables of refusals of `feed` and `kv`: the class of each refusal, the field that it is about, its code
-//! and its sentence. Protocols derive statuses, replies and descriptions from these tables and do not repeat them.
+//! Form of the tables of refusals in `feed` and `kv`. Each row has the class of a refusal, the field that it is about,
+//! its code and its sentence. Protocols derive statuses, replies and descriptions from these tables.
 
 /// Class of a refusal, from which a protocol derives a status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! Marker of threads that run the rules: distinguishes a panic of the rules from one of the store and from one at a
-//! damaged row.
+//! Marker of threads that run the rules. It distinguishes a panic of the rules from a panic of the store, and from one
+//! at a damaged row.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, resume_unwind};
@@ -9,11 +9,11 @@ thread_local! {
     static PANICKED_AT: Cell<Option<String>> = const { Cell::new(None) };
 }
 
-/// Runs `run`, a part of the rules; `None` if they panicked. Passes on other panics.
+/// Runs `run`, which is a part of the rules. Returns `None` if the rules panicked; passes on other panics.
 pub fn catch_rules<T>(run: impl FnOnce() -> T) -> Option<T> {
     RUN.set(true);
     let done = catch_unwind(AssertUnwindSafe(run));
-    // A panic of other code leaves it false.
+    // A panic of other code leaves the marker false.
     let is_of_rules = RUN.replace(false);
     match done {
         Ok(done) => Some(done),
@@ -22,13 +22,12 @@ pub fn catch_rules<T>(run: impl FnOnce() -> T) -> Option<T> {
     }
 }
 
-/// Runs `run`, which is not a part of the rules, on a thread that may run them.
+/// Runs `run`, which is not a part of the rules, on a thread that may run rules.
 pub fn outside_rules<T>(run: impl FnOnce() -> T) -> T {
     within_rules(false, run)
 }
 
-/// Returns the result of `run`. `of_rules` is whether `run` is a part of the rules, as a callback that other code
-/// calls.
+/// Runs `run`, a callback that other code calls. `of_rules` says whether it is a part of the rules.
 pub fn within_rules<T>(of_rules: bool, run: impl FnOnce() -> T) -> T {
     let before = RUN.replace(of_rules);
     let done = run();
@@ -42,7 +41,7 @@ pub fn rules_run() -> bool {
     RUN.get()
 }
 
-/// Whether a panic is one of the rules, for the panic hook. Such a panic is reported where it is caught. Its message
+/// Whether a panic is one of the rules, for the panic hook. The code that catches such a panic reports it. Its message
 /// may contain texts and keys of users.
 #[must_use]
 pub fn is_of_rules(panic: &PanicHookInfo<'_>) -> bool {
@@ -53,7 +52,7 @@ pub fn is_of_rules(panic: &PanicHookInfo<'_>) -> bool {
     is_of_rules
 }
 
-/// Returns the location of the last panic of the rules, if the hook has seen it.
+/// Returns the location of the last panic of the rules, if the panic hook is installed.
 #[must_use]
 pub fn panicked_at() -> Option<String> {
     PANICKED_AT.take()

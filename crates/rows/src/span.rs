@@ -1,6 +1,6 @@
-//! Range of one owner's items, and the direction in which it is read.
+//! Range of an owner's items, and the order in which it is read.
 
-/// Direction in which a range is read.
+/// Order in which a range is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Smallest item first.
@@ -9,7 +9,7 @@ pub enum Order {
     Descending,
 }
 
-/// Range of one owner's items: `low..=high`, at most `limit` of them, in the direction of `order`.
+/// Range of an owner's items: `low..=high`, at most `limit` of them, read in the order of `order`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Smallest item of the range.
@@ -27,7 +27,7 @@ impl Span {
     pub const ALL: Self =
         Self { low: 0, high: u64::MAX, limit: usize::MAX, order: Order::Ascending };
 
-    /// Returns the span of the largest items strictly below `before`, largest first.
+    /// Returns the span of the largest items less than `before`, largest first.
     #[must_use]
     pub fn below(before: Option<u64>, limit: usize) -> Option<Self> {
         let high = match before {
@@ -37,15 +37,14 @@ impl Span {
         Some(Self { low: 0, high, limit, order: Order::Descending })
     }
 
-    /// Returns the span of the smallest items strictly above `after`, smallest first.
+    /// Returns the span of the smallest items greater than `after`, smallest first.
     #[must_use]
     pub fn above(after: u64, limit: usize) -> Option<Self> {
         let low = after.checked_add(1)?;
         Some(Self { low, high: u64::MAX, limit, order: Order::Ascending })
     }
 
-    /// Returns the rest of the span after `last`, the last item read: at most `limit` items in the same order, up to
-    /// the same end.
+    /// Returns the rest of the span after `last`, the last item read, with another limit.
     #[must_use]
     pub fn beyond(self, last: u64, limit: usize) -> Option<Self> {
         let rest = match self.order {

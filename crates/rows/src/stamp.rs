@@ -5,9 +5,8 @@ use serde::{Deserialize, Serialize};
 /// Time and position of a command in the order of all commands: 41 bits of milliseconds since [`EPOCH_MS`], 22 bits of
 /// sequence. Unique and never reused; fits a signed 64-bit number.
 ///
-/// A stamp is made when a command is applied, from the last stamp and the log's time of the command's group: applying
-/// the same log always makes the same stamps. In logs of format 1 the upper 10 bits of the sequence were a node number,
-/// which was always 0.
+/// A stamp is made when a command is applied, from the last stamp and the time of the command's group in the log.
+/// Applying the same log thus always makes the same stamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Stamp(pub u64);
 
@@ -16,7 +15,7 @@ pub const EPOCH_MS: u64 = 1_704_067_200_000;
 const TIME_SHIFT: u32 = 22;
 
 impl Stamp {
-    /// Smallest stamp of a command. Smaller numbers are ids of records that exist without a command.
+    /// Smallest stamp of a command. Smaller numbers are ids of records that no command made.
     pub const MIN: Self = Self(1 << TIME_SHIFT);
     /// Largest stamp: 63 bits.
     pub const MAX: Self = Self(i64::MAX as u64);
@@ -27,18 +26,18 @@ impl Stamp {
         (self.0 >> TIME_SHIFT) + EPOCH_MS
     }
 
-    /// Returns the first stamp of `time_ms`, in milliseconds since 1970; before [`EPOCH_MS`], that of the epoch's first
-    /// millisecond, after 2093 that of the last.
+    /// Returns the first stamp of `time_ms`, in milliseconds since 1970. Times before [`EPOCH_MS`] count as the epoch's
+    /// first millisecond, times after 2093 as the last one.
     #[must_use]
     pub fn first_of(time_ms: u64) -> Self {
         let since = time_ms.saturating_sub(EPOCH_MS).clamp(1, Self::MAX.0 >> TIME_SHIFT);
         Self(since << TIME_SHIFT)
     }
 
-    /// Returns the stamp that comes `count` stamps later.
+    /// Returns the stamp that is `count` stamps later.
     ///
     /// # Panics
-    /// If stamps are used up: 4 million commands per millisecond until 2093.
+    /// If there is no such stamp. There are 4 million stamps per millisecond until 2093.
     #[must_use]
     pub const fn after(self, count: u64) -> Self {
         assert!(count <= Self::MAX.0 - self.0, "stamps fit 63 bits");
@@ -60,7 +59,7 @@ impl Stamp {
 
 /// Source of stamps that always increase, even if the clock steps back.
 ///
-/// While the time stays the same or steps back, the sequence continues, into the next millisecond if necessary: a stamp
+/// If the time stays the same or steps back, the sequence continues, if necessary into the next millisecond. A stamp
 /// may then be later than the clock, but is always greater than all earlier stamps.
 #[derive(Debug, Clone)]
 pub struct StampClock {

@@ -1,19 +1,20 @@
-//! Subjects of rows: the users, posts, pictures or marks that look different when a row changes. Each table declares its own.
+//! Subjects of rows: the users, posts, pictures or marks that look different when a row changes. Each table declares
+//! its subject.
 
-/// A user, a post, a picture, or the marks of posts for one user.
+/// User, post, picture, or the marks of posts for a user.
 ///
-/// A store counts the changes of each subject's rows, so that a cache can check whether an entry that was made from
-/// them is current. Rows without a subject are read again each time.
+/// A store counts the changes of each subject's rows. A cache can thus check whether an entry made from these rows is
+/// current. Rows without a subject are read again each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
-    /// User with this id: profile, counts, whether the user exists and approves follows, and the user's posts.
+    /// User with this id: profile, counts, posts, and whether the user exists and approves follows.
     User(u64),
-    /// Profile of the user with this id, whether the user exists and approves follows. It is a part of
-    /// [`Subject::User`]: a change of it changes both.
+    /// Profile of the user with this id, and whether the user exists and approves follows. It is a part of
+    /// [`Subject::User`]: changing it changes both.
     Profile(u64),
     /// Post with this id: content, reactions with their counts, and replies.
     Post(u64),
-    /// Content of the post with this id, and whether it exists. It is a part of [`Subject::Post`]: a change of it
+    /// Content of the post with this id, and whether the post exists. It is a part of [`Subject::Post`]: changing it
     /// changes both.
     Content(u64),
     /// Picture with this id.

@@ -1,18 +1,17 @@
-//! All tables. A table is one declaration: the content of its rows, the tag of its rows on disk, how they are stored,
-//! words for operators, the treatment by an export, and the [`Subject`] of its rows or `nothing`.
+//! All tables. The declaration of a table has the content of its rows, their tag on disk, how they are stored, words
+//! for operators, the treatment by an export, and the [`Subject`] of its rows or `nothing`.
 //!
-//! There are three kinds. Points map a number to bytes, sets map (owner, item) to a small number and are
-//! read as ranges of one owner's items, names map bytes to bytes in order.
+//! There are three kinds of tables. Points map a number to bytes. Sets map (owner, item) to a small number, and are
+//! read as ranges of an owner's items. Names map bytes to bytes, in order.
 //!
-//! The rows of an **ephemeral** table must be erased from every disk soon after they are removed, so a
-//! store keeps such tables in separate files. After a crash, a store may have applied more of the log to
-//! ephemeral tables than to the others.
-//! **Invariant:** the outcome of a command, the totals and the rows of other tables never depend on
-//! ephemeral rows.
+//! The rows of an **ephemeral** table must be erased from every disk soon after they are removed, so a store has
+//! separate files for such tables. After a crash, a store may have applied more of the log to ephemeral tables than to
+//! the others.
+//! **Invariant:** the outcome of a command, the totals, and the rows of other tables never depend on ephemeral rows.
 //!
-//! **Invariant:** tags are part of the format of stores: each belongs to one table, of any kind, and has no structure.
-//! A tag is never reused and never changes its meaning. A new table is the last line of its kind, and gets
-//! the next free tag; in the store only the format version changes.
+//! **Invariant:** tags are part of the format of stores. Each tag belongs to one table, of any kind, and has no
+//! structure. It is never reused and never changes its meaning. A new table is the last line of its kind and gets the
+//! next free tag; of the store, only the format version changes.
 
 use crate::subject::Subject;
 
@@ -21,9 +20,9 @@ use crate::subject::Subject;
 enum Kept {
     /// Separate files, from which removed rows are erased soon.
     Ephemeral,
-    /// Many items of an owner in one row. The owners are dense.
+    /// Many items of an owner in one row. Owners are users, who are numbered without gaps.
     Packed,
-    /// An array of the owners, who are users, numbered without gaps and most of them with items.
+    /// Array indexed by owner. Owners are users, who are numbered without gaps, and most of them have items.
     Dense,
 }
 
@@ -43,7 +42,7 @@ pub enum Transfer {
     Derived,
     /// An import leaves the table empty. The text is from `docs/import.md`.
     LeftOut(&'static str),
-    /// Never written in a data directory with its own log.
+    /// Never written, unless several nodes share the log.
     NeverWritten,
 }
 use Transfer::{Derived, Exported, LeftOut, NeverWritten};
@@ -58,7 +57,7 @@ const NOTIFICATIONS: &str =
 /// Text of the documents for rows without a bucket.
 const EMPTIED: &str = "keys of emptied or deleted buckets";
 
-/// Least and greatest tag of a table. Other rows of a store have tags below and above these.
+/// Smallest and greatest tag of a table. Other rows of a store have tags outside of this range.
 const LOWEST: u8 = 0x02;
 const HIGHEST: u8 = 0xfb;
 
@@ -72,12 +71,11 @@ const fn ascend(tags: &[u8]) -> bool {
     }
 }
 
-/// Declares the enum of each kind of table, and the enum of all tables. Tags ascend within a kind, so that rows in the
-/// order of tables are in the order of their names on disk. A table with `if FEATURE` is only in builds with that
-/// feature.
+/// Declares an enum for each kind of table, and the enum of all tables. Tags ascend within a kind, so rows in the order
+/// of tables are in the order of their keys on disk. A table with `if FEATURE` exists only in builds with that feature.
 ///
-/// The words of a point describe the row of a key, those of a set the items of an owner / an item, and those of a name
-/// its row, with `…` for a name that is a text.
+/// The words of a point describe its row. The words of a set describe the items of an owner, then an item. The words of
+/// a name describe its row, and contain `…` if the name is a text.
 macro_rules! tables {
     (@subject nothing) => { None };
     (@subject $subject:ident) => { Some(Subject::$subject) };
@@ -113,7 +111,7 @@ macro_rules! tables {
                     self as usize
                 }
 
-                /// Whether rows of this table may be ahead of the others after a crash.
+                /// Whether, after a crash, more of the log may be applied to this table than to other tables.
                 #[must_use]
                 pub const fn is_ephemeral(self) -> bool {
                     has(self.kept(), Kept::Ephemeral)
@@ -131,7 +129,8 @@ macro_rules! tables {
                     match self { $($(#[cfg(feature = $feature)])? Self::$table => $transfer $(($why))?),* }
                 }
 
-                /// Makes the subject of a row of its number: the key, the owner, or the name.
+                /// Returns the function that makes the subject of a row from its number: the key, the owner, or the
+                /// name.
                 pub(crate) fn subject(self) -> Option<fn(u64) -> Subject> {
                     match self {
                         $($(#[cfg(feature = $feature)])? Self::$table => tables!(@subject $subject)),*
@@ -192,7 +191,7 @@ impl SetTable {
         has(self.kept(), Kept::Packed)
     }
 
-    /// Whether owners are users, numbered without gaps and most of them with items, so that an array of them stays
+    /// Whether the owners are users, who are numbered without gaps, and most of whom have items: an array of them is
     /// small.
     #[must_use]
     pub const fn has_dense_owners(self) -> bool {
@@ -213,7 +212,7 @@ impl Subject {
         table.subject().map(|about| about(owner))
     }
 
-    /// Returns the subject of a name, if it has one: then the name is a number.
+    /// Returns the subject of a name, if it has one. The name is then a number.
     #[must_use]
     pub fn of_name(table: NameTable, name: &[u8]) -> Option<Self> {
         let about = table.subject()?;
@@ -251,11 +250,11 @@ tables! {
         App = 0x0d, "app", LeftOut(GRANTS) about nothing;
         /// Grant id -> grant: the permissions of an authorization code, a token or a session.
         Grant = 0x0e, "grant", LeftOut(GRANTS) about nothing;
-        /// App id -> number of grants with which it acts for users; no row without any.
+        /// App id -> number of grants with which the app acts for users; no row for zero.
         AppUses = 0x0f, "uses of app", LeftOut(GRANTS) about nothing;
         /// Post id -> counts of the post; no row if all are zero.
         PostCounts = 0x10, "counts of post", Derived about Post;
-        /// User id -> which notifications are stored and shown; no row if there were none.
+        /// User id -> which notifications are stored and shown; no row for a user who never had any.
         Inbox = 0x11, "notifications of user", LeftOut(NOTIFICATIONS) about nothing;
     }
 
@@ -267,14 +266,15 @@ tables! {
         Seen = 0x14: Ephemeral Dense, "stories seen by user" / "story", Derived about nothing;
         /// (set of samples, sample) -> 0.
         Samples = 0x15, "samples of set" / "sample", Derived about nothing;
-        /// (0, space without a bucket) -> cursor from which the rows of the space are not removed yet. (1, 0) -> number
-        /// of rows in all these spaces.
+        /// (0, space without a bucket) -> cursor: rows from there on are still to be removed. (1, 0) -> number of rows
+        /// in all these spaces.
         OrphanedSpaces = 0x16, "spaces to be emptied" / "space", LeftOut(EMPTIED) about nothing;
         /// (0, space without rows and bucket) -> 0.
         FreeSpaces = 0x17, "free spaces" / "space", LeftOut(EMPTIED) about nothing;
-        /// (post, reply to it) -> visibility of the reply. Rows of a deleted post stay until its replies are deleted.
+        /// (post, reply) -> visibility of the reply. Rows of a deleted post stay until its replies are deleted.
         Replies = 0x18, "replies to post" / "post", Derived about Post;
-        /// (0, deleted user whose rows are not all removed) -> time of the deletion, in milliseconds since 1970.
+        /// (0, deleted user with rows that are still to be removed) -> time of the deletion, in milliseconds since
+        /// 1970.
         ErasingUsers = 0x19, "users to be erased" / "user", LeftOut(DELETED) about nothing;
         /// (post, kind of the reaction times 2^32 plus the user) -> stamp of the reaction.
         Reactions = 0x1a, "reactions to post" / "item", Exported about Post;
@@ -293,21 +293,21 @@ tables! {
         /// (post, boost) -> user who boosted the post.
         Boosts = 0x22, "boosts of post" / "post", Derived about nothing;
         /// (list of posts, post) -> author. List 0 has the posts of the public timeline, list 1 those with pictures.
-        /// (2^32 plus a user, post of the user with pictures) -> the number in `AuthorPosts`.
+        /// List 2^32 + user has the posts of the user with pictures; its number is that in `AuthorPosts`.
         PostLists = 0x23, "list of posts" / "post", Derived about nothing;
         /// (user, direct post by or to the user) -> first post of the conversation.
         DirectPosts = 0x24, "direct posts of user" / "post", Derived about nothing;
         /// (post, reply that everybody may see) -> author of the reply. Rows of a deleted post stay until its replies
         /// are deleted.
         OpenReplies = 0x25, "post" / "reply", Derived about Post;
-        /// (post, quote of it that everybody may see) -> the author of the quote. Rows of a deleted post stay as those of
-        /// `Replies`.
+        /// (post, quote that everybody may see) -> author of the quote. Rows of a deleted post stay until its quotes
+        /// are deleted.
         Quotes = 0x26, "quotes of post" / "post", Derived about Post;
         /// (follower, followed) -> 0.
         Following = 0x27: Packed, "follows of user" / "user", Exported about User;
         /// (followed, follower) -> 0.
         Followers = 0x28: Packed, "followers of user" / "user", Derived about User;
-        /// (author, post) -> 0, or the user replied to plus 1; from bit 33 on, the visibility.
+        /// (author, post) -> user to whom the post replies plus 1, or 0; plus 2^33 times the visibility.
         AuthorPosts = 0x29: Packed, "posts of user" / "post", Derived about User;
         /// (mentioned user, post) -> 2^63 plus the stamp of the edit that added the mention. If the post has had it
         /// from the start: the author plus 1 for a direct post, otherwise 0.
@@ -324,8 +324,8 @@ tables! {
         Blocks = 0x2f: Packed, "blocks of user" / "user", Exported about nothing;
         /// (blocked user, blocking user) -> 0.
         BlockedBy = 0x30: Packed, "users who block user" / "user", Derived about nothing;
-        /// (user, muted user) -> twice the end in milliseconds since 1970, or 0 without an end; plus 1 if
-        /// mentions are hidden too.
+        /// (user, muted user) -> twice the end of the mute in milliseconds since 1970 (0 if it has no end), plus 1 if
+        /// it also hides mentions.
         Mutes = 0x31: Packed, "mutes of user" / "user", Exported about nothing;
         /// (muted user, muting user) -> 0.
         MutedBy = 0x32: Packed, "users who mute user" / "user", Derived about nothing;
@@ -355,8 +355,8 @@ tables! {
         Bucket = 0x3b, "the bucket named \"…\"", Exported about nothing;
         /// Expiry of a key (milliseconds since 1970, 8 bytes), space (4 bytes), key -> nothing.
         KeyExpiry = 0x3c, "the expiry of a key", Derived about nothing;
-        /// Node (16 bytes) -> last counted group; node, 2 -> last status; 3 -> versions that the live nodes have in
-        /// common. Only with a log that several nodes share.
+        /// Node (16 bytes) -> last group of the node that counted; node, 2 -> last status of the node; 3 -> versions
+        /// that all live nodes have. Only if several nodes share the log.
         ClusterNode = 0x3d, "the node \"…\"", NeverWritten about nothing;
         /// Due time (milliseconds since 1970, 8 bytes), kind and id of the work -> progress; empty before it begins.
         Due = 0x3e, "scheduled work", Derived about nothing;
@@ -366,13 +366,13 @@ tables! {
         Invite = 0x40, "an invite", LeftOut(GRANTS) about nothing;
         /// SHA-256 of a code, token or session -> grant id.
         GrantSecret = 0x41, "the hash of a code, token or session", LeftOut(GRANTS) about nothing;
-        /// 0 and a user id, 1 and an app id for its own tokens, or 2 and a digest of the name of the key that minted it;
-        /// grant id (8 bytes each) -> nothing.
+        /// 0 and a user id, 1 and an app id for the app's own tokens, or 2 and a digest of the name of the key that
+        /// created the grant; then the grant id (8 bytes each) -> nothing.
         GrantOf = 0x42, "a grant of a user, an app or a key", LeftOut(GRANTS) about nothing;
         /// Id (8 bytes) of an app that acts for no user -> nothing.
         UnusedApp = 0x44, "an app that nobody uses", LeftOut(GRANTS) about nothing;
-        /// Hashtag, 0, id of a public post with all bits inverted (8 bytes), author (4 bytes) -> nothing. So the posts
-        /// of a hashtag are together, newest first.
+        /// Hashtag, 0, id of a public post with all bits inverted (8 bytes), author (4 bytes) -> nothing. The posts of
+        /// a hashtag are thus adjacent, newest first.
         TagPost = 0x45, "a post with the hashtag \"…\"", Derived about nothing;
         /// Author (4 bytes), hashtag, 0, id of a public post with all bits inverted (8 bytes) -> nothing.
         AuthorTag = 0x46, "a hashtag of a post", Derived about nothing;
@@ -396,9 +396,9 @@ tables! {
         MediaFile = 0x51, "a file of a picture", Derived about nothing;
         /// Owner (4 bytes), picture (8 bytes) -> nothing.
         MediaOf = 0x52, "a picture of a user", Derived about nothing;
-        /// Owner (4 bytes), or four bytes 0xff for all -> space of the pictures; no row without pictures.
+        /// Owner (4 bytes), or four bytes 0xff for all owners -> space that the pictures use; no row without pictures.
         MediaSpace = 0x54, "the space of a user's pictures", Derived about nothing;
-        /// Post (8 bytes) -> versions before its edits, oldest first; no row without edits.
+        /// Post (8 bytes) -> versions of the post before its edits, oldest first; no row without edits.
         PostVersions = 0x55, "earlier versions of a post", Exported about nothing;
         /// User (4 bytes) -> read and removed conversations; no row without any.
         Conversations = 0x56, "read positions in conversations", Exported about nothing;
@@ -407,7 +407,7 @@ tables! {
         /// User (4 bytes) -> muted threads; no row without any.
         MutedThreads = 0x58, "the threads that a user has muted", Exported about Marks;
         /// User (4 bytes), first post of a conversation, direct post in it by or to the user with all bits inverted (8
-        /// bytes each) -> nothing. So the posts of a conversation are together, newest first.
+        /// bytes each) -> nothing. The posts of a conversation are thus adjacent, newest first.
         ConversationPost = 0x5a, "a post of a conversation", Derived about nothing;
         /// A table that the next format adds.
         Next = 0xfb, "a row of the next format", NeverWritten about nothing if "next-format";

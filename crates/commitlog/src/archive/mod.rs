@@ -1,14 +1,14 @@
-//! Archive: a separate directory with copies of the groups of one log, in files that never change. Together with a
-//! backup it can restore every later state; any tool can copy its files.
+//! Archive: a separate directory with copies of the groups of one log, in files that never change. With a backup and an
+//! archive, every later state can be restored. Any tool can copy the files.
 //!
-//! A file is a segment as [`crate::format`] describes, exactly as long as its groups. Its name is the positions of its
-//! first and last group, 20 digits each: `FIRST-LAST.log`. So the names show a missing file. The file `roost-archive`
-//! identifies the log of the archive, and is locked by the process that writes.
+//! A file is a segment as [`crate::format`] describes, exactly as long as its groups. Its name has the positions of its
+//! first and last group, 20 digits each (`FIRST-LAST.log`), so a missing file is visible. The file `roost-archive`
+//! identifies the log of the archive; the process that writes to the archive locks it.
 //!
-//! - **Invariant:** a file gets its name after all of it is durable, and never changes after that.
+//! - **Invariant:** a file gets its name when all of it is durable, and never changes after that.
 //! - **Invariant:** every group is checked when it is copied, and again when it is read.
-//! - Files may overlap, for example when groups were archived again because a file had been moved away: the same
-//!   position is the same group.
+//! - Files may overlap, for example when groups were archived again because a file had been moved away. The groups at
+//!   the same position are then the same.
 
 mod read;
 mod write;
@@ -25,7 +25,7 @@ pub use write::{ARCHIVE_MEMORY, Archive};
 
 const MARK: &str = "roost-archive";
 const MARK_PREFIX: &str = "roost archive 1 ";
-/// Maximum length of the mark that is read, in bytes.
+/// Maximum length of the mark file that is read, in bytes.
 const MARK_BYTES_MAX: u64 = 256;
 
 /// Reason why an archive cannot be written or read.
@@ -37,7 +37,7 @@ pub enum ArchiveError {
     /// The archive was made from another log.
     #[error("the archive {} belongs to another data directory", .0.display())]
     Foreign(PathBuf),
-    /// The archive has groups that the log lacks, or different ones in their place.
+    /// The archive has groups that the log lacks, or the log has different groups at their positions.
     #[error(
         "the archive {} has different changes than this data directory, which is an older state or a copy of the \
          archived directory; use an empty directory as the archive", .0.display()
@@ -46,7 +46,7 @@ pub enum ArchiveError {
     /// Another process writes to the archive.
     #[error("another process writes to the archive {}", .0.display())]
     InUse(PathBuf),
-    /// Groups are in no file.
+    /// Groups are missing in all files.
     #[error("the archive {} lacks the groups {} to {}", dir.display(), from.0, to.0)]
     Gap {
         /// Directory of the archive.
@@ -109,7 +109,7 @@ fn spans(disk: &dyn Disk, dir: &Path) -> Result<Vec<Span>, ArchiveError> {
     Ok(spans)
 }
 
-/// Returns the id in the mark of an archive; `None` if the mark is empty because it was not written yet.
+/// Returns the id in the mark file of an archive; `None` if the id was not written yet.
 fn read_mark(dir: &Path, file: &File) -> Result<Option<String>, ArchiveError> {
     let mut text = String::new();
     let read = io::Read::read_to_string(&mut io::Read::take(file, MARK_BYTES_MAX), &mut text);

@@ -1,4 +1,4 @@
-//! Reading an archive. Nothing here changes a file.
+//! Reading an archive, without changing it.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use crate::read_only::ReadOnlyDisk;
 use crate::reader::OpenSegment;
 use crate::recover::EachGroup;
 
-/// Reader of an archive. Before it is opened, files may be moved away and added at any time.
+/// Reader of an archive. Files may be moved away and added until it is opened.
 #[derive(Debug)]
 pub struct ArchiveReader {
     dir: PathBuf,
@@ -63,11 +63,12 @@ impl ArchiveReader {
         Some((Position(self.spans.first()?.first), Position(last)))
     }
 
-    /// Passes the groups after `after` to `each`, in order, after checking each, until it returns an error or there are
+    /// Checks the groups after `after` and passes them to `each`, in order, until `each` returns an error or there are
     /// no more.
     ///
     /// # Errors
-    /// [`ArchiveError::Gap`] and [`ArchiveError::Segment`], also for the error of `each`, after all groups before.
+    /// [`ArchiveError::Gap`] and [`ArchiveError::Segment`] (also for an error of `each`). All groups before the error
+    /// were passed.
     pub fn read(&self, after: Position, each: EachGroup<'_>) -> Result<(), ArchiveError> {
         let mut done = after.0;
         for span in self.spans.iter().filter(|span| span.last > after.0) {
@@ -87,7 +88,7 @@ impl ArchiveReader {
     /// Checks every file to its end, even if others are damaged. Returns all gaps and damage.
     ///
     /// # Errors
-    /// Those of `each`, which receives the whole groups.
+    /// Those of `each`, which receives all undamaged groups.
     pub fn check(&self, each: EachGroup<'_>) -> Vec<ArchiveError> {
         let mut wrong = Vec::new();
         let mut done = self.spans.first().map_or(0, |span| span.first - 1);

@@ -19,16 +19,16 @@ use crate::format::{
 use crate::reader::LogReader;
 
 const TEMPORARY: &str = "next.tmp";
-/// Number of sectors that are written and synced at a time: 1 MiB, so that a sync of a log on the same disk, which
-/// waits for these writes, is not delayed for long.
+/// Number of sectors to write and sync at a time: 1 MiB. A sync of a log on the same disk waits for these writes, so
+/// they must be short.
 const SECTORS_AT_ONCE: usize = (1 << 20) / SECTOR_BYTES;
 
-/// Maximum memory of writing to an archive, in bytes: the longest group of the log and its sectors, and the sectors
-/// that are written at a time. Usually far less, because most groups are short.
+/// Maximum memory for writing to an archive, in bytes: the longest group of the log, its sectors, and the sectors to
+/// write at a time. Most groups are short and need far less.
 pub const ARCHIVE_MEMORY: usize =
     2 * PAYLOAD_BYTES_MAX + PAYLOAD_BYTES_MAX / 32 + 2 * SECTORS_AT_ONCE * SECTOR_BYTES;
 
-/// An archive that this process writes to.
+/// Archive to which this process writes.
 pub struct Archive {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
@@ -47,8 +47,8 @@ impl fmt::Debug for Archive {
 }
 
 impl Archive {
-    /// Opens the archive in `dir` of the log with the id `id`. If `new`, a missing or empty directory becomes one; its
-    /// parent must exist. The files are written through `disk`, except the mark, which is locked.
+    /// Opens the archive in `dir` of the log with the id `id`. If `new`, a missing or empty directory becomes an
+    /// archive; its parent must exist. Files are written through `disk`, except the mark file, which is locked.
     ///
     /// # Errors
     /// [`ArchiveError`]
@@ -83,7 +83,7 @@ impl Archive {
                     .map_err(disk_error("write to", &path))?;
             }
         }
-        // A killed process may have renamed a file without syncing the name.
+        // A killed process may have renamed a file without a sync of the directory.
         disk.sync_dir(dir).map_err(disk_error("sync", dir))?;
         let last = spans(&*disk, dir)?.iter().map(|span| span.last).max().unwrap_or_default();
         Ok(Self { disk, dir: dir.to_owned(), mark, last: Position(last) })
@@ -92,7 +92,7 @@ impl Archive {
     /// Checks that the log, whose last group is `log_last`, continues the archive.
     ///
     /// # Errors
-    /// [`ArchiveError::Diverged`], and those of reading both.
+    /// [`ArchiveError::Diverged`], and errors of reading the log or the archive.
     pub fn check_continued_by(
         &self,
         log: &LogReader,
@@ -118,7 +118,8 @@ impl Archive {
         if ours == theirs { Ok(()) } else { Err(ArchiveError::Diverged(self.dir.clone())) }
     }
 
-    /// Checks that the directory is still the one that was opened: after an unmount there may be another one.
+    /// Checks that the directory is still the one that was opened; after an unmount, another directory may be at the
+    /// same path.
     fn check_present(&self) -> Result<(), ArchiveError> {
         let path = self.dir.join(MARK);
         let of = |metadata: &std::fs::Metadata| (metadata.dev(), metadata.ino());
@@ -134,11 +135,11 @@ impl Archive {
         self.last
     }
 
-    /// Copies the groups after `after` up to `up_to`, which are durable in the log, into one file, or fewer if they are
-    /// in several segments of the log. Returns the last copied group, which is then durable in the archive.
+    /// Copies the groups after `after` up to `up_to` into one file. The groups must be durable in the log. Copies fewer
+    /// if they are in several segments of the log. Returns the last copied group, which is durable in the archive.
     ///
     /// # Errors
-    /// [`ArchiveError`]; then no file was added, or a whole one whose name is not durable.
+    /// [`ArchiveError`]. Then either no file was added, or a complete file whose name is not durable.
     pub fn add(
         &mut self,
         log: &LogReader,
@@ -148,7 +149,7 @@ impl Archive {
         self.check_present()?;
         let up_to = log.end_of_segment(after).min(up_to);
         let path = self.dir.join(TEMPORARY);
-        // An incomplete file only takes space.
+        // Remove an incomplete file, which only takes space.
         self.copy(log, after, up_to, &path).inspect_err(|_| drop(self.disk.remove(&path)))?;
         let span = Span { first: after.0 + 1, last: up_to.0 };
         let name = self.dir.join(span.name());
@@ -183,19 +184,19 @@ impl Archive {
     }
 }
 
-/// Returns a digest of the time and the payload of a group: a copy of the payload would take memory.
+/// Returns a digest of the time and the payload of a group, which takes less memory than a copy.
 fn digest(group: &crate::Group<'_>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (group.time_ms, group.payload).hash(&mut hasher);
     hasher.finish()
 }
 
-/// File of an archive that is being written.
+/// File that is being added to an archive.
 struct Copy<'a> {
     file: &'a dyn DiskFile,
     /// Sectors that are not written yet.
     sectors: Vec<Sector>,
-    /// Offset in the file for the next groups, in bytes.
+    /// Offset of the next group in the file, in bytes.
     end: u64,
 }
 

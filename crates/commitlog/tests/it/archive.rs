@@ -1,4 +1,4 @@
-//! Tests of archives: copying the groups of a log in parallel to its owner, reading them back, and finding damage.
+//! Tests of archives: copying the groups of a log while its owner writes, reading them back, and finding damage.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ fn append(log: &mut LocalLog, count: u64) {
     }
 }
 
-/// Archives everything that the archive lacks.
+/// Archives all groups that the archive lacks.
 fn archive(archive: &mut Archive, log_dir: &Path, last: Position) {
     let log = LogReader::open(Arc::new(RealDisk), log_dir).unwrap();
     log.sync().unwrap();
@@ -42,7 +42,7 @@ fn archive(archive: &mut Archive, log_dir: &Path, last: Position) {
     }
 }
 
-/// Returns the positions of the groups after `after`, and the result of the reading.
+/// Returns the positions of the groups after `after`, and the result of reading them.
 fn read(dir: &Path, after: u64) -> (Vec<u64>, Result<(), ArchiveError>) {
     let mut positions = Vec::new();
     let read = ArchiveReader::open(dir).unwrap().read(Position(after), &mut |group| {
@@ -58,14 +58,14 @@ fn check(dir: &Path) -> Vec<ArchiveError> {
     ArchiveReader::open(dir).unwrap().check(&mut |_| Ok(()))
 }
 
-/// Returns the segments in an archive by their first group.
+/// Returns the files of an archive by their first group.
 fn files(dir: &Path) -> BTreeMap<u64, PathBuf> {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let first = |path: &Path| path.file_name()?.to_str()?.get(..20)?.parse().ok();
     entries.filter_map(|path| Some((first(&path)?, path))).collect()
 }
 
-/// Creates a log of 60 groups in `dir/log`, all of which are in `dir/archive`, in several files.
+/// Creates a log of 60 groups in `dir/log`, and an archive of all of them, in several files, in `dir/archive`.
 fn archived(dir: &Path) -> PathBuf {
     let (log_dir, to) = (dir.join("log"), dir.join("archive"));
     let mut log = open(&log_dir);
@@ -126,7 +126,7 @@ fn an_archive_belongs_to_one_log_and_has_one_writer() {
         let refused = ArchiveReader::open(dir.path());
         assert!(matches!(refused, Err(ArchiveError::NotAnArchive(_))), "{mark:?}");
     }
-    // A folder with other files does not become an archive.
+    // A folder with other files must not become an archive.
     fs::remove_file(dir.path().join("roost-archive")).unwrap();
     fs::write(dir.path().join("photo"), "").unwrap();
     assert!(matches!(
@@ -152,7 +152,7 @@ fn a_missing_file_is_a_gap_with_its_positions() {
         let is_gap = |error: &ArchiveError| matches!(error, ArchiveError::Gap { from: f, to: t, .. } if (f.0, t.0) == (from, to_group));
         assert!(is_gap(&ended.unwrap_err()));
         assert!(is_gap(&check(&to)[0]));
-        // A reader that has the groups before the gap needs no others.
+        // A reader that has the groups before the gap does not need the missing file.
         read(&to, to_group).1.unwrap();
         fs::rename(&aside, &files[&from]).unwrap();
     }
@@ -198,7 +198,7 @@ fn a_flipped_bit_in_any_byte_and_any_truncation_is_found_with_its_file() {
     }
     damaged(&[&whole[..], &[0; 512]].concat(), "a sector more");
     damaged(&other, "another segment");
-    // A name that has one group less than the file.
+    // The name has one group less than the file.
     let last: u64 = path.file_stem().unwrap().to_str().unwrap()[21..].parse().unwrap();
     assert!(last > kept.0);
     fs::write(&path, &whole).unwrap();
@@ -256,7 +256,7 @@ fn a_log_that_does_not_continue_the_archive_is_found() {
         writer.check_continued_by(&log, Position(last))
     };
     check(&log_dir, 60).unwrap();
-    // A log that has fewer groups, one that has others, and one that was cut after the archive's last.
+    // The logs have fewer groups, have other groups, and begin after the archive's last group.
     let [shorter, other, cut] = ["shorter", "other", "cut"].map(|name| dir.path().join(name));
     append(&mut open(&shorter), 50);
     assert!(matches!(check(&shorter, 50), Err(ArchiveError::Diverged(_))));
@@ -286,7 +286,7 @@ fn nothing_is_written_where_the_archive_is_no_longer() {
     let mut log = open(&log_dir);
     append(&mut log, 5);
     let mut writer = Archive::open(Arc::new(RealDisk), &to, ID, true).unwrap();
-    // Like an unmounted disk: the directory is an empty one.
+    // As after an unmount, the path leads to an empty directory.
     fs::rename(&to, dir.path().join("away")).unwrap();
     fs::create_dir(&to).unwrap();
     let reader = LogReader::open(Arc::new(RealDisk), &log_dir).unwrap();
@@ -300,7 +300,7 @@ fn nothing_is_written_where_the_archive_is_no_longer() {
     ));
 }
 
-/// Real files, until the number of operations is used up: then one fails, a write after its first half.
+/// Disk that fails when the number of operations is used up. A failing write writes its first half.
 #[derive(Clone)]
 struct Failing(Arc<AtomicU64>);
 
@@ -401,11 +401,11 @@ fn whatever_fails_under_an_archive_its_files_are_whole_and_nothing_is_missing_la
             Err(ArchiveError::Disk { .. }) => failures += 1,
             added => added.unwrap(),
         }
-        // A file gets its name only when it is whole.
+        // A file gets its name only when it is complete.
         assert!(check(&to).is_empty(), "{operations}: {:?}", check(&to));
         let (before, _) = read(&to, 0);
         assert_eq!(before, (1..=before.len() as u64).collect::<Vec<_>>(), "{operations}");
-        // Like the node, opens the archive again and continues.
+        // Open the archive again and continue, as the node does.
         let mut again = Archive::open(Arc::new(RealDisk), &to, ID, false).unwrap();
         assert_eq!(again.last().0, before.len() as u64, "{operations}");
         add(&mut again).unwrap();

@@ -1,4 +1,4 @@
-//! Tests of the guarantees of the local log, on a disk that fails in every way that disks are known to fail.
+//! Tests of the guarantees of the local log, on a disk with all known kinds of failures.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const DIR: &str = "/log";
 /// Length of eight sectors, so that short histories have many segments.
 const SEGMENT_BYTES: u64 = 4096;
 
-/// Appended or read payloads in order.
+/// Payloads that were appended or read, in order.
 type Groups = Vec<Vec<u8>>;
 
 fn options(segment_bytes: u64) -> LogOptions {
@@ -124,7 +124,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Opens the log and checks that it has everything durable, possibly some of the other groups, and nothing else.
+    /// Opens the log, and checks that it has every durable group, possibly some of the others, and nothing else.
     fn reopen(&self, disk: &FaultyDisk) -> LocalLog {
         let (log, groups) = open(disk, self.from as u64).expect("a sound log opens");
         let last = self.from + groups.len();
@@ -135,8 +135,8 @@ impl Writer {
     }
 }
 
-/// Payloads of all kinds of lengths, including those around the borders of sectors, and of contents that are easily
-/// mistaken for others.
+/// Payloads of all kinds of lengths, including those that end near the border of a sector, and of contents that
+/// resemble other data.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let border = (0..4_usize, 0..3_usize).prop_map(|(more, off)| 472 + more * 508 + off - 1);
     let length = prop_oneof![3 => 1..1500_usize, 3 => border, 1 => 3000..6000_usize];
@@ -162,7 +162,7 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step(), 1..most)
 }
 
-/// Creates a log without its writer, with these groups synced one by one.
+/// Creates a log with these groups, each synced, and without a writer.
 fn disk_with(groups: &[Vec<u8>]) -> FaultyDisk {
     let disk = FaultyDisk::default();
     let (mut log, _) = open(&disk, 0).unwrap();
@@ -236,7 +236,7 @@ proptest! {
             drop(open(&disk, writer.from as u64));
             disk.lose_power(seed.rotate_left(7) ^ moment);
 
-            // Groups that recovery returns have become durable, whatever their state before.
+            // Groups that recovery returns are durable from then on.
             let mut log = writer.reopen(&disk);
             writer.given.truncate(log.last().0 as usize);
             writer.durable = writer.given.len();
@@ -312,8 +312,8 @@ proptest! {
     }
 }
 
-/// The page cache has data that the disk lacks after a failed sync, and the next sync reports success. A restarted
-/// process must not rely on that.
+/// After a failed sync, the page cache has data that the disk lacks, and the next sync reports success. A restarted
+/// process must not rely on either.
 #[test]
 fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {
     for seed in 0..20 {
@@ -336,7 +336,7 @@ fn what_follows_a_failed_sync_and_a_restart_survives_a_power_loss() {
     }
 }
 
-/// Runs the steps on a disk with a fault. Returns whether they ended before the fault.
+/// Runs the steps on a disk with a fault. Returns whether all steps were done before the fault.
 fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
     let mut writer = Writer::default();
     let Ok((mut log, _)) = open(disk, 0) else {
@@ -346,7 +346,7 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
     };
     let stopped = writer.run(&mut log, steps).is_err();
     if stopped {
-        // Repaired or not, every operation of the log fails.
+        // Every operation of the log fails, even if the disk has been repaired.
         disk.restart(Crash::Kill);
         let last = log.last();
         let point = log.sync_point();
@@ -356,7 +356,7 @@ fn check_stopped(disk: &FaultyDisk, steps: &[Step], seed: u64) -> bool {
         assert!(matches!(log.cut(last), Err(LogError::Poisoned)));
     }
     drop(log);
-    // The process ends, and the next one finds the kernel's state; later the power fails as well.
+    // The next process finds the kernel's state. Then the power fails.
     writer.reopen(&disk.copy());
     disk.lose_power(seed);
     writer.reopen(disk);
@@ -379,7 +379,7 @@ fn check_flipped(disk: &FaultyDisk, path: &Path, bit: usize, groups: &Groups) {
 
 #[test]
 fn no_single_flipped_bit_of_a_small_log_loses_groups() {
-    // One set bit in the last sector of the last group: nothing else keeps that sector from being zeros.
+    // The set bit alone distinguishes the last sector of the last group from zeros.
     let mut almost_zeros = vec![0; 1100];
     almost_zeros[1099] = 1;
     let groups = vec![vec![0; 1400], vec![5; 400], vec![0; 480], almost_zeros];
@@ -391,8 +391,8 @@ fn no_single_flipped_bit_of_a_small_log_loses_groups() {
     }
 }
 
-/// Creates a log of three segments, with groups 1 and 2, 3, and 4 to 6. The last three are synced one by one, or not at
-/// all.
+/// Creates a log of three segments, with the groups 1 and 2, the group 3, and the groups 4 to 6. The last three groups
+/// are synced one by one if `synced`, otherwise not.
 fn three_segments(synced: bool) -> FaultyDisk {
     let disk = disk_with(&[vec![1; 1000], vec![2; 1400], vec![3; 3400]]);
     let (mut log, _) = open(&disk, 0).unwrap();
@@ -418,7 +418,7 @@ fn flip(disk: &FaultyDisk, first: u64, at: usize) {
     disk.edit(&segment(first), |bytes| bytes[at] ^= 0x18);
 }
 
-/// Opens the log after the damage and checks the last position or the message.
+/// Opens the log after `damage`, and checks the last position or the error message.
 fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &str>) {
     let disk = three_segments(synced);
     damage(&disk);
@@ -426,7 +426,7 @@ fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &st
     let found = found.map_err(|error| error.to_string());
     assert_eq!(found, expect.map_err(|text| text.replace("NAME-", "/log/00000000000000000")));
     if let Ok(last) = expect {
-        // The remains are erased: new groups in their place are read again.
+        // The remains are erased, so new groups can be written and read in their place.
         let (mut log, _) = open(&disk, 0).unwrap();
         append(&mut log, b"new").unwrap();
         drop(log);
@@ -436,7 +436,7 @@ fn check(synced: bool, damage: impl FnOnce(&FaultyDisk), expect: Result<u64, &st
 
 #[test]
 fn a_tail_that_was_never_durable_is_cut() {
-    // Last segment: header, group 4 in one sector, 5 in three, 6 in three.
+    // The last segment has its header, group 4 in one sector, and groups 5 and 6 in three sectors each.
     check(false, |_| (), Ok(6));
     check(false, |disk| zero(disk, 4, 5..8), Ok(5));
     check(false, |disk| zero(disk, 4, 6..7), Ok(5));
@@ -456,11 +456,11 @@ fn check_refused(damage: impl FnOnce(&FaultyDisk), expect: &str) {
 #[test]
 fn a_lost_sector_or_segment_that_was_durable_is_refused_with_file_offset_and_position() {
     let lost = "a durable group is missing";
-    // Sectors are lost from groups that later ones state to be durable.
+    // Sectors are lost from groups, and later groups state that these were durable.
     check_refused(|disk| zero(disk, 4, 1..2), &format!("004.log at byte 512, group 4: {lost}"));
     check_refused(|disk| zero(disk, 4, 3..4), &format!("004.log at byte 1024, group 5: {lost}"));
     check_refused(|disk| zero(disk, 4, 1..5), &format!("004.log at byte 512, group 4: {lost}"));
-    // Lost in a segment that has a successor.
+    // Sectors are lost from segments that have a successor.
     let after = "unexpected data after the last group";
     check_refused(|disk| zero(disk, 1, 1..2), &format!("001.log at byte 1024, group 1: {after}"));
     check_refused(|disk| zero(disk, 1, 5..6), &format!("001.log at byte 2048, group 2: {after}"));
@@ -478,7 +478,7 @@ fn a_lost_sector_or_segment_that_was_durable_is_refused_with_file_offset_and_pos
 
 #[test]
 fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
-    // Changed bytes: magic, header, payload, mark, padding, in the last group and elsewhere.
+    // Bytes are changed in the magic number, header, payload, mark and padding, of the last group and of others.
     check_refused(
         |disk| flip(disk, 4, 2560),
         "004.log at byte 2560, group 6: unexpected data in place of a group",
@@ -507,7 +507,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
         |disk| zero(disk, 3, 0..1),
         "003.log at byte 0, group 3: this is not a segment of a roost log",
     );
-    // A lost sector in the last group does not excuse a changed one.
+    // A lost sector in the last group is no excuse for a changed sector.
     check_refused(
         |disk| {
             zero(disk, 4, 6..7);
@@ -515,7 +515,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
         },
         "004.log at byte 2560, group 6: a sector of a group has the wrong mark",
     );
-    // A valid group in the place of another.
+    // A valid group is at the place of another group.
     check_refused(
         |disk| disk.edit(&segment(4), |bytes| bytes.copy_within(1024..2560, 2560)),
         "004.log at byte 2560, group 6: another group is in its place",
@@ -527,7 +527,7 @@ fn changed_bytes_and_files_are_refused_with_file_offset_and_position() {
         },
         "004.log at byte 0, group 4: the file has the name of another segment",
     );
-    // A power loss never makes files shorter.
+    // A power loss never makes a file shorter.
     let length = "the file is not as long as its header says";
     check_refused(
         |disk| disk.edit(&segment(4), |bytes| bytes.truncate(2560)),
@@ -616,7 +616,7 @@ fn a_log_that_ends_before_what_was_applied_is_refused() {
     for (disk, last) in [(three_segments(true), 6), (FaultyDisk::default(), 0)] {
         let text = open(&disk, 9).map(|_| ()).unwrap_err().to_string();
         let expect = if last == 0 {
-            // A missing log is not replaced by an empty one.
+            // A missing log must not be replaced by an empty one.
             assert!(segments(&disk).is_empty());
             "the log ends at group 0, but group 9 has been applied already"
         } else {
@@ -655,7 +655,7 @@ fn on_the_real_disk_groups_of_all_lengths_are_read_again() {
     let temporary = tempfile::tempdir().unwrap();
     let dir = temporary.path().join("data").join("log");
     let groups: Groups = (1..60).map(|i| vec![i as u8; i * i * 7]).collect();
-    // Groups longer than a segment get a file of their own length.
+    // A group longer than a segment gets a file of its own length.
     let lengths: Groups = vec![vec![1; 64 << 10], vec![2; 1], vec![3; 200 << 10]];
     let mut all = Vec::new();
     for some in [&groups, &lengths] {
@@ -677,7 +677,7 @@ fn on_the_real_disk_groups_of_all_lengths_are_read_again() {
     open_in(Arc::new(RealDisk), &dir, 64 << 10, all.len() as u64).unwrap();
 }
 
-/// Returns the groups of the checked-in log: one sector, two sectors, and one sector without a byte to spare.
+/// Returns the groups of the stored fixture: one sector, two sectors, and one sector that is completely full.
 fn fixture_groups() -> Groups {
     vec![b"the first group".to_vec(), (0..600).map(|i| (i % 251) as u8).collect(), vec![0; 472]]
 }

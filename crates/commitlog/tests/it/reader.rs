@@ -1,5 +1,5 @@
-//! Tests of reading a log in parallel to its owner, beginning one at any position, and checking one without changing
-//! it.
+//! Tests of reading a log while its owner writes, creating a log that begins at any position, and checking a log
+//! without changing it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn a_segment_without_groups_that_is_replaced_is_read_in_its_new_form() {
     let dir = tempfile::tempdir().unwrap();
     let mut log = open(dir.path(), 0);
     let mut reader = reader(dir.path());
-    // Longer than a segment: the empty one is replaced.
+    // The group is longer than a segment, so the empty segment is replaced.
     let long = vec![1; 10_000];
     log.write_group(&long, 10).unwrap();
     reader.refresh().unwrap();
@@ -133,7 +133,7 @@ fn flipped_bits_are_found_by_reader_and_check() {
         let error = check(dir.path(), Position(0)).unwrap_err().to_string();
         assert!(error.contains(".log"), "byte {at}: {error}");
     }
-    // In the payload of the second group.
+    // The flipped bit is in the payload of the second group.
     let mut flipped = whole.clone();
     let at = whole.windows(20).position(|bytes| bytes == [2; 20]).unwrap();
     flipped[at] ^= 4;
@@ -149,7 +149,7 @@ fn a_check_changes_nothing() {
     append(&mut log, 1);
     drop(log);
     let file = dir.path().join("00000000000000000001.log");
-    // A group that a power loss left without its last sector, and a file that was being prepared.
+    // Simulate a power loss: the last group lacks its last sector, and a new segment was being prepared.
     let mut bytes = std::fs::read(&file).unwrap();
     let end = bytes.chunks(512).position(|sector| sector == [0; 512]).unwrap() * 512;
     bytes[end - 512..end].fill(0);

@@ -1,4 +1,4 @@
-//! Tests of the salvage of a damaged log: it returns every whole group, and nothing that was not appended.
+//! Tests of the salvage of a damaged log: it must return every undamaged group, and only appended ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const GROUPS: u64 = 24;
 
-/// Returns a payload whose length depends on the position; one looks like sectors of other groups.
+/// Returns a payload whose length depends on the position. One payload resembles sectors of other groups.
 fn payload(position: u64, first_sector: &[u8]) -> Vec<u8> {
     match position {
         7 => first_sector.repeat(3),
@@ -21,7 +21,7 @@ fn payload(position: u64, first_sector: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Appends the groups, all of them synced; returns the segments in order.
+/// Appends the groups, each synced. Returns the segments in order.
 fn fill(dir: &Path) -> Vec<PathBuf> {
     let options = LogOptions { segment_bytes: 8_192, prepares_on_thread: false };
     let mut log = LocalLog::open_with(Arc::new(RealDisk), dir, options, Position(0)).unwrap();
@@ -95,7 +95,7 @@ proptest! {
         let (survey, groups) = read(dir.path());
         prop_assert!(groups.iter().all(|group| whole.contains(group)));
         prop_assert!(groups.windows(2).all(|pair| pair[0].0 < pair[1].0));
-        // One bit, or one sector, is in at most one group.
+        // A bit or a sector belongs to at most one group.
         if kind == 0 || kind == 2 {
             prop_assert!(groups.len() + 1 >= whole.len(), "{survey:?}");
         }

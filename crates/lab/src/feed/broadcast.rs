@@ -1,4 +1,4 @@
-//! Experiments 4 and 9: the time from a user's post until the last follower has it.
+//! Experiments 4 and 9: the time from a user's post until it is in the timelines of all followers.
 
 use std::time::Instant;
 
@@ -115,7 +115,7 @@ fn check(parameters: &Parameters) -> Result<(), String> {
     }
 }
 
-/// Checksum if every follower has all posts.
+/// Checksum that is right if every follower has all posts.
 fn expected(parameters: &Parameters, _seed: u64) -> u64 {
     let workload = workload(parameters);
     let posts: Vec<u64> = (0..u64::from(workload.posts)).collect();

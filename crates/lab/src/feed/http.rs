@@ -1,6 +1,6 @@
-//! roost as a server over HTTP: the engine of the design `roost` in its own process, over a socket.
+//! The design `roost-http`: roost's engine as a server in its own process, with clients over HTTP.
 //!
-//! A client has one connection. It reads the page as JSON and parses the numbers of posts in their texts.
+//! A client has one connection. It reads a page as JSON, and takes the number of each post from the text of the post.
 
 use crate::feed::network::Network;
 use crate::feed::timeline::text;
@@ -72,8 +72,8 @@ impl Client for HttpClient {
         all
     }
 
-    /// Reads each timeline once to check that it has the post. There is nothing to wait for, because roost delivers
-    /// nothing later.
+    /// Reads each timeline once, to check that it has the post. There is no need to wait: roost's timelines contain a
+    /// post as soon as it is accepted.
     async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
         let mut newest = Vec::new();
         for follower in followers {

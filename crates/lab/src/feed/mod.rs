@@ -1,5 +1,5 @@
-//! Experiments 1 to 4 and 9: users who follow each other, and timelines of their own and followed users' posts, in
-//! three designs. Posts are delivered: every post is written to the timelines of all followers.
+//! Experiments 1 to 4 and 9: users who follow each other, and timelines with the posts of the user and of followed
+//! users. In the designs with actors, posts are delivered: every post is written to the timelines of all followers.
 
 mod broadcast;
 mod central;
@@ -31,10 +31,10 @@ trait Design: Sized + Send + Sync + 'static {
     /// Starts a feed with the users and follows of a network, without posts, on the runtime of the caller.
     fn start(network: &Network) -> impl Future<Output = Self> + Send;
 
-    /// Creates a client, which may act for any user.
+    /// Creates a client, which may act for every user.
     fn connect(&self) -> Self::Client;
 
-    /// Converts a post on a page to its number.
+    /// Returns the number of a post on a page.
     fn number(&self, post: u64) -> u64 {
         post
     }
@@ -42,10 +42,10 @@ trait Design: Sized + Send + Sync + 'static {
 
 /// Client with at most one request in progress.
 trait Client: Send + 'static {
-    /// Publishes a post with a unique number; greater numbers are newer. The post is accepted when this returns.
+    /// Publishes a post with a unique number. Newer posts have greater numbers. The post is accepted when this returns.
     fn post(&mut self, author: u32, number: u64) -> impl Future<Output = Delivery> + Send;
 
-    /// Publishes posts in order before the measurement, in one request if the design can.
+    /// Publishes posts in order, before the measurement, in one request if the design allows it.
     fn post_all(&mut self, posts: &[(u32, u64)]) -> impl Future<Output = Vec<Delivery>> + Send {
         async move {
             let mut deliveries = Vec::new();
@@ -59,7 +59,7 @@ trait Client: Send + 'static {
     /// Adds the newest posts of a user's timeline to a page, newest first.
     fn timeline(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
 
-    /// Reads the newest posts by a user, and adds the first and the last of them to a page.
+    /// Reads the newest posts by a user, and adds the first and the last of these posts to a page.
     fn profile(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
 
     /// All posts in a user's timeline, in any order.
@@ -76,10 +76,10 @@ trait Client: Send + 'static {
     }
 }
 
-/// Post on its way into timelines.
+/// Post that is being delivered to timelines.
 struct Delivery(mpsc::Receiver<()>);
 
-/// Token held by every actor that still has to deliver a post.
+/// Token that every actor holds until it has delivered a post.
 #[derive(Clone)]
 struct Undelivered(#[expect(dead_code, reason = "held, and dropped")] mpsc::Sender<()>);
 

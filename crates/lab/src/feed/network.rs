@@ -4,19 +4,19 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::index::sample;
 
-/// Users by number, from 0, with their followers.
+/// Users and their followers. Users have numbers from 0.
 pub(super) struct Network {
     /// Followers of each user, in ascending order.
     followers: Vec<Vec<u32>>,
 }
 
 impl Network {
-    /// Makes every user follow `follows` random others. There must be more users than follows.
+    /// Makes every user follow `follows` random other users. There must be more users than follows.
     pub(super) fn random(users: u32, follows: u32, seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
         let mut followers = vec![Vec::new(); users as usize];
         for user in 0..users {
-            // Others are chosen by their distance in number, so that nobody follows themselves.
+            // Choose the difference between the numbers, so that nobody follows themselves.
             for step in sample(&mut random, users as usize - 1, follows as usize) {
                 let other = (user as usize + 1 + step) % users as usize;
                 if let Some(followers) = followers.get_mut(other) {
@@ -27,7 +27,7 @@ impl Network {
         Self { followers }
     }
 
-    /// Makes the next `followers_of_first` users follow user 0, without other follows.
+    /// Makes the users 1 to `followers_of_first` follow user 0. There are no other follows.
     pub(super) fn star(users: u32, followers_of_first: u32) -> Self {
         let mut followers = vec![Vec::new(); users as usize];
         if let Some(first) = followers.first_mut() {
@@ -45,7 +45,7 @@ impl Network {
         self.followers.get(user as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Users whose posts are in each user's timeline, in ascending order: followed users, and themselves.
+    /// Users whose posts are in each user's timeline: followed users and the user, in ascending order.
     pub(super) fn sources(&self) -> Vec<Vec<u32>> {
         let mut sources: Vec<Vec<u32>> = (0..self.users()).map(|user| vec![user]).collect();
         for user in 0..self.users() {

@@ -1,8 +1,8 @@
-//! Trials of experiments 1 to 3, and of staleness: many clients that all make requests of one kind.
+//! Trials of experiments 1 to 3, and of staleness: many clients that make requests of one kind.
 //!
-//! At the beginning every user has published the same number of posts, one after the other. While timelines or profiles
-//! are read nothing changes, so each answer is known. Posts sent during the measurement arrive in any order. So all
-//! timelines are read afterwards, and must contain all these posts.
+//! Before the measurement, every user has published the same number of posts, one after the other. While timelines or
+//! profiles are read, nothing changes, so each answer is known. Posts that are sent during the measurement arrive in
+//! any order. All timelines are therefore read afterwards, and must contain all posts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,7 +62,7 @@ fn workload(kind: Kind, parameters: &Parameters, seed: u64) -> Workload {
     }
 }
 
-/// Checks that there are enough users to follow.
+/// Checks that there are enough users to be followed.
 pub(super) fn check(parameters: &Parameters) -> Result<(), String> {
     let Workload { users, follows, .. } = workload(Kind::Timeline, parameters, 0);
     match follows < users {
@@ -97,7 +97,7 @@ impl Workload {
         Network::random(self.users, self.follows, self.seed)
     }
 
-    /// Numbers of the initial posts with their authors, in order.
+    /// Numbers of the initial posts and their authors, in order.
     fn first_posts(&self) -> impl Iterator<Item = (u32, u64)> + use<> {
         let (users, posts) = (self.users, self.posts);
         (0..u64::from(posts) * u64::from(users))
@@ -115,7 +115,7 @@ impl Workload {
     }
 }
 
-/// Checksum of a plain model's answers.
+/// Checksum of the answers of a plain model.
 pub(super) fn expected(kind: Kind, parameters: &Parameters, seed: u64) -> u64 {
     let workload = workload(kind, parameters, seed);
     let (users, posts) = (u64::from(workload.users), u64::from(workload.posts));
@@ -165,13 +165,13 @@ fn all_of(mut posts: Vec<u64>) -> Answers {
     answers
 }
 
-/// Results of a client: the pages it read, in order, and their times.
+/// Results of a client: the pages that it read, in order, and the durations of the reads.
 struct Done {
     number: u32,
     pages: Vec<Vec<u64>>,
     marks: Marks,
     latencies: Latencies,
-    /// Number of reads that lacked the previously accepted post.
+    /// Number of reads that lacked the post accepted before.
     stale: u64,
 }
 
@@ -255,7 +255,7 @@ async fn drive<D: Design>(
                 deliveries.push(client.post(user, new).await);
                 let followers = network.followers(user);
                 let reader = followers.get(new as usize % followers.len().max(1));
-                // The whole timeline, because newer posts of others may push the post off a page.
+                // Read the whole timeline, because newer posts may push the post off a page.
                 let read = client.everything(reader.copied().unwrap_or(user)).await;
                 done.stale += u64::from(!read.into_iter().any(|post| feed.number(post) == new));
             }

@@ -1,8 +1,8 @@
-//! roost's engine in process. A post is a change in the log; recently read timelines are cached, and a read adds the
-//! newer posts. So a post is in every timeline as soon as it is accepted.
+//! The design `roost`: roost's engine in this process. A post is a change in the log. Recently read timelines are
+//! cached, and a read adds the newer posts, so a post is in every timeline as soon as it is accepted.
 //!
-//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has its own
-//! threads in addition to the workers of the runtime.
+//! The log is not synced (policy `never`), because the other designs store nothing. The engine has its own threads in
+//! addition to the worker threads of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::feed::{Client, Delivery, Design, PAGE};
 
 const NEWEST: Page = Page::newest(PAGE);
 
-/// The engine, and the number of each post by the engine's id.
+/// The engine, and a map from the engine's post ids to the numbers of posts.
 pub(super) struct Roost {
     engine: Arc<Engine>,
     numbers: Arc<Mutex<HashMap<PostId, u64>>>,
@@ -89,7 +89,7 @@ impl Client for RoostClient {
             node.try_home_ids(user, &NEWEST).unwrap_or_else(|| node.home_ids(user, &NEWEST));
         self.out.clear();
         for post in found.items {
-            // The page is made as the server sends it.
+            // Render the page as the server does.
             if !node.try_post(post, &mut self.out) {
                 node.post(post, &mut self.out);
             }
@@ -114,8 +114,8 @@ impl Client for RoostClient {
         }
     }
 
-    /// Reads each timeline once to check that it has the post. There is nothing to wait for, because roost delivers
-    /// nothing later.
+    /// Reads each timeline once, to check that it has the post. There is no need to wait: roost's timelines contain a
+    /// post as soon as it is accepted.
     async fn delivered(&mut self, _: Delivery, followers: &[u32]) {
         let newest = Page { limit: 1, ..NEWEST };
         let node = self.engine.node();

@@ -1,8 +1,8 @@
-//! The sharded design: N users per actor, and one register that maps users to actors.
+//! The sharded design: several users per actor, and a register that maps users to actors.
 //!
-//! A client asks the register once for each user and then sends to that user's actor. A post goes from the actor of its
-//! author to each actor that has followers of the author, in one message for all followers of that actor. The author's
-//! client gets its answer before the post is delivered, so a follower may read a timeline that lacks it.
+//! A client asks the register once for each user, and then sends to that user's actor. The author's actor sends a post
+//! to each actor that has followers of the author, in one message for all these followers. The author's client gets its
+//! answer before the post is delivered, so a follower may read a timeline that lacks the post.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ enum Message {
         undelivered: Undelivered,
         reply_to: ReplyTo<()>,
     },
-    /// Post by a user of another actor, for some users of this one.
+    /// Post by a user of another actor, for these users.
     Deliver {
         post: Arc<Post>,
         to: Arc<[u32]>,
@@ -34,14 +34,14 @@ enum Message {
         user: u32,
         reply_to: ReplyTo<Vec<Arc<Post>>>,
     },
-    /// Initial message with the actors that have followers of a user, and these followers.
+    /// Initial message: the actors that have followers of a user, and these followers.
     Follow {
         user: u32,
         followers: Vec<(Address<Message>, Arc<[u32]>)>,
     },
 }
 
-/// Request for the actor of a user.
+/// Request for the address of a user's actor.
 struct Redirect {
     user: u32,
     reply_to: ReplyTo<Address<Message>>,
@@ -99,7 +99,7 @@ async fn register(
     }
 }
 
-/// The register, a single actor. `N` is the number of users per actor.
+/// The register, which is one actor. `N` is the number of users per actor.
 pub(super) struct Sharded<const N: u32>(Address<Redirect>);
 
 impl<const N: u32> Design for Sharded<N> {
@@ -108,7 +108,7 @@ impl<const N: u32> Design for Sharded<N> {
     async fn start(network: &Network) -> Self {
         let shards: Vec<_> = (0..network.users().div_ceil(N)).map(|_| spawn(shard)).collect();
         for user in 0..network.users() {
-            // Followers are sorted by number, so those of one actor are adjacent.
+            // Followers are in the order of numbers, so those of one actor are adjacent.
             let groups = network.followers(user).chunk_by(|a, b| a / N == b / N);
             let address = |group: &[u32]| {
                 let shard = group.first().and_then(|user| shards.get((user / N) as usize))?;
@@ -127,7 +127,7 @@ impl<const N: u32> Design for Sharded<N> {
     }
 }
 
-/// Client that remembers the actors named by the register.
+/// Client that remembers the addresses that the register returned.
 pub(super) struct ShardedClient {
     register: Address<Redirect>,
     known: HashMap<u32, Address<Message>>,

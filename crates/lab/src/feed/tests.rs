@@ -1,4 +1,4 @@
-//! All designs give the answers of a plain model, and experiments know the right answers.
+//! All designs give the answers of a plain model, and the experiments expect these answers.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{Client as _, Design, PAGE};
 use crate::experiment::{EXPERIMENTS, Experiment, THREADS};
 use crate::{Parameters, trial};
 
-/// Posts by some users, in order; returns the pages of all users after each post.
+/// Posts by some users, in order. Returns the pages of all users after each post.
 async fn pages<D: Design>(network: &Network, authors: &[u32]) -> Vec<(Vec<u64>, Vec<u64>)> {
     let feed = D::start(network).await;
     let mut client = feed.connect();
@@ -76,7 +76,7 @@ proptest! {
 }
 
 proptest! {
-    // Few cases, because opening the engine takes longer than all other steps.
+    // The number of cases is small, because opening the engine takes most of the time.
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
@@ -118,7 +118,7 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
             parameters.set(parameter.name, small[parameter.name]);
         }
         let expected = (experiment.expected)(&parameters, 9);
-        // The server is tested with the real program: here the program is the test binary.
+        // In this process the program is the test binary. A test with the real program covers the server.
         for design in experiment.designs.iter().filter(|design| design.name != "roost-http") {
             let request = trial::Request {
                 experiment: experiment.name.to_owned(),

@@ -25,7 +25,7 @@ pub(super) fn text(number: u64) -> String {
 pub(super) struct Timeline(Vec<Arc<Post>>);
 
 impl Timeline {
-    /// Inserts a post. Posts arrive nearly in order, so its place is near the end.
+    /// Inserts a post. Posts arrive nearly in order, so the place is near the end.
     pub(super) fn add(&mut self, post: Arc<Post>) {
         let newer = self.0.iter().rev().take_while(|other| other.number > post.number).count();
         self.0.insert(self.0.len() - newer, post);

@@ -1,4 +1,4 @@
-//! The central design: one actor with a dictionary of dictionaries. All requests of all clients wait in its mailbox.
+//! The central design: one actor with a dictionary of dictionaries. The requests of all clients wait in its mailbox.
 
 use std::collections::HashMap;
 

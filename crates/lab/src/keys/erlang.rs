@@ -1,8 +1,7 @@
-//! Peer that implements the designs with actors in Erlang. The comparison separates the cost of a design from that of
-//! the runtime.
+//! Peer in Erlang that implements the designs with actors. It separates the cost of a design from that of the runtime.
 //!
 //! The program is `peers/erlang/keys.erl`. It is compiled for each trial, gets the same operations in a file, and
-//! writes the answers of its clients to a file. They are checked like those of the other designs.
+//! writes its answers to a file. The answers are checked like those of the other designs.
 
 use std::fs;
 use std::process::Command;
@@ -34,7 +33,7 @@ pub(super) fn run(design: &str, threads: u32, workload: &Workload) -> Result<Mea
     let mut erl = Command::new("erl");
     erl.args(["-noshell", "-noinput", "+S", &format!("{threads}:{threads}")]);
     erl.args(["-run", "keys", "main", design, &workload.buckets.to_string()]);
-    // `-run` passes all words to the function as one list.
+    // `-run` passes all words to the function, as one list.
     let (wall_ns, cpu_ns) =
         times(&printed(erl.args(["first", "operations", "answers"]), folder.path())?)?;
     Ok(Measured {
@@ -74,7 +73,7 @@ fn encode(op: &Op) -> Vec<u8> {
     [&[kind][..], &bucket.to_le_bytes(), &key.to_le_bytes(), value].concat()
 }
 
-/// Checksum of the program's answers; a wrong one if the file is cut short.
+/// Checksum of the program's answers. If the file is cut short, the checksum is wrong.
 fn checksum(mut bytes: &[u8]) -> u64 {
     let mut clients = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk::<8>() {

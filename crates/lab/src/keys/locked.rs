@@ -1,5 +1,5 @@
-//! Locks instead of actors: dictionaries with a lock for each shard of buckets. The design needs no messages, tasks and
-//! scheduler, so it shows the limit of the processor.
+//! The design with locks instead of actors: dictionaries with a lock for each shard of buckets. It needs no messages,
+//! no tasks and no scheduler, so it shows the limit of the processor.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use parking_lot::RwLock;
 
 use crate::keys::{Client, Design, Value};
 
-/// Number of locks: enough that two threads seldom need the same one.
+/// Number of locks, so many that two threads rarely need the same one.
 const SHARDS: usize = 64;
 
 /// Buckets of a shard, by number.
 type Shard = RwLock<HashMap<u32, HashMap<u32, Value>>>;
 
-/// Dictionaries with their locks, shared by all clients.
+/// Dictionaries and their locks, shared by all clients.
 #[derive(Clone)]
 pub(super) struct Locked(Arc<[Shard; SHARDS]>);
 

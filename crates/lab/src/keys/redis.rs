@@ -1,7 +1,7 @@
-//! roost as a server for Redis clients: the engine of the design `roost` in its own process, over a socket.
+//! The design `roost-redis`: roost's engine as a server in its own process, with Redis clients.
 //!
-//! A client has one connection, which uses one bucket at a time: a request for another bucket is two commands, sent
-//! together.
+//! A client has one connection, which has one bucket at a time. A request for another bucket is two commands, which are
+//! sent together.
 
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ pub(super) struct RedisClient {
     bucket: Option<u32>,
     /// Commands that are not sent yet.
     commands: Vec<u8>,
-    /// Number of these commands.
+    /// Number of commands that are not sent yet.
     replies: usize,
 }
 

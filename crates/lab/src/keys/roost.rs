@@ -1,7 +1,7 @@
-//! roost's engine in process: reads use its memory, writes go through the log like any other change.
+//! The design `roost`: roost's engine in this process. Reads use its memory, and writes go through the log.
 //!
-//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has its own
-//! threads, above all the writer, in addition to the workers of the runtime.
+//! The log is not synced (policy `never`), because the other designs store nothing. The engine has its own threads,
+//! mainly the writer, in addition to the worker threads of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Design for Roost {
     }
 }
 
-/// Client that caches the ids of buckets like a connection does.
+/// Client that caches the ids of buckets, as a connection of the server does.
 pub(super) struct RoostClient {
     engine: Arc<Engine>,
     buckets: HashMap<u32, BucketId>,

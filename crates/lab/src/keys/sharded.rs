@@ -1,7 +1,7 @@
 //! The sharded design: an actor per bucket, and one actor that forwards requests to them.
 //!
-//! The forwarding actor does one look-up per request, or none if the request is for the same bucket as the previous
-//! one. The bucket replies to the client directly.
+//! The forwarding actor looks up one bucket per request, or none if the request is for the same bucket as the previous
+//! one. The bucket replies directly to the client.
 
 use std::collections::HashMap;
 

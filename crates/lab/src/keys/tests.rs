@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Answers of clients that take turns, so that each sees the others' changes.
+/// Answers of clients that take turns, so that each client sees the changes of the others.
 async fn answers<D: Design>(steps: &[(usize, Step)]) -> Vec<Answer> {
     let design = D::start(3).await;
     let mut clients = [0, 1, 2].map(|client| design.connect(client));
@@ -94,7 +94,7 @@ proptest! {
 }
 
 proptest! {
-    // Few cases, because opening the engine takes longer than all other steps.
+    // The number of cases is small, because opening the engine takes most of the time.
     #![proptest_config(ProptestConfig::with_cases(6))]
 
     #[test]
@@ -103,7 +103,7 @@ proptest! {
     }
 }
 
-/// Compares the checksum of a trial with concurrent clients.
+/// Compares the checksum of a trial with concurrent clients with that of the model.
 #[test]
 fn clients_that_run_at_the_same_time_get_the_answers_of_the_model() {
     let experiment = Experiment::named("keys").unwrap();
@@ -119,7 +119,7 @@ fn clients_that_run_at_the_same_time_get_the_answers_of_the_model() {
         ];
         values.iter().for_each(|(name, value)| parameters.set(name, *value));
         let expected = (experiment.expected)(&parameters, 3);
-        // The server is tested with the real program: here the program is the test binary.
+        // In this process the program is the test binary. A test with the real program covers the server.
         let here = |design: &&crate::DesignInfo| {
             (design.absent)().is_none() && design.name != "roost-redis"
         };

@@ -1,7 +1,7 @@
 //! The worker design: an actor per client, called a worker. Each worker has the addresses of all buckets.
 //!
-//! No actor gets the requests of all clients. In return, creating a bucket costs more: the registrar, a single actor,
-//! sends the bucket's address to every worker, and the client waits until all workers have it.
+//! No actor gets the requests of all clients, but creating a bucket costs more: an actor called the registrar sends the
+//! bucket's address to every worker, and the client waits until all workers have it.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ enum ToWorker {
         bucket: u32,
         message: bucket::Message,
     },
-    /// Address of a new bucket, from the registrar.
+    /// Address of a new bucket, sent by the registrar.
     Replicate {
         bucket: u32,
         address: Address<bucket::Message>,
@@ -26,7 +26,7 @@ enum ToWorker {
 }
 
 enum ToRegistrar {
-    /// Adds a worker, which gets the addresses of all buckets from now on.
+    /// Adds a worker. From now on, it gets the addresses of new buckets.
     Join(Address<ToWorker>),
     Create {
         bucket: u32,
@@ -38,8 +38,8 @@ async fn worker(mut mailbox: Mailbox<ToWorker>, registrar: Address<ToRegistrar>)
     let mut buckets: HashMap<u32, Address<bucket::Message>> = HashMap::new();
     while let Some(message) = mailbox.recv().await {
         match message {
-            // The registrar replies directly to the client: while a worker waits for the registrar, it cannot receive
-            // from the registrar.
+            // The registrar replies directly to the client: a worker that waited for the registrar could not receive
+            // the address from it.
             ToWorker::Create { bucket, reply_to } => {
                 registrar.send(ToRegistrar::Create { bucket, reply_to });
             }

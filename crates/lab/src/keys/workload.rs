@@ -1,8 +1,8 @@
 //! Operations of the clients, and the answers of a plain map.
 //!
-//! Every client has its own keys, about the same number in every bucket, and all clients use all buckets. So clients
-//! share the buckets, but a client's answers depend only on its own writes and not on timing: the answers of all
-//! designs must be equal.
+//! Every client has its own keys, about the same number in every bucket, and all clients use all buckets. Clients thus
+//! share the buckets, but the answers to a client depend only on its own writes, not on timing. The answers of all
+//! designs must therefore be equal.
 
 use std::collections::HashMap;
 
@@ -51,13 +51,13 @@ impl Workload {
             if random.random_range(0..100) < self.reads {
                 return Op::Read { bucket, key };
             }
-            // The value differs from all first values, whose numbers are smaller.
+            // The first values have smaller numbers, so the value differs from all of them.
             Op::Write { bucket, key, value: value(client, self.seed | 1 << 63 | u64::from(number)) }
         };
         (0..self.operations).map(operation).collect()
     }
 
-    /// Checksum of a plain map's answers.
+    /// Checksum of the answers of a plain map.
     pub(super) fn expected(&self) -> u64 {
         Answers::checksum((0..self.clients).map(|client| {
             let keys = self.keys_of(client);
@@ -79,7 +79,7 @@ impl Workload {
         (self.buckets * self.keys - client).div_ceil(self.clients)
     }
 
-    /// Bucket and key of a client's nth key.
+    /// Bucket and number of a client's nth key.
     fn key(&self, client: u32, nth: u32) -> (u32, u32) {
         let number = nth * self.clients + client;
         (number / self.keys, number % self.keys)

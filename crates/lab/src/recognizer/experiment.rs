@@ -1,5 +1,5 @@
-//! Descriptions and trials of the experiments: requests at due times independent of the answers (open loop), and
-//! requests each sent after an answer (closed loop).
+//! Descriptions and trials of the experiments. Requests are sent at due times that do not depend on the answers (open
+//! loop), or each after an answer (closed loop).
 
 use std::future::ready;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::recognizer::tasks::Tasks;
 use crate::recognizer::{Design, Nearest, references, select};
 use crate::trial::{TrialError, block_on, boxed};
 
-/// Number of bits of a drawing that differ from its sample.
+/// Number of bits in which a drawing differs from its sample.
 const NOISE_BITS: usize = 60;
 /// Number of concurrent requests per thread in a closed loop.
 const CLIENTS_PER_THREAD: u32 = 4;
@@ -108,7 +108,7 @@ pub(crate) static THROUGHPUT: Experiment = Experiment {
     ..BASE
 };
 
-/// Returns the reason if this processor lacks the instructions.
+/// Returns `reason` if this processor lacks the instructions.
 fn without(instructions: InstructionSet, reason: &'static str) -> Option<&'static str> {
     (!instructions.is_available()).then_some(reason)
 }
@@ -128,7 +128,7 @@ fn queries(count: u32, seed: u64) -> Vec<Bits> {
     (0..count).map(query).collect()
 }
 
-/// Checksum of a plain model's answers.
+/// Checksum of the answers of a plain model.
 fn expected(requests: u32, seed: u64) -> u64 {
     let references = references();
     Answers::checksum(queries(requests, seed).into_iter().map(|query| {
@@ -175,15 +175,15 @@ pub(super) struct Load {
     seed: u64,
 }
 
-/// A request by its number, its answer, and its time.
+/// Answered request: its number, its answer, and its duration.
 pub(super) type Answered = (usize, Nearest, Duration);
 
 impl Load {
     async fn drive<D: Design>(self, design: impl Future<Output = D>) -> Measured {
         let design = Arc::new(design.await);
-        // Designs may start parts of themselves at the first request, which is therefore not measured.
+        // Send an unmeasured request first, because designs may start parts of themselves at the first request.
         design.nearest(Bits::ZERO).await;
-        // The processor time of the design's process counts until the end of the measurement.
+        // Keep the design until the end of the measurement, so that the processor time of its process counts.
         let _kept = Arc::clone(&design);
         match self.rate {
             Some(_) => self.open_loop(design).await,
@@ -191,7 +191,7 @@ impl Load {
         }
     }
 
-    /// Due time of each request since the start: at random times with the mean rate; without a rate, at once.
+    /// Due times of the requests, from the start: random, with the mean rate. Without a rate, all are due at once.
     pub(super) fn due(&self) -> Vec<Duration> {
         let mut random = StdRng::seed_from_u64(!self.seed);
         let mut due = Duration::ZERO;
@@ -210,7 +210,7 @@ impl Load {
         let count = queries.len();
         let stopwatch = Stopwatch::start();
         let start = stopwatch.started();
-        // A separate thread can send requests while all workers are busy.
+        // Use a separate thread, because all worker threads may be busy.
         std::thread::spawn(move || {
             let mut requests = JoinSet::new();
             for (number, (query, due)) in queries.into_iter().zip(due).enumerate() {
@@ -226,7 +226,7 @@ impl Load {
         finished(stopwatch.end(count as u64, Vec::new()), answered)
     }
 
-    /// Sends a request after each answer.
+    /// Sends each request after the answer to the previous one.
     async fn closed_loop<D: Design>(self, design: Arc<D>) -> Measured {
         let stopwatch = Stopwatch::start();
         let (mut clients, step) = (JoinSet::new(), self.clients as usize);

@@ -1,5 +1,4 @@
-//! Designs in which the requesting task computes the distances, with one instruction set. A request crosses no
-//! boundary.
+//! Designs in which the requesting task itself computes the distances, with one instruction set.
 
 use std::sync::Arc;
 
@@ -12,10 +11,10 @@ use crate::recognizer::{Design, NEIGHBORS, Nearest};
 pub(super) struct Inline(Arc<Samples>);
 
 impl Inline {
-    /// Uses this instruction set.
+    /// Uses the given instruction set.
     ///
     /// # Errors
-    /// If this processor does not have it.
+    /// If this processor does not have the instruction set.
     pub(super) fn with(instructions: InstructionSet) -> Result<Self, Unavailable> {
         let mut samples = knn::digits();
         samples.scan_with(instructions)?;

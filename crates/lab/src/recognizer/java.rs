@@ -1,6 +1,6 @@
-//! Peer that implements the design `pool` in pure Java. The comparison shows whether native code is needed.
+//! Peer that implements the design `pool` in pure Java. It shows whether native code is needed.
 //!
-//! The program is `peers/java/Recognizer.java`. It is compiled for each trial and gets the samples and the requests in
+//! The program is `peers/java/Recognizer.java`. It is compiled for each trial, and gets the samples and requests in
 //! files. It warms up until Java's compiler has optimized it; the other designs need no warm-up.
 
 use std::fs;
@@ -54,7 +54,7 @@ pub(super) fn run(threads: u32, load: &Load) -> Result<Measured, TrialError> {
     Ok(finished(measured, answered))
 }
 
-/// Parses the answers in the order of the requests, and the time of each.
+/// Parses the answers in the order of the requests, and the durations of the requests.
 fn decode(bytes: &[u8]) -> io::Result<(Vec<Answered>, Vec<u64>)> {
     const BYTES: usize = 16 + NEIGHBORS.count() * NEIGHBOR_BYTES;
     let (requests, rest) = bytes.as_chunks::<BYTES>();

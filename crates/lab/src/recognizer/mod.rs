@@ -1,5 +1,5 @@
-//! Experiment 7: a drawing is compared with 2,339 others, and the 15 nearest are the answer. The designs differ in the
-//! instructions that compute distances, and in the boundary that a request crosses.
+//! Experiment 7: a drawing is compared with 2,339 samples, and the answer is the nearest 15. The designs differ in the
+//! instructions that compute distances, and in the boundary (such as threads or processes) that a request crosses.
 
 mod experiment;
 mod inline;
@@ -32,7 +32,7 @@ fn references() -> Vec<(u64, Bits)> {
     knn::digits().iter().map(|(id, _, bits)| (id, bits)).collect()
 }
 
-/// Selects the nearest of all distances.
+/// Selects the nearest samples from all distances.
 fn select(mut distances: Nearest) -> Nearest {
     distances.sort_unstable();
     distances.truncate(NEIGHBORS.count());

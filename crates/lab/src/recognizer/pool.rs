@@ -1,4 +1,5 @@
-//! A fixed pool: as many actors as threads, which get the requests in turn. A request is one message and one reply.
+//! The pool design: as many actors as threads, which get the requests in turn. A request costs one message and one
+//! reply.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -19,7 +20,7 @@ async fn worker(mut mailbox: Mailbox<Recognize>, samples: Inline) {
     }
 }
 
-/// The actors, and the counter of turns.
+/// Actors, and a counter for their turns.
 pub(super) struct Pool {
     workers: Vec<Address<Recognize>>,
     turn: AtomicUsize,
@@ -36,7 +37,7 @@ impl Pool {
 
 impl Design for Pool {
     async fn nearest(&self, query: Bits) -> Nearest {
-        // Relaxed, because it does not matter which worker gets which request.
+        // Relaxed suffices: it does not matter which worker gets which request.
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % self.workers.len();
         match self.workers.get(turn) {
             Some(worker) => worker.ask(|reply_to| Recognize { query, reply_to }).await,

@@ -1,8 +1,8 @@
-//! The port design: an external process that computes the answers, and pipes to and from it. An actor owns the process
-//! and handles one request at a time.
+//! The port design: an external process computes the answers. An actor owns the process and the pipes to it, and
+//! handles one request at a time.
 //!
-//! A request is the 128 bytes of a drawing. An answer has 12 bytes for each of the nearest samples: the distance in 4
-//! bytes and the id in 8, little endian.
+//! A request is a drawing of 128 bytes. An answer has 12 bytes for each of the nearest samples: the distance in 4 bytes
+//! and the id in 8, little endian.
 
 use std::io::{self, Read, Write};
 use std::process::Stdio;
@@ -15,12 +15,12 @@ use crate::actor::{Address, Mailbox, ReplyTo, spawn};
 use crate::recognizer::inline::Inline;
 use crate::recognizer::{Design, NEIGHBORS, Nearest};
 
-/// Arguments of this program for the external process.
+/// Arguments with which this program is the external process.
 pub(crate) const ARGUMENTS: [&str; 2] = ["lab", "port"];
 /// Bytes of one neighbor in an answer.
 const NEIGHBOR_BYTES: usize = 12;
 
-/// Answers requests until the input ends, as the external process. Blocks.
+/// Answers requests until the input ends, in the external process. Blocks.
 ///
 /// # Errors
 /// If the pipes break.
@@ -47,7 +47,7 @@ struct Recognize {
     reply_to: ReplyTo<Nearest>,
 }
 
-/// The external process with its pipes; killed with the actor.
+/// External process and its pipes. The process is killed with the actor.
 struct Process {
     input: ChildStdin,
     output: ChildStdout,

@@ -1,4 +1,4 @@
-//! One task per distance: a request starts a task for every sample, and each sends one message.
+//! The design with a task per distance: a request starts a task for every sample, and each task sends one message.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ impl Design for Tasks {
         for (id, bits) in self.0.iter().copied() {
             let sender = sender.clone();
             tokio::spawn(async move {
-                // Sending does not fail, because the receiver waits for all messages.
+                // Sending cannot fail, because the receiver waits for all messages.
                 let _sent = sender.send((query.distance(&bits), id));
             });
         }

@@ -1,4 +1,4 @@
-//! All designs find the same nearest samples, and experiments know them.
+//! All designs find the same nearest samples, and the experiments expect them.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ proptest! {
     }
 }
 
-/// The port is tested with the real program: here the program is the test binary.
+/// Leaves out the port: in this process, the program is the test binary. A test with the real program covers the port.
 #[test]
 fn trials_of_all_designs_get_the_answers_of_the_model() {
     for name in ["recognizer", "recognizer-throughput"] {

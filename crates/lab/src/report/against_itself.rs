@@ -1,4 +1,4 @@
-//! Designs compared with themselves (A/A): the rate at which the method finds a difference that does not exist.
+//! Comparisons of designs with themselves (A/A): how often the method finds a difference although there is none.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ type Pairs = BTreeMap<u64, [Option<f64>; 2]>;
 #[derive(Default)]
 struct Found {
     repeats: u64,
-    /// Number of repetitions with a verdict "faster" or "slower": of pairs, and of the same trials as independent
-    /// samples.
+    /// Number of repetitions with the verdict "faster" or "slower": if trials are compared in pairs, and if they are
+    /// compared as independent samples.
     differ: [u64; 2],
-    /// Widths of the intervals of ratios to each side, as shares, by quantity; infinite if undefined.
+    /// Widths of the intervals of ratios, in each of these two ways, as shares, by quantity; infinite if undefined.
     widths: BTreeMap<&'static str, [Vec<f64>; 2]>,
 }
 
@@ -59,7 +59,7 @@ pub fn against_itself(data: &RawData) -> String {
 }
 
 impl Found {
-    /// Judges a repetition, all quantities and parameters in one table, like a report.
+    /// Judges a repetition. As in a report, all quantities and parameters are in one table.
     fn add(&mut self, experiment: &Experiment, records: &[&Record]) {
         let mut tables: [Vec<Comparison>; 2] = Default::default();
         for quantity in experiment.quantities {
@@ -108,7 +108,7 @@ impl Found {
     }
 }
 
-/// Median; some values may be infinite. 0 without any.
+/// Median of values, some of which may be infinite; 0 if there are none.
 fn middle(widths: &[f64]) -> f64 {
     let mut sorted = widths.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

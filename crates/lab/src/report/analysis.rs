@@ -13,10 +13,10 @@ use crate::record::{RawData, Record};
 use crate::settings::{Settings, Skipped};
 use crate::values::{self, WarmUp};
 
-/// Smallest difference that matters: smaller ones count as equal.
+/// Smallest difference that matters. Values with a smaller difference count as equal.
 pub const MARGIN: f64 = 0.05;
 
-/// Parameters of resampling, with a fixed seed: the same raw data gives the same report.
+/// Parameters of resampling. The seed is fixed, so the same raw data gives the same report.
 const BOOTSTRAP: Bootstrap = Bootstrap { resamples: 2_000, seed: 1 };
 
 /// Results of a run.
@@ -31,7 +31,6 @@ pub struct Analysis {
     pub marked: usize,
     /// Noise of the machine; `None` with too few trials.
     pub noise: Option<Noise>,
-    /// Machines and versions, without their load.
     pub environments: Vec<Environment>,
     /// Command that repeats the run.
     pub command: String,
@@ -47,16 +46,16 @@ pub struct ExperimentResult {
     pub command: String,
     /// Parameters with the same value in all trials.
     pub constant: Parameters,
-    /// Main combination of the varying parameters, which answers the experiment's question: the first value of each,
-    /// and as many threads as cores.
+    /// Main combination of the varying parameters: the first value of each, and as many threads as cores. It answers
+    /// the experiment's question.
     pub main: Parameters,
     /// Trials by parameters, design and quantity.
     pub cells: Vec<CellResult>,
-    /// Comparisons of designs: each with the baseline, and the expectations from the original.
+    /// Comparisons of designs: each design with the baseline, and the pairs that the original report compares.
     pub judgements: Vec<Judgement>,
     /// Growth of throughput with threads.
     pub scaling: Vec<Scaling>,
-    /// Share of trials with a warm-up that was left out, and the largest left-out share of a trial.
+    /// Share of trials with a warm-up, which is not counted, and the largest warm-up as a share of its trial.
     pub warm_up: (f64, f64),
     /// Designs that could not run on this machine.
     pub skipped: Vec<Skipped>,
@@ -90,13 +89,13 @@ pub struct Judgement {
     pub base: &'static str,
     /// Parameters that vary within the experiment.
     pub parameters: Parameters,
-    /// Value of the design divided by that of the other: the geometric mean over blocks.
+    /// Value of the design divided by that of the other design: the geometric mean over blocks.
     pub ratio: Interval,
     /// Statistical tests.
     pub comparison: Comparison,
-    /// p-value of the pairs, Holm-adjusted over the comparisons of this quantity with these parameters.
+    /// p-value of the comparison in pairs, Holm-adjusted over all comparisons of this quantity with these parameters.
     pub p_adjusted: f64,
-    /// Verdict; "faster" means better.
+    /// Verdict, in which "faster" means better.
     pub verdict: Verdict,
 }
 
@@ -115,7 +114,7 @@ pub struct Scaling {
 }
 
 impl Analysis {
-    /// Analyzes a run. Trials of experiments unknown to this version are left out.
+    /// Analyzes a run. Ignores trials of experiments that this version does not know.
     #[must_use]
     pub fn of(data: &RawData) -> Self {
         let counted: Vec<&Record> =
@@ -183,7 +182,7 @@ impl ExperimentResult {
         })
     }
 
-    /// Comparisons with the baseline that answer the question: of the main quantity with the main parameters.
+    /// Comparisons with the baseline that answer the question: those of the main quantity, with the main parameters.
     pub fn answers(&self) -> impl Iterator<Item = &Judgement> {
         let quantity = self.experiment.quantities.first().map(|quantity| quantity.name);
         self.judgements.iter().filter(move |judged| {
@@ -205,7 +204,7 @@ fn without(parameters: &Parameters, constant: &Parameters) -> Parameters {
     constant.iter().fold(parameters.clone(), |all, (name, _)| all.without(name))
 }
 
-/// First value of each parameter, and as many threads as cores, or the nearest number of threads.
+/// Main values: the first value of each parameter, and as many threads as cores or the nearest number.
 fn main_parameters(
     experiment: &Experiment,
     settings: &Settings,
@@ -262,9 +261,9 @@ fn cells(
 /// Values of a design, the name of the other design, and the comparison.
 type Compared<'a> = (&'a CellResult, &'static str, Comparison);
 
-/// Compares each design with the baseline, and the pairs of the original's expectations, for every quantity and
-/// combination of parameters. Each of these tables is corrected separately: a correction over all would require too
-/// many trials, and a reader looks for the answer in one of them, [`ExperimentResult::main`].
+/// Compares each design with the baseline, and the pairs that the original report compares, for every quantity and
+/// combination of parameters. Each combination is a table. p-values are adjusted within a table: adjusting over all
+/// tables would require too many trials, and a reader looks for the answer in one table, [`ExperimentResult::main`].
 fn judgements(experiment: &'static Experiment, cells: &[CellResult]) -> Vec<Judgement> {
     let others = experiment.designs.iter().map(|design| design.name);
     let pairs: BTreeSet<(&str, &str)> = others
@@ -312,7 +311,7 @@ fn judged(table: &[Compared<'_>]) -> Vec<Judgement> {
 }
 
 impl CellResult {
-    /// Values of blocks in which both designs were measured, paired with those of the other.
+    /// Pairs the values of this design with those of the other, for blocks in which both were measured.
     fn pairs(&self, other: &Self) -> Vec<(f64, f64)> {
         let others: BTreeMap<_, _> = other.blocks.iter().zip(&other.values).collect();
         let own = self.blocks.iter().zip(&self.values);
@@ -320,12 +319,12 @@ impl CellResult {
     }
 }
 
-/// Converts a value to a cost: the inverse if greater values are better.
+/// Converts a value to a cost: the inverse, if greater values are better.
 fn cost(quantity: &Quantity, value: f64) -> f64 {
     if quantity.more_is_better { 1.0 / value } else { value }
 }
 
-/// Compares two independent samples as costs.
+/// Compares two independent samples, after conversion to costs.
 pub(super) fn compared(quantity: &Quantity, new: &[f64], base: &[f64]) -> Option<Comparison> {
     let costs = |values: &[f64]| -> Vec<f64> {
         values.iter().map(|value| cost(quantity, *value)).collect()
@@ -333,13 +332,13 @@ pub(super) fn compared(quantity: &Quantity, new: &[f64], base: &[f64]) -> Option
     stats::compare(&costs(new), &costs(base))
 }
 
-/// Compares the values of a design with those of another in the same blocks, as costs.
+/// Compares the values of two designs in the same blocks, after conversion to costs.
 pub(super) fn compared_in_blocks(quantity: &Quantity, pairs: &[(f64, f64)]) -> Option<Comparison> {
     let costs = pairs.iter().map(|(new, base)| (cost(quantity, *new), cost(quantity, *base)));
     stats::compare_pairs(&costs.collect::<Vec<_>>())
 }
 
-/// Ratio of the values, not of the costs.
+/// Converts the ratio of costs to the ratio of values.
 pub(super) fn ratio_of_values(quantity: &Quantity, comparison: &Comparison) -> Option<Interval> {
     if quantity.more_is_better { comparison.ratio.inverse() } else { Some(comparison.ratio) }
 }

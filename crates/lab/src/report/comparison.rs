@@ -10,10 +10,10 @@ use crate::report::figures::{interval, probability};
 use crate::report::text::{columns, verdict};
 use crate::values;
 
-/// Values of a cell's main quantity.
+/// Values of the main quantity of each cell.
 type Samples<'a> = BTreeMap<(&'a str, &'a str, &'a Parameters), Vec<f64>>;
 
-/// Cells that both runs have, with a verdict on the second run against the first, as a text table.
+/// Text table of the cells that both runs have, with a verdict on the second run compared with the first.
 #[must_use]
 pub fn compare(first: &RawData, second: &RawData) -> String {
     let (old, new) = (samples(first), samples(second));

@@ -19,7 +19,7 @@ pub(crate) fn interval(interval: &Interval) -> String {
     format!("{} [{}, {}]", figure(*estimate), figure(*low), figure(*high))
 }
 
-/// Formats a probability: small ones are rounded to a bound.
+/// Formats a probability. A small one is replaced by a bound.
 pub(crate) fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }

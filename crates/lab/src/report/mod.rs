@@ -1,4 +1,4 @@
-//! Reports of raw data. Everything here is a pure function of the raw data.
+//! Reports of raw data, as pure functions.
 
 mod against_itself;
 mod analysis;

@@ -1,4 +1,4 @@
-//! Report as one page, without scripts and without requests.
+//! Report as one page that has no scripts and loads nothing.
 
 use charts::html::escape;
 use charts::page::{Tone, document, facts, section, table};
@@ -40,7 +40,7 @@ fn text_table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     table(&escape(label), head, &escaped)
 }
 
-/// Machine, and best design of each experiment.
+/// Machine, and the best design of each experiment.
 fn summary(analysis: &Analysis) -> String {
     let machines = analysis.environments.iter().map(|environment| {
         let gib = environment.memory_mib as f64 / 1_024.0;
@@ -73,7 +73,7 @@ fn summary(analysis: &Analysis) -> String {
     )
 }
 
-/// Row of the summary, as markup: a link to the experiment, and its answer.
+/// Row of the summary, as markup: a link to the experiment, and the answer to its question.
 fn choice(result: &ExperimentResult) -> (String, String) {
     let name = escape(result.experiment.name);
     let title = result.experiment.title;
@@ -82,7 +82,7 @@ fn choice(result: &ExperimentResult) -> (String, String) {
     (format!("<a href=\"#{name}\">{name}</a>"), escape(&text))
 }
 
-/// Verdict on an experiment: a warning if most comparisons are inconclusive.
+/// Verdict on an experiment, with a warning if most comparisons are inconclusive.
 fn verdict_box(result: &ExperimentResult) -> String {
     let verdicts: Vec<Verdict> = result.answers().map(|judged| judged.verdict).collect();
     let open = verdicts.iter().filter(|verdict| **verdict == Verdict::CannotTell).count();
@@ -120,7 +120,7 @@ fn experiment(result: &ExperimentResult) -> String {
     format!("<div id=\"{}\">\n{}</div>\n", escape(experiment.name), section(&escape(&title), &html))
 }
 
-/// Label of a table, unique by its experiment.
+/// Label of a table, made unique by the experiment's title.
 fn of(result: &ExperimentResult, title: &str) -> String {
     format!("{}: {title}", result.experiment.title)
 }
@@ -130,7 +130,7 @@ fn under(title: &str, html: &str) -> String {
     format!("<h3>{}</h3>\n{html}", escape(title))
 }
 
-/// Speed-up over threads as a table; empty with one number of threads.
+/// Table of the speed-up over threads; empty if only one number of threads was measured.
 fn speedups(result: &ExperimentResult) -> String {
     let (threads, rows) = speedup_rows(result);
     if rows.is_empty() {

@@ -14,10 +14,10 @@ use crate::report::text::named;
 
 /// Format of values in plots.
 const FIGURE: Format = Format { tick: charts::units::tick, text: figure };
-/// Minimum number of values of a parameter for a plot over it.
+/// Minimum number of values of a parameter for a plot over this parameter.
 const GROWTH_MIN: usize = 3;
 
-/// Positions on the lower axis, with the values there.
+/// Positions on the horizontal axis, with the values there.
 type Points = Vec<(f64, Interval)>;
 
 /// Trials with these parameters, in the order of the designs.
@@ -56,7 +56,8 @@ pub(super) fn plots(result: &ExperimentResult) -> String {
     html + &charts::rows(&growths(result, quantity))
 }
 
-/// Plots for each combination of the other parameters that was measured with at least two numbers of threads.
+/// Plots of the speed-up: one for each combination of the other parameters that was measured with several numbers of
+/// threads.
 fn speedups(experiment: &Experiment, scaling: &[Scaling]) -> Vec<Figure> {
     let mut plots = Vec::new();
     for group in scaling.chunk_by(|a, b| a.parameters == b.parameters) {
@@ -108,8 +109,8 @@ fn speedup(scaling: &Scaling) -> Option<Points> {
     scaling.points.iter().map(ratio).collect()
 }
 
-/// Speed-up for each number of threads as rows of text: the design, then a column for each number, with the gain
-/// compared with the previous number.
+/// Rows of the speed-up as text: the design, then a column for each number of threads, with the gain over the previous
+/// number.
 pub(super) fn speedup_rows(result: &ExperimentResult) -> (Vec<String>, Vec<Vec<String>>) {
     let (mut threads, mut rows) = (Vec::new(), Vec::new());
     for scaling in &result.scaling {
@@ -129,7 +130,7 @@ pub(super) fn speedup_rows(result: &ExperimentResult) -> (Vec<String>, Vec<Vec<S
     (threads, rows)
 }
 
-/// Growth of the main quantity with each parameter that has several values, while the others have their main ones.
+/// Plots of the main quantity over each parameter that has several values. The other parameters have their main values.
 fn growths(result: &ExperimentResult, quantity: &Quantity) -> Vec<Figure> {
     let combinations = result.combinations();
     let mut counts: BTreeMap<&str, BTreeMap<u64, usize>> = BTreeMap::new();
@@ -146,7 +147,7 @@ fn growths(result: &ExperimentResult, quantity: &Quantity) -> Vec<Figure> {
     varied.filter_map(|(name, _)| growth(result, quantity, name, &usual.without(name))).collect()
 }
 
-/// Growth of the main quantity with a parameter, while the others have these values.
+/// Plot of the main quantity over a parameter. The other parameters have these values.
 fn growth(
     result: &ExperimentResult,
     quantity: &Quantity,

@@ -156,13 +156,13 @@ pub(super) fn columns(rows: &[Vec<String>]) -> String {
     out
 }
 
-/// Parameters by name, of which the caller has removed the constant ones.
+/// Names and values of parameters. The caller has removed the constant ones.
 pub(super) fn named(parameters: &Parameters) -> String {
     let text = parameters.to_string();
     if text.is_empty() { "all".to_owned() } else { text }
 }
 
-/// Verdict as a sentence, with its numbers.
+/// Verdict as a sentence with its numbers.
 pub(super) fn sentence(judgement: &Judgement) -> String {
     let Judgement { quantity, design, base, parameters, ratio, comparison, .. } = judgement;
     let subject = format!("{} of {design} against {base}, {}", quantity.title, named(parameters));
@@ -190,7 +190,7 @@ pub(super) fn verdict(quantity: &Quantity, verdict: Verdict) -> String {
     }
 }
 
-/// Answer to the question of an experiment: the verdicts on its main quantity with its main parameters.
+/// Answer to the question of an experiment: the verdicts on the main quantity with the main parameters.
 pub(super) fn conclusion(result: &ExperimentResult) -> String {
     let Some(quantity) = result.experiment.quantities.first() else { return String::new() };
     let baseline = result.experiment.baseline;
@@ -225,7 +225,7 @@ fn capitalized(word: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Warm-up that is left out of the results, as a sentence.
+/// Sentence about the warm-up, which the results do not count.
 pub(super) fn warm_up(result: &ExperimentResult) -> String {
     let (trials, most) = result.warm_up;
     format!(
@@ -258,7 +258,7 @@ pub(super) fn laws(result: &ExperimentResult) -> Vec<String> {
     all
 }
 
-/// Sentences that compare each expectation from the original with the results of the main quantity.
+/// Sentences that compare each expectation of the original report with the results for the main quantity.
 pub(super) fn claims(result: &ExperimentResult) -> Vec<String> {
     let Some(quantity) = result.experiment.quantities.first() else { return Vec::new() };
     let claim = |(better, worse): &(&'static str, &'static str)| {

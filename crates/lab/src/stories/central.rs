@@ -1,4 +1,4 @@
-//! The central design: one actor with all users and stories, which gathers every home page.
+//! The central design: one actor has all users and stories, and gathers every home page.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! Description and trials of the experiment.
 //!
-//! Every story is posted again before it expires, so that the load is constant and every home page is known: it has all
-//! stories of all friends. While the old and the new story are both live, a page has both, which count as one. If the
-//! machine stalls and a story expires first, the page must lack it, which `posted` determines.
+//! Every story is posted again before it expires, so the load is constant and every home page is known: it has all
+//! stories of all friends. While the old and the new version of a story are both live, a page has both, and they count
+//! as one. If the machine stalls and a story expires first, the page must lack it; `posted` decides this.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -223,14 +223,14 @@ pub(super) async fn trial<D: Design>(workload: Workload) -> Measured {
     measured
 }
 
-/// Task that posts stories again.
+/// Task that repeats the posts of stories.
 struct Renewal {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Posted>,
 }
 
 impl Renewal {
-    /// Ends the task after its current story; returns the times of all posts.
+    /// Ends the task after its current story. Returns the times of all posts.
     async fn end(self) -> Posted {
         drop(self.stop);
         match self.task.await {
@@ -240,7 +240,7 @@ impl Renewal {
     }
 }
 
-/// Posts every story, and starts a task that repeats this, each time within half of the stories' life.
+/// Posts every story, and starts a task that repeats this within half of the stories' TTL.
 async fn post_all<D: Design>(design: &Arc<D>, workload: Workload) -> Renewal {
     let mut client = design.connect();
     let mut posted = Posted::new(workload.friends.users, workload.life_s);

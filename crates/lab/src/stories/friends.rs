@@ -1,6 +1,7 @@
 //! Friendships.
 
-/// Users by number, from 0. All have the same number of friends: the nearest in a ring.
+/// Users and their friends. Users have numbers from 0, and form a ring. The friends of a user are the nearest users in
+/// the ring, the same number for all.
 #[derive(Clone, Copy)]
 pub(super) struct Friends {
     pub(super) users: u32,
@@ -9,7 +10,7 @@ pub(super) struct Friends {
 }
 
 impl Friends {
-    /// Friends of a user, half of them before and half after.
+    /// Friends of a user: half of them precede the user in the ring, half follow.
     pub(super) fn of(self, user: u32) -> impl Iterator<Item = u32> {
         let Self { users, friends } = self;
         (1..=friends.div_ceil(2))

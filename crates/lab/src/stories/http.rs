@@ -1,6 +1,6 @@
-//! roost as a server over HTTP: the engine of the design `roost` in its own process, over a socket.
+//! The design `roost-http`: roost's engine as a server in its own process, with clients over HTTP.
 //!
-//! A client has one connection. A home page of more than 100 stories is several requests.
+//! A client has one connection. It needs several requests for a home page of more than 100 stories.
 
 use crate::server::{HttpClient, Server, register};
 use crate::stories::{Client, Design, Friends};

@@ -22,13 +22,13 @@ use friends::Friends;
 trait Design: Sized + Send + Sync + 'static {
     type Client: Client;
 
-    /// Starts without stories, on the runtime of the caller.
+    /// Starts the design without stories, on the runtime of the caller.
     fn start(friends: &Friends) -> impl Future<Output = Self> + Send;
 
-    /// Creates a client, which may act for any user.
+    /// Creates a client, which may act for every user.
     fn connect(&self) -> Self::Client;
 
-    /// Converts a story on a home page to its number.
+    /// Returns the number of a story on a home page.
     fn number(&self, story: u64) -> u64 {
         story
     }
@@ -36,10 +36,10 @@ trait Design: Sized + Send + Sync + 'static {
 
 /// Client with at most one request in progress.
 trait Client: Send + 'static {
-    /// Posts a story, which expires after a number of whole seconds.
+    /// Posts a story that expires after `life_s` seconds.
     fn post(&mut self, author: u32, number: u64, life_s: u32) -> impl Future<Output = ()> + Send;
 
-    /// Posts several stories, in any order, in one request if the design can.
+    /// Posts several stories, in any order, in one request if the design allows it.
     fn post_all(
         &mut self,
         author: u32,
@@ -57,7 +57,7 @@ trait Client: Send + 'static {
     fn home(&mut self, user: u32, page: &mut Vec<u64>) -> impl Future<Output = ()> + Send;
 }
 
-/// Stories of one author, oldest first. All have the same TTL, so the oldest expires first.
+/// Stories of an author, oldest first. All have the same TTL, so the oldest expires first.
 #[derive(Default)]
 struct Stories(VecDeque<(u64, Instant)>);
 

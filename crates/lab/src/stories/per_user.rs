@@ -1,5 +1,5 @@
-//! The design with an actor per user. For each home page the user's actor starts a task, which asks the actors of all
-//! friends concurrently, so the user's actor is free for other requests meanwhile.
+//! The design with an actor per user. For each home page, the user's actor starts a task that asks the actors of all
+//! friends concurrently. Meanwhile, the user's actor can handle other requests.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,7 +22,7 @@ enum Message {
     Home {
         reply_to: ReplyTo<Vec<u64>>,
     },
-    /// Request of the task that gathers a friend's home page.
+    /// Request by the task that gathers a friend's home page.
     Live {
         send_to: mpsc::UnboundedSender<Vec<u64>>,
     },
@@ -40,7 +40,7 @@ async fn user(mut mailbox: Mailbox<Message>) {
             }
             Message::Home { reply_to } => drop(tokio::spawn(gather(Arc::clone(&all), reply_to))),
             Message::Live { send_to } => {
-                // Sending does not fail, because the task waits for the stories of all friends.
+                // Sending cannot fail, because the task waits for the stories of all friends.
                 let _sent = send_to.send(stories.live(Instant::now()).collect());
             }
         }

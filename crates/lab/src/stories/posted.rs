@@ -1,15 +1,15 @@
-//! Times at which stories were posted, and thus the stories that a home page must show. A stalled machine can delay a
-//! post until the previous story has expired, and a page without the story is right until the post. So pages are judged
-//! by the measured times instead of the planned ones.
+//! Times at which stories were posted, and the stories that a home page must therefore show. If the machine stalls, a
+//! story may expire before it is posted again; a page read in between rightly lacks it. Pages are therefore judged by
+//! the measured times, not by the planned ones.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Maximum difference between the clocks of a design and of the trial: the engine counts whole milliseconds of the
+/// Maximum difference between the clocks of a design and of the trial. The engine uses whole milliseconds of the
 /// system's clock, which may be adjusted.
 const CLOCKS_DIFFER: Duration = Duration::from_millis(20);
 
-/// Begin and end of an event, which happened at some time between.
+/// Begin and end of a period in which an event happened.
 #[derive(Clone, Copy)]
 pub(super) struct Span {
     pub(super) begin: Instant,
@@ -27,18 +27,18 @@ pub(super) struct Posted {
 enum Must {
     Show,
     Hide,
-    /// Optional: the stories were posted, or expired, while the page was read.
+    /// Both are right: the stories were posted, or expired, while the page was read.
     Either,
 }
 
 impl Posted {
-    /// Creates a record without posts, for `authors` authors and stories of `life_s` seconds.
+    /// Creates an empty record of `authors` authors, whose stories live for `life_s` seconds.
     pub(super) fn new(authors: u32, life_s: u32) -> Self {
         let life = Duration::from_secs(life_s.into());
         Self { spans: vec![Vec::new(); authors as usize], life }
     }
 
-    /// Records that the author posted all stories during this time.
+    /// Records that the author posted all stories within this period.
     pub(super) fn add(&mut self, author: u32, span: Span) {
         if let Some(spans) = self.spans.get_mut(author as usize) {
             spans.push(span);
@@ -62,8 +62,8 @@ impl Posted {
         }
     }
 
-    /// Stories that the page handles rightly, and those that do not belong there: exactly `wanted`, the stories of all
-    /// friends with their authors, if the page is right.
+    /// Stories that the page handles rightly, plus those that do not belong there. For a right page, the result is
+    /// exactly `wanted`: the stories of all friends, with their authors.
     pub(super) fn right(
         &self,
         read: Span,
@@ -90,7 +90,8 @@ impl Posted {
 mod tests {
     use super::*;
 
-    /// Author 0 posts story 7 at 100 to 110 ms and again at 600 to 610 ms, for a second; author 1 posts story 8 once.
+    /// Author 0 posts story 7 at 100 to 110 ms, and again at 600 to 610 ms, with a TTL of a second. Author 1 posts
+    /// story 8 once.
     #[test]
     fn a_page_is_judged_by_when_stories_were_posted() {
         let start = Instant::now();
@@ -114,15 +115,15 @@ mod tests {
         // The page is read while the first story is posted.
         check((105, 108), &[8], true);
         check((105, 108), &[7, 8], true);
-        // The page has a story that is not posted yet.
+        // The page has a story that was not posted yet.
         check((50, 60), &[7, 8], false);
         check((50, 60), &[8], true);
-        // The other expires at 1,000 to 1,005 ms; a read that stalls may see it or not.
+        // Story 8 expires at 1,000 to 1,005 ms. A read that stalls may or may not see it.
         check((700, 1_400), &[7], true);
         check((900, 990), &[7, 8], true);
         check((1_100, 1_110), &[7, 8], false);
         check((1_100, 1_110), &[7], true);
-        // All stories have expired, and none was posted again in time.
+        // All stories have expired. They were not posted again in time.
         check((1_700, 1_710), &[], true);
         check((1_700, 1_710), &[7], false);
         check((1_605, 1_606), &[7], true);

@@ -1,7 +1,8 @@
-//! roost's engine in process: a story is a change in the log, and the newest stories of each author are cached.
+//! The design `roost`: roost's engine in this process. A story is a change in the log, and the newest stories of each
+//! author are cached.
 //!
-//! The log is written without syncing (policy `never`), because the other designs store nothing. The engine has its own
-//! threads in addition to the workers of the runtime.
+//! The log is not synced (policy `never`), because the other designs store nothing. The engine has its own threads in
+//! addition to the worker threads of the runtime.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,10 +13,10 @@ use parking_lot::Mutex;
 use crate::engine::{Engine, register, valid};
 use crate::stories::{Client, Design, Friends};
 
-/// Page size that no home page exceeds.
+/// Page size, greater than any home page.
 const PAGE_MAX: usize = 1 << 20;
 
-/// The engine, and the number of each story by the engine's id.
+/// The engine, and a map from the engine's story ids to the numbers of stories.
 #[derive(Clone)]
 pub(super) struct Roost {
     engine: Arc<Engine>,
@@ -85,7 +86,7 @@ impl Client for RoostClient {
         let found = node.try_stories_of_friends(user, PAGE_MAX);
         self.out.clear();
         for story in found.unwrap_or_else(|| node.stories_of_friends(user, PAGE_MAX)) {
-            // The page is made as the server sends it.
+            // Render the page as the server does.
             if !node.try_story(story, user, &mut self.out) {
                 node.story(story.story, Some(user), &mut self.out);
             }

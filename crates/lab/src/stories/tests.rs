@@ -1,4 +1,4 @@
-//! All designs give the answers of a plain model, and experiments know the right answers.
+//! All designs give the answers of a plain model, and the experiments expect these answers.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::{Client, Design, Friends, Stories, experiment};
 use crate::experiment::{Experiment, THREADS};
 use crate::{Parameters, trial};
 
-/// The home pages of all users after each story.
+/// Returns the home pages of all users after each story.
 async fn pages<D: Design>(friends: Friends, authors: &[u32]) -> Vec<Vec<u64>> {
     let design = D::start(&friends).await;
     let mut client = design.connect();
@@ -63,7 +63,7 @@ proptest! {
 }
 
 proptest! {
-    // Few cases, because opening the engine takes longer than all other steps.
+    // The number of cases is small, because opening the engine takes most of the time.
     #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
@@ -97,7 +97,7 @@ fn friendship_is_mutual_and_with_different_others() {
     }
 }
 
-/// Includes stories that are posted again many times while home pages are read.
+/// Some stories are posted again many times while home pages are read.
 #[test]
 fn trials_of_all_designs_get_the_answers_of_the_model() {
     let experiment = Experiment::named("stories").unwrap();
@@ -112,7 +112,7 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
     parameters.set(THREADS, 2);
     small.iter().for_each(|(name, value)| parameters.set(name, *value));
     let expected = (experiment.expected)(&parameters, 9);
-    // The server is tested with the real program: here the program is the test binary.
+    // In this process the program is the test binary. A test with the real program covers the server.
     for design in experiment.designs.iter().filter(|design| design.name != "roost-http") {
         let request = trial::Request {
             experiment: "stories".to_owned(),
@@ -128,7 +128,7 @@ fn trials_of_all_designs_get_the_answers_of_the_model() {
     }
 }
 
-/// The central design with a fault: a story of each page is lost, or a foreign one is added.
+/// The central design with a fault: each page lacks a story, or has a wrong one.
 struct Wrong<const LOSES: bool>(Central);
 
 impl<const LOSES: bool> Design for Wrong<LOSES> {

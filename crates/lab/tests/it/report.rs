@@ -46,7 +46,7 @@ fn data(times: &[(&str, u64, f64)]) -> RawData {
     data_in_blocks(times, 0.0)
 }
 
-/// Data whose blocks differ from each other, by `blocks_differ` per unit of noise.
+/// Data of blocks that differ from each other, by `blocks_differ` per unit of noise.
 fn data_in_blocks(times: &[(&str, u64, f64)], blocks_differ: f64) -> RawData {
     let settings = Settings {
         experiments: vec!["keys".to_owned()],
@@ -60,7 +60,7 @@ fn data_in_blocks(times: &[(&str, u64, f64)], blocks_differ: f64) -> RawData {
     };
     let trials = |(design, threads, mean): &(&str, u64, f64)| {
         let (design, threads, mean) = ((*design).to_owned(), *threads, *mean);
-        // Each design has its own noise, and each block its own slowness.
+        // Each design has its own noise, and each block its own delay.
         let of_design = design.len() + threads as usize;
         let trial = move |(block, noise): (usize, &f64)| {
             let slow = 1.0 + blocks_differ * NOISE[(3 * block) % NOISE.len()];
@@ -118,7 +118,7 @@ fn designs_are_judged_by_their_times_in_the_same_blocks() {
     }
 }
 
-/// A correction over all parameters would need too many trials for a verdict.
+/// The p-values of the answer are not adjusted for the other parameters, which would require too many trials.
 #[test]
 fn the_answer_does_not_depend_on_how_many_other_parameters_are_measured() {
     let few = [("central", 1, 10.0), ("worker", 1, 9.8)];

@@ -1,4 +1,4 @@
-//! Runs with tiny parameters: their trials, the data kept of an interrupted run, and their endings.
+//! Runs with tiny parameters: their trials, the data of an interrupted run, and the ways in which they end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,11 +9,11 @@ use lab::trial::Request;
 use lab::{End, Environment, Launch, Measured, RunError, Scale, Settings, trial};
 use tokio::sync::watch;
 
-/// Makes trials in threads of this process.
+/// Launcher that makes trials in threads of this process.
 #[derive(Default)]
 struct Threads {
     made: Vec<Request>,
-    /// Changes the measurements, by the request.
+    /// Function that changes the measurements for a request.
     change: Option<fn(&Request, &mut Measured)>,
 }
 
@@ -55,7 +55,7 @@ fn tiny() -> Settings {
     }
 }
 
-/// Runs; cancels after this many trials, if given.
+/// Makes the run. Cancels it after this number of trials, if given.
 fn run(
     settings: &Settings,
     place: (&Path, bool),
@@ -92,7 +92,7 @@ fn a_run_makes_every_trial_once_in_mixed_order() {
         assert!(trials.iter().all(|trial| trial.block == block as u64));
         assert!(trials.iter().all(|trial| trial.seed == trials[0].seed), "one workload a block");
         assert!(!trials.is_sorted_by_key(|trial| &trial.design), "{block}");
-        // Compared trials are adjacent.
+        // Trials that are compared must be adjacent.
         for compared in trials.chunks(5) {
             assert!(compared.iter().all(|trial| trial.parameters == compared[0].parameters));
         }
@@ -115,7 +115,7 @@ fn an_interrupted_run_continues_with_the_trials_that_were_next() {
     for (resume, trials) in [(false, 7), (true, 1), (true, 15)] {
         let end = run(&tiny(), (dir.path(), resume), &mut threads, Some(trials)).unwrap();
         assert_eq!(end, End::Cancelled);
-        // The last line is incomplete, as if the process had ended while writing it.
+        // Add an incomplete line, which a process leaves that ends while it writes.
         let file = dir.path().join(TRIALS_FILE);
         fs::write(&file, fs::read_to_string(&file).unwrap() + r#"{"experiment":"ke"#).unwrap();
     }
@@ -139,7 +139,7 @@ fn a_wrong_answer_voids_the_trial_and_fails_the_run() {
     assert!(error.to_string().starts_with("wrong answers: worker in keys"), "{error}");
     let made = records(dir.path());
     assert!(made.last().unwrap().is_void());
-    // The void trial does not count, and is repeated.
+    // The void trial does not count, so it is repeated.
     run(&tiny(), (dir.path(), true), &mut Threads::default(), None).unwrap();
     assert_eq!(records(dir.path()).len(), 31);
 }
@@ -167,13 +167,13 @@ fn a_trial_that_fails_ends_the_run_and_says_which() {
     assert!(error.ends_with("in keys failed: signal 9"), "{error}");
 }
 
-/// The pilot decides the number of trials if none is set: more for all designs, if the ratio of one of them varies.
-/// Blocks in which the machine is slower do not matter.
+/// The pilot determines the number of trials unless it is set. If the ratio of one design varies, all designs get more
+/// trials. Blocks in which the machine is slower do not matter.
 #[test]
 fn the_pilot_decides_the_number_of_trials() {
     let change = |request: &Request, measured: &mut Measured| {
         measured.marks_ns.clear();
-        // Each block has a seed.
+        // The seed is that of the block.
         let slow = 1 + request.seed % 10;
         let reads = request.parameters.get("reads").unwrap();
         let varies = request.design == "worker" && reads == 50;
