@@ -1,9 +1,9 @@
 //! Measures the log on running NATS servers: `cargo run -p jetlog --example log_figures -- URL,URL,URL`. Creates the
-//! streams `figures` and `control` and removes nothing; use disposable servers.
+//! streams `figures` and `control` and does not remove them: use disposable servers.
 //!
-//! First one group after the other from one node, which is the minimum that a client waits for, interleaved with the
-//! client library alone. Then as many groups as may be pending. Then three nodes, each with one pending group at a
-//! time, which apply the groups of all three.
+//! Measures three cases. First, one node with one pending group at a time, interleaved with the client library alone:
+//! this is the shortest time that a client of roost waits. Second, one node with as many pending groups as allowed.
+//! Third, three nodes with one pending group each, which all apply the groups of all three.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), JetLogError> {
     JetLog::create(&options, CLUSTER, Position(0))?;
     let mut log = open(&options, 1)?;
 
-    // Interleaved, so that both see the same machine.
+    // Interleave the two, so that both see the same state of the machine.
     let (mut of_log, mut of_client) = (Vec::new(), Vec::new());
     let mut control = Control::new(&servers);
     for _ in 0..1_000 {
@@ -80,14 +80,14 @@ fn main() -> Result<(), JetLogError> {
     Ok(())
 }
 
-/// A publish that JetStream acknowledges, with the client library alone.
+/// Measurement of the client library alone: messages that JetStream acknowledges.
 struct Control {
     runtime: tokio::runtime::Runtime,
     jetstream: async_nats::jetstream::Context,
 }
 
 impl Control {
-    /// Creates a stream `control` like that of the log.
+    /// Creates a stream `control` with the configuration of the log's stream.
     fn new(servers: &str) -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("there are threads");
         let server = servers.split(',').next().unwrap_or_default().to_owned();
@@ -114,7 +114,7 @@ impl Control {
     }
 }
 
-/// Opens the log for a node and skips its groups.
+/// Opens the log of a node after its existing groups.
 fn open(options: &JetLogOptions, node: u128) -> Result<JetLog, JetLogError> {
     let mut last = JetLog::open(
         options,
@@ -122,7 +122,7 @@ fn open(options: &JetLogOptions, node: u128) -> Result<JetLog, JetLogError> {
         Applied { position: Position(0), counted: None },
     )?
     .last_at_open();
-    // Others may append meanwhile: read on from there.
+    // Continue at the position before the last, because others may append meanwhile.
     last.0 = last.0.saturating_sub(1);
     let mut log =
         JetLog::open(options, (CLUSTER, NodeId(node)), Applied { position: last, counted: None })?;

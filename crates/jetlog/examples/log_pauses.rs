@@ -1,5 +1,5 @@
-//! Measures the time without a returned group when one of three NATS servers is killed, stopped or started again:
-//! `cargo run -p jetlog --example log_pauses`. Starts the servers itself, with the program that `cargo xtask test
+//! Measures the longest time without a returned group while one of three NATS servers is killed, stopped or started
+//! again: `cargo run -p jetlog --example log_pauses`. Starts the servers with the program that `cargo xtask test
 //! --install` builds.
 
 use std::time::{Duration, Instant};
@@ -13,16 +13,17 @@ const ROUNDS: usize = 3;
 const CLUSTER: ClusterId = ClusterId(1);
 /// Number of pending groups at a time.
 const UNDER_WAY: usize = 10;
-/// Minimum duration of each state of the servers; it continues until groups have come back for [`FLUENT`].
+/// Minimum duration of each state of the servers. A state lasts until groups have come back without a pause for
+/// [`FLUENT`].
 const PHASE: Duration = Duration::from_secs(4);
 const FLUENT: Duration = Duration::from_secs(2);
-/// Time without a group that counts as a pause, after which [`FLUENT`] begins again.
+/// Minimum time without a returned group that counts as a pause.
 const PAUSE: Duration = Duration::from_millis(200);
 
 fn main() -> Result<(), JetLogError> {
     let Some(mut servers) = NatsServers::start(3, "") else { return Ok(()) };
     let options = JetLogOptions::new(&servers.urls());
-    // Until the servers have a leader.
+    // Wait until the servers have a leader.
     while JetLog::create(&options, CLUSTER, Position(0)).is_err() {}
     let mut log = JetLog::open(
         &options,
@@ -44,7 +45,7 @@ fn main() -> Result<(), JetLogError> {
     Ok(())
 }
 
-/// Appends for a while and prints the longest time without a returned group.
+/// Appends groups, and prints the longest time without a returned group.
 fn phase(log: &mut JetLog, name: &str) -> Result<(), JetLogError> {
     let start = Instant::now();
     let (mut last, mut longest, mut own, mut others) = (start, Duration::ZERO, 0, 0);

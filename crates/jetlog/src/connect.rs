@@ -11,7 +11,7 @@ use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, 
 
 use crate::error::JetLogError;
 
-/// Oldest version of nats-server that syncs a group of appends with one fsync.
+/// Oldest supported version of nats-server: older ones do not sync several appends with one fsync.
 const OLDEST: (i64, i64) = (2, 15);
 const OLDEST_TEXT: &str = "2.15";
 /// Longest wait for the answer to a request.
@@ -19,15 +19,15 @@ pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of pings; a server that does not answer two of them counts as dead.
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Address of the log and credentials for it.
+/// Addresses, credentials and stream of the log.
 #[derive(Clone, Debug)]
 pub struct JetLogOptions {
-    /// Addresses of servers, separated by commas: `nats://HOST:4222` or `tls://HOST:4222`, optionally with
-    /// `USER:PASSWORD@` before the first host, without percent-encoding.
+    /// Addresses of servers, separated by commas: `nats://HOST:4222` or `tls://HOST:4222`. `USER:PASSWORD@` may precede
+    /// the first host, without percent-encoding.
     pub servers: String,
     /// File of NATS credentials.
     pub credentials: Option<PathBuf>,
-    /// PEM file of certificate authorities in addition to those of the system. Requires TLS.
+    /// PEM file of certificate authorities that are trusted in addition to those of the system. Requires TLS.
     pub tls_ca: Option<PathBuf>,
     /// PEM files of the certificate and key of this node.
     pub tls_identity: Option<(PathBuf, PathBuf)>,
@@ -66,12 +66,12 @@ impl JetLogOptions {
         format!("{}.files", self.stream)
     }
 
-    /// Returns the subject with which a node asks the others for a file. No stream stores these requests.
+    /// Returns the subject of requests for files between nodes. No stream stores these requests.
     pub(crate) fn requests_subject(&self) -> String {
         format!("{}.requests", self.stream)
     }
 
-    /// Checks the addresses, without connecting.
+    /// Checks the addresses. Does not connect.
     ///
     /// # Errors
     /// [`JetLogError::Address`]
@@ -102,7 +102,7 @@ fn parse(address: &str) -> Result<ServerAddr, JetLogError> {
     }
 }
 
-/// Connects to one of the servers; `on_connect` is called at each further connection.
+/// Connects to one of the servers. Calls `on_connect` each time the connection is restored.
 pub(crate) async fn connect(
     options: &JetLogOptions,
     on_connect: impl Fn() + Send + Sync + 'static,
@@ -128,7 +128,8 @@ pub(crate) async fn connect(
                 }
             }
         });
-    // The client library does not read them from the address. One pair serves all servers.
+    // The client library does not read user and password from the address. The same user and password are used for all
+    // servers.
     if let Some((user, password)) = addresses.iter().find_map(|address| {
         Some((address.username()?.to_owned(), address.password().unwrap_or_default().to_owned()))
     }) {
@@ -141,7 +142,7 @@ pub(crate) async fn connect(
     let certificates =
         options.tls_identity.iter().flat_map(|(certificate, key)| [certificate, key]);
     for file in options.tls_ca.iter().chain(certificates) {
-        // The library reads the files later, and then does not report which one was wrong.
+        // Check the file here, because the library reads it later and then does not report which file is wrong.
         let read = tokio::fs::read(file).await;
         read.map_err(|source| JetLogError::File { file: file.clone(), source })?;
     }
@@ -173,7 +174,7 @@ fn refused(error: &ConnectError, addresses: String) -> JetLogError {
     }
 }
 
-/// Whether an error of the connection comes from TLS, which reports every refused certificate as invalid data.
+/// Whether an error of the connection is one of TLS, which reports every refused certificate as invalid data.
 fn is_of_tls(error: &ConnectError) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::InvalidData)

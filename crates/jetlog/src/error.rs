@@ -1,4 +1,4 @@
-//! Errors of opening a shared log, and of a log that stops. Messages include a remedy.
+//! Errors of opening a shared log, and errors that stop a log. Messages suggest a remedy.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use commitlog::Position;
 const LOST_END: &str = "join the cluster again with a new directory, or, if other nodes refuse the stream too, make \
     the node with the highest position a server of its own with roost cluster leave";
 
-/// Error of a log in a stream.
+/// Error of a log that is stored in a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum JetLogError {
-    /// An address is not one of a NATS server.
+    /// An address is not that of a NATS server.
     #[error(
         "`{address}` is not the address of a NATS server ({reason}): write nats://HOST:4222 or tls://HOST:4222, several with commas between"
     )]
@@ -99,14 +99,14 @@ pub enum JetLogError {
         /// Reason of the failure.
         reason: String,
     },
-    /// The configuration of the stream could lose data, or the stream has other messages.
+    /// The stream could lose data because of its configuration, or it has messages of other programs.
     #[error("the stream `{stream}` is configured so that it could lose {what}: {}; {advice}", wrong.join(", "))]
     Config {
         /// Name of the stream.
         stream: String,
         /// Data that the stream could lose.
         what: &'static str,
-        /// Present and required values of the wrong settings.
+        /// Current and required values of the wrong settings.
         wrong: Vec<String>,
         /// Remedy: the command that corrects the configuration, if there is one.
         advice: String,
@@ -137,7 +137,7 @@ pub enum JetLogError {
         /// Last group that this node has.
         from: Position,
     },
-    /// The stream has lost its end, or is another one.
+    /// The stream has lost its last groups, or is another one.
     #[error("the stream ends at group {}, but this node has applied group {}: the stream has lost changes; {}", last.0, from.0, LOST_END)]
     Shorter {
         /// Last group of the stream.
@@ -145,7 +145,7 @@ pub enum JetLogError {
         /// Last group that this node has.
         from: Position,
     },
-    /// The stream has lost its end and was continued, or is another one.
+    /// The stream has lost its last groups and was continued, or is another one.
     #[error(
         "group {} of the stream is not the one that this node has applied there: the stream has lost changes; {}",
         position.0,
@@ -155,7 +155,7 @@ pub enum JetLogError {
         /// Position of the group.
         position: Position,
     },
-    /// A message is missing in the middle.
+    /// A message between two others is missing.
     #[error("group {} is missing in the stream", position.0)]
     Missing {
         /// Position of the message.
@@ -195,7 +195,7 @@ pub enum JetLogError {
         /// Maximum length of a payload in bytes.
         max: usize,
     },
-    /// Too many groups are pending. The payload was not accepted; groups that come back make room.
+    /// Too many groups are pending. The payload was not accepted. Wait until groups have come back.
     #[error("too many groups are under way")]
     Busy,
     /// The log stopped after an earlier error.

@@ -1,23 +1,23 @@
-//! A log that several nodes share: groups of bytes as messages of one stream of NATS JetStream. It does not interpret
-//! the payloads.
+//! A log that several nodes share. Its groups are messages of one stream of NATS JetStream. The log does not interpret
+//! the payloads of groups.
 //!
 //! [`JetLog::append`] sends a group to the stream. [`JetLog::next`] returns all groups of the stream, those of this
-//! node and of others, in one order that is the same for all nodes. The caller decides which of them count, by a rule
+//! node and of others, in an order that is the same for all nodes. The caller decides which groups count, by a rule
 //! that depends only on earlier groups: a group counts if it has the next number of the current epoch of its node, or
-//! number 1 of a later epoch. By that rule each appended group that came back counts once, even if messages were lost,
-//! sent twice or reordered.
+//! number 1 of a later epoch. Each appended group that comes back thus counts once, even if messages were lost, sent
+//! twice or reordered.
 //!
 //! State: `window` has the groups of this node that have not come back. `publisher`, `reader` and `watch` are tasks on
-//! a thread of the log; the caller's thread never waits for the network, except in [`JetLog::open`] and, as long as it
-//! wants, in [`JetLog::next`]. `files` is the separate exchange of files between nodes, with its own connection and
-//! thread, so that long files delay no group.
-//! - **Invariant:** positions rise by one from message to message. A gap, a damaged message, a stream that ends before
-//!   the position of the caller, and a different message at the caller's last applied position are errors.
-//! - **Invariant:** pending groups, and groups that arrived and were not delivered, are bounded in bytes.
-//! - **Invariant:** after an error other than `Busy` and `Length` every operation fails.
+//! a thread of the log. The caller's thread waits for the network only in [`JetLog::open`] and, for a given time, in
+//! [`JetLog::next`]. `files` exchanges files between nodes; it has its own connection and thread, so that long files do
+//! not delay groups.
+//! - **Invariant:** the positions of consecutive messages are consecutive. A gap, a damaged message, a stream that ends
+//!   before the position of the caller, and a different message at the caller's last applied position are errors.
+//! - **Invariant:** the total size of pending groups, and of groups that arrived and were not delivered, is bounded.
+//! - **Invariant:** after an error other than `Busy` and `Length`, every operation fails.
 //!
-//! Read `message`, `window`, `publisher`, `reader`, `watch`, then `log`. `stream` and `files/bucket` define the
-//! required configuration of the two streams.
+//! Read `message`, `window`, `publisher`, `reader`, `watch`, then `log`. The required configurations of the two streams
+//! are in `stream` and `files/bucket`.
 
 mod connect;
 mod error;
@@ -53,12 +53,13 @@ use reader::Reader;
 use shared::Shared;
 use window::Window;
 
-/// Maximum size of groups that arrived and were not delivered, in bytes; a single longer one is allowed alone.
+/// Maximum size of groups that arrived and were not delivered, in bytes. A longer group is allowed if it is the only
+/// one.
 pub(crate) const QUEUE_BYTES: usize = 16 << 20;
 /// Maximum number of groups that arrived and were not delivered.
 const QUEUE_GROUPS: usize = 4_096;
 
-/// A group with the memory that is reserved for it.
+/// Group, and the memory reserved for it.
 struct Received {
     arrived: Arrived,
     _permit: OwnedSemaphorePermit,
@@ -77,12 +78,12 @@ pub struct JetLog {
     stopped: bool,
     stream: Stream,
     files: Arc<JetFiles>,
-    /// The last field: its tasks end when the others are dropped.
+    /// Runtime of the tasks. It is the last field: the tasks end when the other fields are dropped.
     runtime: Runtime,
 }
 
 impl JetLog {
-    /// Creates the stream of a new cluster: the next group will be the one after `after`. Blocks.
+    /// Creates the stream of a new cluster. The next group will be the one after `after`. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`]; also if the stream exists with another configuration.
@@ -114,7 +115,7 @@ impl JetLog {
         })
     }
 
-    /// Opens the stream of `cluster` for the node `node`, which has all groups up to `applied`. Blocks.
+    /// Opens the stream of `cluster` for the node `node`, which has applied all groups up to `applied`. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`]
@@ -130,7 +131,7 @@ impl JetLog {
         let (stream, last, payload_bytes_max) = runtime.block_on(async {
             let reconnected = Arc::clone(&shared);
             let on_connect = move || {
-                // Pending messages may be lost with the connection.
+                // Messages sent before may have been lost with the connection.
                 reconnected.window.lock().restart(Instant::now());
                 reconnected.changed.notify_one();
             };
@@ -191,9 +192,9 @@ impl JetLog {
         self.payload_bytes_max
     }
 
-    /// Lets this node append groups, in an epoch that must be greater than all its earlier ones. The caller knows these
-    /// once it has all groups up to [`JetLog::last_at_open`]. It uses the time if that is greater, because groups of an
-    /// earlier process may still arrive.
+    /// Lets this node append groups. `epoch` must be greater than all earlier epochs of the node, which the caller
+    /// knows when it has all groups up to [`JetLog::last_at_open`]. The current time is used instead if it is greater,
+    /// because groups of an earlier process may still arrive.
     ///
     /// # Panics
     /// On a second call.
@@ -201,14 +202,14 @@ impl JetLog {
         self.shared.window.lock().begin(epoch);
     }
 
-    /// Sends a group to the stream; returns its number in the epoch. The group has no position, and is not durable,
-    /// before it comes back. `time_ms` is the node's time in milliseconds since 1970. Does not wait.
+    /// Sends a group to the stream, and returns its number in the epoch. The group has a position and is durable when
+    /// it comes back. `time_ms` is the node's time in milliseconds since 1970. Does not wait.
     ///
     /// # Errors
     /// [`JetLogError::Busy`] and [`JetLogError::Length`], which change nothing, and [`JetLogError::Stopped`].
     ///
     /// # Panics
-    /// Before [`JetLog::begin`].
+    /// If it is called before [`JetLog::begin`].
     pub fn append(&mut self, payload: &[u8], time_ms: u64) -> Result<u64, JetLogError> {
         let (bytes, max) = (payload.len(), self.payload_bytes_max);
         if self.stopped {
@@ -227,7 +228,7 @@ impl JetLog {
         Ok(number)
     }
 
-    /// Returns the next group of the stream, waiting up to `wait`. Must not be called by async code.
+    /// Returns the next group of the stream. Waits up to `wait`. Must not be called by async code.
     ///
     /// # Errors
     /// [`JetLogError`]; the log has then stopped.
@@ -260,7 +261,7 @@ impl JetLog {
         }
     }
 
-    /// Removes the groups up to a position from the stream, if the servers can do so now. Does not wait.
+    /// Removes the groups up to a position from the stream, if the servers can do this now. Does not wait.
     pub fn trim(&self, up_to: Position) {
         let (stream, shared) = (self.stream.clone(), Arc::clone(&self.shared));
         self.runtime.spawn(async move {
@@ -281,14 +282,14 @@ impl JetLog {
         self.shared.window.lock().len()
     }
 
-    /// Returns the known reason why groups do not come back now; it may be temporary.
+    /// Returns the reason why groups do not come back now, if known. The reason may be temporary.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.shared.trouble()
     }
 }
 
-/// Creates the thread on which the tasks run.
+/// Creates the runtime of the tasks, with one thread.
 fn runtime() -> Result<Runtime, JetLogError> {
     runtime_on("log")
 }
@@ -333,7 +334,7 @@ fn is_not_enabled(code: ErrorCode) -> bool {
     matches!(code, ErrorCode::JETSTREAM_NOT_ENABLED | ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT)
 }
 
-/// Whether no server listens to requests of JetStream.
+/// Whether no server handles requests of JetStream.
 fn has_no_responders(error: &dyn std::error::Error) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<RequestError>());
     cause.is_some_and(|cause| cause.kind() == RequestErrorKind::NoResponders)

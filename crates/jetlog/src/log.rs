@@ -47,7 +47,7 @@ impl Log for JetLog {
     fn begin(&mut self, epoch: u64, wake: Box<dyn Fn() + Send + Sync>) {
         assert!(self.shared.wake.set(wake).is_ok(), "a log begins once");
         self.begin(epoch);
-        // Groups that arrived before `wake` was set were not announced.
+        // Groups may have arrived before `wake` was set.
         self.shared.wake();
     }
 

@@ -55,13 +55,13 @@ pub(crate) fn encode(id: GroupId, sent_ms: u64, payload: &[u8]) -> Bytes {
     message.freeze()
 }
 
-/// Returns the checksum of a group's message: of all other bytes, including the magic.
+/// Returns the checksum of a group's message: of all bytes except the checksum.
 fn checksum(version: [u8; 4], named: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c_append(crc32c::crc32c(MAGIC), &version), named)
 }
 
-/// Decodes the group of a message; `None` if another program wrote the message. A group is recognized by its magic or
-/// its checksum, so a damaged one is not mistaken for a message of another program.
+/// Decodes the group in a message; `None` if another program wrote the message. A message counts as a group if its
+/// magic number or its checksum is right, so a damaged group is not mistaken for a message of another program.
 pub(crate) fn decode(message: &Bytes) -> Result<Option<Message>, Malformed> {
     let begins = message.starts_with(MAGIC);
     let short = match begins {

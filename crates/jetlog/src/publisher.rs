@@ -12,7 +12,8 @@ use crate::connect::with_causes;
 use crate::shared::Shared;
 use crate::window::Send;
 
-/// Pause after a failed probe; doubled up to [`PAUSE_MAX`]. A probe costs the servers little, and clients wait.
+/// First pause after a failed probe; later pauses double up to [`PAUSE_MAX`]. They are short, because clients wait and
+/// a probe costs the servers little.
 const PAUSE: Duration = Duration::from_millis(50);
 const PAUSE_MAX: Duration = Duration::from_millis(200);
 
@@ -23,7 +24,8 @@ pub(crate) async fn run(client: Client, context: Context, subject: String, share
         let next = shared.window.lock().next_to_send(Instant::now());
         match next {
             Some(Send::Plain(message)) => {
-                // The message is queued in the client. If that fails or it is lost, no group comes back.
+                // The message is now queued in the client. If sending fails or the message is lost, the group does not
+                // come back and is sent again.
                 if let Err(error) = client.publish(subject.clone(), message).await {
                     shared.report(&with_causes(&error));
                 }
@@ -53,20 +55,20 @@ pub(crate) async fn run(client: Client, context: Context, subject: String, share
 
 fn reason(error: &PublishError) -> String {
     match error.kind() {
-        // No subscriber on the subject: the stream existed when the log was opened.
+        // The stream existed when the log was opened, so only its leader is missing.
         PublishErrorKind::StreamNotFound => "the stream has no leader now".into(),
         _ => with_causes(error),
     }
 }
 
-/// Waits until there may be something to send.
+/// Waits until there may be a message to send.
 async fn wait(shared: &Shared) {
     let Some(stalls_at) = shared.window.lock().stalls_at() else {
         shared.changed.notified().await;
         return;
     };
     tokio::time::timeout_at(stalls_at.into(), shared.changed.notified()).await.ok();
-    // Checked even after a change: groups of other nodes cause changes all the time.
+    // Check even after a change: groups of other nodes cause changes all the time.
     if shared.window.lock().restart_if_stalled(Instant::now()) {
         shared.report("no group has come back for a second: all are sent again");
     }

@@ -1,10 +1,10 @@
-//! Task that reads the stream, in order and from one position on.
+//! Task that reads the messages of the stream in order.
 //!
-//! After any interruption a new consumer begins after the last position. This code compares the positions of messages,
-//! so nothing depends on the recovery of the broker or the client library.
+//! After each interruption, the task creates a new consumer that begins after the last position. It compares the
+//! positions of messages, so it does not depend on how the broker or the client library recovers.
 //!
-//! **Invariant:** messages are passed on in the order of positions, each once. A message that cannot be passed on ends
-//! the log.
+//! **Invariant:** messages are passed on in the order of positions, each once. If a message cannot be passed on, the
+//! log stops.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,26 +26,26 @@ use crate::shared::Shared;
 use crate::window::Arrival;
 use crate::{JetLogOptions, Received, stream};
 
-/// Interval of the messages by which a server shows that the consumer exists. After two missed intervals it is created
+/// Interval at which a server shows that the consumer exists. After two missed intervals, the consumer is created
 /// again.
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Time for which one pull is open at a server.
 const PULL: Duration = Duration::from_secs(10);
-/// Time without an answer after which another server is used.
+/// Time without an answer after which the task connects to another server.
 const INFO_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time after which the server removes an unused consumer.
 const INACTIVE: Duration = Duration::from_secs(30);
-/// Maximum size of messages in the client that were not passed on, in bytes, in addition to [`crate::QUEUE_BYTES`].
+/// Maximum size of messages in the client library, in bytes, in addition to [`crate::QUEUE_BYTES`].
 const PULL_BYTES: usize = 8 << 20;
-/// Pause after an interruption; doubled up to [`PAUSE_MAX`].
+/// First pause after an interruption; later pauses double up to [`PAUSE_MAX`].
 const PAUSE: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
-/// Time after which a stream that ends too early counts as too short: a new leader may not have applied everything yet.
+/// Time for which a stream may end too early: a new leader may not have applied everything yet.
 const SHORT_FOR: Duration = Duration::from_secs(5);
 
 /// Reason why reading was interrupted.
 enum Interrupted {
-    /// A possibly temporary reason.
+    /// The reason may be temporary.
     Retry(String),
     /// A permanent error.
     Stop(JetLogError),
@@ -67,7 +67,8 @@ pub(crate) struct Reader {
     pub(crate) cluster: ClusterId,
     /// Position of the last message that was passed on.
     pub(crate) last: Position,
-    /// Message that was passed on, or that the node had applied before: the stream must still have it there.
+    /// Last message that was passed on, or that the node had applied before. The stream must still have it at this
+    /// position.
     pub(crate) known: Option<(Position, GroupId)>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) arrivals: mpsc::Sender<Result<Received, JetLogError>>,
@@ -102,7 +103,7 @@ impl Reader {
         }
     }
 
-    /// Reads until an error.
+    /// Reads until an error, and returns it.
     async fn read(&mut self) -> Interrupted {
         match self.try_read().await {
             Err(interrupted) => interrupted,
@@ -113,7 +114,7 @@ impl Reader {
     async fn try_read(&mut self) -> Result<(), Interrupted> {
         let info = self.info().await?;
         match stream::check(&info.config, &self.options, self.cluster) {
-            // Changes are refused meanwhile: see `watch`.
+            // Changes are refused meanwhile (see `watch`), but reading continues.
             Err(error @ JetLogError::Config { .. }) => self.shared.refuse(Some(error.to_string())),
             checked => checked?,
         }
@@ -155,14 +156,14 @@ impl Reader {
             Ok(Ok(info)) => Ok(info),
             Ok(Err(error)) => Err(Interrupted::Retry(with_causes(&error))),
             Err(_) => {
-                // The server of the connection may be stopped without closing it.
+                // The server may have stopped without closing the connection.
                 self.client.force_reconnect().await.ok();
                 Err(Interrupted::Retry("JetStream does not answer".into()))
             }
         }
     }
 
-    /// Checks that the stream has the next message, and all that were read.
+    /// Checks that the stream still has the next message, and does not end before the last read message.
     fn check_ends(&mut self, state: &State) -> Result<(), Interrupted> {
         match check_ends(state, self.last) {
             Err(JetLogError::Shorter { .. })
@@ -178,7 +179,7 @@ impl Reader {
         }
     }
 
-    /// Checks that the stream has the next message, and is the one that the node has applied.
+    /// Checks that the stream has the next message, and has the applied group at its position.
     ///
     /// # Errors
     /// [`JetLogError`]
@@ -194,8 +195,8 @@ impl Reader {
         }
     }
 
-    /// Checks that the message at a known position is unchanged, unless it was removed from the front: a stream that
-    /// lost its end and was continued has another message there.
+    /// Checks that the message at a known position is unchanged, unless it was removed with all messages before it. If
+    /// a stream has lost its last messages and was continued, another message is there.
     async fn check_known(&self, state: &State) -> Result<(), Interrupted> {
         let Some((position, id)) = self.known.filter(|(at, _)| at.0 >= state.first_sequence) else {
             return Ok(());
@@ -252,7 +253,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Decides whether the next expected message is lost or only did not arrive.
+    /// Decides whether the next expected message is lost, or only has not arrived.
     async fn out_of_order(&self, found: Position) -> Interrupted {
         let position = Position(self.last.0 + 1);
         let lost = match self.stream.get_raw_message(position.0).await {
@@ -276,7 +277,7 @@ fn group(message: &Bytes, position: Position) -> Result<Option<Group>, JetLogErr
     })
 }
 
-/// Checks that a stream has the group after `from`, if that was written, and does not end before `from`.
+/// Checks that a stream has the group after `from`, if it was written, and does not end before `from`.
 pub(crate) fn check_ends(state: &State, from: Position) -> Result<(), JetLogError> {
     let (first, last) = (Position(state.first_sequence), Position(state.last_sequence));
     if first.0 > from.0 + 1 {

@@ -14,11 +14,11 @@ pub(crate) struct Shared {
     pub(crate) window: Mutex<Window>,
     /// Wakes the publisher.
     pub(crate) changed: Notify,
-    /// Last trouble; `None` once a later group arrived.
+    /// Last reported reason why groups do not come back; `None` when a later group arrived.
     trouble: Mutex<Option<String>>,
     /// Last known position of the stream, and the time of the server's report.
     end: Mutex<(Position, Instant)>,
-    /// Reason why changes are refused: the configuration of the stream was changed.
+    /// Reason why changes are refused, if they are: the configuration of the stream was changed.
     refusal: Mutex<Option<String>>,
     /// Called after each group or error that arrived.
     pub(crate) wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
@@ -31,7 +31,7 @@ impl Shared {
         Self { window: Mutex::new(window), changed, trouble, end, refusal: Mutex::new(None), wake }
     }
 
-    /// Records a trouble that may be temporary.
+    /// Records a reason, possibly temporary, why groups do not come back.
     pub(crate) fn report(&self, trouble: &str) {
         let mut last = self.trouble.lock();
         if last.as_deref() != Some(trouble) {
@@ -40,12 +40,12 @@ impl Shared {
         }
     }
 
-    /// Announces that a group or error can be delivered.
+    /// Calls `wake`, because a group or error can be delivered.
     pub(crate) fn wake(&self) {
         self.wake.get().inspect(|wake| wake());
     }
 
-    /// Records that groups arrive.
+    /// Records that groups come back.
     pub(crate) fn recovered(&self) {
         *self.trouble.lock() = None;
     }

@@ -1,6 +1,6 @@
 //! Required configuration of the stream, and the command of the `nats` program that restores it.
 //!
-//! **Invariant:** no advice here removes the stream of the log, or anything in it.
+//! **Invariant:** no advice removes the stream of the log, or anything in it.
 
 use async_nats::jetstream::stream::{
     Compression, Config, DiscardPolicy, PersistenceMode, RetentionPolicy, StorageType,
@@ -40,16 +40,16 @@ pub(crate) fn desired(options: &JetLogOptions, cluster: ClusterId, first: u64) -
     }
 }
 
-/// Requirement of a stream.
+/// Requirement for the configuration of a stream.
 pub(crate) struct Requirement {
     /// Description of the requirement.
     what: String,
-    /// Present value of the stream; empty if that is obvious.
+    /// Current value in the stream; empty if it is obvious.
     found: String,
     is_met: bool,
-    /// Flag of `nats stream edit`, unless `is_fixed`.
+    /// Flag of `nats stream edit` that corrects the value, unless `is_fixed`.
     flag: String,
-    /// Whether it cannot be changed in an existing stream.
+    /// Whether the value cannot be changed in an existing stream.
     is_fixed: bool,
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn cluster(config: &Config, options: &JetLogOptions) -> Result<Cluste
     id.map(ClusterId).ok_or_else(|| JetLogError::NotOurs { stream: options.stream.clone() })
 }
 
-/// Checks that the stream is the log of this cluster, and that it loses nothing.
+/// Checks that the stream is the log of this cluster, and that its configuration loses nothing.
 pub(crate) fn check(
     config: &Config,
     options: &JetLogOptions,
@@ -142,7 +142,7 @@ pub(crate) fn check(
     refuse_unmet(requirements(config, options), (stream, "changes"), CANNOT_CHANGE)
 }
 
-/// Refuses a stream that could lose data because it does not meet all requirements.
+/// Refuses a stream that could lose data because a requirement is not met.
 pub(crate) fn refuse_unmet(
     requirements: Vec<Requirement>,
     (stream, what): (String, &'static str),
@@ -172,7 +172,7 @@ mod tests {
         JetLogOptions::new("nats://127.0.0.1:4222")
     }
 
-    /// Checks the faults of a changed configuration and the advice; both are empty if there is no fault.
+    /// Checks the faults and the advice for a changed configuration; both are empty if there is no fault.
     #[track_caller]
     fn expect(change: impl FnOnce(&mut Config), wrong: &str, advice: &str) {
         let mut config = desired(&options(), CLUSTER_ID, 1);

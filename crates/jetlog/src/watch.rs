@@ -1,5 +1,5 @@
-//! Task that watches the stream: its configuration, because changes are refused while it could lose some, and its end,
-//! to know how far the node lags.
+//! Task that watches the stream. If the configuration of the stream could lose data, the task makes the log refuse
+//! changes. It also records the end of the stream, so that the node knows how far it lags.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,13 +24,13 @@ pub(crate) async fn run(
     let mut interval = tokio::time::interval(INTERVAL);
     loop {
         interval.tick().await;
-        // Without an answer, changes are refused for that reason.
+        // If there is no answer, changes are refused for that reason anyway.
         let Ok(info) = stream.get_info().await else { continue };
         shared.note_end(Position(info.state.last_sequence));
         match stream::check(&info.config, &options, cluster) {
             Ok(()) => shared.refuse(None),
             Err(error @ JetLogError::Config { .. }) => shared.refuse(Some(error.to_string())),
-            // The reader gets the same error, and stops.
+            // The reader gets the same error and stops the log.
             Err(_) => {}
         }
     }

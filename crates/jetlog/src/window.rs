@@ -1,13 +1,13 @@
-//! Groups of this node that have not come back from the stream, as a function: decides what to send next, and when to
+//! Groups of this node that have not come back from the stream. This module only decides what to send next, and when to
 //! send everything again.
 //!
-//! Groups are sent in order and without waiting for the broker's answers. If one may be lost, all that have not come
-//! back are sent again from the oldest on. The first of them is a probe: the others wait until the broker confirms that
-//! it is stored. So a broker in trouble gets one message at a time, and the reason of the trouble is known. A stored
-//! group is not sent again while the reader has not reached its position: the trouble is on the way back, or at the
-//! node itself.
+//! Groups are sent in order, without waiting for the broker's answers. If a group may be lost, all groups that have not
+//! come back are sent again, beginning with the oldest. The oldest is then a probe: the others wait until the broker
+//! confirms that it has stored the probe. A broker in trouble thus gets one message at a time, and the reason of the
+//! trouble is known. A stored group is not sent again before the reader reaches its position, because then the trouble
+//! is on the way back or at the node itself.
 //!
-//! **Invariant:** a group keeps its number and bytes however often it is sent.
+//! **Invariant:** a group keeps its number and its bytes when it is sent again.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -17,11 +17,11 @@ use commitlog::{GroupId, NodeId, Position};
 
 use crate::message::{HEADER_BYTES, encode};
 
-/// Maximum size of pending messages in bytes; a single longer one is allowed alone.
+/// Maximum size of pending messages in bytes. A longer message is allowed if it is the only one.
 pub(crate) const BYTES_MAX: usize = 8 << 20;
-/// Maximum number of pending messages. JetStream drops messages of a stream for which 10,000 wait.
+/// Maximum number of pending messages. JetStream drops messages of a stream when 10,000 wait.
 pub(crate) const GROUPS_MAX: usize = 1_024;
-/// Time without a returned group after which everything is sent again.
+/// Time without a returned group after which all groups are sent again.
 const STALLED_AFTER: Duration = Duration::from_secs(1);
 
 /// Next message to send.
@@ -29,16 +29,16 @@ const STALLED_AFTER: Duration = Duration::from_secs(1);
 pub(crate) enum Send {
     /// A message that needs no answer.
     Plain(Bytes),
-    /// The message of the oldest group; the broker's answer decides what is next.
+    /// The message of the oldest group. The broker's answer decides what to send next.
     Probe(Bytes),
 }
 
-/// Kind of an arrived group for this node.
+/// Meaning of an arrived group for this node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrival {
     /// The node's oldest group that had not come back.
     Own,
-    /// A group of another node, or one of its own that does not count.
+    /// A group of another node, or a group of this node that does not count.
     Other,
     /// A group of another process with the id of this node.
     Superseded,
@@ -61,9 +61,9 @@ pub(crate) struct Window {
     stored: Option<Position>,
     /// Number of the probe whose answer is pending.
     probe: u64,
-    /// Last group that was sent before the last restart; groups up to it may still overtake others.
+    /// Number of the last group that was sent before the last restart. Groups up to it may still overtake others.
     resent_up_to: u64,
-    /// Time at which the oldest group was sent or the last one came back.
+    /// Time at which the oldest group was sent, or at which the last returned group arrived.
     progress: Instant,
 }
 
@@ -142,7 +142,7 @@ impl Window {
         }
     }
 
-    /// Sends everything again, except an oldest group that the broker has.
+    /// Makes all groups be sent again, except the oldest one if the broker has stored it.
     pub(crate) fn restart(&mut self, now: Instant) {
         let sent = self.groups.iter().take(self.sent).next_back();
         self.resent_up_to = sent.map_or(self.resent_up_to, |(number, _)| *number);
@@ -151,13 +151,13 @@ impl Window {
         self.progress = now;
     }
 
-    /// Returns the time at which everything is sent again unless a group comes back; `None` if nothing was sent, or the
-    /// broker has the oldest group.
+    /// Returns the time at which all groups are sent again unless one comes back. `None` if no group was sent, or the
+    /// broker has stored the oldest one.
     pub(crate) fn stalls_at(&self) -> Option<Instant> {
         (self.sent > 0 && self.stored.is_none()).then(|| self.progress + STALLED_AFTER)
     }
 
-    /// Sends everything again if no group has come back for too long; returns whether it did.
+    /// Makes all groups be sent again if no group has come back for too long. Returns whether this was so.
     pub(crate) fn restart_if_stalled(&mut self, now: Instant) -> bool {
         let stalled = self.stalls_at().is_some_and(|at| at <= now);
         if stalled {
@@ -177,7 +177,7 @@ impl Window {
         if arrival == Arrival::Own {
             self.stored = None;
         } else if self.stored.is_some_and(|stored| stored <= position) {
-            // The group is not where the broker reported it.
+            // The group is not at the position that the broker reported.
             self.stored = None;
             self.restart(now);
         }
@@ -199,14 +199,14 @@ impl Window {
                 }
                 self.bytes -= message.len();
                 self.groups.pop_front();
-                // The group may have come back although it is to be sent again.
+                // The group has come back, even if it was to be sent again.
                 self.sent = self.sent.saturating_sub(1);
                 self.probing = false;
                 self.progress = now;
                 Arrival::Own
             }
             Some((oldest, _)) if id.number > *oldest => {
-                // The oldest group was lost, and this one does not count.
+                // The oldest group was lost, so this later group does not count.
                 if id.number > self.resent_up_to {
                     self.restart(now);
                 }

@@ -1,5 +1,5 @@
-//! Tests of the log with real servers: `nats-server` processes that are killed, stopped and filled, and streams with
-//! all kinds of wrong configurations.
+//! Tests of the log with real servers: with `nats-server` processes that are killed, stopped and filled up, and with
+//! all kinds of wrongly configured streams.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -34,7 +34,7 @@ fn one_server() -> Option<(NatsServers, JetLogOptions)> {
 fn three_servers() -> Option<(NatsServers, JetLogOptions)> {
     let servers = NatsServers::start(3, "")?;
     let options = JetLogOptions::new(&servers.urls());
-    // The servers must elect a leader first.
+    // The servers must first elect a leader.
     let start = std::time::Instant::now();
     while let Err(error) = JetLog::create(&options, CLUSTER, Position(0)) {
         assert!(start.elapsed() < PATIENCE, "{error}");
@@ -82,7 +82,7 @@ fn refused(options: &JetLogOptions, after: u64) -> JetLogError {
     }
 }
 
-/// Runs a request of the client library against the servers.
+/// Sends a request to the servers with the client library.
 fn with_jetstream<T>(url: &str, act: impl AsyncFnOnce(async_nats::jetstream::Context) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -91,7 +91,7 @@ fn with_jetstream<T>(url: &str, act: impl AsyncFnOnce(async_nats::jetstream::Con
     })
 }
 
-/// Publishes a message like another program.
+/// Publishes a message as another program would.
 fn publish(url: &str, message: Vec<u8>) {
     with_jetstream(url, async |jetstream| {
         jetstream.publish("roost.groups", message.into()).await.unwrap().await.unwrap();
@@ -143,7 +143,7 @@ fn all_nodes_get_the_groups_of_all_in_one_order() {
         assert_eq!(of_a, Arrived { is_own: of_a.is_own, ..of_b });
         times.push(of_a.time_ms);
     }
-    // Later than the day on which this was written.
+    // The log's time is later than the day on which this test was written.
     assert!(times[0] > 1_790_000_000_000 && times.is_sorted(), "{times:?}");
     assert_eq!((a.under_way(), b.under_way(), a.trouble()), (0, 0, None));
     assert_eq!(a.next(Duration::ZERO).unwrap(), None);
@@ -181,7 +181,7 @@ fn a_stream_may_begin_after_the_position_of_a_local_log() {
     assert!(error.contains("begins at group 1001, but this node needs those after 999"), "{error}");
 }
 
-/// Every group counts once, in the order of each node, on both nodes alike, while servers are killed.
+/// Every group counts once, in the order of each node, and the same on both nodes, while servers are killed.
 #[test]
 fn groups_count_once_and_in_order_while_servers_are_killed() {
     let Some((mut servers, options)) = three_servers() else { return };
@@ -190,7 +190,7 @@ fn groups_count_once_and_in_order_while_servers_are_killed() {
     let mut killed = 0;
     loop {
         for ((log, counted), appended) in nodes.iter_mut().zip(&mut appended) {
-            // A few at a time, so that some are pending at every kill.
+            // Append only a few at a time, so that some are pending at every kill.
             for _ in 0..20 {
                 if *appended < groups && log.append(&appended.to_le_bytes(), TIME_MS).is_ok() {
                     *appended += 1;
@@ -226,7 +226,7 @@ fn groups_count_once_and_in_order_while_servers_are_killed() {
 #[test]
 fn a_server_that_hangs_is_left_for_another() {
     let Some((servers, options)) = three_servers() else { return };
-    // The log knows one address at first, so the server that will hang is the one of the connection.
+    // At first the log knows one address, so it is connected to the server that will hang.
     let first = JetLogOptions { servers: servers.url(0), ..options };
     let mut log = begun(&first, A, 1);
     log.append(b"before", TIME_MS).unwrap();
@@ -320,7 +320,7 @@ fn a_damaged_message_stops_the_log_with_its_position() {
     for stopped in [log.next(Duration::ZERO).err(), log.append(b"x", TIME_MS).err()] {
         assert!(matches!(stopped, Some(JetLogError::Stopped)), "{stopped:?}");
     }
-    // Every other node that is opened fails too.
+    // Every other node that opens the log fails too.
     let mut other = open(&options, B, 0);
     assert_eq!(next(&mut other).position, Position(1));
     assert!(matches!(other.next(PATIENCE), Err(JetLogError::Damaged { .. })));
@@ -350,7 +350,7 @@ fn messages_of_other_programs_are_given_as_none() {
     assert!(next(&mut log).is_own);
 }
 
-/// Positions that a node has applied are assigned again, like after the restore of a snapshot of the servers.
+/// The stream assigns positions that a node has applied to other groups, as after the restore of a snapshot.
 #[test]
 fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
     let Some((servers, options)) = one_server() else { return };
@@ -368,7 +368,7 @@ fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
     (0..9).for_each(|_| _ = other.append(b"y", TIME_MS).unwrap());
     take_own(&mut other, 9);
     let at_open = JetLog::open(&options, (CLUSTER, A), applied).err().expect("it is refused");
-    // The open log also notices at its next read, unless the stream was still too short then.
+    // The open log also notices this at its next read, unless the stream is then still too short.
     for error in [at_open, log.next(PATIENCE).unwrap_err()] {
         let (text, advice) = (error.to_string(), "join the cluster again with a new directory");
         let expected = "group 5 of the stream is not the one that this node has applied there";
@@ -378,7 +378,7 @@ fn a_stream_that_lost_its_end_and_was_continued_is_refused() {
             "{text}"
         );
     }
-    // A position that the stream no longer has cannot be compared.
+    // The stream no longer has the position, so it cannot be compared.
     with_jetstream(&servers.urls(), async |jetstream| {
         let stream = jetstream.get_stream("roost").await.unwrap();
         stream.purge().sequence(6).await.unwrap();
@@ -394,7 +394,7 @@ fn a_changed_configuration_refuses_changes_until_it_is_changed_back() {
     wait_until(&mut log, true);
     let trouble = log.trouble().unwrap();
     assert!(trouble.contains("nats stream edit roost --force --max-msgs=-1"), "{trouble}");
-    // Groups in the stream are still read.
+    // Groups that are in the stream are still read.
     log.append(b"x", TIME_MS).unwrap();
     assert!(next(&mut log).is_own);
     change(&servers.urls(), |config| config.max_messages = -1);
@@ -402,7 +402,7 @@ fn a_changed_configuration_refuses_changes_until_it_is_changed_back() {
     assert_eq!(log.trouble(), None);
 }
 
-/// Waits until the log refuses changes, or no longer does.
+/// Waits until the log refuses changes, or accepts them again.
 fn wait_until(log: &mut JetLog, refuses: bool) {
     let start = std::time::Instant::now();
     while log.refuses_changes() != refuses {
@@ -449,8 +449,8 @@ fn a_trimmed_stream_begins_later() {
     take_own(&mut log, 1);
 }
 
-/// Messages in the middle cannot be removed, because the stream forbids it. So a reader is kept waiting until groups
-/// that it lacks are removed.
+/// The stream forbids the removal of messages in the middle. To make a gap, the reader is paused while the groups that
+/// it lacks are removed.
 #[test]
 fn a_gap_stops_the_log_with_its_position() {
     let Some((servers, options)) = one_server() else { return };
@@ -554,7 +554,7 @@ fn a_stream_in_memory_or_with_one_replica_is_refused() {
     assert!(!error.to_string().contains("stream rm"), "{error}");
 }
 
-/// Runs the command that an error advises; then the stream can be opened and written.
+/// Runs the command that an error advises. After that, the stream can be opened and written.
 #[track_caller]
 fn mend(servers: &NatsServers, advice: &str, options: &JetLogOptions) {
     let command = advice.strip_prefix("change it back with: nats ");
@@ -670,7 +670,7 @@ fn tls_needs_the_authority_of_the_servers() {
     assert!(refused(&without_file, 0).to_string().ends_with("none.pem"));
 }
 
-/// Creates an authority, and certificates of it for a server on this machine and for a client. False without openssl.
+/// Creates an authority, and certificates for a server on this machine and for a client. Returns false without openssl.
 fn make_certificates(folder: &Path) -> bool {
     std::fs::write(folder.join("san"), "subjectAltName=IP:127.0.0.1\n").unwrap();
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
@@ -693,7 +693,7 @@ fn make_certificates(folder: &Path) -> bool {
 
 fn file(length: usize) -> (FileName, Vec<u8>) {
     let bytes: Vec<u8> = (0..length).map(|at| (at * 31 + at / 97) as u8).collect();
-    // A name of the right kind: this test does not compare it with the bytes.
+    // The name need not match the bytes, because this test does not compare them.
     let mut name = [7; 32];
     name[..8].copy_from_slice(&(length as u64).to_be_bytes());
     (name, bytes)
@@ -737,7 +737,7 @@ fn a_file_that_one_node_stores_is_there_for_all() {
         a.put(&name, &bytes).unwrap();
         assert!(b.get(&name, length).unwrap() == Some(bytes.clone()), "{length}");
         assert_eq!(b.get(&name, length.saturating_sub(1)).unwrap().is_some(), length == 0);
-        // Again, and from both nodes at once.
+        // Store the file again, from both nodes at the same time.
         std::thread::scope(|scope| {
             for files in [&a, &b] {
                 scope.spawn(|| files.put(&name, &bytes).unwrap());
@@ -749,7 +749,7 @@ fn a_file_that_one_node_stores_is_there_for_all() {
         jetstream.get_stream("roost-files").await.unwrap().cached_info().state.messages
     });
     assert_eq!(messages, 1 + 1 + 1 + 2 + 17, "each part is there once");
-    // Missing parts, parts of another length, and messages that are no parts.
+    // The damage is: missing parts, parts of another length, and messages that are not parts.
     let (name, bytes) = file(130_000);
     let damage = |at: usize, message: Option<Vec<u8>>| {
         a.put(&name, &bytes).unwrap();
@@ -808,7 +808,7 @@ fn files_are_stored_and_read_while_a_server_is_down() {
         assert!(get(&*b, &name) == bytes);
         servers.restart(at);
     }
-    // With two of three servers down nothing is acknowledged.
+    // If two of three servers are down, nothing is acknowledged.
     servers.kill(0);
     servers.kill(1);
     let (name, bytes) = file(70_000);
@@ -818,7 +818,7 @@ fn files_are_stored_and_read_while_a_server_is_down() {
     assert!(get(&*b, &name) == bytes);
 }
 
-/// The first node creates the stream of files, which accepts no files while it could lose some.
+/// The first node creates the stream of files. The stream accepts no files while its configuration could lose them.
 #[test]
 fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
     type Change<'a> = &'a dyn Fn(&mut Config) -> bool;
@@ -869,7 +869,7 @@ fn a_stream_that_could_lose_files_is_refused_and_the_command_mends_it() {
         insist(&*files, &name, &bytes);
         assert!(get(&*files, &name) == bytes);
     }
-    // A starting node creates it, too.
+    // A node that starts later also creates the stream.
     run(&|_| false);
     open(&options, B, 0).files().unwrap().put(&name, &bytes).unwrap();
 }

@@ -1,4 +1,4 @@
-//! COMMAND: descriptions of commands, from the table.
+//! The command COMMAND: descriptions of commands, from the table of commands.
 
 use resp::Encoder;
 
@@ -24,7 +24,7 @@ const SUBCOMMANDS: &[&str] = &["help", "count", "info", "docs", "list", "getkeys
 const ABOUT_BYTES_MAX: usize = 2_048;
 
 pub(crate) fn command(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
-    // Each word names a command to describe; without words, all commands are described.
+    // Each argument names a command to describe; without arguments, all commands are described.
     let bytes: usize = words.iter().map(|word| word.len()).sum();
     client.admit(bytes + (words.len() + table::all().count()) * ABOUT_BYTES_MAX)?;
     client.work += words.len();

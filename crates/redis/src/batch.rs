@@ -1,10 +1,10 @@
 //! Pending changes of all connections of a thread.
 //!
-//! Changes of commands are added to the **open batch**. The first addition wakes a task that lets every ready
-//! connection have its turn, and then submits the batch: a thousand connections with one change each send one message
-//! to the writer.
+//! Changes are added to the **open batch**. The first addition wakes a task. The task lets every ready connection of
+//! the thread have its turn, and then submits the batch: for a thousand connections with one change each, the writer
+//! gets one message.
 //!
-//! **Invariant:** a connection has changes in one batch at a time, so the order of batches is irrelevant to it.
+//! **Invariant:** a connection has pending changes in one batch only, so the order of batches does not matter.
 
 use std::cell::{OnceCell, RefCell};
 use std::future::poll_fn;
@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::metrics::RedisMetrics;
 use edge::{BlockingReads, ReadError};
 
-/// Size at which a batch is closed, in bytes. It may be longer by one operation.
+/// Size at which a batch is closed, in bytes. The last operation may exceed it.
 const BATCH_BYTES_MAX: usize = 1 << 20;
 
 /// Changes that are submitted together.
@@ -58,7 +58,7 @@ pub(crate) struct Batches {
     filled: Notify,
 }
 
-/// Error of an addition that must wait, because the connection has changes in an earlier batch.
+/// Error of an addition that must wait: the connection has changes in an earlier batch.
 #[derive(Debug)]
 pub(crate) struct Earlier;
 
@@ -69,11 +69,11 @@ impl Batches {
         Self { node, reads, metrics, open, filled: Notify::new() }
     }
 
-    /// Adds a change of a connection whose pending changes are in the batch `mine`. Returns the batch of the change and
-    /// its place in that batch.
+    /// Adds a change of a connection. `mine` is the batch of the connection's pending changes. Returns the batch of the
+    /// change, and its place in the batch.
     ///
     /// # Errors
-    /// [`Earlier`]; then the change was not added.
+    /// [`Earlier`]. The change was then not added.
     pub(crate) fn add(
         &self,
         op: &KeyOp<'_>,
@@ -102,7 +102,7 @@ impl Batches {
     pub(crate) async fn submit_when_ready(self: Rc<Self>) {
         loop {
             self.filled.notified().await;
-            // Connections that are ready run first, and add their changes.
+            // Let the ready connections run first, so that they add their changes.
             tokio::task::yield_now().await;
             self.submit_open();
         }
@@ -127,7 +127,7 @@ impl Batches {
     fn submit(&self, ops: KeyOps, batch: Rc<Batch>) {
         self.metrics.count_batch(ops.len());
         let (node, reads) = (self.node.clone(), self.reads.clone());
-        // Connections are not read while they wait, so the number of waiting changes is bounded.
+        // The number of waiting changes is bounded, because a waiting connection is not read.
         tokio::task::spawn_local(async move {
             batch.answer(match load_keys(&reads, &node, ops).await {
                 Ok(ops) => node.submit_keys_waiting(ops, Vec::new()).await,
@@ -138,11 +138,11 @@ impl Batches {
     }
 }
 
-/// Loads the rows that operations look up, if some may be only on disk. Otherwise the writer would read them from disk
-/// while all other changes wait.
+/// Loads the rows that operations look up, if some may be only on disk. Otherwise the writer would have to read the
+/// disk, and all other changes would wait.
 ///
 /// # Errors
-/// [`ReadError`]; then the operations must not be submitted.
+/// [`ReadError`]. The operations must then not be submitted.
 pub(crate) async fn load_keys(
     reads: &BlockingReads,
     node: &Node,

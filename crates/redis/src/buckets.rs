@@ -86,7 +86,7 @@ fn created(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// Replies 1 if the bucket existed.
+/// Replies 1 if the bucket existed, otherwise 0.
 fn dropped(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     match answer {
         KeyAnswer::Refused(kv::KeyRefusal::BucketNotFound) => reply.integer(0),

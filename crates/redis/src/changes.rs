@@ -1,7 +1,7 @@
-//! Pending changes of a client: from the plan of a command to its reply.
+//! Pending changes of a client.
 //!
-//! **Invariants:** the pending changes of a client are in one batch. Their bytes, and those of the rows in their
-//! replies, are reserved before they are submitted, as far as the cache knows the lengths of the rows.
+//! **Invariants:** the pending changes of a client are in one batch. Before they are submitted, memory is reserved for
+//! them, and for the rows in their replies as far as the cache knows their lengths.
 
 use std::rc::Rc;
 
@@ -21,10 +21,11 @@ use edge::Length;
 
 /// Maximum number of pending changes per client: about 150 KiB with their replies.
 const PENDING_MAX: usize = 1_024;
-/// Maximum size of the rows in replies to pending changes of a client, in bytes. A single change may exceed it.
+/// Maximum total size of the rows in replies to pending changes of a client, in bytes. The row of a single change may
+/// be larger.
 const PENDING_ROW_BYTES_MAX: usize = 1 << 20;
-/// Maximum number of words of a short change. Longer ones are prepared and submitted separately: a change of a million
-/// words takes tens of milliseconds.
+/// Maximum number of words of a short change. Longer changes are prepared and submitted separately, because a change of
+/// a million words takes tens of milliseconds.
 const SHORT_WORDS_MAX: usize = 256;
 /// Capacity that the list of pending changes keeps after a flush, in elements.
 const PENDING_KEPT: usize = 32;
@@ -34,14 +35,14 @@ const OPERATION_WORD_BYTES: usize = 4;
 const PENDING_BYTES: usize = 24;
 /// Size of a reply without a row, in bytes.
 const SHORT_REPLY_BYTES: usize = 112;
-/// Number of short changes of a client that fit in the memory of its connection: a common length of pipelines.
+/// Number of short changes of a client for which the memory of its connection suffices: a common length of pipelines.
 const CHANGES_FREE: usize = 16;
 /// Maximum size of the words of a short change, in bytes.
 const CHANGE_BYTES_SHORT: usize = 64;
 
 const _: () = assert!(CHANGES_FREE * SHORT_REPLY_BYTES + HEADER_BYTES <= BUFFER_BYTES);
 const _: () = assert!(CHANGES_FREE * (CHANGE_BYTES_SHORT + PENDING_BYTES) <= CHANGE_BYTES);
-/// Maximum length of a payload that is unpacked immediately, in bytes. Longer ones are unpacked as long reads.
+/// Maximum length of a payload that is unpacked immediately, in bytes. Longer payloads are unpacked as long reads.
 const UNPACK_BYTES_SHORT: usize = 64 << 10;
 
 /// Pending changes of a client, all in one batch.
@@ -59,7 +60,7 @@ pub(crate) struct Pending {
 }
 
 impl Client {
-    /// Makes a change, and adds it to the open batch.
+    /// Prepares a change and adds it to the open batch.
     pub(crate) async fn change(
         &mut self,
         change: Change,
@@ -102,7 +103,7 @@ impl Client {
     }
 
     /// Submits a change of many words, which is prepared where blocking is allowed. Returns the writer of its reply;
-    /// `None`, without any effect, if the words are not those of a change.
+    /// `None` if the words are not those of a change, and then does nothing.
     ///
     /// # Errors
     /// If the command is invalid, or the budget has no room for it.
@@ -113,7 +114,7 @@ impl Client {
     ) -> Result<Option<ReplyWriter>, Failure> {
         self.flush_changes().await;
         let bytes: usize = words.iter().map(|word| word.len()).sum();
-        // The words are in memory twice: as copies, and in the operation.
+        // The words are in memory twice: copied, and in the operation.
         let held = Kept::memory_of(words) + bytes + words.len() * OPERATION_WORD_BYTES;
         if !self.reserve_change(held, 0) {
             return Err(Failure::BUSY);
@@ -136,7 +137,7 @@ impl Client {
     /// Adds a change of `bytes` bytes to the open batch.
     ///
     /// # Errors
-    /// If the budget has no room for the change or its reply. Then nothing has changed.
+    /// If the budget has no room for the change or its reply. The change was then not added.
     pub(crate) async fn add(
         &mut self,
         op: &KeyOp<'_>,
@@ -147,7 +148,7 @@ impl Client {
             Some((bucket, key)) => self.row_bytes(bucket, key).await?,
             None => 0,
         };
-        // An invalid change is refused here, so that it does not fail others in its batch.
+        // Refuse an invalid change here, so that it does not make other changes of its batch fail.
         self.shared.node.admit(op)?;
         let alone = self.shared.node.takes_long(op);
         if alone {
@@ -191,7 +192,7 @@ impl Client {
         pending.batch = Some(batch);
     }
 
-    /// Reserves the memory of one more change with its reply.
+    /// Reserves the memory of another change and its reply.
     fn reserve_change(&mut self, bytes: usize, row_bytes: usize) -> bool {
         let pending = &self.pending;
         let changes = pending.writers.len() + 1;
@@ -204,7 +205,7 @@ impl Client {
             && self.output.make_room(row_bytes + changes * SHORT_REPLY_BYTES)
     }
 
-    /// Length of the value in the reply to a change.
+    /// Returns the length of the value in the reply to a change.
     async fn row_bytes(&mut self, bucket: BucketId, key: &[u8]) -> Result<usize, Failure> {
         if !is_possible(key) {
             return Ok(0);
@@ -252,7 +253,7 @@ impl Client {
         self.memory.changes.cover(0);
     }
 
-    /// Error of a RESTORE with an invalid payload. As in Redis, the error that the key exists takes precedence.
+    /// Returns the error for a RESTORE with an invalid payload. As in Redis, "the key exists" takes precedence.
     async fn not_restored(
         &mut self,
         restore: &Restore<'_>,
@@ -293,7 +294,7 @@ impl Client {
     }
 }
 
-/// Key whose row is in the answer to an operation.
+/// Returns the key whose row is in the answer to an operation, if any.
 pub(crate) fn answering_row<'a>(op: &KeyOp<'a>) -> Option<(BucketId, &'a [u8])> {
     match op {
         KeyOp::Put { bucket, key, old: true, .. }

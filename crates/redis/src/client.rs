@@ -1,7 +1,7 @@
-//! Client: the state of a connection between commands, and the execution of commands.
+//! Client: the state of a connection between commands, and the execution of its commands.
 //!
-//! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch is answered, so
-//! all other commands first wait for the changes before them ([`Client::flush_changes`]).
+//! **Invariant:** replies are in the order of commands. The reply to a change is written when its batch is answered.
+//! All other commands therefore first wait for the changes before them ([`Client::flush_changes`]).
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -26,13 +26,13 @@ use edge::{Abandoned, Access, BlockingReads, Grant, Length};
 
 /// Maximum number of words of a command that need no reservation.
 const WORDS_FREE: usize = 16;
-/// Memory per word of the command being executed, in bytes: its position in the parser, its position in the client, and
-/// a row or a pair of a change.
+/// Memory per word of the command being executed, in bytes: the word's position in the parser and in the client, and a
+/// row or a pair of a change.
 const WORD_BYTES: usize = 64;
-/// Space for a reply that is reserved before every command, in bytes. Short replies therefore never grow the buffer.
+/// Space that is reserved for a reply before every command, in bytes, so that a short reply never grows the buffer.
 const SHORT_REPLY_BYTES: usize = 1_024;
-/// Maximum memory that an idle client may hold for a transaction, in bytes. A client with more is disconnected after a
-/// long time without input.
+/// Maximum memory for a transaction that an idle client may hold, in bytes. A client that holds more is disconnected
+/// after a long time without input.
 const IDLE_BYTES_MAX: usize = 64 << 10;
 
 /// State shared by all connections.
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) reads: BlockingReads,
     /// Budget of connections.
     pub(crate) connections: MemoryBudget,
-    /// Budget of input and unread output, beyond the memory of connections.
+    /// Budget of input and unsent output, in addition to the memory of connections.
     pub(crate) budget: MemoryBudget,
     pub(crate) connections_max: u32,
 }
@@ -69,9 +69,9 @@ pub(crate) struct Client {
     pub(crate) memory: Memory,
     /// Whether the connection ends once all replies are sent.
     pub(crate) closing: bool,
-    /// Whether the clock was read since this turn began and since the last wait.
+    /// Whether the clock was read in this turn, and since the last wait.
     clock_read: Cell<bool>,
-    /// Steps of work in this turn, in addition to one per command.
+    /// Number of steps of work in this turn, in addition to one per command.
     pub(crate) work: usize,
     pub(crate) turn: Turn,
     pub(crate) last: &'static str,
@@ -89,7 +89,7 @@ pub(crate) enum Replies {
 }
 
 impl Client {
-    /// Creates a client; `connection` is the reservation of its connection.
+    /// Creates a client. `connection` is the reserved memory of its connection.
     pub(crate) fn new(
         shared: Arc<Shared>,
         batches: Rc<Batches>,
@@ -120,7 +120,7 @@ impl Client {
         }
     }
 
-    /// Writes a short reply. For one that may be long, call [`Client::admit`] first.
+    /// Returns a writer for a short reply. For a reply that may be long, call [`Client::admit`] first.
     pub(crate) fn reply(&mut self) -> Encoder<'_> {
         self.output.encoder(self.protocol)
     }
@@ -130,7 +130,7 @@ impl Client {
         self.shared.connections.used() + self.shared.budget.used()
     }
 
-    /// Whether the client holds so little between commands that it may stay idle without a time limit.
+    /// Whether the client holds so little memory between commands that it may stay idle without a time limit.
     pub(crate) fn holds_little(&self) -> bool {
         self.memory.queue.bytes() + self.memory.watched.bytes() <= IDLE_BYTES_MAX
     }
@@ -153,8 +153,8 @@ impl Client {
         self.grant.is_some()
     }
 
-    /// Updates the client's permissions, since its key may have been revoked. A transaction that was queued with other
-    /// scopes is not executed.
+    /// Updates the client's permissions, because its key may have been revoked. If the scopes have changed, a queued
+    /// transaction is not executed.
     pub(crate) fn renew_grant(&mut self) {
         let renewed = self.grant.and_then(|grant| self.shared.access.renew(&grant));
         if renewed.map(|grant| grant.scopes()) != self.grant.map(|grant| grant.scopes())
@@ -172,7 +172,7 @@ impl Client {
             return;
         }
         let words = command.arguments().len();
-        // Each word counts as a step, since it may be a key to look up.
+        // Count each word as a step, because it may be a key to look up.
         self.work += words;
         let covered = words <= WORDS_FREE || self.memory.words.cover(words * WORD_BYTES);
         let words: WordList<'_> =
@@ -203,7 +203,7 @@ impl Client {
         }
     }
 
-    /// Writes an error, if any, and removes the reply if the client wants none.
+    /// Writes an error, if any. Removes the reply if the client wants none.
     async fn end(&mut self, done: Result<(), Failure>, silent: bool, start: Option<usize>) {
         if let Err(failure) = done {
             self.flush_changes().await;
@@ -251,7 +251,7 @@ impl Client {
         Ok(spec)
     }
 
-    /// Makes the transaction fail after a refused command.
+    /// Makes the transaction fail, because a command was refused.
     fn reject(&mut self, name: &[u8], failure: Failure) -> Failure {
         // Even outside of a transaction, EXEC ends the watching of keys.
         if name.eq_ignore_ascii_case(b"exec") {
@@ -284,7 +284,7 @@ impl Client {
         }
     }
 
-    /// Runs a read, from memory if that suffices.
+    /// Runs a read. Reads only memory if that suffices.
     pub(crate) async fn read(&mut self, read: Read, words: &Words<'_>) -> Result<(), Failure> {
         let start = self.output.len();
         let stopped = {
@@ -309,7 +309,7 @@ impl Client {
         };
         let mut stopped = self.read_elsewhere(read, words, length).await?;
         if let Err(Stop::Long) = stopped {
-            // Data that was not in memory makes this a long read.
+            // The data was not in memory, which makes this a long read.
             stopped = self.read_elsewhere(read, words, Length::Long).await?;
         }
         match stopped {
@@ -347,12 +347,12 @@ impl Client {
         done
     }
 
-    /// Current keys.
+    /// Keys at the current time.
     pub(crate) fn keys(&self) -> Keys<'_> {
         keys(&self.shared.node, &self.clock_read)
     }
 
-    /// Makes the next read read the clock again, because time has passed.
+    /// Makes the next read use the current time.
     pub(crate) fn waited(&self) {
         self.clock_read.set(false);
     }
@@ -390,8 +390,8 @@ impl Client {
     }
 }
 
-/// Current keys. The clock is read once for all reads until the next wait, since their commands arrived before that
-/// time.
+/// Returns the keys at the current time. The clock is read once for all reads until the next wait, because their
+/// commands arrived before.
 fn keys<'n>(node: &'n Node, clock_read: &Cell<bool>) -> Keys<'n> {
     if clock_read.replace(true) { node.keys_at_last_time() } else { node.keys() }
 }

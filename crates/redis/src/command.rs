@@ -1,7 +1,7 @@
-//! Commands of the Redis edge: a row of the table ([`Spec`]) and the way of execution ([`Run`]).
+//! Commands of the Redis edge: the row of the table ([`Spec`]), and the way of execution ([`Run`]).
 //!
-//! A change becomes one [`KeyOp`] with a function that writes the reply to its answer. A read is a function of the keys
-//! that can run in three places: immediately from memory, where blocking is allowed, and on the rows that a transaction
+//! A change becomes a [`KeyOp`] and a function that writes the reply from the answer. A read is a function of the keys
+//! that can run in three places: immediately in memory, where blocking is allowed, and on the rows that a transaction
 //! has read.
 
 use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -27,13 +27,13 @@ pub(crate) struct Spec {
     pub(crate) arity: i16,
     /// Flags, as COMMAND reports them.
     pub(crate) flags: &'static [Flag],
-    /// Positions of keys: first, last (from the end if negative), and distance.
+    /// Positions of keys: first, last (counted from the end if negative), and distance.
     pub(crate) keys: (i8, i8, i8),
     /// Group of the command.
     pub(crate) group: Group,
     /// Summary for COMMAND DOCS.
     pub(crate) summary: &'static str,
-    /// First version of Redis with the command; for roost's own commands, the version of roost.
+    /// First version of Redis that has the command; for roost's own commands, the version of roost.
     pub(crate) since: &'static str,
     /// Way of execution.
     pub(crate) run: Run,
@@ -42,15 +42,15 @@ pub(crate) struct Spec {
 /// Way of executing a command.
 #[derive(Debug)]
 pub(crate) enum Run {
-    /// Read of named keys, or of the number of keys.
+    /// Reads given keys, or the number of keys.
     Read(Read),
-    /// Walk over keys that the command does not name. Takes long.
+    /// Reads keys that the words do not name. Takes long.
     Walk(Read),
-    /// Change or read of keys, depending on the words.
+    /// Changes or reads keys, depending on the words.
     Change(Change),
-    /// Command about the connection or the server.
+    /// Concerns the connection or the server.
     Local(Local),
-    /// Command for which the connection must wait.
+    /// Makes the connection wait.
     Wait(Wait),
 }
 
@@ -74,7 +74,7 @@ pub(crate) enum Wait {
     Bucket,
 }
 
-/// Way of executing the words of a command.
+/// Operation or read that the words of a command mean.
 pub(crate) enum Plan<'a> {
     /// Operation, and the writer of its reply.
     Change(KeyOp<'a>, ReplyWriter),
@@ -121,13 +121,13 @@ pub(crate) enum Flag {
     Write,
     /// Reads keys.
     Readonly,
-    /// Changes keys, and replies with a stored value or a part of one, like the key flag ACCESS of Redis.
+    /// Changes keys, and replies with a stored value or a part of it. This is the key flag ACCESS of Redis.
     Access,
     /// May increase the memory in use.
     Denyoom,
     /// For operators of the server.
     Admin,
-    /// Needs no key.
+    /// Allowed without an application key.
     NoAuth,
     /// Not allowed in a transaction.
     NoMulti,
@@ -135,9 +135,9 @@ pub(crate) enum Flag {
     Fast,
     /// Allowed while the server starts.
     Loading,
-    /// Has different replies for the same data.
+    /// May have different replies for the same data.
     Random,
-    /// Executed immediately in a transaction, instead of being queued.
+    /// Executed immediately in a transaction, not queued.
     Unqueued,
 }
 
@@ -204,7 +204,7 @@ impl Spec {
         self.flags.contains(&flag)
     }
 
-    /// Keys among the words. Subcommands such as `OBJECT HELP` have none.
+    /// Returns the keys among the words. Subcommands such as `OBJECT HELP` have none.
     pub(crate) fn keys_of<'w, 'a>(
         &self,
         words: &'w Words<'a>,
@@ -236,7 +236,7 @@ pub(crate) fn bytes(bytes: &[u8]) -> &kv::Bytes {
     kv::Bytes::new(bytes)
 }
 
-/// Checks a key to write.
+/// Checks a key that is to be written.
 ///
 /// # Errors
 /// If the key is invalid.
@@ -248,15 +248,15 @@ pub(crate) fn key(key: &[u8]) -> Result<&kv::Bytes, Failure> {
     }
 }
 
-/// Checks a value to write.
+/// Checks a value that is to be written.
 ///
 /// # Errors
-/// If the value is too long. The parser refuses such values earlier with its current limits.
+/// If the value is too long. With the current limits, the parser already refuses such values.
 pub(crate) fn value(value: &[u8]) -> Result<&kv::Bytes, Failure> {
     if value.len() > VALUE_BYTES_MAX { Err(Failure::TOO_LONG) } else { Ok(bytes(value)) }
 }
 
-/// Command that owns its bytes, for later or for another thread.
+/// Command that owns its bytes, for execution later or on another thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     bytes: Vec<u8>,

@@ -1,5 +1,5 @@
-//! CONFIG: settings that tools read when they connect. roost is configured on its command line, so they cannot be
-//! changed at run time; setting one to its current value succeeds.
+//! The command CONFIG: settings that tools read when they connect. roost is configured on its command line, so settings
+//! cannot be changed with CONFIG. Setting one to its current value succeeds.
 
 use kv::limits::{NUMBERED_BUCKETS, VALUE_BYTES_MAX};
 

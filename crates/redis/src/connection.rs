@@ -1,11 +1,11 @@
 //! Connection: reads bytes, executes commands, writes bytes.
 //!
 //! A turn executes the commands that have arrived, waits for their changes, and writes all replies together.
-//! **Invariants:** while too many replies are unsent ([`Session::output_full`]), no further command is executed, so
-//! replies take at most that limit and one more reply. Meanwhile input is buffered, up to [`BACKLOG_MAX`] and up to
-//! half of the budget of all clients, so that a client may write a long pipeline before it reads. Nothing is read
-//! before its memory is reserved. Before authentication, nothing is read while replies are unsent. A peer that makes no
-//! progress with an unfinished command or reply is disconnected after [`PATIENCE`].
+//! **Invariants:** While too many replies are unsent ([`Session::output_full`]), no command is executed; the replies
+//! thus take at most that limit plus one reply. Meanwhile input is buffered, up to [`BACKLOG_MAX`] and up to half of
+//! the budget of all clients, so that a client may write a long pipeline before it reads. Nothing is read before its
+//! memory is reserved. Before authentication, nothing is read while replies are unsent. If a peer makes no progress
+//! with an unfinished command or reply, it is disconnected after [`PATIENCE`].
 
 use std::future::{Future as _, poll_fn};
 use std::io;
@@ -26,15 +26,15 @@ use super::memory::{BUFFER_BYTES, Held, PARSER_BYTES};
 use super::patience::Alarm;
 use super::session::Session;
 
-/// Maximum size of waiting input, and of a command, in bytes.
+/// Maximum size of buffered input, and of a command, in bytes.
 const BACKLOG_MAX: usize = 32 << 20;
-/// Maximum size of waiting input before authentication, in bytes: a part of the memory of the connection, so that
+/// Maximum size of buffered input before authentication, in bytes. It is a part of the memory of the connection, so
 /// clients without a key take no memory from others.
 const INPUT_UNAUTHENTICATED_MAX: usize = BUFFER_BYTES;
 /// Maximum time for which a connection waits for the rest of a command, or for its peer to read replies.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Time for which a command that waits for a read or for the writer continues after its client has hung up. A client
-/// that has only shut down its sending side gets a reply within this time.
+/// Time for which a command that waits for a read or for the writer continues after its client has hung up. If the
+/// client has only shut down its sending side, it gets a reply that is ready within this time.
 const HANG_UP_PATIENCE: Duration = Duration::from_secs(2);
 /// Pause between attempts to reserve memory for input.
 const RETRY: Duration = Duration::from_millis(50);
@@ -42,12 +42,12 @@ const RETRY: Duration = Duration::from_millis(50);
 const READ_BYTES_MIN: usize = BUFFER_BYTES;
 /// Maximum growth of the input buffer in one step, in bytes.
 const GROWTH_BYTES_MAX: usize = 1 << 20;
-/// Number of bytes read, and of bytes written, before other connections of the thread get their turn.
+/// Number of bytes to read, and to write, before other connections of the thread have their turn.
 const MOVED_BYTES_MAX: usize = 128 << 10;
-/// Maximum size of unsent replies that a peer may read at any rate above 0, in bytes. For longer ones, and for
-/// commands, it must read or send [`PROGRESS_BYTES`] within [`PATIENCE`].
+/// Maximum size of unsent replies that a peer may read arbitrarily slowly, in bytes. For longer replies, and for
+/// commands, the peer must read or send [`PROGRESS_BYTES`] within [`PATIENCE`].
 const SLOW_BYTES_MAX: usize = 64 << 10;
-/// Minimum progress in bytes; see [`SLOW_BYTES_MAX`]. Equals 35 kB/s.
+/// Minimum progress in bytes within [`PATIENCE`]: 35 kB/s. See [`SLOW_BYTES_MAX`].
 const PROGRESS_BYTES: usize = 1 << 20;
 /// Limits of requests. An argument may be as long as the longest value.
 pub(crate) const LIMITS: Limits =
@@ -55,7 +55,7 @@ pub(crate) const LIMITS: Limits =
 
 /// Stream that reports whether its peer has hung up.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Unpin {
-    /// Ready when the peer has stopped sending, or has sent unread data, which hides the end of the stream.
+    /// Ready when the peer has stopped sending, or when unread data has arrived (which hides the end of the stream).
     fn poll_hang_up(&self, cx: &mut Context<'_>) -> Poll<()>;
     /// Whether the peer has stopped sending.
     fn has_hung_up(&self) -> bool;
@@ -126,9 +126,9 @@ struct Connection<S> {
     alarm: Alarm,
     /// Alarm that runs until the client has authenticated.
     authentication: Alarm,
-    /// Alarm that runs while input is refused.
+    /// Alarm that runs while no memory is available for input.
     retry: Alarm,
-    /// Alarm that runs while commands are executed for a peer that may have hung up.
+    /// Alarm that runs while commands of a peer are executed that may have hung up.
     hang_up: Alarm,
     /// Number of bytes read or written since `alarm` was last reset.
     moved: usize,
@@ -141,7 +141,7 @@ impl<S: Stream> Connection<S> {
             self.session.client.flush_changes().await;
             self.session.client.end_turn();
             self.session.tidy();
-            // Covering a smaller buffer always succeeds.
+            // Ignore the result: a smaller buffer is always covered.
             let _covered = self.held.cover(self.session.memory_bytes());
             if self.session.client.authenticated() {
                 self.authentication.reset();
@@ -153,14 +153,14 @@ impl<S: Stream> Connection<S> {
                 return poll_fn(|cx| self.finish(cx)).await;
             }
             if !self.session.starved || !self.session.input.is_empty() {
-                // Other connections of this thread get their turn first.
+                // Let other connections of this thread have their turn first.
                 tokio::task::yield_now().await;
             }
             poll_fn(|cx| self.exchange(cx)).await?;
         }
     }
 
-    /// Executes commands. Ends early if the connection is killed, or its peer has hung up.
+    /// Executes commands. Ends early if the connection is killed or its peer has hung up.
     async fn carry_out(&mut self) -> io::Result<bool> {
         let entry = Arc::clone(&self.session.client.registered.entry);
         let Self { stream, hang_up, session, sent, .. } = self;
@@ -287,7 +287,7 @@ impl<S: Stream> Connection<S> {
         let wanted =
             (len + (len / 2).clamp(READ_BYTES_MIN, GROWTH_BYTES_MAX)).min(most + READ_BYTES_MIN);
         let wanted = if authenticated { wanted } else { most };
-        // The backlog is optional: it leaves half of the budget to other connections.
+        // The backlog is optional, so it leaves half of the budget to other connections.
         let fair = flushed || self.budget.used() + (wanted - len) <= self.budget.limit() / 2;
         if !fair || !self.held.cover(wanted + self.session.parser.memory_bytes()) {
             self.retry.start();
@@ -326,7 +326,7 @@ impl<S: Stream> Connection<S> {
                         self.progress(written);
                     }
                     if written == MOVED_BYTES_MAX && written < len {
-                        // The flush continues after other connections have had their turn.
+                        // Continue after other connections have had their turn.
                         return pin!(tokio::task::yield_now()).poll(cx).map(Ok);
                     }
                 }

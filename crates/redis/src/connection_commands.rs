@@ -55,8 +55,8 @@ pub(crate) const COMMANDS: &[Spec] = &[
     ),
 ];
 
-/// Maximum length of the name of a client, of its library and of the library's version, in bytes. They are a part of
-/// the memory of a connection, and of the lines of CLIENT LIST.
+/// Maximum length of the names of a client, of its library and of the library's version, in bytes. The names are in the
+/// memory of the connection, and in lines of CLIENT LIST.
 const TEXT_BYTES_MAX: usize = 256;
 
 const SUBCOMMANDS: &[&str] = &[
@@ -300,7 +300,7 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     for entry in &entries {
         lines.push_str(&entry.line(now));
         lines.push('\n');
-        // Memory is needed for the text, whose buffer doubles when it grows, and for the reply that contains it.
+        // Reserve memory for the text, whose buffer doubles when it grows, and for the reply.
         client.admit(3 * lines.len())?;
     }
     client.work += entries.len();
@@ -308,7 +308,7 @@ fn list(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the type is `normal`, the type of all clients. Other types of Redis have no clients.
+/// Whether the type is `normal`. All clients have this type; other types of Redis have no clients.
 fn is_normal(kind: &[u8]) -> Result<bool, Failure> {
     match kind.to_ascii_lowercase().as_slice() {
         b"normal" => Ok(true),
@@ -367,7 +367,7 @@ fn kill(client: &mut Client, options: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Closes the connections for which `fits` is true. If the client's own is one of them, it closes after the reply.
+/// Closes the connections for which `fits` is true. The client's own connection closes after the reply.
 fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
     client.work += client.shared.registry.len();
     let entries = client.shared.registry.list(fits);
@@ -381,7 +381,7 @@ fn end(client: &mut Client, fits: impl Fn(&ConnectionInfo) -> bool) -> usize {
     entries.len()
 }
 
-/// Whether this is CLIENT REPLY. In MULTI it would remove replies that EXEC has announced.
+/// Whether the command is CLIENT REPLY. In MULTI, it would remove replies that EXEC has announced.
 pub(crate) fn is_about_replies(spec: &Spec, words: &Words<'_>) -> bool {
     spec.name == "client" && words.first().is_some_and(|sub| is(sub, "reply"))
 }

@@ -1,4 +1,4 @@
-//! Ends of connections, on a simulated clock that advances from timer to timer.
+//! Ends of connections, with a simulated clock that jumps from timer to timer.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -31,8 +31,8 @@ impl Stream for DuplexStream {
     }
 }
 
-/// Runs `test` on a thread of connections whose clock advances from timer to timer. The argument of `test` opens a
-/// connection with a buffer of the given size for unread bytes.
+/// Runs `test` on a thread that serves connections, with a clock that jumps from timer to timer. The argument of `test`
+/// opens a connection; unread bytes are buffered up to the given size.
 pub(super) fn run<F: Future<Output = ()>>(
     access: Access,
     test: impl FnOnce(Box<dyn Fn(usize) -> (DuplexStream, JoinHandle<()>)>) -> F,
@@ -195,7 +195,7 @@ fn clients_that_read_nothing_take_half_of_the_budget_and_leave_the_rest() {
                 connection
             })
             .collect();
-        // All connections time out at the same time; before that, others are served.
+        // All connections time out at the same time. Until then, other connections are served.
         tokio::time::sleep(PATIENCE / 2).await;
         assert!((3 << 20..6 << 20).contains(&budget.used()), "{budget:?}");
         let (mut other, connection) = open(1 << 20);

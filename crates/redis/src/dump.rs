@@ -1,14 +1,15 @@
-//! Format of DUMP and RESTORE: a string as in an RDB file, the version of that format in 2 bytes, and a CRC-64 of all
-//! bytes before it in 8 bytes, both little endian. Redis and roost can read each other's payloads.
+//! Format of DUMP and RESTORE: a string as in an RDB file, then the RDB version in 2 bytes, then a CRC-64 of all bytes
+//! before it in 8 bytes (both little endian). Redis and roost can read each other's payloads.
 //!
-//! A string is its length and its bytes. The two highest bits of the first byte of a length say where it is: for 0 in
-//! the other 6 bits; for 1 in those and the next byte; for 2 in the next 4 bytes, or 8 if the lowest bit is set; big
-//! endian. For 3, the other 6 bits are the kind of the content: 0, 1 and 2 are a little-endian number of 1, 2 or 4
-//! bytes whose decimal digits are the value; 3 is a text compressed by LZF, after its compressed and its full length.
+//! A string is its length and its bytes. The two highest bits of the first byte of a length say where the length is
+//! (big endian). 0: in the other 6 bits. 1: in the other 6 bits and the next byte. 2: in the next 4 bytes, or in the
+//! next 8 if the lowest bit is set. For 3, the other 6 bits are the kind of the content. Kinds 0, 1 and 2: a
+//! little-endian number of 1, 2 or 4 bytes, whose decimal digits are the value. Kind 3: a text compressed by LZF, after
+//! its compressed length and its full length.
 
 use kv::limits::VALUE_BYTES_MAX;
 
-/// RDB version of Redis 7.0. Later versions of Redis read it; values of later versions are refused.
+/// RDB version of Redis 7.0. Later versions of Redis read it. Payloads of later versions are refused.
 const VERSION: u16 = 10;
 /// Type of a string value.
 const STRING: u8 = 0;
@@ -57,7 +58,7 @@ pub(crate) fn restore(payload: &[u8]) -> Result<Vec<u8>, DumpError> {
     if value.len() > VALUE_BYTES_MAX { Err(DumpError::Format) } else { Ok(value) }
 }
 
-/// Maximum memory that [`restore`] allocates, in bytes: the announced length if the payload is packed.
+/// Maximum memory that [`restore`] allocates, in bytes: for a compressed payload, the full length that it states.
 pub(crate) fn work_bytes(payload: &[u8]) -> usize {
     let unpacked = match payload {
         [STRING, 0xc3, rest @ ..] => length(rest).and_then(|(_, rest)| length(rest)),
@@ -67,7 +68,7 @@ pub(crate) fn work_bytes(payload: &[u8]) -> usize {
     announced.max(payload.len())
 }
 
-/// Parses a string; returns it and the rest.
+/// Parses a string. Returns the string and the rest.
 fn string(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     match bytes {
         [0xc0, rest @ ..] => digits(rest, |bytes| i8::from_le_bytes(bytes).into()),
@@ -115,8 +116,8 @@ fn length(bytes: &[u8]) -> Option<(usize, &[u8])> {
 }
 
 /// Decompresses LZF. A control byte `n` below 32 is followed by `n + 1` literal bytes. Other control bytes repeat
-/// earlier output: 3 bits of length, 13 bits of distance, and a byte of more length between them if the 3 bits are all
-/// set.
+/// earlier output: they have 3 bits of length and 13 bits of distance. If the 3 bits are all set, a byte of additional
+/// length is between them.
 fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
     // LZF expands by a factor of at most about 260, so memory is proportional to the input.
     let mut out = Vec::with_capacity(unpacked.min(packed.len().saturating_mul(264)));
@@ -135,7 +136,7 @@ fn unpack(packed: &[u8], unpacked: usize) -> Option<Vec<u8>> {
             let len = usize::from(*control >> 5) + more + 2;
             let distance = (usize::from(*control & 0x1f) << 8 | usize::from(low)) + 1;
             let from = out.len().checked_sub(distance)?;
-            // The source may overlap the bytes being written.
+            // The source may overlap the bytes that are being written.
             if out.len() + len > unpacked {
                 return None;
             }

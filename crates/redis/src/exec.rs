@@ -1,8 +1,8 @@
-//! EXEC. A transaction is one submission to the node: the versions it watched, its changes, and the keys that it reads
-//! between them.
+//! The command EXEC. A transaction is one submission to the node: the versions of the watched keys, the changes, and
+//! the keys to read between them.
 //!
-//! **Invariant:** for a read, the writer only looks up the keys that the command names. The replies are written here,
-//! from the rows that were found; commands that walk over keys run after the transaction.
+//! **Invariant:** for a read, the writer only looks up the keys that the command names. The replies are written in this
+//! module, from the rows that the writer found. Commands that walk over keys run after the transaction.
 
 use std::cell::Cell;
 
@@ -22,14 +22,14 @@ use super::session::STEPS_MAX;
 use super::transactions::{QUEUE_BYTES_MAX, TOO_LARGE, Transaction, WatchedKeys};
 use edge::Length;
 
-/// Size of a reply without a row, or of the header of one with a row, in bytes.
+/// Size of a reply without its row, in bytes.
 const SHORT_REPLY_BYTES: usize = 32;
 
 /// Source of the reply to a queued command.
 enum Step {
-    /// The next answer of the node, passed to this function.
+    /// The next answer of the node; this function writes it.
     Change(ReplyWriter),
-    /// The next read.
+    /// The next read of the transaction.
     Read(Placed),
     /// A walk that runs after the transaction.
     Walk(Read, Kept),
@@ -39,7 +39,7 @@ enum Step {
     Failed(Failure),
 }
 
-/// Read, and the operation before which it takes place.
+/// Read, and the number of the operation before which it happens.
 struct Placed {
     before: usize,
     spec: &'static Spec,
@@ -103,7 +103,7 @@ impl Planned {
     /// Adds a queued command.
     ///
     /// # Errors
-    /// If the changes are too large together, or the budget has no room for them.
+    /// If the changes together are too large, or the budget has no room for them.
     async fn add(
         &mut self,
         client: &mut Client,
@@ -123,7 +123,7 @@ impl Planned {
             Run::Wait(_) => unreachable!("such commands run immediately, or not in MULTI"),
         };
         self.steps.push(step);
-        // The unpacked value of RESTORE may be much longer than the queued one.
+        // RESTORE adds the unpacked value, which may be much longer than the queued one.
         if self.changes.bytes() > QUEUE_BYTES_MAX {
             return Err(TOO_LARGE);
         }
@@ -169,12 +169,12 @@ impl Planned {
     }
 
     fn place(&mut self, spec: &'static Spec, read: Read, words: Kept) -> Step {
-        // Operation 0 is the beginning of the transaction.
+        // Operation 0 begins the transaction.
         let before = 1 + self.changes.len();
         Step::Read(Placed { before, spec, read, words, bucket: self.bucket })
     }
 
-    /// Reserves memory for the rows in the answers and for the replies, and loads the rows, so that the writer does not
+    /// Reserves memory for the rows in the answers and for the replies. Loads the rows, so that the writer does not
     /// wait for the disk.
     ///
     /// # Errors
@@ -196,7 +196,7 @@ impl Planned {
         if fits { Ok(()) } else { Err(Failure::BUSY) }
     }
 
-    /// Returns the operations to submit: the start of the transaction with the watched keys, then the changes.
+    /// Returns the operations to submit: first the start of the transaction, with the watched keys, then the changes.
     fn operations(&mut self, watched: &WatchedKeys) -> KeyOps {
         let watched = watched.keys.iter().map(|((bucket, key), version)| Watched {
             bucket: *bucket,
@@ -213,7 +213,7 @@ impl Planned {
         ops
     }
 
-    /// Keys to read, each with the operation before which it is read.
+    /// Keys to read, each with the number of the operation before which it is read.
     fn reads(&self) -> Vec<ReadAt> {
         let placed = self.steps.iter().filter_map(|step| match step {
             Step::Read(placed) => Some(placed),
@@ -230,7 +230,7 @@ impl Placed {
         ReadAt { before: self.before, bucket: self.bucket, keys: keys.map(Box::from).collect() }
     }
 
-    /// Writes the reply from the rows that were read.
+    /// Writes the reply to a read, from the rows that the transaction has read.
     fn evaluate(
         &self,
         found: &ReadRows,
@@ -254,7 +254,7 @@ impl Placed {
     }
 }
 
-/// Size of the values of keys, in bytes. Loads those that are not in memory.
+/// Total size of the values of keys, in bytes. Loads values that are not in memory.
 async fn row_bytes(client: &Client, keys: Vec<(BucketId, Box<[u8]>)>) -> Result<usize, Failure> {
     let (mut known, mut unknown) = (0, Vec::new());
     {
@@ -282,7 +282,7 @@ async fn row_bytes(client: &Client, keys: Vec<(BucketId, Box<[u8]>)>) -> Result<
 
 /// Writes the replies of all steps.
 async fn reply(client: &mut Client, steps: Vec<Step>, replies: KeyReplies) {
-    // The memory of the rows stays reserved until all replies are written.
+    // Hold the memory of the rows until all replies are written.
     let KeyReplies { answers, reads, now_ms, held: _held } = replies;
     let (mut answers, mut reads) = (answers.iter().skip(1), reads.into_iter());
     let start = client.output.len();

@@ -129,7 +129,7 @@ fn persist<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fail
     Ok(Plan::Change(op, number))
 }
 
-/// Replies -2 without a key, -1 without an expiry, otherwise `number` of the expiry and the current time.
+/// Replies -2 if there is no key, -1 if it has no expiry, otherwise `number` of the expiry and the current time.
 fn reply_with(
     keys: &Reader<'_>,
     words: &Words<'_>,

@@ -44,20 +44,20 @@ impl Failure {
     pub(crate) const REPLY_TOO_LONG: Self =
         Self::said("ERR the reply would be longer than 64 MiB; ask for less at a time");
     pub(crate) const INTERNAL: Self = Self::said("ERR internal error; see the server log");
-    /// Error when the budget of Redis clients is used up; nothing was done.
+    /// Error if the budget of Redis clients is used up. The command has done nothing.
     pub(crate) const BUSY: Self =
         Self::said("BUSY the server has no memory for this now; try again in a second");
-    /// Error when too many reads are waiting; nothing was done.
+    /// Error if too many reads are waiting. The command has done nothing.
     pub(crate) const BUSY_READS: Self =
         Self::said("BUSY the server has too many reads waiting; try again in a second");
     pub(crate) const NO_REPLY: Self =
         Self::said("ERR the change was made, but there is no memory for its reply");
-    /// Placeholder after the client has disconnected; never sent.
+    /// Error for a client that has disconnected. It is never sent.
     pub(crate) const GONE: Self = Self::said("ERR the client is gone");
     pub(crate) const CLIENTS: Self = Self::said("ERR max number of clients reached");
     pub(crate) const NO_BUCKET: Self = Self::said("ERR there is no such bucket");
 
-    /// Logs a failure of the server, with its connection, at most once per second.
+    /// Logs a failure of the server and the connection, at most once per second.
     pub(crate) fn log(&self, connection: &ConnectionInfo, last_command: &'static str) {
         static LINES: LineGate = LineGate::new();
         let is_fault = *self == Self::INTERNAL || *self == SubmitError::Unreadable.into();
@@ -128,12 +128,12 @@ impl Failure {
         Self::of(text)
     }
 
-    /// Whether memory or waiting reads reached a limit, so that nothing was done.
+    /// Whether the command did nothing because a limit of memory or of waiting reads was reached.
     pub(crate) fn is_busy(&self) -> bool {
         self.0.starts_with("BUSY ")
     }
 
-    /// Error of EXEC with this error as the reason.
+    /// Error of EXEC that names this error as the reason.
     pub(crate) fn aborts(&self) -> Self {
         let reason = self.0.strip_prefix("ERR ").unwrap_or(&self.0);
         Self::of(format!("EXECABORT Transaction discarded because of: {reason}"))
@@ -150,12 +150,13 @@ impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
             SubmitError::Busy => "BUSY",
-            // Nothing was changed. After this code, Redis clients repeat the command automatically.
+            // Nothing was changed. Redis clients repeat a command automatically after this code.
             SubmitError::NoLog | SubmitError::Upgrading => "TRYAGAIN",
-            // The change may still be made, so this code must not be one after which clients repeat a command.
+            // The change may still be made. Clients must not repeat the command, so the code is none after which they
+            // do.
             SubmitError::Unconfirmed => "UNCONFIRMED",
             SubmitError::Stopped | SubmitError::Unreadable => "ERR",
-            // This is the code of Redis for full memory.
+            // Redis has this code for full memory.
             SubmitError::DiskFull => "OOM",
         };
         Self::of(format!("{code} {error}"))
@@ -190,7 +191,7 @@ impl From<KeyRefusal> for Failure {
     }
 }
 
-/// At most `bytes_max` bytes of a client's input, as text.
+/// Returns at most `bytes_max` bytes of a client's input, as text.
 pub(crate) fn shown(bytes: &[u8], bytes_max: usize) -> Cow<'_, str> {
     String::from_utf8_lossy(bytes.get(..bytes_max).unwrap_or(bytes))
 }

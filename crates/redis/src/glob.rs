@@ -1,6 +1,6 @@
 //! Patterns of KEYS and SCAN: `*`, `?`, `[abc]`, `[^abc]`, `[a-z]`, and `\` before a literal character.
 //!
-//! A pattern is compiled once into a nondeterministic automaton with one bit per state, so that a pattern takes at most
+//! A pattern is compiled once, into a nondeterministic automaton with one bit per state. Matching takes at most
 //! [`WORDS_MAX`] operations per byte of text.
 
 use super::failure::Failure;
@@ -11,15 +11,15 @@ pub(crate) const PATTERN_BYTES_MAX: usize = 1_024;
 const WORDS_MAX: usize = PATTERN_BYTES_MAX / 64 + 1;
 const TOO_LONG: Failure = Failure::said("ERR a pattern has at most 1024 bytes");
 
-/// Compiled pattern. Its elements match one byte each; state `n` means that `n` of them have matched.
+/// Compiled pattern. Each element matches one byte. State `n` means that `n` elements have matched.
 pub(crate) struct Pattern {
     /// Number of elements.
     elements: usize,
     /// Number of words for the states.
     words: usize,
-    /// For each byte, the states from which it leads to the next one.
+    /// For each byte, the states from which the byte leads to the next state.
     steps: Vec<u64>,
-    /// States at a star, which any byte leaves unchanged.
+    /// States at a star, in which every byte leads to the same state.
     stars: [u64; WORDS_MAX],
 }
 
@@ -103,7 +103,7 @@ impl Element<'_> {
     }
 }
 
-/// First element of `pattern`, which is not a star, and the rest.
+/// Returns the first element of `pattern` and the rest. `pattern` does not begin with a star.
 fn element(pattern: &[u8]) -> (Element<'_>, &[u8]) {
     match pattern {
         [b'?', after @ ..] => (Element::Any, after),
@@ -127,7 +127,7 @@ fn class(negated: bool, pattern: &[u8]) -> (Element<'_>, &[u8]) {
     (Element::Class { negated, members: pattern.get(..end).unwrap_or_default() }, after)
 }
 
-/// First and last byte of the first member of a class, and the rest.
+/// Returns the first and last byte of the first member of a class, and the rest.
 fn member(rest: &[u8]) -> ((u8, u8), &[u8]) {
     match rest {
         [b'\\', literal, after @ ..] => ((*literal, *literal), after),
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn every_short_pattern_matches_what_the_reference_matcher_does() {
-        /// Reference matcher, which takes exponential time.
+        /// Reference implementation, which takes exponential time.
         fn plain(pattern: &[u8], text: &[u8]) -> bool {
             match (pattern, text) {
                 ([], []) => true,

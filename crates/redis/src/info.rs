@@ -1,5 +1,5 @@
-//! INFO: statistics of the server in the format of Redis. Every value is measured; fields that do not apply to roost
-//! are omitted.
+//! The command INFO: statistics of the server in the format of Redis. Every value is measured. Fields that do not apply
+//! to roost are omitted.
 
 use std::fmt::Write as _;
 

@@ -18,7 +18,7 @@ const TWO: (i8, i8, i8) = (1, 2, 1);
 const ALL: (i8, i8, i8) = (1, -1, 1);
 /// Subcommands of OBJECT.
 const OBJECT: &[&str] = &["help", "encoding", "refcount", "idletime", "freq"];
-/// Maximum length of a text that Redis stores next to its header, in bytes.
+/// Maximum length of a text that Redis stores together with its header, in bytes.
 const EMBEDDED_BYTES_MAX: usize = 44;
 /// Maximum length of a value that is dumped immediately, in bytes: the checksum of 64 KiB takes 0.2 ms.
 const DUMP_BYTES_SHORT: usize = 64 << 10;
@@ -198,7 +198,7 @@ fn renamenx<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Fai
 /// Parses the number of a database.
 ///
 /// # Errors
-/// If it is not a number, or there is no such database.
+/// If it is not a number, or the database does not exist.
 pub(crate) fn database(word: &[u8]) -> Result<BucketId, Failure> {
     let index = i32::try_from(integer(word)?).map_err(|_| Failure::DB_RANGE)?;
     let index = u64::try_from(index).ok().filter(|index| *index < u64::from(NUMBERED_BUCKETS));
@@ -239,7 +239,7 @@ fn dump(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
     if row.value().len() > DUMP_BYTES_SHORT {
         keys.may_take_long()?;
     }
-    // The payload is in memory in addition to the reply.
+    // The payload and the reply are in memory at the same time.
     keys.admit(2 * (row.value().len() + dump::EXTRA_BYTES), reply)?;
     reply.bulk(&dump::dump(row.value()));
     Ok(())
@@ -249,7 +249,7 @@ fn dump(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result
 fn restore<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> {
     let [name, ttl, payload, options @ ..] = words else { return Err(Failure::arity("restore")) };
     let (mut only, mut absolute) = (Only::IfAbsent, false);
-    // IDLETIME and FREQ are checked and otherwise ignored, since later reads decide which keys stay in memory.
+    // IDLETIME and FREQ are checked but have no effect: later reads decide which keys stay in memory.
     let (mut idle, mut frequency) = (false, false);
     let mut options = options.iter();
     while let Some(option) = options.next() {
@@ -320,7 +320,7 @@ fn object(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     Ok(())
 }
 
-/// Encoding that Redis would report for a value.
+/// Returns the encoding that Redis would report for a value.
 fn encoding(value: &[u8]) -> &'static str {
     match value.len() {
         ..=20 if integer(value).is_ok() => "int",
@@ -365,8 +365,8 @@ fn dbsize(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(
     Ok(())
 }
 
-/// Checks that there is no argument except `SYNC` or `ASYNC`. Both mean the same, since flushing takes no longer for
-/// many keys than for one.
+/// Checks that the only argument, if any, is `SYNC` or `ASYNC`. Both mean the same, because flushing takes the same
+/// time for any number of keys.
 fn check_flush(words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [] => Ok(()),
@@ -395,7 +395,8 @@ fn swapdb<'a>(_: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure> 
     Ok(Plan::Change(KeyOp::Swap { a, b }, ok))
 }
 
-/// WAIT `replicas timeout`. Changes are in the log before they are answered, and there are no replicas.
+/// Replies to WAIT `replicas timeout` with 0. Changes are in the log before they are answered, and there are no
+/// replicas.
 fn wait(_: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [replicas, timeout] = words else { return Err(Failure::arity("wait").into()) };
     integer(replicas)?;

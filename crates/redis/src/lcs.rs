@@ -1,6 +1,6 @@
-//! Longest common subsequence of two values, and the positions of its pieces in both.
+//! Longest common subsequence of two values, and the positions of its parts in both.
 
-/// Maximum size of the computed table, in bytes: that of a value, as in Redis. 4 million cells take 10 ms.
+/// Maximum size of the table, in bytes: that of a value, as in Redis. A table of 4 million cells takes 10 ms.
 const TABLE_BYTES_MAX: usize = kv::limits::VALUE_BYTES_MAX;
 
 /// Lengths of the common subsequences of all pairs of prefixes.
@@ -27,7 +27,7 @@ impl Match {
     }
 }
 
-/// Number of steps for a table of values of these lengths; `None` if it is too large.
+/// Returns the number of steps for a table of values with these lengths; `None` if the table is too large.
 pub(crate) fn steps(a: usize, b: usize) -> Option<usize> {
     let cells = (a + 1).checked_mul(b + 1)?;
     (cells.checked_mul(size_of::<u32>())? <= TABLE_BYTES_MAX).then_some(cells)
@@ -68,7 +68,7 @@ impl<'a> Table<'a> {
         self.lengths.get(i * (self.b.len() + 1) + j).copied().unwrap_or_default()
     }
 
-    /// Pairs of equal bytes of the subsequence, last first, chosen as Redis does.
+    /// Returns pairs of positions of equal bytes, last first, chosen as in Redis.
     fn pairs(&self) -> impl Iterator<Item = (usize, usize)> {
         let (mut i, mut j) = (self.a.len(), self.b.len());
         std::iter::from_fn(move || {
@@ -90,7 +90,7 @@ impl<'a> Table<'a> {
         text
     }
 
-    /// Runs of the subsequence with at least `min` bytes, last first.
+    /// Returns runs of the subsequence with at least `min` bytes, last first.
     pub(crate) fn matches(&self, min: usize) -> Vec<Match> {
         let mut matches: Vec<Match> = Vec::new();
         for (i, j) in self.pairs() {

@@ -1,21 +1,21 @@
-//! Redis edge: access to buckets by RESP2 and RESP3.
+//! Redis edge: access to buckets with RESP2 and RESP3.
 //!
-//! `SELECT n` selects a numbered bucket, `BUCKET USE name` a named one. Replies, error texts and the order of checks
-//! are those of Redis 7.0, because clients match on them; values are strings only.
+//! `SELECT n` selects a numbered bucket, and `BUCKET USE name` a named one. All values are strings. Clients compare
+//! replies, error texts and the order of checks, so these are as in Redis 7.0.
 //!
-//! - [`serve()`] accepts connections and distributes them to threads; `connection` reads and writes bytes and finds
-//!   commands; `client` executes them, `changes` those that change keys, `exec` transactions.
-//! - `table` has the families `strings`, `values`, `keys`, `expiry`, `scan`, `connection_commands`, `server`,
-//!   `transactions`, `buckets`.
-//! - `batch` submits the changes of a thread's connections to the node together.
+//! - [`serve()`] accepts connections and distributes them to threads. `connection` reads and writes bytes and finds
+//!   commands. `client` executes them; `changes` executes those that change keys, `exec` transactions.
+//! - `table` has the commands by family: `strings`, `values`, `keys`, `expiry`, `scan`, `connection_commands`,
+//!   `server`, `transactions`, `buckets`.
+//! - `batch` submits the changes of all connections of a thread together.
 //! - `memory` reserves the buffers that clients fill, in one budget for all clients.
 //!
 //! Read `serve`, `connection`, `session`, `client`, `command`, `table`, `changes`, `batch`, then `exec` and `reader`.
-//! Descriptions of commands in the tables repeat their form on purpose.
+//! Comments of commands repeat their syntax on purpose.
 //!
-//! The edge owns no key. **Invariants:** a long change is submitted separately from those of other clients; the reply
-//! to a change is written after the node has answered; code that may wait for a disk or take long does not run on a
-//! thread of connections; every buffer that a client can fill is reserved in the budget before it grows.
+//! The edge stores no keys. **Invariants:** A long change is submitted separately from those of other clients. The
+//! reply to a change is written after the node has answered. Code that may wait for a disk or take long does not run on
+//! a thread of connections. Every buffer that a client can fill is reserved in the budget before it grows.
 
 mod about_commands;
 mod batch;

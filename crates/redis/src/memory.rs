@@ -1,7 +1,7 @@
-//! Memory of a connection, reserved in the budget of all Redis clients.
+//! Memory of a connection. It is reserved in the budget of all Redis clients.
 //!
-//! **Invariants:** a buffer that a client can fill grows only after its bytes were reserved. The memory for small
-//! commands and replies is reserved when a connection is accepted, so that they never wait for memory of other clients.
+//! **Invariants:** A buffer that a client can fill grows only after its bytes were reserved. The memory for small
+//! commands and replies is reserved when a connection is accepted, so they never wait for memory of other clients.
 
 use budget::{MemoryBudget, Reservation};
 use resp::{Encoder, Protocol};
@@ -17,17 +17,17 @@ pub(crate) const BUFFER_BYTES: usize = 2 << 10;
 pub(crate) const PARSER_BYTES: usize = 1 << 10;
 /// Memory of pending changes within [`CONNECTION_BYTES`].
 pub(crate) const CHANGE_BYTES: usize = 1_536;
-/// Unit of reservations, in bytes, so that few commands touch the shared counter.
+/// Unit of reservations, in bytes. It is large, so that few commands change the shared counter.
 const STEP_BYTES: usize = 16 << 10;
-/// Maximum growth of a buffer ahead of need, in bytes.
+/// Maximum number of bytes by which a buffer grows beyond the current need.
 const AHEAD_BYTES_MAX: usize = 256 << 10;
 /// Size that a reply adds to its text, in bytes.
 pub(crate) const HEADER_BYTES: usize = 64;
 
 const _: () = assert!(2 * BUFFER_BYTES + PARSER_BYTES + CHANGE_BYTES < CONNECTION_BYTES);
 
-/// Splits the memory of all Redis clients into the reservations of connections, at most half of it, and their buffers
-/// beyond that. Clients that fill the second part do not keep others from connecting.
+/// Splits the memory of all Redis clients into two budgets: at most half for connections, and the rest for their
+/// buffers. Clients that fill the second budget thus cannot prevent others from connecting.
 pub(crate) fn split(bytes: usize, connections_max: u32) -> (MemoryBudget, MemoryBudget) {
     let connections = CONNECTION_BYTES.saturating_mul(connections_max as usize).min(bytes / 2);
     let connections = connections.max(CONNECTION_BYTES);
@@ -42,13 +42,14 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Creates an empty reservation. `included` bytes need none, since they are part of [`CONNECTION_BYTES`].
+    /// Creates an empty reservation. The first `included` bytes need no reservation, because they are part of
+    /// [`CONNECTION_BYTES`].
     pub(crate) fn new(budget: &MemoryBudget, included: usize) -> Self {
         Self { reserved: budget.empty(), included }
     }
 
-    /// Reserves the memory of a buffer of `bytes` bytes, and releases the rest. Returns false, without any change, if
-    /// the budget has no room for it.
+    /// Adjusts the reservation to a buffer of `bytes` bytes. Returns false if the budget has no room, and then changes
+    /// nothing.
     pub(crate) fn cover(&mut self, bytes: usize) -> bool {
         let wanted = if bytes <= self.included {
             0
@@ -64,8 +65,8 @@ impl Held {
     }
 }
 
-/// Makes room for a reply of `bytes` bytes at the end of `out`, whose reservation is `held`. Returns false, without any
-/// change, if the budget has no room for it.
+/// Makes room for a reply of `bytes` bytes at the end of `out`. `held` is the reservation of `out`. Returns false if
+/// the budget has no room, and then changes nothing.
 pub(crate) fn make_room(out: &mut Vec<u8>, held: &mut Held, bytes: usize) -> bool {
     let (len, capacity) = (out.len(), out.capacity());
     let needed = len.saturating_add(bytes).saturating_add(HEADER_BYTES);
@@ -107,12 +108,12 @@ impl Output {
         make_room(&mut self.bytes, &mut self.held, bytes)
     }
 
-    /// Writer of replies. For replies that may be long, call [`Output::make_room`] first.
+    /// Returns a writer of replies. For a reply that may be long, call [`Output::make_room`] first.
     pub(crate) fn encoder(&mut self, protocol: Protocol) -> Encoder<'_> {
         Encoder::new(&mut self.bytes, protocol)
     }
 
-    /// Writer of replies, and the reservation of the buffer.
+    /// Returns a writer of replies, and the reservation of the buffer.
     pub(crate) fn parts(&mut self, protocol: Protocol) -> (Encoder<'_>, &mut Held) {
         (Encoder::new(&mut self.bytes, protocol), &mut self.held)
     }
@@ -121,7 +122,7 @@ impl Output {
         self.bytes.truncate(len);
     }
 
-    /// Appends replies that were written elsewhere.
+    /// Appends replies that another thread has written.
     ///
     /// # Errors
     /// If the budget has no room for them.
@@ -137,7 +138,7 @@ impl Output {
         Ok(())
     }
 
-    /// Drops the replies, since all were sent, and frees memory beyond [`BUFFER_BYTES`].
+    /// Drops the replies, because all were sent, and frees memory beyond [`BUFFER_BYTES`].
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.shrink();
@@ -146,8 +147,8 @@ impl Output {
     /// Frees unused memory.
     pub(crate) fn shrink(&mut self) {
         shrink(&mut self.bytes);
-        // Covering a smaller buffer always succeeds. Small replies may have been written without a reservation; if the
-        // budget has no room for them, the reservation is tried again next time.
+        // Ignore the result. A smaller buffer is always covered. Only small replies may have been written without a
+        // reservation; if the budget has no room for them, the next call tries again.
         let _covered = self.held.cover(self.bytes.capacity());
     }
 }

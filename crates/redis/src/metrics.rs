@@ -1,4 +1,4 @@
-//! Counters of the Redis edge, shared by its threads and the metrics page.
+//! Counters of the Redis edge. Its threads and the metrics page share them.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ struct Counters {
     memory: OnceLock<[MemoryBudget; 2]>,
 }
 
-/// Counts of a connection that are not yet added to the totals.
+/// Counts of a connection that were not yet added to the totals.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
     /// Number of commands by group.
@@ -60,7 +60,7 @@ impl Turn {
     }
 }
 
-/// Connection, counted until this is dropped.
+/// Counts a connection until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Connected(RedisMetrics);
 
@@ -92,7 +92,7 @@ impl RedisMetrics {
         Connected(self.clone())
     }
 
-    /// Includes the use of these budgets in the metrics.
+    /// Reports the use of these budgets in the metrics.
     pub(crate) fn watch_memory(&self, connections: &MemoryBudget, buffers: &MemoryBudget) {
         let first = self.0.memory.set([connections.clone(), buffers.clone()]);
         if first.is_err() {
@@ -127,7 +127,7 @@ impl RedisMetrics {
         *turn = Turn::default();
     }
 
-    /// Measures the number of commands per second; never returns.
+    /// Measures the number of commands per second. Never returns.
     pub(crate) async fn measure_rate(&self) -> Infallible {
         let mut seconds = tokio::time::interval(Duration::from_secs(1));
         let mut before = self.totals().commands;

@@ -4,7 +4,7 @@ use kv::Expiry;
 
 use super::failure::Failure;
 
-/// Parses an integer in the only form that Redis accepts: no sign except `-`, no leading zero, no blank.
+/// Parses an integer as strictly as Redis: no sign except `-`, no leading zero, no blank.
 pub(crate) fn integer(text: &[u8]) -> Result<i64, Failure> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let canonical = match digits {
@@ -19,7 +19,7 @@ pub(crate) fn integer(text: &[u8]) -> Result<i64, Failure> {
 /// Checks a number.
 ///
 /// # Errors
-/// If it is not a number. Infinity is a number; its results are refused later.
+/// If it is not a number. Infinity is a number; computations with it are refused later.
 pub(crate) fn check_float(text: &[u8]) -> Result<(), Failure> {
     if kv::is_float(text) { Ok(()) } else { Err(Failure::NOT_A_FLOAT) }
 }
@@ -49,10 +49,11 @@ impl Unit {
         units.iter().find(|(name, _)| is(word, name)).map(|(_, unit)| *unit)
     }
 
-    /// Expiry of a key for this TTL or time. Times in the past are valid; all times before 1970 give the same result.
+    /// Returns the expiry of a key with this TTL or at this time. Times in the past are valid; all times before 1970
+    /// give the same result.
     ///
     /// # Errors
-    /// If it is not a number, or does not fit in 63 bits of milliseconds.
+    /// If the text is not a number, or the time does not fit 63 bits of milliseconds.
     pub(crate) fn expiry(
         self,
         time: &[u8],
@@ -70,7 +71,7 @@ impl Unit {
         if fits { Ok(Expiry::In(positive)) } else { Err(Failure::expiry(command)) }
     }
 
-    /// Expiry of a key for this TTL or time, for commands that only accept times above 0.
+    /// Returns the expiry of a key, for commands that accept only times above 0.
     pub(crate) fn life(
         self,
         time: &[u8],

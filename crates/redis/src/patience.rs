@@ -1,4 +1,4 @@
-//! Timer that progress resets.
+//! Timer that is reset by progress.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// Timer that completes after it was polled for a given time without a reset. Starts at the first poll.
+/// Timer that completes when it was not reset for a given time. It starts when it is first polled.
 #[derive(Default)]
 pub(crate) struct Alarm {
     running: bool,
@@ -22,7 +22,7 @@ impl Alarm {
         self.armed = false;
     }
 
-    /// Marks the timer as running, so that it is polled.
+    /// Starts the timer, so that it is polled.
     pub(crate) fn start(&mut self) {
         self.running = true;
     }

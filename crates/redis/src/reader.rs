@@ -1,5 +1,5 @@
-//! Reads of keys for one command, in one of three places: on a thread that serves connections, where blocking is
-//! allowed, or on the rows that a transaction has read.
+//! Reads of keys for one command. A read runs in one of three places: on a thread that serves connections, where
+//! blocking is allowed, or on the rows that a transaction has read.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;
@@ -17,15 +17,15 @@ use edge::{Abandoned, Length};
 pub(crate) const REPLY_BYTES_MAX: usize = 64 << 20;
 /// Maximum number of keys that one command reads.
 pub(crate) const READ_KEYS_MAX: usize = 65_536;
-/// Maximum number of keys that are read together, under the lock that blocks the writer: about 0.5 ms. Of more keys,
-/// each part of this size is read together. A transaction reads at most this many.
+/// Maximum number of keys that are read together, under the lock that blocks the writer: about 0.5 ms. If there are
+/// more, they are read in parts of this size. A transaction reads at most this many.
 pub(crate) const TOGETHER_KEYS_MAX: usize = 4_096;
 /// Maximum number of keys that are read on a thread that serves connections: about 50 microseconds.
 const SHORT_KEYS_MAX: usize = 256;
-/// Time for which a thread that serves connections waits for the writer, which blocks reads of several keys while it
-/// applies a group.
+/// Time for which a thread that serves connections waits for the writer. The writer blocks reads of several keys while
+/// it applies a group.
 const WRITER_PATIENCE: Duration = Duration::from_micros(50);
-/// Maximum number of attempts to read several keys while all are in memory at the same time. After that they are read
+/// Maximum number of attempts to read several keys at a moment when all are in memory. After that, the keys are read
 /// one by one.
 const ATTEMPTS_MAX: usize = 3;
 
@@ -37,9 +37,9 @@ pub(crate) type Rows = SmallVec<[Option<KeyRow>; 8]>;
 /// Reason why a read stopped.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// The read needs the disk or more time than allowed here, and is repeated where blocking is allowed.
+    /// The read needs the disk, or more time than is allowed here. Repeat it where blocking is allowed.
     Disk,
-    /// The read takes long, and is repeated as a long read.
+    /// The read takes long. Repeat it as a long read.
     Long,
     /// The read failed.
     Failed(Failure),
@@ -73,7 +73,7 @@ pub(crate) struct Given<'r> {
     pub(crate) now_ms: u64,
     /// Whether long computations are allowed.
     pub(crate) may_take_long: bool,
-    /// Index of the key to look at first.
+    /// Index of the key to compare first.
     pub(crate) next: Cell<usize>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct Reader<'r> {
     looked_up: Cell<LookUps>,
 }
 
-/// Number of keys looked up for read commands.
+/// Number of keys that read commands looked up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LookUps {
     /// Number of existing keys.
@@ -104,7 +104,7 @@ impl LookUps {
 }
 
 impl<'r> Reader<'r> {
-    /// Creates a reader on a thread that serves connections. Data that is not in memory stops the read.
+    /// Creates a reader on a thread that serves connections. A read stops when data is not in memory.
     pub(crate) fn in_memory(
         node: &'r Node,
         keys: &'r Keys<'r>,
@@ -162,10 +162,10 @@ impl<'r> Reader<'r> {
         if fits { Ok(()) } else { Err(Failure::BUSY.into()) }
     }
 
-    /// Checks that the read may take long here.
+    /// Checks that the read may take long in this place.
     ///
     /// # Errors
-    /// [`Stop::Long`] if it may not, or an error if the client has disconnected.
+    /// [`Stop::Long`] if it may not, or a failure if the client has disconnected.
     pub(crate) fn may_take_long(&self) -> Result<(), Stop> {
         match &self.source {
             Source::Memory(..) => Err(Stop::Long),
@@ -177,7 +177,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Row of a key, if the key exists.
+    /// Returns the row of a key, if the key exists.
     ///
     /// # Errors
     /// [`Stop::Disk`]
@@ -203,10 +203,11 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Rows of several keys, consistent if there are at most 4,096; of more keys, each 4,096 in order are consistent.
+    /// Returns the rows of several keys. Up to 4,096 keys are read at one moment; of more keys, each part of 4,096 in
+    /// order is read at one moment.
     ///
     /// # Errors
-    /// [`Stop::Disk`] or [`Stop::Long`], depending on their number, or an error if there are too many.
+    /// [`Stop::Disk`] or [`Stop::Long`], depending on the number of keys; or a failure if there are too many.
     pub(crate) fn rows(&self, keys: &[&[u8]]) -> Result<Rows, Stop> {
         if keys.len() > READ_KEYS_MAX {
             return Err(TOO_MANY_KEYS.into());
@@ -238,7 +239,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Rows of a part of the keys, where blocking is allowed.
+    /// Returns the rows of a part of the keys, where blocking is allowed.
     fn part(&self, node: &Node, at: &Keys<'_>, keys: &[&[u8]]) -> Result<Rows, Stop> {
         for _ in 0..ATTEMPTS_MAX {
             if let Ok(rows) = self.together(at, keys, &node.snapshot_lock()) {
@@ -250,7 +251,7 @@ impl<'r> Reader<'r> {
         keys.iter().map(|key| self.look_up(key)).collect()
     }
 
-    /// Looks up keys in memory while nothing changes.
+    /// Looks up keys in memory, while the writer is blocked.
     fn together(
         &self,
         at: &Keys<'_>,
@@ -273,7 +274,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Keys in the order of their hashes; see [`Keys::walk`].
+    /// Returns keys in the order of their hashes: see [`Keys::walk`].
     ///
     /// # Errors
     /// Those of [`Reader::may_take_long`].
@@ -304,7 +305,7 @@ fn in_memory(keys: &Keys<'_>, bucket: BucketId, key: &[u8]) -> Result<Option<Key
 }
 
 impl Given<'_> {
-    /// Row of a key. Commands look up their keys in order.
+    /// Returns the row of a key. A command must look up its keys in order.
     ///
     /// # Panics
     /// If the key is not one of the command's keys.

@@ -1,7 +1,7 @@
-//! Registry of all connections: for CLIENT LIST and CLIENT KILL, and to close them at shutdown.
+//! Registry of all connections, for CLIENT LIST and CLIENT KILL, and for closing the connections at shutdown.
 //!
-//! The thread of a connection writes its [`ConnectionInfo`]; others read it. **Invariant:** an entry is in the registry
-//! as long as its connection exists.
+//! The thread of a connection writes its [`ConnectionInfo`]; other threads read it. **Invariant:** a connection is in
+//! the registry as long as it exists.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -36,7 +36,7 @@ pub(crate) struct ConnectionInfo {
     seen_s: AtomicU64,
     database: AtomicU64,
     protocol: AtomicU8,
-    /// Number of commands queued in a transaction; -1 outside of one.
+    /// Number of commands queued in a transaction; -1 if there is no transaction.
     queued: AtomicI64,
     last: Mutex<&'static str>,
     authenticated: AtomicBool,
@@ -52,7 +52,7 @@ pub(crate) struct About {
     pub(crate) library_version: String,
 }
 
-/// Entry in the registry, removed when dropped.
+/// Entry in the registry, which is removed on drop.
 #[derive(Debug)]
 pub(crate) struct Registered {
     pub(crate) entry: Arc<ConnectionInfo>,
@@ -107,14 +107,14 @@ impl Registry {
         Registered { entry, registry: Arc::clone(self) }
     }
 
-    /// Connection that has been silent longest among those that never presented a key.
+    /// Among the connections that never presented a key, the one that has been silent longest.
     pub(crate) fn longest_unauthenticated(&self) -> Option<Arc<ConnectionInfo>> {
         let waits = |entry: &ConnectionInfo| !entry.authenticated.load(Ordering::Relaxed);
         let waiting = self.list(waits);
         waiting.into_iter().min_by_key(|entry| (entry.seen_s.load(Ordering::Relaxed), entry.id))
     }
 
-    /// Connections for which `fits` is true, oldest first, without those that are being closed.
+    /// Connections for which `fits` is true, oldest first. Omits those that are being closed.
     pub(crate) fn list(&self, fits: impl Fn(&ConnectionInfo) -> bool) -> Vec<Arc<ConnectionInfo>> {
         let entries = self.entries.lock();
         let living = entries.values().filter(|entry| !entry.is_killed());
@@ -138,7 +138,7 @@ impl ConnectionInfo {
         *self.last.lock() = seen.last;
     }
 
-    /// Closes the connection as soon as it waits for its client.
+    /// Closes the connection when it next waits for its client.
     pub(crate) fn kill(&self) {
         self.killed.store(true, Ordering::Release);
         if let Some(waker) = self.waker.get() {
@@ -151,7 +151,7 @@ impl ConnectionInfo {
         self.killed.load(Ordering::Acquire)
     }
 
-    /// Stores the waker of the connection. An earlier kill is noticed when the connection first waits.
+    /// Stores the waker of the connection. If the connection was killed before, it notices this when it first waits.
     pub(crate) fn woken_by(&self, waker: &Waker) {
         self.waker.get_or_init(|| waker.clone());
     }
@@ -190,7 +190,7 @@ pub(crate) struct Seen {
     pub(crate) database: u64,
     /// Protocol version: 2 or 3.
     pub(crate) protocol: u8,
-    /// Number of commands queued in a transaction; -1 outside of one.
+    /// Number of commands queued in a transaction; -1 if there is no transaction.
     pub(crate) queued: i64,
     /// Whether the connection is authenticated or needs no key.
     pub(crate) authenticated: bool,

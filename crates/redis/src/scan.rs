@@ -1,5 +1,5 @@
-//! Walks over keys: SCAN, KEYS, RANDOMKEY. They may need the disk, and are long reads. In MULTI they run after the
-//! transaction, because the writer only reads rows that a command names.
+//! Commands that walk over keys: SCAN, KEYS and RANDOMKEY. They may need the disk, so they are long reads. In MULTI
+//! they run after the transaction, because the writer reads only rows that a command names.
 
 use kv::{CURSOR_STEP, KeyRow};
 use resp::{Encoder, Protocol};
@@ -10,15 +10,16 @@ use super::glob::Pattern;
 use super::numbers::{integer, is};
 use super::reader::{REPLY_BYTES_MAX, Reader, Stop};
 
-/// Maximum number of keys that one SCAN reads, for any COUNT.
+/// Maximum number of keys that a SCAN reads, for every COUNT.
 const COUNT_MAX: i64 = 10_000;
-/// Size of keys and values after which a SCAN stops, in bytes, because it holds their memory until it ends.
+/// Total size of keys and values after which a SCAN stops, in bytes. A SCAN holds their memory until it ends.
 const SCAN_BYTES_MAX: usize = 4 << 20;
-/// Number of keys read at a time. After each such step, a walk ends if its client has disconnected.
+/// Number of keys to read at a time. After each step, a walk ends if its client has disconnected.
 const STRIDE: usize = 256;
-/// Maximum number of operations on a pattern between two checks whether the client has disconnected: some milliseconds.
+/// Maximum number of operations on a pattern between two checks whether the client has disconnected (some
+/// milliseconds).
 const UNCHECKED_OPERATIONS_MAX: u64 = 1 << 22;
-/// Maximum number of operations of one KEYS on its pattern: about 5 s, or 68 GB of keys for a short pattern.
+/// Maximum number of operations of a KEYS on its pattern: about 5 s, enough for 68 GB of keys with a short pattern.
 const MATCH_OPERATIONS_MAX: u64 = 1 << 32;
 /// Maximum size of the reply before the keys, in bytes.
 const HEAD_BYTES_MAX: usize = 64;
@@ -60,7 +61,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
 fn scan(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Result<(), Stop> {
     let [cursor, options @ ..] = words else { return Err(Failure::arity("scan").into()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|cursor| cursor.parse::<u64>().ok());
-    // Clients get the cursors of a walk divided by `CURSOR_STEP`, which fit in the 53 bits of a double.
+    // A client gets cursors divided by `CURSOR_STEP`, so that they fit the 53 bits of a double.
     let from = cursor.and_then(|cursor| cursor.checked_mul(CURSOR_STEP)).ok_or(Failure::CURSOR)?;
     let (mut pattern, mut count, mut strings) = (None, 10, true);
     let (options, []) = options.as_chunks() else { return Err(Failure::SYNTAX.into()) };
@@ -129,7 +130,7 @@ impl Matching {
     }
 }
 
-/// Keys of a reply, written while they are found. Their number is inserted before them at the end.
+/// Keys of a reply, which are written when they are found. At the end, their number is inserted before them.
 struct List<'e, 'o> {
     reply: &'e mut Encoder<'o>,
     start: usize,
@@ -152,10 +153,10 @@ impl<'e, 'o> List<'e, 'o> {
         Ok(())
     }
 
-    /// Inserts the number of keys before them, and `more` before that.
+    /// Inserts the number of keys before the keys, and `more` before the number.
     fn end(self, more: impl FnOnce(&mut Encoder<'_>)) {
         let mut head = Vec::with_capacity(HEAD_BYTES_MAX);
-        // Numbers and texts are encoded in the same way in both protocols.
+        // Both protocols encode numbers and texts in the same way.
         let mut encoder = Encoder::new(&mut head, Protocol::Resp2);
         more(&mut encoder);
         encoder.array(self.keys);
@@ -200,10 +201,10 @@ fn randomkey(keys: &Reader<'_>, _: &Words<'_>, reply: &mut Encoder<'_>) -> Resul
     Ok(())
 }
 
-/// First key from `from` on that has not expired, if the walk finds one before it passes `up_to`. A step may find none,
-/// because rows of other buckets and expired ones count as read.
+/// Returns the first key from `from` on that has not expired, if the walk finds one before it passes `up_to`. A step of
+/// the walk may find no key, because rows of other buckets and expired rows count as read.
 fn first_live(keys: &Reader<'_>, from: u64, up_to: u64) -> Result<Option<KeyRow>, Stop> {
-    // The walk through an empty bucket would visit all other buckets.
+    // Do not walk in an empty bucket, because the walk would visit the keys of all other buckets.
     let mut next = Some(from).filter(|_| keys.count() > 0);
     let mut rows_max = 1;
     while let Some(at) = next.filter(|at| *at <= up_to) {

@@ -1,23 +1,23 @@
-//! Scopes that a command needs.
+//! Scopes that commands need.
 //!
-//! Commands that read or write keys have a flag for it; the rest of the table is about the connection and the server,
-//! where commands that affect other clients need `admin`.
+//! Commands that read or write keys have a flag for this. The other commands concern the connection and the server;
+//! those that affect other clients need `admin`.
 //!
-//! **Invariant:** a change whose reply has stored values also needs `read`. A client's grant is checked again at the
-//! start of each turn.
+//! **Invariant:** a change whose reply contains stored values also needs `read`. The grant of a client is checked again
+//! when a turn begins.
 
 use edge::{Scope, Scopes};
 
 use super::command::{Flag, Spec, Words};
 use super::numbers::is;
 
-/// Scopes that a command needs; empty if every authenticated client may run it.
+/// Returns the scopes that a command needs; empty if every authenticated client may run it.
 pub(crate) fn needed(spec: &Spec, words: &Words<'_>) -> Scopes {
     let also = answers_with_values(spec, words).then_some(Scope::Read);
     of_command(spec, words).into_iter().chain(also).collect()
 }
 
-/// Whether the reply to a change has stored values.
+/// Whether the reply to a change contains stored values.
 fn answers_with_values(spec: &Spec, words: &Words<'_>) -> bool {
     let options = words.iter().skip(2);
     spec.has(Flag::Access) || spec.name == "set" && options.into_iter().any(|word| is(word, "get"))
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Whether the answer to an operation has a stored value, a part of one, or its sum with a given number.
+    /// Whether the answer to an operation contains a stored value, a part of it, or its sum with a given number.
     fn reveals(op: &KeyOp<'_>) -> bool {
         match op {
             KeyOp::Put { old, .. } => *old,
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_change_whose_reply_has_stored_values_needs_both_scopes() {
-        // Arguments with which each command succeeds.
+        // Each command succeeds with these arguments.
         let lines = [
             ("set", "k v"),
             ("set", "k v get"),

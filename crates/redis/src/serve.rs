@@ -1,9 +1,9 @@
 //! Listener and threads of the Redis edge.
 //!
-//! Connections are distributed to a few threads, each with a separate runtime: all ready connections of a thread are
+//! Connections are distributed to a few threads, each with its own runtime. All ready connections of a thread are
 //! served in one turn, and their changes go to the writer together. **Invariant:** every connection has a permit and
-//! its part of the memory budget. At the limit, a new connection replaces one that has not authenticated, or is refused
-//! and closed.
+//! its part of the memory budget. At the limit of connections, a new connection replaces one that has not
+//! authenticated; if there is none, the new one is refused and closed.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -32,12 +32,12 @@ use super::registry::{Registered, Registry};
 
 /// Maximum time for pending changes at shutdown.
 const GRACE: Duration = Duration::from_secs(10);
-/// Maximum time for which a new connection waits for the end of the one that it replaces.
+/// Maximum time for which a new connection waits until the connection that it replaces has ended.
 const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
-/// Interval at which the end of the replaced connection is checked.
+/// Interval at which a new connection checks whether the replaced connection has ended.
 const CLOSE_PAUSE: Duration = Duration::from_millis(1);
-/// Number of tasks of a thread that run before a task woken by another thread. The writer's answer to a client waits
-/// for as many turns of others.
+/// Number of tasks that a thread runs before a task that another thread has woken. The writer's answer to a client
+/// waits for this number of tasks.
 const WAKE_INTERVAL: u32 = 1;
 
 /// Options of the server for Redis clients.
@@ -51,15 +51,15 @@ pub struct RedisOptions {
     pub reads: BlockingReads,
     /// Number of threads that serve clients; `None` for half of the processors.
     pub threads: Option<usize>,
-    /// Memory of all clients together, in bytes: input, unread replies, and the memory of connections. At the limit,
-    /// commands that need more than a little get the reply `-BUSY`, and no further input is read.
+    /// Memory of all clients together, in bytes: input, unsent replies, and the memory of connections. At the limit,
+    /// commands that need more than a little memory get the reply `-BUSY`, and no further input is read.
     pub memory: usize,
     /// Counters of the server.
     pub metrics: RedisMetrics,
 }
 
 impl RedisOptions {
-    /// Default options: 4,096 connections, 64 reads at a time, 256 MiB.
+    /// Default options: 4,096 connections, 64 concurrent reads, 256 MiB.
     #[must_use]
     pub fn new(access: Access) -> Self {
         Self {
@@ -81,8 +81,8 @@ struct Accepted {
     reserved: Reservation,
 }
 
-/// Serves `node` to Redis clients on `listener` until `shutdown` completes, then closes their connections and returns.
-/// A pending change is finished, but its reply may be lost. The node stays open.
+/// Serves `node` to Redis clients on `listener` until `shutdown` completes; then closes their connections and returns.
+/// Pending changes are completed, but their replies may be lost. The node stays open.
 ///
 /// # Errors
 /// If the listener has no local address, or a thread does not start.
@@ -106,7 +106,7 @@ pub async fn serve(
         budget,
         connections_max,
     });
-    // Every thread holds a sender, so receiving ends when all threads have ended. Nothing is sent.
+    // Every thread holds a sender and sends nothing, so receiving ends when all threads have ended.
     let (alive, mut ended) = mpsc::channel(1);
     let threads = (0..threads(options)).map(|number| spawn(number, &shared, &alive));
     let threads = threads.collect::<io::Result<Vec<_>>>()?;
@@ -128,7 +128,7 @@ pub async fn serve(
         if let Some(accepted) = prepare(accepted, admitted, &shared)
             && let Some(thread) = next.next()
         {
-            // The receiver exists, because a thread ends only after this sender is dropped.
+            // The receiver exists: a thread ends only after this sender is dropped.
             drop(thread.send(accepted));
         }
     }
@@ -144,14 +144,14 @@ pub async fn serve(
     Ok(())
 }
 
-/// Number of threads: by default half of the processors, since the writer and the clients need some.
+/// Number of threads. The default is half of the processors, because the writer and the clients need the others.
 fn threads(options: &RedisOptions) -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     options.threads.unwrap_or(processors / 2).max(1)
 }
 
-/// Reserves a permit and memory for a connection. At the limit, closes the connection that has been silent longest
-/// without authenticating.
+/// Reserves a permit and memory for a connection. At the limit, closes the connection without authentication that has
+/// been silent longest.
 async fn admit(
     permits: &Arc<Semaphore>,
     shared: &Shared,
@@ -175,21 +175,20 @@ async fn admit(
     tokio::time::timeout(CLOSE_PATIENCE, closed).await.ok()
 }
 
-/// Replies that the limit of connections is reached. Bytes that do not fit in the empty send buffer of a new connection
-/// are dropped.
+/// Replies that the limit of connections is reached. The reply must fit the send buffer of the connection; the rest is
+/// dropped.
 fn refuse(stream: &TcpStream, shared: &Shared) {
     shared.metrics.count_refused();
     drop(stream.try_write(format!("-{}\r\n", Failure::CLIENTS).as_bytes()));
 }
 
-/// Registers a connection before its thread gets it, so that it can be closed for another one even if the thread is
-/// slow to serve it.
+/// Registers a connection before its thread gets it, so that another one can replace it even if the thread is slow.
 fn prepare(
     (stream, peer): (TcpStream, SocketAddr),
     (permit, reserved): (OwnedSemaphorePermit, Reservation),
     shared: &Shared,
 ) -> Option<Accepted> {
-    // Nagle's algorithm is disabled, because replies are written in one call.
+    // Disable Nagle's algorithm, because replies are written in one call.
     stream.set_nodelay(true).ok()?;
     let local = stream.local_addr().ok()?;
     let stream = stream.into_std().ok()?;
@@ -197,18 +196,18 @@ fn prepare(
     Some(Accepted { stream, registered, permit, reserved })
 }
 
-/// Starts a thread. It ends when the sender is gone and its connections have ended, and drops `alive` last.
+/// Starts a thread. It ends when the sender is dropped and its connections have ended. It drops `alive` last.
 fn spawn(
     number: usize,
     shared: &Arc<Shared>,
     alive: &mpsc::Sender<Infallible>,
 ) -> io::Result<mpsc::UnboundedSender<Accepted>> {
     let (shared, alive) = (Arc::clone(shared), alive.clone());
-    // The channel is unbounded, but each connection in it holds a permit.
+    // The channel is unbounded, but each connection in it has a permit.
     let (sender, receiver) = mpsc::unbounded_channel();
     let (built, started) = std::sync::mpsc::sync_channel(1);
     std::thread::Builder::new().name(format!("redis-{number}")).spawn(move || {
-        // A runtime whose tasks stay on one thread is built on that thread.
+        // The tasks of this runtime stay on one thread, so it is built on that thread.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(shared.reads.threads_max())

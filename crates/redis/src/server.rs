@@ -7,7 +7,7 @@ use super::keys::help;
 use super::numbers::is;
 use super::{about_commands, config, info};
 
-/// Version of Redis whose behavior the edge follows; clients adapt to it.
+/// Version of Redis whose behavior the edge imitates. Clients adapt to it.
 pub(crate) const VERSION: &str = "7.0.15";
 
 const fn row_of(
@@ -54,7 +54,7 @@ fn time(client: &mut Client, _: &Words<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Handles FUNCTION FLUSH, which tools send to empty a server before use.
+/// Handles FUNCTION FLUSH, which tools send to empty a server.
 fn function(client: &mut Client, words: &Words<'_>) -> Result<(), Failure> {
     match words {
         [sub] if is(sub, "help") => {

@@ -10,21 +10,21 @@ use super::failure::Failure;
 use super::memory::shrink;
 use super::table;
 
-/// Size of unsent replies at which commands wait, in bytes.
+/// Size of unsent replies from which no further command is executed, in bytes.
 const OUTPUT_FULL: usize = 1 << 20;
-/// Size of unsent replies at which commands wait while more than half of the budget of all clients is used, in bytes.
+/// The same size while more than half of the budget of all clients is used, in bytes.
 const OUTPUT_FULL_SCARCE: usize = 64 << 10;
-/// Size of unsent replies at which commands wait before authentication, in bytes. All these replies are refusals.
+/// The same size before authentication, in bytes. All these replies are refusals.
 const OUTPUT_FULL_UNAUTHENTICATED: usize = 512;
-/// Maximum number of steps of work in one turn: one per command and one per word.
+/// Maximum number of steps of work in a turn. Each command and each word is a step.
 const WORK_MAX: usize = 4_096;
-/// Number of reads whose rows are prefetched together: more would evict each other from the cache.
+/// Number of reads whose rows are prefetched together. With more, the rows would evict each other from the cache.
 const PREFETCH_READS: usize = 16;
-/// Maximum length of a key that is prefetched, in bytes. Longer keys are not worth hashing twice.
+/// Maximum length of a key that is prefetched, in bytes. Hashing a longer key twice costs too much.
 const PREFETCH_KEY_BYTES_MAX: usize = 256;
-/// Number of steps after which other connections of the thread get their turn: about 50 microseconds.
+/// Number of steps after which other connections of the thread have their turn: about 50 microseconds.
 pub(crate) const STEPS_MAX: usize = 256;
-/// Number of parsed bytes after which other connections get their turn. A command may have a million words.
+/// Number of parsed bytes after which other connections have their turn. A command may have a million words.
 const PARSED_MAX: usize = 32 << 10;
 const UNAUTHENTICATED: Failure =
     Failure::said("ERR Protocol error: unauthenticated request too long");
@@ -35,9 +35,9 @@ pub(crate) struct Session {
     pub(crate) parser: Parser,
     /// Received bytes.
     pub(crate) input: Vec<u8>,
-    /// Number of executed bytes of the input.
+    /// Length of the executed part of the input, in bytes.
     executed: usize,
-    /// Number of bytes after the executed ones that the parser has seen.
+    /// Number of bytes after the executed part that the parser has seen.
     shown: usize,
     /// Whether the input contains no complete command.
     pub(crate) starved: bool,
@@ -49,14 +49,14 @@ impl Session {
         Self { client, parser, input, executed: 0, shown: 0, starved: true }
     }
 
-    /// Executes commands until none is left, enough replies are unsent, or the turn is over. `sent` bytes of the
-    /// replies have been sent. Returns whether there was a command.
+    /// Executes commands until there are no more, too many replies are unsent, or the turn is over. `sent` is the
+    /// number of bytes of the replies that were sent. Returns whether there was a command.
     pub(crate) async fn carry_out(&mut self, sent: usize) -> bool {
         self.starved = false;
         self.client.renew_grant();
         let (full, before) = (self.output_full(), self.executed);
         let mut rest = self.input.get(self.executed..).unwrap_or_default();
-        // Length of the rest after the prefetched reads.
+        // Length of the input after the prefetched reads.
         let mut prefetched = rest.len();
         let mut pause_at = STEPS_MAX;
         while !self.client.closing && self.client.work < WORK_MAX {
@@ -110,11 +110,11 @@ impl Session {
         }
     }
 
-    /// Drops the executed input, and frees memory that is not needed again soon.
+    /// Drops the executed input, and frees memory that is not needed soon.
     pub(crate) fn tidy(&mut self) {
         let rest = self.input.len() - self.executed;
-        // The rest is moved to the front only if it is shorter than the executed part, or must be completed by further
-        // input. Otherwise a long pipeline would be moved again and again.
+        // Move the rest to the front only if it is shorter than the executed part, or needs further input to be
+        // complete. Otherwise a long pipeline would be moved repeatedly.
         if rest > self.executed && !self.starved && self.client.authenticated() {
             return;
         }
@@ -128,7 +128,7 @@ impl Session {
         self.input.capacity() + self.parser.memory_bytes()
     }
 
-    /// Ends the connection with an error, because its input is longer than allowed.
+    /// Ends the connection with an error, because a client without authentication has sent too much.
     pub(crate) fn refuse_input(&mut self) {
         self.client.reply().error(UNAUTHENTICATED);
         self.client.closing = true;

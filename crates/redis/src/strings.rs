@@ -146,7 +146,7 @@ fn set<'a>(scope: &Scope<'_>, words: &'a Words<'a>) -> Result<Plan<'a>, Failure>
             && timed.is_none_or(|(given, _)| given == unit)
             && expiry != Expiry::Keep
         {
-            // The same unit may be repeated; the last time counts.
+            // The same unit may be repeated. The last time is used.
             timed = Some((unit, options.next().ok_or(Failure::SYNTAX)?));
         } else {
             return Err(Failure::SYNTAX);
@@ -167,7 +167,7 @@ fn written(answer: &KeyAnswer, reply: &mut Encoder<'_>) {
     }
 }
 
-/// Sets one key, with or without the condition that it does not exist.
+/// Sets a key, optionally only if it does not exist.
 fn put<'a>(
     scope: &Scope<'_>,
     name: &'a [u8],

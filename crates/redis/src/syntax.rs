@@ -114,7 +114,7 @@ struct Argument<'t> {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Shape<'t> {
-    /// Value, with a literal word before it if `token` is set.
+    /// Value. If `token` is set, this literal word precedes it.
     Value { token: Option<&'t str>, name: &'t str },
     /// Literal word.
     Token(&'t str),
@@ -147,7 +147,7 @@ fn arguments(text: &str) -> Vec<Argument<'_>> {
             all.push(Argument { optional: true, ..one(inner) });
             continue;
         };
-        // `a [a ...]` is one or more, `[a ...]` alone is zero or more.
+        // `a [a ...]` means one or more, `[a ...]` alone zero or more.
         let names = parts(again, " ").len();
         let repeats = all.len() >= names && text.contains(&format!("{again} [{again} ...]"));
         let block = if repeats { all.split_off(all.len() - names) } else { vec![one(again)] };
@@ -160,7 +160,7 @@ fn arguments(text: &str) -> Vec<Argument<'_>> {
     all
 }
 
-/// Parses one argument; a block if the text has several.
+/// Parses one argument. If the text has several, they become a block.
 fn one(text: &str) -> Argument<'_> {
     match <[Argument<'_>; 1]>::try_from(arguments(text)) {
         Ok([argument]) => argument,
@@ -172,7 +172,7 @@ fn required(shape: Shape<'_>) -> Argument<'_> {
     Argument { shape, optional: false, repeats: false }
 }
 
-/// Splits at separators outside of brackets.
+/// Splits a text at separators that are outside of brackets.
 fn parts<'t>(text: &'t str, separator: &str) -> Vec<&'t str> {
     let (mut found, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, character) in text.char_indices() {
@@ -230,7 +230,7 @@ impl Argument<'_> {
     }
 }
 
-/// Type of a value, as Redis names types.
+/// Type of a value, by Redis's names of types.
 fn kind(name: &str) -> &'static str {
     match name {
         "key" | "source_key" | "destination_key" | "new_key" => "key",
@@ -269,7 +269,7 @@ mod tests {
         }
     }
 
-    /// Minimum number of words of the arguments, and whether they may take more.
+    /// Minimum number of words of the arguments, and whether there may be more.
     fn words(arguments: &[Argument<'_>]) -> (usize, bool) {
         arguments.iter().fold((0, false), |(least, more), argument| {
             let (words, varies) = match &argument.shape {

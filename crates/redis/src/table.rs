@@ -7,7 +7,7 @@ use super::{
     buckets, connection_commands, expiry, keys, scan, server, strings, transactions, values,
 };
 
-/// Size of the hash table: several times the number of commands, and a power of 2.
+/// Size of the hash table: a power of 2, several times the number of commands.
 const PLACES: usize = 512;
 
 /// All commands, by family.

@@ -1,4 +1,4 @@
-//! Commands of transactions except EXEC: MULTI, WATCH and similar ones.
+//! Commands of transactions, except EXEC: MULTI, WATCH and similar ones.
 
 use std::collections::BTreeMap;
 
@@ -15,11 +15,11 @@ use super::reader::{
 };
 use edge::Length;
 
-/// Maximum memory of the queue of a transaction, and maximum size of its changes, in bytes.
+/// Maximum memory of the queued commands of a transaction, and maximum size of its changes, in bytes.
 pub(crate) const QUEUE_BYTES_MAX: usize = 32 << 20;
 /// Maximum size of the keys that a client watches, in bytes.
 const WATCHED_BYTES_MAX: usize = 8 << 20;
-/// Size of a watched key in addition to its name, in bytes.
+/// Size of a watched key without its name, in bytes.
 const WATCHED_BYTES_EACH: usize = 96;
 pub(crate) const TOO_LARGE: Failure =
     Failure::said("ERR a transaction has at most 4095 changes and 32 MiB");
@@ -64,7 +64,7 @@ pub(crate) const COMMANDS: &[Spec] = &[
     ),
 ];
 
-/// Keys that a client watches, with their versions at the time of WATCH.
+/// Keys that a client watches, and their versions at the time of WATCH.
 #[derive(Default)]
 pub(crate) struct WatchedKeys {
     pub(crate) keys: BTreeMap<(BucketId, Box<[u8]>), Option<Stamp>>,
@@ -72,9 +72,10 @@ pub(crate) struct WatchedKeys {
 }
 
 impl WatchedKeys {
-    /// Size of the watched keys if these keys of a bucket are added, in bytes.
+    /// Total size of the watched keys after these keys of a bucket are added, in bytes.
     fn bytes_with(&self, bucket: BucketId, words: &Words<'_>) -> usize {
-        // The look-up copies the word. A word too long for a key would take much memory outside of the budget.
+        // The look-up copies the word. If the word is too long for a key, the copy would take much memory outside of
+        // the budget.
         let is_new = |word: &&[u8]| {
             !is_possible(word) || !self.keys.contains_key(&(bucket, Box::from(*word)))
         };
@@ -85,14 +86,14 @@ impl WatchedKeys {
     }
 }
 
-/// Commands that wait for EXEC.
+/// Commands that are queued until EXEC.
 #[derive(Default)]
 pub(crate) struct Transaction {
     pub(crate) queued: Vec<(&'static Spec, Kept)>,
     changes: usize,
     read_keys: usize,
     memory: usize,
-    /// Whether a command was refused, so that EXEC fails.
+    /// Whether a command was refused. EXEC then fails.
     pub(crate) spoiled: bool,
 }
 
@@ -102,19 +103,19 @@ impl Transaction {
         self.queued.len() as i64
     }
 
-    /// Counts another command. Returns the memory of all queued commands, in bytes.
+    /// Counts a command. Returns the memory of all queued commands, in bytes.
     ///
     /// # Errors
-    /// If the limit of commands is exceeded.
+    /// If a limit of the transaction is exceeded.
     fn count(&mut self, spec: &Spec, words: &Words<'_>) -> Result<usize, Failure> {
         match spec.run {
             Run::Change(_) => self.changes += 1,
             Run::Read(_) => self.read_keys += spec.keys_of(words).len(),
             Run::Walk(_) | Run::Local(_) | Run::Wait(_) => {}
         }
-        // A growing vector has room for at most twice as many elements.
+        // A growing vector has capacity for at most twice its elements.
         self.memory += Kept::memory_of(words) + 2 * size_of::<(&Spec, Kept)>();
-        // A transaction takes one operation more than it has changes: the one that begins it.
+        // The submission has one operation more than the transaction has changes: the one that begins it.
         if self.memory > QUEUE_BYTES_MAX || self.changes >= SUBMISSION_COMMANDS_MAX {
             return Err(TOO_LARGE);
         }
@@ -144,7 +145,7 @@ impl Client {
         room
     }
 
-    /// Marks the transaction as failed after a refused command, and drops its commands.
+    /// Makes the transaction fail, because a command was refused, and drops its commands.
     pub(crate) fn spoil_transaction(&mut self) {
         if let Some(transaction) = &mut self.transaction {
             transaction.spoiled = true;
@@ -216,7 +217,7 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
     };
     client.watched.bytes = bytes;
     for (key, row) in words.iter().zip(&rows) {
-        // For a key watched twice, the first version counts.
+        // If a key is watched twice, its first version counts.
         let version = row.as_ref().map(KeyRow::version);
         client.watched.keys.entry((bucket, (*key).into())).or_insert(version);
     }
@@ -224,7 +225,7 @@ pub(crate) async fn watch(client: &mut Client, words: &Words<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Current rows of keys, from memory if that suffices.
+/// Returns the current rows of keys. Reads only memory if that suffices.
 async fn current_rows(client: &mut Client, words: &Words<'_>) -> Result<Rows, Failure> {
     let bucket = client.bucket;
     let found = {

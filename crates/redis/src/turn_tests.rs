@@ -1,5 +1,5 @@
-//! Fairness among the clients of one thread. Only the order is compared: how often a second client is answered before a
-//! busy one.
+//! Fairness among the clients of one thread. The tests compare only the order: the number of answers to a second client
+//! before a busy client is answered.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::connection_tests::run;
 use edge::Access;
 
-/// Number of replies to another client's PING until a client has sent `input` and received `reply_bytes`.
+/// Returns the number of replies to another client's PING until a client has sent `input` and received `reply_bytes`.
 fn answered_meanwhile(input: &[u8], reply_bytes: usize) -> usize {
     let mut answered = 0;
     run(Access::Open, async |open| {

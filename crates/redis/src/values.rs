@@ -13,9 +13,9 @@ use super::strings::{GROW, GROW_AND_ANSWER, LONG, ONE, READ, row_of};
 
 use Flag::{Access, Denyoom, Readonly, Write};
 
-/// Maximum number of steps of an LCS that takes no longer than other commands.
+/// Maximum number of steps of an LCS that counts as a short read.
 const LCS_STEPS_SHORT: usize = 1 << 14;
-/// Maximum size of the description of one LCS match, in bytes.
+/// Maximum size of the description of a match of LCS, in bytes.
 const MATCH_BYTES: usize = 80;
 
 pub(crate) const COMMANDS: &[Spec] = &[
@@ -131,7 +131,7 @@ fn getrange(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Re
     Ok(())
 }
 
-/// Bytes from `start` to `end`, both included; negative indexes count from the end.
+/// Returns the bytes from `start` to `end`, both included. Negative indexes count from the end.
 fn part(value: &[u8], start: i64, end: i64) -> &[u8] {
     let len = value.len() as i64;
     let from_front = |index: i64| if index < 0 { (len + index).max(0) } else { index };
@@ -188,7 +188,7 @@ fn common(keys: &Reader<'_>, words: &Words<'_>, reply: &mut Encoder<'_>) -> Resu
     if steps > LCS_STEPS_SHORT {
         keys.may_take_long()?;
     }
-    // Memory is needed for the table, and for the reply to IDX with at most one match per row of the table.
+    // Reserve memory for the table, and for the reply to IDX: there is at most one match per row of the table.
     keys.admit(lcs::table_bytes(steps) + value(0).len().min(value(1).len()) * MATCH_BYTES, reply)?;
     let table = lcs::Table::new(value(0), value(1));
     if places {

@@ -1,7 +1,7 @@
-//! Required configuration of the stream of files, and the commands of the `nats` program that create or restore it.
+//! Required configuration of the stream of files, and the commands of the `nats` program that create or correct it.
 //!
-//! The last message of each subject is kept for two weeks: storing a part of a file again replaces it and renews its
-//! age.
+//! The stream keeps the last message of each subject for two weeks. Storing a part of a file again replaces its
+//! message, and so extends the time.
 
 use std::time::Duration;
 
@@ -13,11 +13,12 @@ use crate::JetLogOptions;
 use crate::error::JetLogError;
 use crate::stream::{Requirement, fixed, need, refuse_unmet, unlimited};
 
-/// Minimum time for which the servers keep a file. A node that was away for longer asks the others.
+/// Minimum time for which the servers keep a file. A node that was stopped for longer asks the other nodes for files.
 const KEPT_FOR: Duration = Duration::from_secs(14 * 86_400);
 const KEPT_FOR_TEXT: &str = "14d";
 
-/// Remedy for a wrong stream. The nodes have all files, so once no node lacks any, nothing is lost with the stream.
+/// Remedy for a wrong stream. If no node lacks a file, the stream can be removed without loss, because the nodes have
+/// all files.
 const CANNOT_CHANGE: &str = "that cannot be changed: once `missing_files` in GET /v1/cluster is 0 on all nodes, remove \
     this stream and start a node again, which creates it again";
 
@@ -114,7 +115,7 @@ fn requirements(config: &Config, options: &JetLogOptions) -> Vec<Requirement> {
     ]
 }
 
-/// Checks that the stream keeps what it acknowledges.
+/// Checks that the stream does not lose acknowledged data.
 pub(super) fn check(config: &Config, options: &JetLogOptions) -> Result<(), JetLogError> {
     let stream = (options.files_stream(), "files of pictures");
     refuse_unmet(requirements(config, options), stream, CANNOT_CHANGE)

@@ -1,9 +1,9 @@
-//! Files that nodes exchange, as messages of a second stream: a subject for each part of each file, named by the hash
-//! of the file.
+//! Files that nodes exchange, as messages of a second stream. Each part of a file has a subject, named by the hash of
+//! the file.
 //!
-//! **Invariant:** pending parts are bounded: some parts of one file for each caller.
-//! **Invariant:** a file is acknowledged when most servers have all of its parts on their disks, and only while the
-//! configuration of the stream keeps them.
+//! **Invariant:** each caller has a bounded number of pending parts, all of one file.
+//! **Invariant:** a file is acknowledged when most servers have all its parts on their disks, and only while the
+//! configuration of the stream prevents their loss.
 
 mod bucket;
 mod part;
@@ -28,15 +28,15 @@ use crate::error::JetLogError;
 
 /// Maximum number of pending parts of a file.
 const UNDER_WAY: usize = 8;
-/// Time for which parts are sent again, and for which a file is read. Shorter than an election of the servers may take,
-/// because a caller waits.
+/// Time within which a part must be acknowledged, or a file read. A caller waits, so this is shorter than an election
+/// of the servers may take.
 const WITHIN: Duration = Duration::from_secs(5);
 /// Pause before a part is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Interval at which the configuration of the stream is read.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Called with each file that a node asks for.
+/// Callback for each file that a node asks for.
 type OnRequest = Box<dyn Fn(FileName) + Send + Sync>;
 
 /// Exchange of files through a stream.
@@ -56,7 +56,7 @@ struct Servers {
 
 #[derive(Default)]
 struct State {
-    /// Reason why nothing is stored now.
+    /// Reason why no file can be stored now.
     refusal: Mutex<Option<String>>,
     on_request: OnceLock<OnRequest>,
 }
@@ -76,8 +76,8 @@ impl State {
 }
 
 impl JetFiles {
-    /// Connects, and creates the stream if it does not exist. If it cannot be created or used, that is no error: then
-    /// nothing is stored until it can. Blocks.
+    /// Connects, and creates the stream if it does not exist. Succeeds even if the stream cannot be created or used;
+    /// then no file is stored until it can. Blocks.
     ///
     /// # Errors
     /// [`JetLogError`] if no server can be reached.
@@ -109,7 +109,7 @@ impl JetFiles {
 
 impl Drop for JetFiles {
     fn drop(&mut self) {
-        // This may run on an async worker, which must not wait.
+        // Do not wait, because this may run on an async worker thread.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
@@ -150,7 +150,7 @@ impl Servers {
         format!("{}.{digits}.{at}", self.options.files_subject())
     }
 
-    /// Sends a part until it is acknowledged; the caller limits the time.
+    /// Sends a part repeatedly until it is acknowledged. The caller limits the time.
     async fn send(&self, name: &FileName, at: usize, part: Bytes) -> Result<(), FilesError> {
         let subject = self.subject(name, at);
         loop {
@@ -203,7 +203,7 @@ impl Servers {
         }
     }
 
-    /// Finds the stream, or creates it unless `is_made`, and records whether it can be used. Returns whether it exists.
+    /// Finds the stream, creates it unless `is_made`, and records whether it can be used. Returns whether it exists.
     async fn watch(&self, state: &State, is_made: bool) -> bool {
         let name = self.options.files_stream();
         let found = match self.context.get_stream(&name).await {
@@ -217,7 +217,7 @@ impl Servers {
             Err(error) if is_missing(&error.kind()) => {
                 Err(JetLogError::NoFiles { stream: name, command: bucket::command(&self.options) })
             }
-            // Without an answer, the stream is not checked; no upload is acknowledged either.
+            // The stream cannot be checked now. The servers do not acknowledge uploads either.
             Err(_) => return is_made,
             Ok(stream) => Ok(stream),
         };
@@ -234,8 +234,8 @@ fn is_missing(kind: &GetStreamErrorKind) -> bool {
         if refusal.error_code() == async_nats::jetstream::ErrorCode::STREAM_NOT_FOUND)
 }
 
-/// Reads the configuration of the stream periodically. Does not create an existing stream again: the operator must
-/// notice that it is gone.
+/// Reads the configuration of the stream periodically. Never creates a stream for the second time: the operator must
+/// notice that it was removed.
 async fn watch(servers: Servers, state: Arc<State>, mut is_made: bool) {
     let mut interval = tokio::time::interval(INTERVAL);
     loop {
@@ -244,7 +244,7 @@ async fn watch(servers: Servers, state: Arc<State>, mut is_made: bool) {
     }
 }
 
-/// Passes on the requests of nodes.
+/// Passes requests of nodes to the callback.
 async fn listen(mut requests: Subscriber, state: Arc<State>) {
     while let Some(message) = requests.next().await {
         if let (Ok(name), Some(on_request)) =

@@ -1,4 +1,4 @@
-//! A file as messages: parts of one length, the last one shorter.
+//! A file as messages: parts of equal length, except that the last one may be shorter.
 //!
 //! | bytes | content |
 //! |---|---|
@@ -6,16 +6,17 @@
 //! | 4 | length of the file, little endian |
 //! | up to [`PART_BYTES`] | part of the file |
 //!
-//! The parts of a file depend only on its bytes, so it can be stored any number of times, and by several nodes at once.
+//! The parts of a file depend only on its bytes, so any node may store it, at any time and repeatedly.
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 
-/// Length of a part in bytes. With its header it fits into the shortest messages that a cluster may have (64 KiB).
+/// Length of a part in bytes. With a header, it fits into the smallest maximum message length that a cluster may have
+/// (64 KiB).
 pub(super) const PART_BYTES: usize = 60 << 10;
 const FORMAT: u8 = 1;
 const HEADER_BYTES: usize = 5;
 
-/// Returns the parts of a file; an empty file has one.
+/// Returns the parts of a file. An empty file has one part.
 pub(super) fn parts(file: &[u8]) -> impl Iterator<Item = Bytes> + '_ {
     let count = count(file.len());
     (0..count).map(|at| {
@@ -34,7 +35,7 @@ pub(super) fn count(bytes: usize) -> usize {
     bytes.div_ceil(PART_BYTES).max(1)
 }
 
-/// Returns the length of the file and the part in a message; `None` if it is not a part of a file.
+/// Returns the length of the file and the part in a message; `None` if the message is not a part of a file.
 pub(super) fn read(message: &[u8]) -> Option<(usize, &[u8])> {
     let (header, part) = message.split_first_chunk::<HEADER_BYTES>()?;
     let [format, length @ ..] = *header;

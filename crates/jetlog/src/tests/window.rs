@@ -1,4 +1,4 @@
-//! Tests of the window with a network that loses, repeats and delays.
+//! Tests of the window with a network that loses, repeats and delays messages.
 
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn a_group_that_overtakes_a_lost_one_causes_one_restart() {
     let now = Instant::now();
     let mut window = window(now, 4);
     while window.next_to_send(now).is_some() {}
-    // Number 1 is lost; the others arrive and do not count, some of them after number 1 was sent again.
+    // Number 1 is lost. The others arrive and do not count; some of them arrive after number 1 was sent again.
     assert_eq!(arrive(&mut window, 2, now), Arrival::Other);
     assert_eq!(window.next_to_send(now), Some(Send::Probe(message(1))));
     for number in 3..=4 {
@@ -98,7 +98,7 @@ fn a_window_is_stalled_if_nothing_comes_back_for_a_second() {
     assert_eq!(window.stalls_at(), None);
 }
 
-/// The reader may not reach a group for a long time, because its node cannot apply earlier ones.
+/// The reader may need a long time until it reaches a group, because its node cannot apply earlier groups.
 #[test]
 fn a_group_that_the_broker_has_is_not_sent_again() {
     let start = Instant::now();
@@ -114,7 +114,7 @@ fn a_group_that_the_broker_has_is_not_sent_again() {
         assert_eq!((window.stalls_at(), window.restart_if_stalled(now)), (None, false));
         assert_eq!(window.next_to_send(now), None);
     }
-    // After a reconnection, messages that were sent before may be lost.
+    // When the connection is lost, messages that were sent may be lost too.
     window.restart(now);
     assert_eq!(window.next_to_send(now), Some(Send::Plain(message(2))));
     assert_eq!(window.next_to_send(now), None);
@@ -124,7 +124,7 @@ fn a_group_that_the_broker_has_is_not_sent_again() {
     assert_eq!(window.arrived((Position(100), id(1)), &message(1), now), Arrival::Own);
     assert!(window.restart_if_stalled(now + STALLED_AFTER), "of the next group nothing is known");
     assert_eq!(window.next_to_send(now), Some(Send::Probe(message(2))));
-    // The reader passes the position, which had another message.
+    // The reader passes the position, at which there was another message.
     window.probe_stored(Position(101));
     assert_eq!(window.next_to_send(now), None);
     assert_eq!(window.arrived((Position(101), other), &message(1), now), Arrival::Other);
@@ -149,7 +149,7 @@ fn what_is_under_way_is_bounded_and_one_long_group_may_be_alone() {
 #[test]
 fn another_process_in_the_name_of_this_node_is_noticed() {
     let now = Instant::now();
-    // Node, epoch, number, whether the bytes differ; expected kind.
+    // The columns are: node, epoch, number, whether the bytes differ, and the expected result.
     for (node, epoch, number, is_changed, expected) in [
         (7, 3, 1, false, Arrival::Own),
         (7, 3, 1, true, Arrival::Superseded),
@@ -170,8 +170,8 @@ fn another_process_in_the_name_of_this_node_is_noticed() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, repeated or held back, each group counts once and in order by the rule of the crate, and the
-    /// window counts the same groups as returned.
+    /// For all losses, repetitions and delays, each group counts once and in order by the rule of the crate, and the
+    /// window reports the same groups as returned.
     #[test]
     fn each_group_counts_once_and_in_order(faults in proptest::collection::vec(0..10_u8, 1..300)) {
         let mut now = Instant::now();
@@ -186,7 +186,7 @@ proptest! {
             }
             let Some(send) = window.next_to_send(now) else {
                 now += STALLED_AFTER;
-                // Actions of a publisher after a failed probe and for a stalled window.
+                // Do what the publisher does after a failed probe and for a stalled window.
                 window.restart(now);
                 continue;
             };

@@ -31,6 +31,7 @@ pub struct Analysis {
     pub marked: usize,
     /// Noise of the machine; `None` with too few trials.
     pub noise: Option<Noise>,
+    /// Machines and versions of the trials, without the load of the machines.
     pub environments: Vec<Environment>,
     /// Command that repeats the run.
     pub command: String,

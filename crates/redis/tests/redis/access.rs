@@ -61,12 +61,12 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("FLUSHALL", &refused("flushall")),
         ("CLIENT LIST", &refused("client")),
         ("CONFIG SET save x", &refused("config")),
-        // Commands in a transaction need the same scopes.
+        // Commands of a transaction need the same scopes as others.
         ("MULTI", "OK"),
         ("GET a", "QUEUED"),
         ("SET a 1", &refused("set")),
         ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
-        // A queued AUTH takes effect at EXEC, so commands queued after it are checked with the earlier key.
+        // A queued AUTH takes effect at EXEC. Commands queued after it are checked with the earlier key.
         ("MULTI", "OK"),
         ("AUTH both", "QUEUED"),
         ("SET a 1", &refused("set")),
@@ -80,7 +80,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("KEYS *", &refused("keys")),
         ("WATCH a", &refused("watch")),
         ("FLUSHDB", &refused("flushdb")),
-        // These changes reply with stored values.
+        // The replies to these changes contain stored values.
         ("SET a 1 GET", &refused("set")),
         ("SET a 1 EX 5 get NX", &refused("set")),
         ("GETSET a 1", &refused("getset")),
@@ -96,7 +96,7 @@ fn a_key_runs_the_commands_of_its_scopes() {
         ("MULTI", "OK"),
         ("GETDEL a", &refused("getdel")),
         ("DISCARD", "OK"),
-        // These changes reply without stored values.
+        // The replies to these changes contain no stored values.
         ("SET get get", "OK"),
         ("APPEND a 2", "2"),
         ("SETRANGE a 0 3", "2"),
@@ -123,7 +123,7 @@ fn a_connection_whose_key_is_revoked_does_nothing_more() {
     let (mut one, mut two) = (server.client(), server.client());
     one.check(&[("AUTH a", "OK"), ("MULTI", "OK"), ("SET k 1", "QUEUED")]);
     two.check(&[("AUTH b", "OK"), ("MULTI", "OK"), ("SET k 2", "QUEUED")]);
-    // One key is revoked, and the other may now only read.
+    // One key is revoked. The other key may now only read.
     keys.replace(&[key_with("b", &[Scope::Read])]);
     one.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "-NOAUTH Authentication required.")]);
     two.check(&[("EXEC", "-EXECABORT ..."), ("GET k", "nil"), ("SET k 3", "-NOPERM ...")]);
@@ -162,7 +162,7 @@ fn connections_beyond_the_limit_get_an_error() {
     assert_eq!(three.receive(), None);
     two.line("QUIT");
     assert_eq!(two.receive(), None);
-    // The place is free once the server has closed the connection, which may take a moment.
+    // The server may need a moment to close the connection.
     let again = std::iter::repeat_with(|| {
         let mut client = server.client();
         client.send(b"PING\r\n");

@@ -1,4 +1,4 @@
-//! Invalid input, which is answered or refused as by Redis and has no other effect.
+//! Invalid input: it is answered or refused as in Redis, and has no other effect.
 
 use kv::limits::KEY_BYTES_MAX;
 

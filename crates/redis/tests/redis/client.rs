@@ -1,4 +1,4 @@
-//! Server on a free port, with a node in a temporary directory and a clock that tests set, and a simple client.
+//! Test server on a free port, with a node in a temporary directory and a clock that tests set; and a simple client.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use redis::RedisOptions;
 use testkit::redis::{Redis, command};
 use testkit::server::Serving;
 
-/// Key of servers that need one.
+/// Key of servers that require one.
 pub(crate) const KEY: &str = "a-key-for-tests";
 /// Initial time of the clock.
 pub(crate) const START_MS: u64 = 1_800_000_000_000;
@@ -18,7 +18,7 @@ pub(crate) const START_MS: u64 = 1_800_000_000_000;
 pub(crate) struct TestServer {
     pub(crate) address: SocketAddr,
     clock: Arc<AtomicU64>,
-    // Fields are dropped in this order: the node must not outlive its directory.
+    // Fields are dropped in this order. The node must be dropped before its directory.
     serving: Serving,
     _node: Node,
     _directory: tempfile::TempDir,
@@ -30,7 +30,7 @@ impl TestServer {
         Self::start(Access::Open, |_, _| ())
     }
 
-    /// Starts a server that needs [`KEY`].
+    /// Starts a server that requires [`KEY`].
     pub(crate) fn with_key() -> Self {
         Self::start(Access::with_keys(vec![KeyHash::new(KEY.as_bytes(), Scopes::ALL)]), |_, _| ())
     }
@@ -100,7 +100,7 @@ impl Client {
         self.receive().unwrap_or_else(|| panic!("closed after {line}"))
     }
 
-    /// Runs the lines of a table and compares the replies. An expectation that ends in `...` is a prefix.
+    /// Sends the lines of a table and compares the replies. An expected reply that ends in `...` is a prefix.
     pub(crate) fn check(&mut self, table: &[(&str, &str)]) {
         for (line, expect) in table {
             let reply = self.line(line);

@@ -1,4 +1,4 @@
-//! Connection: protocols, pipelines, CLIENT, and its end.
+//! Connections: protocols, pipelines, CLIENT, and their end.
 
 use std::io::Write as _;
 
@@ -42,7 +42,7 @@ fn info_counts_the_keys_that_reads_found_and_did_not_find() {
     }
     let stats = client.line("INFO stats");
     assert!(stats.contains("keyspace_hits:4\\r\\nkeyspace_misses:4\\r\\n"), "{stats}");
-    // INFO reports the rate of the previous second, so this repeats until that second had commands.
+    // INFO reports the rate of the previous second. Repeat until that second had commands.
     while client.line("INFO stats").contains("instantaneous_ops_per_sec:0\\r") {}
 }
 

@@ -89,7 +89,7 @@ fn info_reports_how_many_keys_of_a_database_expire_and_when_on_average() {
     keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=200000"]);
     server.pass(500);
     keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=199500"]);
-    // One expiry is changed, one is removed, and one is added.
+    // Change an expiry, remove one, and add one.
     client.check(&[("SET b longer PX 100000", "OK"), ("SET c 2", "OK"), ("PEXPIRE a 50000", "1")]);
     keyspace(&mut client, &["db0:keys=3,expires=2,avg_ttl=75000"]);
     client.check(&[("PERSIST b", "1"), ("COPY a other DB 2", "1"), ("SWAPDB 0 2", "OK")]);
@@ -103,7 +103,7 @@ fn info_reports_how_many_keys_of_a_database_expire_and_when_on_average() {
         &["db0:keys=1,expires=0,avg_ttl=0", "db2:keys=3,expires=1,avg_ttl=50000"],
     );
     server.pass(50_000);
-    // An expired key counts until the sweeper removes it.
+    // An expired key is counted until the sweeper removes it.
     while client.line("INFO keyspace").contains("expires=1,avg_ttl=0") {}
     keyspace(&mut client, &["db0:keys=1,expires=0,avg_ttl=0", "db2:keys=2,expires=0,avg_ttl=0"]);
 }

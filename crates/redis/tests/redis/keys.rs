@@ -125,7 +125,7 @@ fn a_random_key_is_found_between_the_keys_of_a_full_bucket() {
     client.check(&[("RANDOMKEY", "nil")]);
 }
 
-/// Everything that SCAN lists, and the number of calls.
+/// Returns everything that SCAN lists, and the number of calls.
 fn scan(client: &mut Client, options: &str) -> (BTreeSet<String>, usize) {
     let (mut found, mut cursor, mut calls) = (BTreeSet::new(), "0".to_owned(), 0);
     loop {

@@ -1,4 +1,4 @@
-//! The Redis edge through a real socket, over a real node. One file per group of commands.
+//! The Redis edge with a real socket and a real node. Each group of commands has a file.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 

@@ -1,4 +1,4 @@
-//! Random commands compared with a simple model: an ordered map of values with expiries, and a clock.
+//! Random commands, compared with a simple model: an ordered map of values with expiries, and a clock.
 
 use std::collections::BTreeMap;
 
@@ -131,7 +131,7 @@ impl Model {
             Step::Increment(key, by) => {
                 let command = format!("INCRBY {key} {by}");
                 let (value, until) = self.keys.get(&key).cloned().unwrap_or((b"0".into(), None));
-                // A value with leading zeros, or with zero bytes from a SETRANGE beyond its end, is not a number.
+                // A value is not a number if it has leading zeros, or zero bytes from a SETRANGE beyond its end.
                 let text = String::from_utf8(value).unwrap();
                 let number = text.parse::<i64>().ok().filter(|number| number.to_string() == text);
                 match number.map(|number| number.checked_add(by.into())) {
@@ -223,7 +223,7 @@ proptest! {
         steps in steps(),
         in_transactions in any::<bool>(),
     ) {
-        // One server for all cases would keep state that no failure report shows.
+        // Use a new server for each case: a failure report would not show the state that earlier cases left.
         let server = TestServer::open();
         let mut client = server.client();
         let mut model = Model { now_ms: START_MS, ..Model::default() };

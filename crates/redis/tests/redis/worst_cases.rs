@@ -1,5 +1,5 @@
-//! Smallest request with the largest effect for each family of commands, against a server with little memory: it gets a
-//! reply or an error, other clients are served, and all memory is freed.
+//! For each family of commands, the smallest request with the largest effect, on a server with little memory. Each
+//! request gets a reply or an error, other clients are served, and all memory is freed.
 
 use edge::{Access, KeyHash, Scopes};
 use redis::RedisOptions;
@@ -12,7 +12,7 @@ use crate::client::{Client, KEY, TestServer};
 const MEMORY: usize = 24 << 20;
 const BUSY: &str = "-BUSY the server has no memory for this now; try again in a second";
 
-/// Server with little memory, and the budgets that count its use.
+/// Server with little memory, and the metrics of its memory.
 struct Small {
     server: TestServer,
     metrics: redis::RedisMetrics,
@@ -44,7 +44,7 @@ impl Small {
             std::thread::yield_now();
             self.metrics.memory_bytes().0
         });
-        // Connections end a moment after their clients; only a leak exceeds this bound.
+        // A connection ends a moment after its client. Only a leak exceeds this bound.
         assert!(used.take(20_000_000).any(|used| used == 0), "{:?}", self.metrics.memory_bytes());
     }
 }
@@ -92,7 +92,7 @@ fn requests_with_the_largest_effect_are_answered_and_their_memory_is_given_back(
         (&[b"SCAN", b"0", b"MATCH", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"CONFIG", b"GET", &pattern], "-ERR a pattern has at most 1024 bytes"),
         (&[b"KEYS", &hostile], "[]"),
-        // SCAN stops after a number of bytes, and can be continued.
+        // SCAN stops after some bytes and can be continued.
         (&[b"SCAN", b"0", b"MATCH", &hostile, b"COUNT", b"9223372036854775807"], "[\""),
         (&[b"LCS", b"long", b"long"], "-ERR Insufficient memory, transient memory for LCS"),
         (&[b"LCS", b"long", b"short", b"LEN"], "-ERR Insufficient memory"),
@@ -117,7 +117,7 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
     for number in 0..8_u8 {
         assert_eq!(client.run(&[b"SET", &[number], &long]), "OK");
     }
-    // The rows of all commands of this pipeline are never in memory together.
+    // The rows of all commands of this pipeline are never in memory at the same time.
     let getex = command(&[b"GETEX", &[0], b"EX", b"100"]).repeat(40);
     client.send(&getex);
     let mut answered = 0;
@@ -127,14 +127,14 @@ fn changes_that_answer_with_long_rows_are_refused_before_they_happen_if_the_repl
         assert!(small.metrics.memory_bytes().0 <= MEMORY);
     }
     assert_eq!(answered, 40);
-    // A transaction whose rows do not fit is not executed.
+    // A transaction is not executed if its rows do not fit.
     client.line("MULTI");
     for number in 0..8_u8 {
         assert_eq!(client.run(&[b"GETDEL", &[number]]), "QUEUED");
     }
     assert_eq!(client.line("EXEC"), BUSY);
     assert_eq!(client.line("DBSIZE"), "8");
-    // A transaction whose rows exceed a reply is not executed either.
+    // A transaction is not executed if its rows exceed the maximum reply.
     client.line("MULTI");
     for _ in 0..17 {
         assert_eq!(client.run(&[b"GETEX", &[0], b"PERSIST"]), "QUEUED");
@@ -160,7 +160,7 @@ fn what_transactions_keep_is_within_the_budget() {
     assert_eq!((one.run(&watch), other.run(&watch)), ("OK".into(), "OK".into()));
     assert!(one.run(&watch).len() < 100);
     assert_eq!(one.line("UNWATCH"), "OK");
-    // The number of keys that a transaction reads is limited, since the writer looks them up.
+    // The number of keys that a transaction reads is limited, because the writer looks them up.
     assert_eq!(one.line("MULTI"), "OK");
     let exists: Vec<&[u8]> =
         [&b"EXISTS"[..]].into_iter().chain(std::iter::repeat_n(&b"k"[..], 3_000)).collect();
@@ -184,7 +184,7 @@ fn keys_that_are_watched_already_and_failed_watches_count_nothing() {
         begins(&mut client, &many, "-ERR a command reads at most 65536 keys");
         assert_eq!(client.run(&watch), "OK");
     }
-    // The same key many times in one command counts once.
+    // A key that a command names repeatedly counts once.
     let twice: Vec<&[u8]> = [&b"WATCH"[..]].into_iter().chain([&keys[0][1..]; 100]).collect();
     assert_eq!(client.run(&twice), "OK");
     drop(client);
@@ -195,7 +195,7 @@ fn keys_that_are_watched_already_and_failed_watches_count_nothing() {
 fn a_small_payload_that_unpacks_to_much_is_counted_before_it_is_unpacked() {
     let small = Small::open();
     let mut client = small.client();
-    // 8 MiB of one letter, packed: a literal, then repetitions of 264 bytes.
+    // The value is 8 MiB of one letter. Packed, it is a literal and repetitions of 264 bytes.
     let unpacked = 1 + 264 * 31_775;
     let mut packed = b"\0a".to_vec();
     packed.extend(b"\xe0\xff\0".repeat(31_775));
@@ -209,7 +209,7 @@ fn a_small_payload_that_unpacks_to_much_is_counted_before_it_is_unpacked() {
     assert_eq!(client.run(&[b"RESTORE", b"k", b"0", &payload]), "OK");
     assert_eq!(client.line("STRLEN k"), unpacked.to_string());
     assert_eq!(client.line("DEL k"), "1");
-    // In a transaction, the second value does not fit in addition to the first.
+    // In a transaction, the first value leaves no room for the second.
     assert_eq!(client.line("MULTI"), "OK");
     for key in [b"a", b"b"] {
         assert_eq!(client.run(&[b"RESTORE", key, b"0", &payload]), "QUEUED");
@@ -248,7 +248,7 @@ fn reads_in_a_transaction_see_its_changes_and_walks_come_after_it() {
     client.check(&[
         ("MULTI", "OK"),
         ("DBSIZE", "QUEUED"),
-        // LCS takes more steps than a thread of connections may, and DUMP computes a checksum of many bytes.
+        // LCS takes more steps than are allowed on a thread of connections, and DUMP computes a checksum of many bytes.
         ("LCS a b LEN", "QUEUED"),
         ("DUMP long", "QUEUED"),
         ("MGET none n none", "QUEUED"),
@@ -292,7 +292,7 @@ fn a_new_connection_takes_the_place_of_one_that_never_authenticated() {
     let mut fourth = small.client();
     assert_eq!(fourth.line(&format!("AUTH {KEY}")), "OK");
     assert_eq!(second.receive(), None);
-    // Every connection has authenticated now.
+    // Every connection has authenticated now, so none is replaced.
     assert_eq!(small.client().receive().unwrap(), "-ERR max number of clients reached");
     assert_eq!((known.line("PING"), third.line("PING")), ("PONG".into(), "PONG".into()));
     drop((known, third, fourth));

@@ -13,6 +13,7 @@ const SLACK_S: f64 = 0.05;
 /// Minimum length of a last part of the run that gets its own line, in seconds.
 const REST_S: f64 = 0.5;
 
+/// Watcher that prints a line every three seconds.
 pub struct Lines<W> {
     out: W,
     kinds: Vec<&'static str>,
