@@ -1,9 +1,9 @@
 //! Prints the costs of the store on this machine: `cargo run --profile dist -p store --example store_figures --
-//! [FOLLOWS] [grouped|random]`. All files are in a temporary directory.
+//! [FOLLOWS] [grouped|random]`. Uses a temporary directory.
 //!
-//! It loads 100,000 users, FOLLOWS follows (default 12,000,000) follower by follower or in random order, and 1,000,000
-//! posts by 60 % of the users, freezing at 100 MB of overlay with checkpoints on a second thread, like the node; then
-//! it reads.
+//! Loads 100,000 users, FOLLOWS follows (default 12,000,000), by follower or in random order, and 1,000,000 posts by 60
+//! % of the users. Like the node, it freezes the overlay at 100 MB, and makes checkpoints on a second thread. Then it
+//! reads.
 
 use allocator as _;
 use std::error::Error;
@@ -19,7 +19,7 @@ const POSTS: u64 = 1_000_000;
 const OVERLAY_BYTES: usize = 100 << 20;
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 128 << 20, bucket_bytes: 0 };
 
-/// Xorshift64 generator: the same numbers every time.
+/// Xorshift64 generator with a fixed seed.
 struct Noise(u64);
 
 impl Noise {
@@ -31,7 +31,7 @@ impl Noise {
     }
 }
 
-/// The writer with its checkpoints, driven like in a node.
+/// The writer and its checkpoints, which run as in a node.
 struct Load {
     writer: StoreWriter,
     running: Option<JoinHandle<Result<CheckpointStats, StoreError>>>,
@@ -79,7 +79,7 @@ impl Load {
     }
 }
 
-/// Runs `work` `times` times and prints the time of one run.
+/// Runs `work` `times` times, and prints the mean time.
 fn each(what: &str, times: u64, mut work: impl FnMut()) {
     let start = Instant::now();
     (0..times).for_each(|_| work());
@@ -108,7 +108,7 @@ fn load_follows(load: &mut Load, follows: u64, random: bool) -> Result<(), Box<d
     let (mut slowest, mut first) = (Duration::ZERO, None);
     for follow in 0..follows {
         let user = if random { noise.below(PEOPLE) } else { follow * PEOPLE / follows };
-        // The lower of two: some have many followers, none has all users.
+        // Choose the lower of two numbers, so that some users have many followers but none has all.
         let other = noise.below(PEOPLE).min(noise.below(PEOPLE));
         let began = Instant::now();
         load.follow(user, other);

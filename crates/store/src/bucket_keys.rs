@@ -1,7 +1,7 @@
 //! Reads of the keys of buckets.
 //!
-//! The row of a key is looked up in the active overlay, the frozen one, the resident rows, and on disk; the first layer
-//! that has it is used.
+//! The row of a key is searched in the active overlay, the frozen one, the resident rows, and on disk. The first of
+//! these that has a row or its removal decides.
 
 use kv::{CURSOR_STEP, KeyRow, Space, WalkLimit, is_possible_key};
 use rows::Stamp;
@@ -14,8 +14,8 @@ use crate::shared::{Layers, Store};
 
 /// Number of rows that one warm-up step reads from disk.
 const WARM_ROWS: usize = 1_024;
-/// Size of the rows after which a warm-up step ends, in bytes. A step needs at most this and one row of the maximum
-/// length in addition to the budget.
+/// Size of the rows after which a warm-up step ends, in bytes. Beyond the budget, a step needs at most this memory and
+/// that of one row of maximum length.
 const WARM_BYTES: usize = 4 << 20;
 
 impl Layers {
@@ -25,7 +25,8 @@ impl Layers {
 }
 
 impl Store {
-    /// Returns the row of a key if the disk need not be read: `Some(None)` if the key does not exist.
+    /// Returns the row of a key without reading the disk: `None` if the disk must be read, `Some(None)` if the key does
+    /// not exist.
     #[must_use]
     pub fn key_in_memory(&self, space: Space, key: &[u8]) -> Option<Option<KeyRow>> {
         self.cached_key(self.shared().hasher.hash(space, key), space, key)
@@ -66,7 +67,7 @@ impl Store {
     pub(crate) fn load_key(&self, space: Space, key: &[u8]) -> bool {
         let cold = self.key_in_memory(space, key).is_none();
         if cold {
-            // Reading the row loads it into memory.
+            // Reading the row puts it into memory.
             drop(self.find_key(space, key));
         }
         cold
@@ -81,7 +82,7 @@ impl Store {
         }
         let row = match shared.disk.point(KeyspaceKind::Facts, &layout::key(space, hash, key)) {
             Some(bytes) => decode(space, key, &bytes),
-            // The absence of a row is stored in memory like a row.
+            // Store the absence of a row in memory too.
             None => KeyRow::removed(space, key, Stamp(0)),
         };
         shared.resident.offer(hash, row.clone(), noted);
@@ -110,7 +111,7 @@ impl Store {
         (found, next)
     }
 
-    /// Appends some rows from `from` on, and returns where to continue if there may be more.
+    /// Appends some rows, from `from` on. Returns where to continue, if there may be more.
     fn walk_piece(
         &self,
         space: Space,
@@ -127,7 +128,7 @@ impl Store {
         if was_complete {
             visited += shared.resident.table.collect(shard_of(from), space, from, &mut below);
         }
-        // Completeness is checked again after the look-up, because a row may have been evicted meanwhile.
+        // Check again after the look-up, because a row may have been evicted meanwhile.
         let mut end = if was_complete && shared.resident.is_complete() {
             limit.up_to.min(last_of(shard_of(from)))
         } else {
@@ -161,8 +162,8 @@ impl Store {
         last.checked_add(1)
     }
 
-    /// Collects rows on disk from `from` to `limit.up_to`, as many as `limit` allows and all up to the next cursor;
-    /// returns the hash up to which they are complete.
+    /// Collects rows on disk from `from` to `limit.up_to`: as many as `limit` allows, and the rest up to the next
+    /// cursor. Returns the hash up to which the rows are complete.
     fn rows_on_disk(
         &self,
         space: Space,
@@ -195,7 +196,7 @@ impl Store {
     }
 
     /// Reads keys from disk into memory until all are in memory, the budget is used up, or `stopped` returns true.
-    /// Blocks; meant for a background thread.
+    /// Blocks; run it on a background thread.
     pub fn warm_keys(&self, stopped: impl Fn() -> bool) {
         let shared = self.shared();
         let mut low = layout::KEYS_PREFIX.to_vec();
@@ -214,7 +215,7 @@ impl Store {
                 }
             }
             if shared.resident.checkpoints() != noted {
-                // A checkpoint changed the disk meanwhile, so some rows were not added: read them again.
+                // A checkpoint has changed the disk meanwhile, so some rows were not added. Read them again.
                 continue;
             }
             match next {
@@ -235,12 +236,12 @@ fn bytes_of<'a>(rows: impl Iterator<Item = &'a KeyRow>) -> usize {
     rows.map(|row| row.data_bytes() as usize).sum()
 }
 
-/// Returns the last hash before the first cursor after `hash`: a step that ends there continues at a cursor.
+/// Returns the last hash before the next cursor, so that the next step begins at a cursor.
 fn before_next_cursor(hash: u64) -> u64 {
     hash | (CURSOR_STEP - 1)
 }
 
-/// Returns the last hash before the cursor after the row that reaches the limit; `None` if no row reaches it.
+/// Returns the last hash before the cursor after the row that reaches the limit; `None` if no row reaches the limit.
 fn last_within(rows: &[(u64, u8, KeyRow)], limit: WalkLimit) -> Option<u64> {
     let mut bytes = 0;
     let reached = rows.iter().enumerate().find(|(at, (_, _, row))| {

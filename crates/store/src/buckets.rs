@@ -1,4 +1,4 @@
-//! Buckets, all of them in memory.
+//! Buckets. All of them are in memory.
 
 use hashbrown::HashMap;
 use kv::limits::NUMBERED_BUCKETS;

@@ -1,4 +1,4 @@
-//! Checkpoint: a frozen overlay that is being written to disk.
+//! Checkpoint: writes a frozen overlay to disk.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::owners::{Owners, State};
 use crate::packed::{self, Plan};
 use crate::shared::{Layers, Shared};
 
-/// Frozen changes up to one position of the log. Rows stay readable from memory until [`Checkpoint::run`] has put them
-/// on disk.
+/// Frozen changes up to a position of the log. Their rows are read from memory until [`Checkpoint::run`] has written
+/// them to disk.
 ///
-/// A checkpoint that is dropped without a run leaves its rows readable but prevents further checkpoints: the process is
-/// expected to stop.
+/// If a checkpoint is dropped without a run, its rows stay readable, but no further checkpoint can be made. The process
+/// must then stop.
 #[must_use = "rows reach the disk only when the checkpoint runs"]
 pub struct Checkpoint {
     pub(crate) shared: Arc<Shared>,
@@ -43,12 +43,12 @@ pub struct CheckpointStats {
 }
 
 impl Checkpoint {
-    /// Writes the rows to disk: when this returns, all of them are durable and readers no longer use the frozen
-    /// overlay. Blocks on the disk; meant for a background thread.
+    /// Writes the rows to disk. Afterwards, all of them are durable, and readers no longer use the frozen overlay.
+    /// Blocks on the disk; run it on a background thread.
     ///
     /// # Errors
-    /// The engine fails. The rows stay readable from memory and the store is unchanged, but no further checkpoint can
-    /// be made: the process must stop and replay the log.
+    /// The engine fails. The rows stay readable from memory, and the store is unchanged, but no further checkpoint can
+    /// be made. The process must stop and replay the log.
     pub fn run(self) -> Result<CheckpointStats, StoreError> {
         let Self { shared, frozen, applied, totals } = self;
         let keys_of_buckets = frozen.keys.sorted();
@@ -68,8 +68,8 @@ impl Checkpoint {
             sets.settle(&shared.owners);
             Ok::<_, StoreError>(done)
         };
-        // A crash in between leaves ephemeral rows newer than the facts, which the rules allow. The opposite order
-        // would lose rows.
+        // A crash after this step leaves ephemeral rows that are newer than the facts, which the rules allow. In the
+        // opposite order, a crash would lose rows.
         let ephemeral = if frozen.has_ephemeral() {
             ingest(KeyspaceKind::Ephemeral, &applied.to_le_bytes())?
         } else {
@@ -87,8 +87,8 @@ impl Checkpoint {
     }
 }
 
-/// Frees an overlay on this thread, because that takes a while. If a reader still holds the overlay, waits for a short
-/// time; after that, the reader frees the overlay.
+/// Frees an overlay on this thread, because that takes long. If a reader holds the overlay for long, the reader frees
+/// it.
 fn release(overlay: Arc<Overlay>) {
     for _ in 0..1_000 {
         if Arc::strong_count(&overlay) == 1 {
@@ -99,10 +99,10 @@ fn release(overlay: Arc<Overlay>) {
     drop(overlay);
 }
 
-/// States of the changed owners before and after the checkpoint, for each table that has states.
+/// States of the changed owners, before and after the checkpoint, for each table with states.
 struct Sets(Vec<(SetTable, Vec<Owner>)>);
 
-/// An owner that changed.
+/// Changed owner.
 struct Owner {
     id: u64,
     old: State,
@@ -129,7 +129,7 @@ impl Sets {
         self.0.iter().find(|(of, _)| *of == table).map_or(&[], |(_, changed)| changed)
     }
 
-    /// Lowers states, after the rows are visible.
+    /// Lowers states. Called after the rows are visible.
     fn settle(&self, owners: &Owners) {
         for (table, changed) in &self.0 {
             let lowered = changed.iter().filter(|owner| owner.new < owner.old);
@@ -139,7 +139,7 @@ impl Sets {
     }
 }
 
-/// An ingestion with counts of rows.
+/// Ingestion that counts its rows.
 struct Ingest<'a, 'b> {
     part: KeyspaceKind,
     write: &'a mut WriteRow<'b>,
@@ -156,7 +156,7 @@ impl Ingest<'_, '_> {
         (self.write)(key, value)
     }
 
-    /// Records the states of owners, in memory at once and on disk with the rows.
+    /// Records the states of owners: in memory immediately, on disk together with the rows.
     fn owners(&mut self, shared: &Shared, sets: &Sets) -> Result<(), StoreError> {
         for (table, changed) in &sets.0 {
             let mut states: Vec<_> = changed.iter().map(|owner| (owner.id, owner.new)).collect();

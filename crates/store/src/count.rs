@@ -1,4 +1,4 @@
-//! Checking and counting the rows of packed sets, in the order of their keys.
+//! Checks and counts the rows of packed sets, in the order of their keys.
 
 use rows::SetTable;
 
@@ -10,18 +10,18 @@ use crate::packed::{self, CHUNK_ITEMS, Change, DELTA_ITEMS_MAX};
 pub(crate) struct PackedCount {
     table: Option<SetTable>,
     owner: u64,
-    /// Merged deltas of the owner, which precede the chunks.
+    /// Merged deltas of the owner. They precede its chunks.
     deltas: Vec<Change>,
-    /// Items less than this belong to earlier chunks.
+    /// Upper bound of the items in earlier chunks (exclusive).
     end: u64,
 }
 
 impl PackedCount {
-    /// Checks a row. Returns the number of items that it adds to the table; a chunk's item that a delta hides is
-    /// counted with the delta.
+    /// Checks a row. Returns the number of items that it adds to the table. If a delta hides an item of a chunk, the
+    /// item is counted with the delta.
     ///
     /// # Errors
-    /// A description of the row's fault.
+    /// A description of the fault in the row.
     pub(crate) fn add(
         &mut self,
         table: SetTable,

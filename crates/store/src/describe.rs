@@ -1,4 +1,4 @@
-//! Descriptions of row keys for operators: the kind of the row, and the ids and names in its key.
+//! Describes keys of rows for operators: the kind of the row, and the ids and names in the key.
 
 use rows::{SetTable, Table};
 
@@ -39,7 +39,7 @@ fn of_set_row(table: SetTable, key: &[u8], rest: &[u8]) -> String {
     }
 }
 
-/// Returns the first number of a key as text, and the second one if it exists.
+/// Returns the first number of a key as text, and the second number if there is one.
 fn numbers(bytes: &[u8]) -> (String, Option<u64>) {
     let mut numbers = bytes.as_chunks::<8>().0.iter().map(|number| u64::from_be_bytes(*number));
     let first = numbers.next().map_or_else(String::new, |number| number.to_string());

@@ -1,14 +1,14 @@
-//! Rows on disk: two keyspaces of one fjall database, changed by ingestion only. One holds the rows of ephemeral
-//! tables, so that these can be rewritten without the removed ones at little cost; the other holds all other rows.
+//! Rows on disk: two keyspaces of one fjall database, changed only by ingestions. One has the rows of ephemeral tables,
+//! so that these can be rewritten cheaply without removed rows; the other has all other rows.
 //!
-//! This file relies on guarantees of fjall (tested by `tests/crash.rs`): the tables of an ingestion and the manifest
-//! that names them are synced before `finish` returns; the manifest is replaced by renaming, so a crash leaves all rows
-//! of an ingestion or none; a later ingestion hides the same keys of earlier ones, tombstones included. Each keyspace
-//! has a separate manifest, so an ingestion into one does not affect the other.
+//! This file relies on guarantees of fjall, which `tests/crash.rs` tests. `finish` of an ingestion syncs its tables and
+//! the manifest that names them. The manifest is replaced by renaming, so after a crash either all rows of an ingestion
+//! exist or none. A later ingestion hides the same keys of earlier ones, and so do its removals. Each keyspace has its
+//! own manifest, so an ingestion into one does not affect the other.
 //!
-//! Every read takes the newest version of a row, never an older snapshot.
+//! Every read takes the newest version of a row. Older snapshots are not read.
 //!
-//! Nothing is written through fjall's journal, so it stays empty and reopening replays nothing.
+//! Nothing is written to fjall's journal, so it stays empty, and opening replays nothing.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -38,29 +38,30 @@ use crate::sets::Set;
 const FACTS: &str = "facts";
 /// Lock file of the engine.
 const LOCK: &str = "lock";
-/// Folder of a new database until it is renamed.
+/// Folder of a new database. It is renamed when it is complete.
 const FACTS_NEW: &str = "facts.new";
 const KEYSPACE: &str = "facts";
 // The name on disk is older than the term "ephemeral".
 const KEYSPACE_EPHEMERAL: &str = "fleeting";
-/// Target size of the tables that an erasure writes in bytes, equal to that of fjall's merges.
+/// Target size of the tables that an erasure writes, in bytes. It is that of fjall's merges.
 const TABLE_BYTES: u64 = 64_000_000;
 const FILTER_BITS_PER_KEY: f32 = 10.0;
-/// Size of the block cache of a store that is created from rows or checked, in bytes. It is small, because each block
-/// is used once.
+/// Size of the block cache, in bytes, while a store is created from rows or checked. It is small, because each block is
+/// used once.
 const CREATE_CACHE_BYTES: u64 = 8 << 20;
 /// Folder of the tables of a keyspace.
 const TABLES: &str = "tables";
-/// Maximum number of files that the engine keeps open: far fewer than the descriptors reserved for log and store.
+/// Maximum number of files that the engine keeps open. It is much less than the number of descriptors reserved for log
+/// and store.
 const CACHED_FILES_MAX: usize = 128;
-/// Number of tables of ingestions that are merged into the level below. A smaller number makes reads cheaper and each
+/// Number of tables of ingestions that are merged into the next level. A smaller number makes reads cheaper, and each
 /// checkpoint of a bulk load more expensive.
 const L0_TABLES: u8 = 4;
 
 /// Kind of keyspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KeyspaceKind {
-    /// All rows that are not ephemeral.
+    /// Rows that are not ephemeral.
     Facts,
     /// Rows of ephemeral tables.
     Ephemeral,
@@ -80,16 +81,16 @@ impl KeyspaceKind {
 
 /// Keyspaces of the store.
 pub(crate) struct Disk {
-    /// Database; `None` in the simulator, which has all rows in memory.
+    /// Database; `None` in the simulator, whose rows are all in memory.
     database: Option<Database>,
     facts: Keyspace,
     ephemeral: Keyspace,
-    /// Held while ephemeral rows are ingested. Until an ingestion ends, its files do not belong to the keyspace yet.
+    /// Lock for ingestions of ephemeral rows. Until an ingestion ends, its files do not belong to the keyspace.
     ingesting: Mutex<()>,
 }
 
-/// Returns an error for the first table file of the store in `dir` that does not match its checksum, if any. Used for
-/// errors that name no file; reads every file.
+/// Returns an error for the first table file of the store in `dir` that does not match its checksum. Reads every file.
+/// Used for errors of the engine that name no file.
 #[must_use]
 pub fn damaged_table(dir: &Path) -> Option<StoreError> {
     manifest::damaged_table(&dir.join(FACTS))
@@ -104,11 +105,11 @@ pub(crate) fn name_file(dir: &Path, error: StoreError) -> StoreError {
 }
 
 impl Disk {
-    /// Opens the keyspaces below `dir`, or creates them with `head` as the only row. Adds the ephemeral keyspace to a
-    /// store of a format without one.
+    /// Opens the keyspaces in `dir`; if they do not exist, creates them with `head` as the only row. Adds the ephemeral
+    /// keyspace to a store of an old format.
     ///
-    /// A new database is completed under another name and then renamed, so a crash in between leaves nothing that looks
-    /// like a store. The caller keeps other processes away from `dir`.
+    /// A new database gets its name when it is complete, so a crash before leaves no store. The caller keeps other
+    /// processes away from `dir`.
     pub(crate) fn open(dir: &Path, cache_bytes: u64, head: &[u8]) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
         if !facts.exists() {
@@ -129,7 +130,7 @@ impl Disk {
     /// Opens a database whose creation was completed.
     fn open_checked(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
         manifest::check(path)?;
-        // The engine refuses a database without its lock, which is an empty file.
+        // The engine refuses a database without its lock file, which is empty.
         let lock = path.join(LOCK);
         if !lock.exists() {
             File::create(&lock).map_err(at(&lock))?;
@@ -137,14 +138,14 @@ impl Disk {
         Self::open_at(path, cache_bytes)
     }
 
-    /// Creates empty keyspaces below `dir`, which has none. They become a store when rows are ingested.
+    /// Creates empty keyspaces in `dir`, which must have none. They become a store when rows are ingested.
     pub(crate) fn create(dir: &Path) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
         fs::create_dir_all(&facts).map_err(at(&facts))?;
         Self::open_at(&facts, CREATE_CACHE_BYTES)
     }
 
-    /// Opens the existing keyspaces below `dir` to check them.
+    /// Opens the existing keyspaces in `dir`, to check them.
     pub(crate) fn open_existing(dir: &Path) -> Result<Self, StoreError> {
         let facts = dir.join(FACTS);
         if !facts.is_dir() {
@@ -154,11 +155,11 @@ impl Disk {
     }
 
     fn open_at(path: &Path, cache_bytes: u64) -> Result<Self, StoreError> {
-        // The engine panics if the clock is before 1970.
+        // If the clock were before 1970, the engine would panic.
         if SystemTime::now() < UNIX_EPOCH {
             return Err(StoreError::Clock);
         }
-        // One worker: with more, fjall keeps one of them spinning while another compacts.
+        // Use one worker thread: with more, one of them spins while another compacts.
         let database = Database::builder(path)
             .cache_size(cache_bytes)
             .max_cached_files(Some(CACHED_FILES_MAX))
@@ -166,7 +167,7 @@ impl Disk {
             .open()?;
         let facts = Keyspace::Fjall(database.keyspace(KEYSPACE, options)?);
         let ephemeral = Keyspace::Fjall(database.keyspace(KEYSPACE_EPHEMERAL, options)?);
-        // fjall creates a folder for each keyspace, but does not sync the folder that lists them.
+        // fjall creates a folder for each keyspace, but does not sync the parent folder.
         let folders = path.join("keyspaces");
         File::open(&folders).and_then(|dir| dir.sync_all()).map_err(at(&folders))?;
         Ok(Self { database: Some(database), facts, ephemeral, ingesting: Mutex::new(()) })
@@ -197,7 +198,7 @@ impl Disk {
         self.keyspace(part).get(key).unwrap_or_else(|error| unreadable("reading a row", &error))
     }
 
-    /// Returns the points of `table` within `keys` in order, read one by one from either end.
+    /// Returns the points of `table` within `keys`, in order. The iterator reads them one by one from either end.
     pub(crate) fn points(
         &self,
         table: PointTable,
@@ -217,7 +218,7 @@ impl Disk {
         })
     }
 
-    /// Returns the items of `owner`, whose kinds of rows on disk are in `state`.
+    /// Returns the items of `owner`. `state` says which kinds of rows the owner has on disk.
     pub(crate) fn set(&self, table: SetTable, owner: u64, state: State) -> Set<'_> {
         Set { keyspace: self.keyspace(KeyspaceKind::of_set(table)), table, owner, state }
     }
@@ -228,7 +229,7 @@ impl Disk {
         Some(row.key().unwrap_or_else(|error| unreadable("reading names", &error)))
     }
 
-    /// Returns the keys of the facts in `from..end` without their tag, read one by one.
+    /// Returns the keys of the facts in `from..end`, without their tag. The iterator reads them one by one.
     pub(crate) fn names(&self, from: &[u8], end: &[u8]) -> impl Iterator<Item = (Vec<u8>, bool)> {
         self.facts.range(from..end).map(|row| {
             let key = row.key().unwrap_or_else(|error| unreadable("reading names", &error));
@@ -255,7 +256,7 @@ impl Disk {
         self.keyspace(part).prefix(prefix).map(|row| Ok(row.into_inner()?))
     }
 
-    /// Returns the rows of a range of keys, read one by one.
+    /// Returns the rows in a range of keys. The iterator reads them one by one.
     pub(crate) fn range(
         &self,
         part: KeyspaceKind,
@@ -264,7 +265,7 @@ impl Disk {
         self.keyspace(part).range(keys).map(|row| Ok(row.into_inner()?))
     }
 
-    /// Returns all present rows of a keyspace; their files stay until the iterator is dropped.
+    /// Returns all current rows of a keyspace. Their files stay until the iterator is dropped.
     pub(crate) fn all(&self, part: KeyspaceKind) -> RowIter {
         self.keyspace(part).prefix(&[])
     }
@@ -277,8 +278,8 @@ impl Disk {
         tables.map(|table| (table.path.to_path_buf(), table.checksum().into_u128())).collect()
     }
 
-    /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at once; a key without a
-    /// value removes its row.
+    /// Makes the rows that `rows` writes durable and visible, all at once. Keys must be in ascending order. A key
+    /// without a value removes its row.
     pub(crate) fn ingest<T>(
         &self,
         part: KeyspaceKind,
@@ -287,20 +288,21 @@ impl Disk {
         let _whole = (part == KeyspaceKind::Ephemeral).then(|| self.ingesting.lock());
         let done = self.keyspace(part).ingest(rows)?;
         if let Some(database) = &self.database {
-            // An ingestion succeeds even if the compaction thread has died; this returns its error, and writes nothing.
+            // If the compaction thread has died, ingestions still succeed. This call returns the error of the thread,
+            // and writes nothing.
             database.persist(PersistMode::Buffer)?;
         }
         Ok(done)
     }
 
-    /// Rewrites the ephemeral rows without the removed ones, and returns when no file contains these any more.
+    /// Rewrites the ephemeral rows without the removed ones. When this returns, no file contains removed rows.
     ///
-    /// fjall's own merge keeps the versions that open snapshots might still need, and with them the old tables, until a
-    /// later merge. As no snapshots are read here, this merge keeps only the newest version. The file of a table is
-    /// deleted when the last earlier read ends: until then this calls `wait`, and does not rewrite again.
+    /// fjall's own merges keep versions that open snapshots might need, and the old tables with them, until a later
+    /// merge. This crate reads no snapshots, so this merge keeps only the newest version. The file of a table is
+    /// deleted when the last earlier read ends; until then, this function calls `wait` repeatedly.
     pub(crate) fn erase(&self, mut wait: impl FnMut()) -> Result<(), StoreError> {
         let Some(ephemeral) = self.ephemeral.fjall() else {
-            // Rows in memory need no erasure: a removed row leaves no data.
+            // Rows in memory need no erasure, because a removed row leaves no data.
             return Ok(());
         };
         let tables = ephemeral.path().join(TABLES);
@@ -315,16 +317,16 @@ impl Disk {
         File::open(&tables).and_then(|dir| dir.sync_all()).map_err(at(&tables))
     }
 
-    /// Returns the size on disk in bytes, without tables that are about to be removed.
+    /// Returns the size on disk in bytes, without tables that are about to be deleted.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.database.as_ref().map_or(Ok(0), Database::disk_space);
         bytes.unwrap_or_else(|error| fatal("measuring the store", &error))
     }
 }
 
-/// Returns options that cut filters and indexes into 4 KiB blocks. fjall pins those of compacted tables as asked, but
-/// not those of ingested ones, and a whole filter (several megabytes) does not fit a shard of the block cache, which
-/// has four shards per core: every read would load it again.
+/// Returns options that divide filters and indexes into blocks of 4 KiB. fjall does not pin the filters of ingested
+/// tables. A whole filter has several megabytes and does not fit a shard of the block cache (four shards per core), so
+/// every read would load it again.
 fn options() -> KeyspaceCreateOptions {
     let filter = FilterPolicyEntry::Bloom(BloomConstructionPolicy::BitsPerKey(FILTER_BITS_PER_KEY));
     let compaction = Leveled::default().with_l0_threshold(L0_TABLES);

@@ -35,7 +35,7 @@ pub enum StoreError {
     /// The operating system returned no random bytes for the secret that orders keys.
     #[error("the operating system returned no random bytes")]
     NoRandomness,
-    /// A file of the engine is missing or was changed. Opening the store has changed nothing.
+    /// A file of the engine is missing or was changed. The attempt to open the store has changed nothing.
     #[error("the store is damaged: {path}: {what}")]
     DamagedFile {
         /// Damaged file.
@@ -50,7 +50,7 @@ pub enum StoreError {
         .0.display()
     )]
     Missing(PathBuf),
-    /// Two lines of an import make the same row.
+    /// Two lines of an import create the same row.
     #[error("line {line} duplicates line {first}")]
     Repeated {
         /// Number of the second line, from 1.
@@ -63,7 +63,7 @@ pub enum StoreError {
     Damaged(&'static str),
 }
 
-// `#[from]` is not used, because it would make the engine's error a source, which the text of this error includes.
+// `#[from]` would make the engine's error a source, but the text of this error already includes it.
 impl From<fjall::Error> for StoreError {
     fn from(error: fjall::Error) -> Self {
         Self::Engine(error)
@@ -74,13 +74,13 @@ impl From<fjall::Error> for StoreError {
 #[cfg(feature = "simulation")]
 static FATAL_PANICS: AtomicBool = AtomicBool::new(false);
 
-/// Makes [`fatal`] panic instead of ending the process: the simulator reports a panic with its seed.
+/// Makes [`fatal`] panic instead of ending the process. The simulator reports such a panic with its seed.
 #[cfg(feature = "simulation")]
 pub fn panic_when_fatal() {
     FATAL_PANICS.store(true, Ordering::Relaxed);
 }
 
-/// Payload with which a thread unwinds after it has read a damaged row.
+/// Payload of the panic of a thread that has read a damaged row.
 #[derive(Debug)]
 pub struct Unreadable;
 
@@ -93,14 +93,14 @@ pub fn unreadable_reads() -> u64 {
     UNREADABLE.load(Ordering::Relaxed)
 }
 
-/// Ends a read that has found damage on the disk.
+/// Ends a read that has found damage on disk.
 ///
-/// Reads return no errors: almost all of their callers could only pass them on, and an answer from incomplete facts
-/// would be wrong. So the cause is logged and the thread unwinds with [`Unreadable`]. A read for a request fails that
-/// request; the writer, which cannot refuse what is in the log, ends the process.
+/// Reads return no errors: almost all callers could only pass them on, and an answer from incomplete facts would be
+/// wrong. This function logs the cause and unwinds the thread with [`Unreadable`]. If the read was for a request, the
+/// request fails. If it was for the writer, the process ends, because the writer cannot refuse a command of the log.
 pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let count = UNREADABLE.fetch_add(1, Ordering::Relaxed) + 1;
-    // The first ten errors are logged, then one of a thousand, because a client may repeat a request endlessly.
+    // Log the first ten errors, then one in a thousand: a client may repeat a request endlessly.
     if count <= 10 || count.is_multiple_of(1_000) {
         let causes = causes(error);
         tracing::error!(
@@ -112,7 +112,7 @@ pub(crate) fn unreadable(doing: &str, error: &(dyn std::error::Error + 'static))
     rows::outside_rules(|| std::panic::resume_unwind(Box::new(Unreadable)))
 }
 
-/// Returns the result of `read`; `None` if it found damage, which was logged.
+/// Returns the result of `read`; `None` if `read` found damage, which is already logged.
 pub fn unless_unreadable<T>(read: impl FnOnce() -> T) -> Option<T> {
     match std::panic::catch_unwind(AssertUnwindSafe(read)) {
         Ok(done) => Some(done),
@@ -132,7 +132,7 @@ fn causes(error: &(dyn std::error::Error + 'static)) -> String {
     causes
 }
 
-/// Ends the process after an error of the disk. Logs the cause and aborts, without running destructors that might
+/// Ends the process after an error of the disk. Logs the cause and aborts without running destructors, which might
 /// write.
 pub fn fatal(doing: &str, error: &(dyn std::error::Error + 'static)) -> ! {
     let causes = causes(error);

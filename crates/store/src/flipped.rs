@@ -1,11 +1,11 @@
-//! Correction of a flipped bit: finds the bit whose change makes the checksum match again. With a checksum of 128 bits
+//! Corrects a flipped bit: searches for the bit whose change makes the checksum right. With a checksum of 128 bits,
 //! only the original bytes match.
 
-/// Maximum number of bytes in which a flipped bit is searched. Every bit is tried, so the time grows with the square of
-/// the length; the maximum takes a few seconds.
+/// Maximum number of bytes in which a flipped bit is searched for. Every bit is tried, so the time grows with the
+/// square of the length. With the maximum it is a few seconds.
 const BYTES_MAX: usize = 64 << 10;
 
-/// Flips the bit that makes the bytes right. Returns false and changes nothing if there is no such bit, or the bytes
+/// Flips the bit that makes the bytes right. Returns false, and changes nothing, if there is no such bit or the bytes
 /// are too long.
 pub(crate) fn correct(bytes: &mut [u8], is_right: impl Fn(&[u8]) -> bool) -> bool {
     if bytes.len() > BYTES_MAX {

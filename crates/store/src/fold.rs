@@ -1,4 +1,4 @@
-//! Folding the changes of an owner of a packed set into its chunks.
+//! Folding: writes the changes of an owner of a packed set into the owner's chunks.
 
 use fjall::Slice;
 use rows::SetTable;
@@ -12,8 +12,8 @@ use crate::sets::Set;
 
 const MALFORMED: StoreError = StoreError::Damaged("a row of a packed set is malformed");
 
-/// Writes the chunks that the deltas of a set and then `changes`, ascending, have changed, and removes the deltas.
-/// Keeps two chunks in memory.
+/// Writes the chunks that the deltas of a set, and then `changes` (in ascending order), have changed. Removes the
+/// deltas. At most two chunks are in memory.
 pub(crate) fn fold(
     set: Set<'_>,
     changes: &[Change],
@@ -35,7 +35,7 @@ pub(crate) fn fold(
     }
     let changes = packed::overlay(changes, &deltas);
     let mut rest = changes.as_slice();
-    // Items below the first chunk get a chunk of their own.
+    // Items below the first chunk get their own chunk.
     let (mut low, mut chunk) = (0, None);
     while !rest.is_empty() {
         let after = match &row {
@@ -80,7 +80,8 @@ impl Owner<'_, '_> {
         (self.write)(&layout::delta(self.table, self.owner, number), None)
     }
 
-    /// Writes the items that are not removed as one chunk, as several if they are too many, or as none.
+    /// Writes the present items as one chunk. If there are too many, writes several chunks; if there are none, writes
+    /// none.
     fn put(&mut self, place: &Place, items: &[Change]) -> Result<(), StoreError> {
         let present = items.iter().copied().filter(|(_, number)| number.is_some());
         let present: Vec<Change> = present.collect();
@@ -88,7 +89,7 @@ impl Owner<'_, '_> {
         if present.is_empty() {
             return if place.existed { (self.write)(&key(place.low), None) } else { Ok(()) };
         }
-        // Most new items are greater than all others: the last chunk is filled before another begins.
+        // Fill the last chunk before another begins, because most new items are greater than all others.
         let pieces = present.len().div_ceil(CHUNK_ITEMS);
         let size = if place.is_last { CHUNK_ITEMS } else { present.len().div_ceil(pieces) };
         let alone = place.low == 0 && place.is_last && pieces == 1;

@@ -1,4 +1,4 @@
-//! Order of keys: a keyed hash, so that clients cannot construct keys that collide.
+//! Order of keys: a hash with a secret, so that clients cannot construct keys that collide.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::error::StoreError;
 /// Length of the secret in bytes.
 pub(crate) const SEED_BYTES: usize = 16;
 
-/// Hashes keys with a secret of the data directory (SipHash-1-3). Part of the format of stores.
+/// Hasher of keys with a secret of the data directory (SipHash-1-3). It is part of the format of stores.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyHasher {
     low: u64,
@@ -35,7 +35,7 @@ impl KeyHasher {
     }
 }
 
-/// Hides the secret.
+/// Omits the secret.
 impl fmt::Debug for KeyHasher {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("KeyHasher")

@@ -1,4 +1,4 @@
-//! Head row, which describes the store: format version, applied position, the secret that orders keys, totals.
+//! Head row, which describes the store: format version, applied position, the secret that orders keys, and totals.
 
 use rows::{Totals, encode, try_decode};
 
@@ -6,8 +6,8 @@ use crate::FORMAT_VERSION;
 use crate::error::StoreError;
 use crate::hash::{KeyHasher, SEED_BYTES};
 
-/// Content of the head row: version (`u32`), applied position (`u64`), seed (16 bytes), totals (postcard); numbers
-/// little endian.
+/// Content of the head row: version (`u32`), applied position (`u64`), seed (16 bytes) and totals (postcard). Numbers
+/// are little endian.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head {
     /// Position of the log up to which the rows are applied.
@@ -25,7 +25,7 @@ impl Head {
         bytes
     }
 
-    /// Reverses [`Head::encode`], also for a row of an earlier version.
+    /// Decodes a row of this or an earlier version.
     pub(crate) fn read(bytes: &[u8]) -> Result<Self, StoreError> {
         let malformed = || StoreError::Damaged("the row that describes it is malformed");
         let (version, rest) = bytes.split_first_chunk().ok_or_else(malformed)?;
@@ -43,7 +43,7 @@ impl Head {
     }
 }
 
-/// Returns the encoded defaults of the fields that were added to totals after a version. Postcard writes a zero as one
+/// Returns the encoded defaults of the fields that were added to the totals after a version. A zero in postcard is one
 /// byte.
 fn added_since(version: u32) -> &'static [u8] {
     match version {

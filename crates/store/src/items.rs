@@ -1,22 +1,23 @@
-//! Dirty items of one owner in memory: an ordered map from item to `Option<u64>` (`None`: removed) that takes 8 bytes
-//! per item while every number is 0, which is nearly always so.
+//! Changed items of one owner in memory: an ordered map from items to `Option<u64>` (`None` means removed). While every
+//! number is 0, which is nearly always so, it takes 8 bytes per item.
 //!
-//! Items are stored in sorted chunks of at most [`CHUNK`]. A chunk gets a second vector for its numbers when one of
-//! them is not 0. Appending in order fills chunks completely; inserting in random order fills them to about 70 %.
+//! Items are in sorted chunks of at most [`CHUNK`] items. If a number in a chunk is not 0, the chunk has a second
+//! vector for the numbers. Appending in order fills chunks completely; inserting in random order fills them to about 70
+//! %.
 //!
-//! **Invariants:** chunks and the items in them ascend strictly; no chunk is empty; `low` is at most the chunk's first
-//! item and above every item of earlier chunks.
+//! **Invariants:** Chunks, and the items in them, are in strictly ascending order. No chunk is empty. `low` is at most
+//! the chunk's first item, and greater than every item of earlier chunks.
 
 use std::mem::size_of;
 
 use rows::{Order, Span};
 
-/// Maximum number of items in a chunk: an insertion moves 1 KiB on average, which costs less than a cache miss.
+/// Maximum number of items in a chunk. An insertion moves 1 KiB on average, which costs less than a cache miss.
 const CHUNK: usize = 256;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
 
-/// State of a row in a layer: unknown, removed, or its value.
+/// State of a row in a layer: unknown, removed, or a value.
 pub(crate) type LayerRow<T> = Option<Option<T>>;
 
 /// Ordered map of one owner's dirty items.
@@ -35,7 +36,8 @@ pub(crate) struct Shape {
 struct Chunk {
     low: u64,
     items: Vec<u64>,
-    /// Codes of the items: 0 for removed, or the number plus 1. Empty while every item is present with number 0.
+    /// Code of each item: 0 if it is removed, otherwise the number plus 1. Empty while every item is present and has
+    /// the number 0.
     codes: Vec<u64>,
 }
 
@@ -57,7 +59,7 @@ impl Chunk {
         self.codes.get(place).copied().unwrap_or(PLAIN).checked_sub(1)
     }
 
-    /// Sets an item; returns its previous code, if it was there.
+    /// Sets an item. Returns its previous code, if there was one.
     fn put(&mut self, item: u64, code: u64) -> Option<u64> {
         if code != PLAIN && self.codes.is_empty() {
             self.codes = vec![PLAIN; self.items.len()];
@@ -78,7 +80,7 @@ impl Chunk {
         }
     }
 
-    /// Removes and returns the upper half.
+    /// Removes the upper half and returns it.
     fn split(&mut self) -> Self {
         let middle = self.items.len() / 2;
         let items = self.items.split_off(middle);
@@ -104,13 +106,13 @@ impl Items {
         self.chunks.last().and_then(|chunk| chunk.items.last()).copied().unwrap_or_default()
     }
 
-    /// Returns the state of `item`: unknown, removed, or its number.
+    /// Returns the state of `item`: unknown, removed, or a number.
     pub(crate) fn find(&self, item: u64) -> Option<Option<u64>> {
         let chunk = self.chunks.get(self.chunk_of(item))?;
         chunk.items.binary_search(&item).ok().map(|place| chunk.state(place))
     }
 
-    /// Makes the state of `item` unknown; returns whether no item is left.
+    /// Makes the state of `item` unknown. Returns whether no item is left.
     pub(crate) fn forget(&mut self, item: u64) -> bool {
         let at = self.chunk_of(item);
         if let Some(chunk) = self.chunks.get_mut(at)
@@ -127,7 +129,7 @@ impl Items {
         self.chunks.is_empty()
     }
 
-    /// Sets `item`; returns the growth of memory in bytes, and the previous state.
+    /// Sets `item`. Returns the growth of memory in bytes, and the previous state.
     pub(crate) fn put(&mut self, item: u64, state: Option<u64>) -> (usize, LayerRow<u64>) {
         let list = self.chunks.capacity();
         let (at, split_off) = self.room_for(item);
@@ -140,13 +142,13 @@ impl Items {
         (growth + list_growth + first + split_off, old)
     }
 
-    /// Returns the index of a chunk that holds `item` or has room for it, and the size in bytes of a chunk that was
-    /// split off to make room.
+    /// Returns the index of a chunk that has `item` or room for it. To make room, a chunk may be split; also returns
+    /// the size of the new chunk in bytes.
     fn room_for(&mut self, item: u64) -> (usize, usize) {
         let at = self.chunk_of(item);
         let count = self.chunks.len();
         let Some(chunk) = self.chunks.get_mut(at) else {
-            // Room for exactly one chunk, because most owners never need a second one.
+            // Reserve capacity for exactly one chunk, because most owners never need a second one.
             self.chunks.reserve_exact(1);
             self.chunks.push(Chunk::empty(item));
             return (0, 0);
@@ -181,7 +183,7 @@ impl Items {
         self.between(0, u64::MAX)
     }
 
-    /// Appends the items of `span` to `found`, including removed ones, in its order.
+    /// Appends the items within `span` to `found`, in the order of `span`, including removed items.
     pub(crate) fn range(&self, span: Span, found: &mut Vec<(u64, Option<u64>)>) {
         let items = self.between(span.low, span.high);
         match span.order {

@@ -1,5 +1,5 @@
-//! Rows of keys in memory: 1,024 hash tables, each with a lock, chosen by the first bits of the key's hash. So a walk
-//! in the order of hashes visits one table after the other, each with a thousandth of all rows.
+//! Rows of keys in memory: 1,024 hash tables, each with a lock. The first bits of a key's hash select the table. A walk
+//! in the order of hashes thus visits one table after the other, each with a thousandth of all rows.
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
@@ -10,7 +10,7 @@ use crate::hash::KeyHasher;
 use crate::prefetch::prefetch;
 
 pub(crate) const SHARD_BITS: u32 = 10;
-/// Capacity in rows below which a table is not shrunk before it is empty.
+/// Capacity in rows up to which a table is shrunk only if it is empty.
 const SPARE_ROWS_MIN: usize = 64;
 /// Number of the last shard.
 pub(crate) const LAST_SHARD: usize = (1 << SHARD_BITS) - 1;
@@ -28,8 +28,8 @@ pub(crate) struct KeyTable {
     hasher: KeyHasher,
 }
 
-/// Returns a row's hash for the hash table of its shard, in which the first bits of all hashes of keys are equal. The
-/// table needs first bits that differ, to distinguish rows, and last bits that differ, to find them.
+/// Returns the hash of a row for the hash table of its shard. In a shard, the first bits of all hashes are equal, but a
+/// hash table needs first bits that differ (to distinguish rows) and last bits that differ (to find them).
 fn place_of(hash: u64) -> u64 {
     hash.rotate_right(7)
 }
@@ -71,15 +71,15 @@ impl KeyTable {
         shard.rows.find(place_of(hash), |row| is_of(row, space, key)).cloned()
     }
 
-    /// Prefetches the row of a key whose hash is `hash`, or another row with the same tag in the table. Returns whether
-    /// there is one.
+    /// Prefetches the row of a key whose hash is `hash`, or a row with the same tag in the table. Returns whether there
+    /// is such a row.
     pub(crate) fn prefetch(&self, hash: u64) -> bool {
         let shard = self.shard(shard_of(hash)).read();
         let first = shard.rows.find(place_of(hash), |_| true);
         first.inspect(|row| prefetch(row.address())).is_some()
     }
 
-    /// Puts a row in place of the existing one, if any; returns the growth of memory in bytes, and the old row.
+    /// Adds a row or replaces the existing one. Returns the growth of memory in bytes, and the old row.
     pub(crate) fn put(&self, hash: u64, row: KeyRow) -> (usize, Option<KeyRow>) {
         let mut shard = self.shard(shard_of(hash)).write();
         self.put_in(&mut shard, hash, row)
@@ -96,11 +96,11 @@ impl KeyTable {
                 None
             }
         };
-        // The table may grow even if a row is replaced, because it makes room before it looks for the old row.
+        // The table may grow even if a row is replaced, because it makes room before it searches for the old row.
         (grown + shard.rows.allocation_size() - before, old)
     }
 
-    /// Adds a row unless one exists; returns the growth of memory in bytes if it was added.
+    /// Adds a row unless one exists. If it was added, returns the growth of memory in bytes.
     pub(crate) fn put_absent(
         &self,
         hash: u64,
@@ -123,8 +123,8 @@ impl KeyTable {
         removed.memory_bytes() + self.shrink(&mut shard)
     }
 
-    /// Removes a row of the shard that was not read since it was last considered for eviction. Returns the freed memory
-    /// in bytes, or `None` if the shard is empty.
+    /// Removes a row of the shard that was not read since it was last considered for eviction. Returns the number of
+    /// freed bytes; `None` if the shard is empty.
     pub(crate) fn evict_from(&self, number: usize) -> Option<usize> {
         let mut shard = self.shard(number & LAST_SHARD).write();
         let shard = &mut *shard;
@@ -132,7 +132,7 @@ impl KeyTable {
             return None;
         }
         let places = shard.rows.num_buckets();
-        // Two rounds, because in the first one all rows may turn out to be recently read.
+        // Try twice: in the first round, all rows may have been read recently.
         for _ in 0..2 * places {
             let place = shard.hand % places;
             shard.hand = place + 1;
@@ -146,7 +146,7 @@ impl KeyTable {
         None
     }
 
-    /// Shrinks the table if it has far fewer rows than capacity; returns the freed memory in bytes.
+    /// Shrinks the table if it has much fewer rows than capacity. Returns the number of freed bytes.
     fn shrink(&self, shard: &mut KeyShard) -> usize {
         let is_small = shard.rows.capacity() < SPARE_ROWS_MIN && !shard.rows.is_empty();
         if is_small || shard.rows.len() > shard.rows.capacity() / 4 {
@@ -159,7 +159,7 @@ impl KeyTable {
     }
 
     /// Appends the rows of `space` in one shard whose hash is at least `from`, with their hashes. Returns the number of
-    /// checked rows.
+    /// examined rows.
     pub(crate) fn collect(
         &self,
         number: usize,
@@ -176,7 +176,7 @@ impl KeyTable {
         shard.rows.len()
     }
 
-    /// Returns all rows in their order on disk.
+    /// Returns all rows, in the order that they have on disk.
     pub(crate) fn sorted(&self) -> Vec<(u64, KeyRow)> {
         let shards: Vec<RwLockReadGuard<'_, KeyShard>> =
             self.shards.iter().map(RwLock::read).collect();
@@ -255,7 +255,7 @@ mod tests {
             assert_eq!(bytes, rows + shard.rows.allocation_size());
         };
         for (hash, key) in &of_one_shard {
-            // In the second round each row is replaced, at every size of the table.
+            // The second round replaces each row, at every size of the table.
             for _ in 0..2 {
                 let (grown, old) = table.put(*hash, row(key));
                 let shrunk = old.as_ref().map_or(0, KeyRow::memory_bytes);

@@ -1,6 +1,6 @@
-//! Rows in the order of their keys: a keyspace of fjall, or in the simulator ordered maps in memory.
+//! Rows in the order of their keys: in a keyspace of fjall, or, in the simulator, in ordered maps in memory.
 //!
-//! Both guarantee that the rows of an ingestion become durable and visible all at once, or not at all.
+//! In both, the rows of an ingestion become durable and visible all at once, or not at all.
 
 use std::ops::RangeBounds;
 
@@ -18,14 +18,14 @@ pub(crate) enum Keyspace {
     Memory(MemoryKeyspace),
 }
 
-/// Rows of a range, read one by one from both ends.
+/// Rows of a range. They are read one by one, from either end.
 pub(crate) enum RowIter {
     Fjall(fjall::Iter),
     #[cfg(feature = "simulation")]
     Memory(MemoryIter),
 }
 
-/// Row of a range. Its value is only read on demand.
+/// Row of a range. Its value is read only when needed.
 pub(crate) enum RowGuard {
     Fjall(Guard),
     #[cfg(feature = "simulation")]
@@ -60,7 +60,7 @@ impl Keyspace {
         }
     }
 
-    /// Makes the rows that `rows` writes, in ascending order of keys, durable and visible, all at once.
+    /// Makes the rows that `rows` writes durable and visible, all at once. Keys must be in ascending order.
     pub(crate) fn ingest<T>(
         &self,
         rows: impl FnOnce(&mut WriteRow<'_>) -> Result<T, StoreError>,
@@ -72,7 +72,7 @@ impl Keyspace {
         }
     }
 
-    /// Returns the keyspace of fjall, if it is one.
+    /// Returns the keyspace of fjall, unless the rows are in memory.
     pub(crate) fn fjall(&self) -> Option<&fjall::Keyspace> {
         match self {
             Self::Fjall(keyspace) => Some(keyspace),

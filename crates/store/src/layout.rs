@@ -1,41 +1,41 @@
-//! Keys of rows on disk: one tag byte for the table, then big-endian numbers, so that the order of keys is the order in
+//! Keys of rows on disk: a tag byte for the table, then big-endian numbers, so that the order of keys is the order in
 //! which ranges are read.
 //!
 //! Tags are part of the format: they are never reused and never change their meaning. Tags of tables are in
-//! [`rows::Table`]. This file has the other tags: those of rows about the store itself are less than the tags of
-//! tables, and those of buckets and their keys are greater.
+//! [`rows::Table`]. This file has the others: rows about the store itself have smaller tags, and buckets and their keys
+//! have greater tags.
 
 use kv::{BucketId, KeyParts, KeyRow, Space};
 use rows::{NameTable, PointTable, SetTable, Stamp, Table};
 
 use crate::error::StoreError;
 
-/// Callback that passes one row, or the removal of one, to an ingestion.
+/// Callback that passes a row, or the removal of a row, to an ingestion.
 pub(crate) type WriteRow<'a> = dyn FnMut(&[u8], Option<&[u8]>) -> Result<(), StoreError> + 'a;
 
-/// Key of the head row. Among the facts it describes the store: format version, applied position, totals. Among the
-/// ephemeral rows it has only the applied position, and always exists.
+/// Key of the head row. Among the facts, the head row describes the store: format version, applied position, totals.
+/// Among the ephemeral rows, it always exists and has only the applied position.
 pub(crate) const HEAD: [u8; 1] = [0x00];
 
 /// Tag of blocks of the states of owners of sets (see `owners`).
 const OWNERS: u8 = 0x01;
-/// Least tag of the rows of tables, buckets and keys.
+/// Smallest tag of the rows of tables, buckets and keys.
 #[cfg(feature = "simulation")]
 pub(crate) const TABLES_MIN: u8 = 0x02;
 
 /// Tag of buckets by id.
 const BUCKETS: u8 = 0xfc;
-/// Fence: a row between the rows of other tables and those of keys of buckets. Its value fills the rest of a block of
-/// the engine. Without the fence, the last rows of other tables would be in one block with the first key and its value
-/// of up to 16 MiB, and every read of a range that ends there would load that value. Each ingestion with keys writes
-/// the fence, so that it is in the same file as the keys. Nothing reads the fence, and a file without it is valid.
+/// Key of the fence, a row between the rows of tables and those of keys of buckets. The value of the fence fills the
+/// rest of a block of the engine. Without it, the last rows of tables would be in a block with the first key of a
+/// bucket and its value of up to 16 MiB, and every read of a range that ends there would load the value. Each ingestion
+/// with keys writes the fence, so that it is in the same file. Nothing reads it, and a file without it is valid.
 pub(crate) const FENCE: [u8; 1] = [0xfd];
-/// Size of the fence's value in bytes, equal to the minimum of a block of the engine. It is compressed.
+/// Size of the fence's value in bytes: the minimum size of a block of the engine. The value is compressed.
 pub(crate) const FENCE_BYTES: usize = 4 << 10;
 
 /// Tag of rows of keys of buckets: space, hash, key.
 const KEYS: u8 = 0xfe;
-/// Length of the prefix before the key in the name of its row, in bytes.
+/// Length of the prefix of the key of such a row, in bytes.
 const KEY_PREFIX_BYTES: usize = 1 + 4 + 8;
 
 /// Key of a point.
@@ -54,10 +54,10 @@ pub(crate) fn point(table: PointTable, key: u64) -> PointKey {
     bytes
 }
 
-/// Number after the owner in the keys of chunks, greater than that of any delta.
+/// Byte after the owner in the keys of chunks. It is greater than the number of any delta.
 const CHUNK: u8 = 0xff;
 
-/// Returns the key of a delta of `owner`, numbered from 1, in a packed table.
+/// Returns the key of a delta of `owner` in a packed table. Deltas have numbers from 1.
 pub(crate) fn delta(table: SetTable, owner: u64, number: u8) -> DeltaKey {
     let mut bytes = [table.tag(); 10];
     bytes[1..9].copy_from_slice(&owner.to_be_bytes());
@@ -78,7 +78,7 @@ pub(crate) fn chunk(table: SetTable, owner: u64, low: u64) -> ChunkKey {
 pub(crate) enum PackedRow {
     /// Delta with its number.
     Delta(u8),
-    /// Chunk with the lowest item that belongs to it.
+    /// Chunk with the lowest item that may be in it.
     Chunk(u64),
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn space_end(space: Space) -> Vec<u8> {
 /// Prefix of the rows of all keys of buckets.
 pub(crate) const KEYS_PREFIX: [u8; 1] = [KEYS];
 
-/// Encodes the stored part of a row of a key: its version, whether it expires, when, and its value.
+/// Encodes the value of a row of a key: its version, whether and when it expires, and the value of the key.
 pub(crate) fn encode_key_row(row: &KeyRow) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(17 + row.value().len());
     bytes.extend_from_slice(&row.version().0.to_le_bytes());
@@ -185,13 +185,13 @@ pub(crate) fn decode_key_row(space: Space, key: &[u8], bytes: &[u8]) -> Option<K
     Some(KeyRow::new(KeyParts { space, key, value, expires_ms, version }))
 }
 
-/// Returns the bounds of the keys of names of `table` that begin with `prefix` and continue from `from` on: the first
-/// key, and a key above all of them.
+/// Returns the bounds of the keys of names of `table` that begin with `prefix`: the first key, which continues with
+/// `from`, and a key greater than all of them.
 pub(crate) fn names_under(table: NameTable, prefix: &[u8], from: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let mut end = name(table, prefix);
     let mut low = end.clone();
     low.extend_from_slice(from);
-    // No tag is 255, so the loop ends.
+    // The loop ends before the tag, because no tag is 255.
     while end.pop_if(|last| *last == u8::MAX).is_some() {}
     if let Some(last) = end.last_mut() {
         *last += 1;
@@ -232,8 +232,8 @@ pub(crate) fn owners(table: SetTable, block: u64) -> [u8; 10] {
     bytes
 }
 
-/// Returns the encoded number of a set row: big endian without leading zeros, so that zero, the most frequent number,
-/// takes no byte.
+/// Returns the encoded number of a set row: big endian without leading zeros. Zero, the most frequent number, thus has
+/// no bytes.
 pub(crate) fn encode_number(bytes: &[u8; 8]) -> &[u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     bytes.get(zeros..).unwrap_or_default()

@@ -1,25 +1,25 @@
 //! Facts on disk: a materialized view of the log, written asynchronously.
 //!
 //! A change is written to an **overlay** in memory. A **checkpoint** freezes the overlay, sorts it and passes it to
-//! fjall as one ingestion into one keyspace: everything up to one position of the log becomes durable at once, or
+//! fjall as one ingestion into one keyspace, so that everything up to a position of the log becomes durable at once, or
 //! nothing does. Rows of ephemeral tables go into a separate keyspace just before, so that [`Store::erase`] can erase
-//! removed ones from the disk; after a crash they may be newer than the facts by one checkpoint, which the rules allow.
-//! Reads look into the active overlay, then into the frozen one while a checkpoint runs, then at the disk, and never
-//! wait for a checkpoint.
+//! removed rows from the disk. After a crash, they may be newer than the facts by one checkpoint, which the rules
+//! allow. Reads look into the active overlay, then (while a checkpoint runs) into the frozen one, then at the disk.
+//! They never wait for a checkpoint.
 //!
-//! The log is the source of truth. Losing the overlay costs a replay from the position that [`Store::open`] returns,
-//! never data.
+//! The log is the source of truth. If the overlay is lost, no data is lost: the log is replayed from the position that
+//! [`Store::open`] returns.
 //!
-//! **Invariants:** one [`StoreWriter`] changes rows; at most one [`Checkpoint`] exists; a row in a higher layer hides
-//! the same row below it; nothing is written through fjall's journal.
-//! **Invariant:** a read of a damaged row returns no error: it unwinds its thread with [`Unreadable`]. In a request,
-//! the caller makes this an error response; in the writer, it ends the process.
+//! **Invariants:** One [`StoreWriter`] changes rows. At most one [`Checkpoint`] exists. A row in a higher layer hides
+//! the same row in lower layers. Nothing is written to fjall's journal.
+//! **Invariant:** a read of a damaged row returns no error but unwinds its thread with [`Unreadable`]. In a request,
+//! the caller converts this to an error response; in the writer, it ends the process.
 //! **Invariant:** this crate does not use tokio. Keys are ordered by a secret hash (`hash`), so clients cannot
 //! construct keys that collide.
 //!
-//! Read `shared`, `open`, `store`, `writer`, `overlay`, `merge`, `checkpoint`, then `disk`. Sets in packed form:
-//! `packed`, `owners`, `sets`, `fold`. Keys of buckets: `key_table`, `resident`, `bucket_keys`. `verify` and `salvage`
-//! read damaged stores, `load` creates new ones.
+//! Read `shared`, `open`, `store`, `writer`, `overlay`, `merge`, `checkpoint`, then `disk`. For packed sets, read
+//! `packed`, `owners`, `sets` and `fold`; for keys of buckets, `key_table`, `resident` and `bucket_keys`. `verify` and
+//! `salvage` read damaged stores, and `load` creates new ones.
 
 mod bucket_keys;
 mod buckets;
@@ -85,6 +85,6 @@ pub use table_check::{TableCheck, TableStep};
 pub use verify::{Counted, RowsReport, verify};
 pub use writer::StoreWriter;
 
-/// Format that this code writes, and the newest that it reads. The feature `next-format` simulates a build that adds a
-/// table and a field to the totals.
+/// Format that this code writes; it is also the newest format that it reads. The feature `next-format` simulates a
+/// build that adds a table and a field of the totals.
 pub const FORMAT_VERSION: u32 = if cfg!(feature = "next-format") { 2 } else { 1 };

@@ -1,7 +1,7 @@
-//! Loader: creates a store from rows in any order, sorting them in files and ingesting them. For an import.
+//! Loader: creates a store for an import. It takes rows in any order, sorts them in files and ingests them.
 //!
-//! **Invariant:** two rows with the same key are refused, with the numbers of their lines of input. Pairs of users
-//! (follows and friendships) may be repeated.
+//! **Invariant:** if two rows have the same key, the error has the numbers of their lines. Only pairs of users (follows
+//! and friendships) may be repeated.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,10 +22,10 @@ use crate::sort::{Merge, SortedRow, Sorter};
 
 /// Memory of each of the five sorters, in bytes.
 const CHUNK_BYTES: usize = 48 << 20;
-/// Sets of users by user. Most items are in these sets, so they are sorted as pairs of numbers.
+/// Sets of users by user. Most items of an import are in these sets, so they are sorted as pairs of numbers.
 const OF_USERS: [SetTable; 3] = [SetTable::Following, SetTable::Followers, SetTable::Friends];
 
-/// Callback for each owner of one of the sets of users, with the number of its items.
+/// Callback for each owner of one of these sets, with the number of its items.
 pub type EachSet<'a> = &'a mut dyn FnMut(SetTable, u32, usize);
 
 /// Store under construction.
@@ -35,7 +35,7 @@ pub struct Loader {
     head: Head,
     facts: Sorter<SortedRow>,
     ephemeral: Sorter<SortedRow>,
-    /// Owner and item, one sorter for each table.
+    /// Owner and item, in one sorter for each table.
     of_users: [Sorter<u64>; OF_USERS.len()],
     owners: OwnerBlocks,
     line: u64,
@@ -59,7 +59,7 @@ impl OwnerBlocks {
 }
 
 impl Loader {
-    /// Creates the files of a store in `folder`, which has none. It becomes a store at [`Loader::finish`].
+    /// Creates the files of a store in `folder`, which must have none. They become a store with [`Loader::finish`].
     ///
     /// # Errors
     /// The files cannot be created.
@@ -85,12 +85,12 @@ impl Loader {
         OF_USERS.contains(&table)
     }
 
-    /// Sets the line of the input that the following rows come from.
+    /// Sets the line of the input from which the following rows come.
     pub fn begin_line(&mut self, line: u64) {
         self.line = line;
     }
 
-    /// Checks that all rows added so far could be stored.
+    /// Checks whether all rows added so far could be stored.
     ///
     /// # Errors
     /// A file could not be written.
@@ -113,7 +113,7 @@ impl Loader {
         self.put(KeyspaceKind::Facts, &layout::bucket(id), &bucket.encode());
     }
 
-    /// Writes the added rows to disk, and passes the sizes of the sets of users to `each_set`. Blocks.
+    /// Writes the added rows to disk, and passes the size of each set of users to `each_set`. Blocks.
     ///
     /// # Errors
     /// [`StoreError::Repeated`], or a file cannot be written.
@@ -170,7 +170,7 @@ impl Loader {
     }
 }
 
-/// Ignores `None` as a value: a new store has no row to remove.
+/// Ignores `None` values, because a new store has no row to remove.
 impl PutRows for Loader {
     fn put_point(&mut self, table: PointTable, key: u64, value: Option<Value>) {
         if let Some(value) = value {
@@ -200,7 +200,7 @@ impl PutRows for Loader {
     }
 }
 
-/// Packs one of the sets of users.
+/// Packs a set of users.
 fn pack_users(
     table: SetTable,
     pairs: Merge<u64>,
@@ -245,7 +245,7 @@ impl<'a> SortedRows<'a> {
         Ok(Self { rows: sorter.sorted().map_err(at)?.peekable(), last: None, at })
     }
 
-    /// Returns the next row if its table comes before `tag`.
+    /// Returns the next row, if the tag of its table is less than `tag`.
     fn next_below(&mut self, tag: u8) -> Result<Option<&SortedRow>, StoreError> {
         let below = |row: &io::Result<SortedRow>| {
             row.as_ref().map_or(true, |row| row.key.first() < Some(&tag))
@@ -258,7 +258,7 @@ impl<'a> SortedRows<'a> {
         Ok(Some(self.last.insert(row)))
     }
 
-    /// Writes the rows whose tables come before `tag`.
+    /// Writes the rows whose tables have tags less than `tag`.
     fn put_below(&mut self, tag: u8, write: &mut WriteRow<'_>) -> Result<(), StoreError> {
         while let Some(row) = self.next_below(tag)? {
             write(&row.key, Some(&row.value))?;
@@ -266,7 +266,7 @@ impl<'a> SortedRows<'a> {
         Ok(())
     }
 
-    /// Packs the items of `table`, all of which come next.
+    /// Packs the items of `table`, which are the next rows.
     fn pack(&mut self, table: SetTable, write: &mut WriteRow<'_>) -> Result<(), StoreError> {
         let mut packer = Packer::new(table);
         while let Some(row) = self.next_below(table.tag() + 1)? {
@@ -306,7 +306,7 @@ mod tests {
         let mut sizes = Vec::new();
         loader.write(&mut |table, owner, items| sizes.push((table, owner, items))).unwrap();
         assert_eq!(sizes, [(SetTable::Following, 1, 1), (SetTable::Following, 2, 2)]);
-        // These rows are computed from the sizes.
+        // The caller computes these rows from the sizes.
         loader.put_point(PointTable::Counts, 1, value(b"counts"));
         loader.finish(Totals { users: 8, ..Totals::default() }).unwrap();
         let (writer, applied) = Store::open(folder.path(), OPTIONS).unwrap();

@@ -1,8 +1,9 @@
-//! Checks that the engine omits when it opens its files. Each keyspace has a manifest, which names its tables, and the
-//! file `current` names the manifest and has its checksum. The engine reads neither checksum, and it removes a keyspace
-//! without `current`, with everything in it. It also trusts the number of sections at the end of a table.
+//! Checks that the engine does not make when it opens its files. Each keyspace has a manifest that names its tables;
+//! the file `current` has the number and the checksum of the manifest. The engine compares neither checksum. If
+//! `current` is missing, it removes the keyspace and everything in it. It also trusts the number of sections at the end
+//! of a table.
 //!
-//! **Invariant:** a store that fails this check has not been changed.
+//! **Invariant:** the check changes nothing.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,11 +17,12 @@ use crate::flipped;
 use crate::sections::{self, take};
 use crate::table_check::compare;
 
-/// File that names the manifest: its number (`u64`), its checksum (`u128`), and 0 for xxh3; numbers little endian.
+/// File that names the manifest: the manifest's number (`u64`), its checksum (`u128`), and 0 for xxh3. Numbers are
+/// little endian.
 const CURRENT: &str = "current";
 /// Folder of the tables.
 const TABLES: &str = "tables";
-/// File with the format of the database, and its content: the engine's mark, and its format 3.
+/// Name and content of the file with the format of the database: the engine's mark and format 3.
 const VERSION: (&str, &[u8]) = ("version", b"FJL\x03");
 
 /// Fault of a file with a known content.
@@ -32,7 +34,7 @@ pub(crate) struct TableFile {
     pub(crate) path: PathBuf,
     /// Checksum of the whole file.
     pub(crate) checksum: u128,
-    /// Number that is added to the sequence numbers in the file: 0 for a table that a merge wrote.
+    /// Number to add to the sequence numbers in the file; 0 if a merge wrote the file.
     pub(crate) seqno: u64,
     pub(crate) level: usize,
 }
@@ -40,7 +42,7 @@ pub(crate) struct TableFile {
 /// Tables of a keyspace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tables {
-    /// Runs of tables, whose keys ascend; newer runs come before older ones.
+    /// Runs of tables, newest first. In a run, keys ascend from table to table.
     pub(crate) runs: Vec<Vec<TableFile>>,
     /// Descriptions of found damage.
     pub(crate) notes: Vec<String>,
@@ -49,7 +51,7 @@ pub(crate) struct Tables {
 /// Checks the manifests and the ends of tables of all keyspaces of the database in `database`.
 ///
 /// # Errors
-/// A file is missing, was changed, or is unreadable.
+/// A file is missing, was changed, or cannot be read.
 pub(crate) fn check(database: &Path) -> Result<(), StoreError> {
     let version = database.join(VERSION.0);
     match read(&version)? {
@@ -63,8 +65,8 @@ pub(crate) fn check(database: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Returns an error for the first table of the database in `database` that does not match its checksum: the engine's
-/// errors name no file. Reads every table.
+/// Returns an error for the first table of the database that does not match its checksum, because errors of the engine
+/// name no file. Reads every table.
 pub(crate) fn damaged_table(database: &Path) -> Option<StoreError> {
     let runs =
         keyspaces(database).ok()?.into_iter().filter_map(|keyspace| tables_of(&keyspace).ok());
@@ -95,8 +97,8 @@ fn tables_of(keyspace: &Path) -> Result<Vec<Vec<TableFile>>, StoreError> {
     let current = keyspace.join(CURRENT);
     let tables = keyspace.join(TABLES);
     let Some(bytes) = read(&current)? else {
-        // Without tables, the process ended while the engine created this keyspace, and the engine creates it again.
-        // With tables, the keyspace was complete, and the file was lost.
+        // If there are no tables, the process ended while the engine created this keyspace; the engine creates it
+        // again. If there are tables, the keyspace was complete and the file was lost.
         let is_new = match fs::read_dir(&tables) {
             Ok(mut files) => files.next().is_none(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
@@ -116,7 +118,7 @@ fn tables_of(keyspace: &Path) -> Result<Vec<Vec<TableFile>>, StoreError> {
         Some(bytes) if xxh3_128(&bytes) != checksum => {
             Err(damaged(&manifest, "its checksum is not the one in the file `current`"))
         }
-        // A file that no manifest names may be unfinished. The engine removes it without reading it.
+        // No manifest names this file, so it may be unfinished. The engine removes it without reading it.
         Some(bytes) => Ok(parse(&bytes, &tables).unwrap_or_default()),
     }
 }
@@ -175,7 +177,7 @@ fn parse(manifest: &[u8], folder: &Path) -> Option<Vec<Vec<TableFile>>> {
     bytes.is_empty().then_some(runs)
 }
 
-/// Returns the tables of a damaged keyspace according to its manifest; `None` if that cannot be trusted.
+/// Returns the tables of a damaged keyspace according to its manifest; `None` if the manifest cannot be trusted.
 pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let (path, folder) = (keyspace.join(CURRENT), keyspace.join(TABLES));
     let mut manifests = Vec::new();
@@ -194,7 +196,7 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
     let found = |bytes: &[u8], note: Option<String>| {
         parse(bytes, &folder).map(|runs| Tables { runs, notes: note.into_iter().collect() })
     };
-    // Each of the files is accepted if it is intact, or after the correction of one flipped bit.
+    // Accept each file if it is intact, or after the correction of one flipped bit.
     for (number, bytes) in &mut manifests {
         let right = encode(*number, bytes);
         if right == current {
@@ -212,8 +214,8 @@ pub(crate) fn salvage(keyspace: &Path) -> Result<Option<Tables>, StoreError> {
             return Ok(found(bytes, Some(note)));
         }
     }
-    // Without `current`, the checksums of all tables prove that the newest manifest is whole. If it was not in use yet,
-    // its tables were complete nevertheless.
+    // `current` is lost. If the checksums of all tables match, the newest manifest is whole. Even if it was not in use
+    // yet, its tables are complete.
     manifests.sort_unstable_by_key(|(number, _)| *number);
     let named = parse_current(&current).map(|(named, _)| named);
     let newest = manifests.last().filter(|(number, _)| named != Some(*number));

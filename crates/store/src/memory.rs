@@ -1,5 +1,5 @@
-//! Rows of the store in memory instead of on disk, for the simulator of the node (crate `dst`); they outlive the
-//! simulated process. An ingestion is durable as a whole or not at all, as fjall guarantees.
+//! Rows of the store in memory, for the simulator of the node (crate `dst`). They outlive the simulated process. As
+//! with fjall, an ingestion is durable as a whole or not at all.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use crate::error::StoreError;
 use crate::layout::WriteRow;
 
-/// Callback before and after an ingestion becomes durable; an error simulates one of the disk.
+/// Callback before and after an ingestion becomes durable. It can return a simulated error of the disk.
 pub type Gate = Arc<dyn Fn() -> io::Result<()> + Send + Sync>;
 
 type Map = BTreeMap<Vec<u8>, Slice>;
@@ -32,7 +32,7 @@ pub(crate) struct MemoryKeyspace {
     gate: Gate,
 }
 
-/// Rows of a range. Each step looks for the next one, so later changes are visible.
+/// Rows of a range. Each step searches for the next row, so later changes are visible.
 pub(crate) struct MemoryIter {
     rows: Arc<RwLock<Map>>,
     low: Bound<Vec<u8>>,
@@ -112,7 +112,7 @@ impl MemoryKeyspace {
 }
 
 impl MemoryIter {
-    /// Whether the range is empty. This is checked because the map panics if a range ends before it begins.
+    /// Whether the range is empty. The map would panic if a range ended before its start.
     fn is_empty(&self) -> bool {
         match (&self.low, &self.high) {
             (Bound::Included(low), Bound::Included(high)) => low > high,

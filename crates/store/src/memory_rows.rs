@@ -12,8 +12,8 @@ use crate::sets::Set;
 pub type MemoryRow = (Vec<u8>, Vec<u8>);
 
 impl MemoryDisk {
-    /// Returns all rows, of the facts and the ephemeral ones, except those that depend on the times of checkpoints: the
-    /// head row, the states of owners, and the fence. Each item of a packed set is one row here.
+    /// Returns all rows, of the facts and the ephemeral ones. Omits those that depend on the times of checkpoints: the
+    /// head row, the states of owners, and the fence. Each item of a packed set is one row.
     #[must_use]
     pub fn rows(&self) -> [Vec<MemoryRow>; 2] {
         [&self.facts, &self.ephemeral].map(MemoryKeyspace::rows_of_tables)

@@ -1,24 +1,25 @@
-//! Merging of points, one owner's items, and names of up to three layers; items and names page by page.
-//!
-//! An item in a higher layer, removed or present, hides the same item below it. Memory layers are copied in runs under
-//! a short lock, the disk is read row by row, and nothing after the limit is read except the rest of a run.
+//! Merges the rows of up to three layers: points, the items of one owner, and names. Items and names are merged in
+//! pieces.
+//! An item in a higher layer, removed or present, hides the same item in lower layers. From layers in memory, runs of
+//! rows are copied under a short lock; from the disk, rows are read one by one. Nothing after the limit is read, except
+//! the rest of a run.
 
 use rows::{NameTable, Order, SetTable, Span, Value};
 
 use crate::overlay::Overlay;
 
-/// Number of items that are copied out of an overlay under one lock.
+/// Number of items that are copied from an overlay under one lock.
 const RUN: usize = 256;
 
-/// An item and its number in a layer; `None` means removed.
+/// Item and its number in a layer; `None` means that it is removed.
 type Row = (u64, Option<u64>);
 
-/// Items of one owner in one overlay, copied run by run.
+/// Items of one owner in one overlay. They are copied in runs.
 pub(crate) struct OverlayItems<'a> {
     overlay: &'a Overlay,
     table: SetTable,
     owner: u64,
-    /// Range that was not copied yet; `None` after the last run.
+    /// Range that is still to be copied; `None` after the last run.
     rest: Option<Span>,
     run: std::vec::IntoIter<Row>,
 }
@@ -61,7 +62,7 @@ struct Head<'a> {
     next: Option<Row>,
 }
 
-/// Merges `layers`, uppermost first, all in the order of `span`, into its members.
+/// Merges `layers`, uppermost first, and returns the present members. All layers are in the order of `span`.
 pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) -> Vec<(u64, u64)> {
     let heads = layers.iter_mut().map(|rows| {
         let next = rows.next();
@@ -88,8 +89,8 @@ pub(crate) fn members(layers: &mut [&mut dyn Iterator<Item = Row>], span: Span) 
     found
 }
 
-/// Calls `each` with every point in the order of keys: those of `disk`, which is in that order, or the result of `look`
-/// where a layer in memory has changed a point. `changed` ascends.
+/// Calls `each` with every point, in the order of keys. `disk` has the points on disk, in this order. `changed` has the
+/// keys (ascending) of points that a layer in memory has changed; for these, `look` returns the point.
 pub(crate) fn each_point(
     changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
@@ -114,8 +115,9 @@ pub(crate) fn each_point(
     changed.for_each(|key| in_memory(key, each));
 }
 
-/// Calls `each` with the points of the greatest keys, greatest first, at most `limit`: those of `disk`, which descends,
-/// or the result of `look` where a layer in memory has changed a point. `changed` ascends.
+/// Calls `each` with the `limit` points that have the greatest keys, greatest first. `disk` has the points on disk, in
+/// this order. `changed` has the keys (ascending) of points that a layer in memory has changed; for these, `look`
+/// returns the point.
 pub(crate) fn points_down(
     mut changed: Vec<u64>,
     disk: &mut dyn Iterator<Item = (u64, fjall::Slice)>,
@@ -140,15 +142,15 @@ pub(crate) fn points_down(
     }
 }
 
-/// A name, and whether it exists in a layer or was removed.
+/// Name in a layer, and whether it exists or was removed.
 type Name = (Vec<u8>, bool);
 
-/// Names of one table in one overlay that begin with a prefix, copied run by run.
+/// Names of one table in one overlay that begin with a prefix. They are copied in runs.
 pub(crate) struct OverlayNames<'a> {
     overlay: &'a Overlay,
     table: NameTable,
     prefix: &'a [u8],
-    /// Start of the next run; `None` after the last.
+    /// Start of the next run; `None` after the last run.
     from: Option<Vec<u8>>,
     run: std::vec::IntoIter<Name>,
     run_len: usize,
@@ -162,7 +164,7 @@ impl<'a> OverlayNames<'a> {
         from: &[u8],
     ) -> Self {
         let (from, run) = (Some([prefix, from].concat()), Vec::new().into_iter());
-        // The first run is short, because most callers want one name.
+        // Make the first run short, because most callers want one name.
         Self { overlay, table, prefix, from, run, run_len: 4 }
     }
 }
@@ -191,7 +193,7 @@ struct NameHead<'a> {
     next: Option<Name>,
 }
 
-/// Returns the first existing names of `layers`, uppermost first: at most `limit`.
+/// Merges `layers`, uppermost first, and returns the first existing names, at most `limit`.
 pub(crate) fn names(layers: &mut [&mut dyn Iterator<Item = Name>], limit: usize) -> Vec<Vec<u8>> {
     let heads = layers.iter_mut().map(|names| {
         let next = names.next();
@@ -201,7 +203,7 @@ pub(crate) fn names(layers: &mut [&mut dyn Iterator<Item = Name>], limit: usize)
     let mut found = Vec::new();
     while found.len() < limit {
         let names = heads.iter().filter_map(|head| head.next.as_ref());
-        // `min_by` returns the first of equal names, which is the uppermost.
+        // `min_by` returns the first of equal names, which is from the uppermost layer.
         let Some((name, exists)) = names.min_by(|a, b| a.0.cmp(&b.0)).cloned() else { break };
         for head in &mut heads {
             if head.next.as_ref().is_some_and(|(next, _)| *next == name) {

@@ -1,4 +1,4 @@
-//! Opening the store, which creates the only writer.
+//! Opening a store, which creates its only writer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,24 +25,24 @@ use crate::writer::StoreWriter;
 pub struct StoreOptions {
     /// Memory for blocks read from disk, in bytes.
     pub cache_bytes: u64,
-    /// Memory for keys of buckets, except those not yet written by a checkpoint, in bytes.
+    /// Memory for keys of buckets, in bytes. Keys that no checkpoint has written yet take other memory.
     pub bucket_bytes: usize,
 }
 
 impl Store {
-    /// Opens the store in `dir`, creating it if it does not exist. Returns the only writer and the log position up to
-    /// which the rows are applied (0 in a new store): the caller replays the log from there.
+    /// Opens the store in `dir`, and creates it if it does not exist. Returns the only writer, and the position of the
+    /// log up to which the rows are applied (0 in a new store). The caller replays the log from there.
     ///
     /// # Errors
     /// The directory or the engine fails, a later version wrote the store, or it is damaged. The caller keeps other
-    /// processes away from `dir`; the engine's own lock is a second guard.
+    /// processes away from `dir`; the lock of the engine is an additional protection.
     pub fn open(dir: &Path, options: StoreOptions) -> Result<(StoreWriter, u64), StoreError> {
         let new = Head { applied: 0, hasher: random_hasher()?, totals: Totals::default() };
         let disk = Disk::open(dir, options.cache_bytes, &new.encode());
         disk.and_then(|disk| Self::open_on(disk, options)).map_err(|error| name_file(dir, error))
     }
 
-    /// Opens a store on rows in memory. `seed` is the secret of a new store.
+    /// Opens a store whose rows are in memory. `seed` is the secret of a new store.
     ///
     /// # Errors
     /// The rows are damaged.

@@ -1,10 +1,10 @@
-//! Dirty rows in memory: the changes since the last freeze.
+//! Changed rows in memory: the changes since the last freeze.
 //!
-//! Only the writer makes changes; any thread may read meanwhile. Points and sets are in hash maps with 64 locks per
-//! table, so a reader and the writer rarely wait for each other, and never for longer than one row or one run of a set
-//! takes. Names are in order, with one lock per table.
+//! Only the writer makes changes; meanwhile, any thread may read. Points and sets are in hash maps with 64 locks per
+//! table. Readers and the writer thus rarely wait for each other, and at most for the time of one row or one run of a
+//! set. Names are in order, with one lock per table.
 //!
-//! **Invariant:** once frozen, an overlay never changes.
+//! **Invariant:** a frozen overlay never changes.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -23,9 +23,10 @@ use crate::items::{Items, LayerRow};
 use crate::key_table::KeyTable;
 
 const SHARD_BITS: u32 = 6;
-/// Number of changes of a batch that are made while all locks are held, which takes about 10 µs.
+/// Number of changes of a batch that are made while all locks are held: about 10 µs.
 const CHANGES_PER_LOCK: usize = 64;
-/// Factor that spreads dense ids, and ids with equal low bits, over all shards: 2^64 divided by the golden ratio.
+/// Factor that spreads ids over all shards (2^64 divided by the golden ratio), even if the ids are dense or have equal
+/// low bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Overhead of the allocator for each allocation, in bytes.
 const ALLOCATION: usize = 16;
@@ -52,10 +53,11 @@ impl<V> Sharded<V> {
         shard
     }
 
-    /// Processes `keys` in runs: calls `touch` for each key of a run with the map of its shard, then `change`.
+    /// Changes rows in runs: for each key of a run, first calls `touch` with the row, then, for each key again,
+    /// `change`.
     ///
-    /// One after the other, changes of keys far apart would each wait for memory several times. All locks are held for
-    /// a run, and `touch` does not depend on earlier keys, so these waits overlap.
+    /// If keys are far apart in memory, each change would wait for memory several times. `touch` does not depend on
+    /// other keys, so its waits for all keys of a run overlap. All locks are held during a run.
     fn change_many<K>(
         &self,
         keys: &[K],
@@ -102,7 +104,7 @@ pub(crate) struct Overlay {
     sets: [Sets; SetTable::ALL.len()],
     names: [Names; NameTable::ALL.len()],
     pub(crate) keys: KeyTable,
-    /// Changed buckets, in their state when the overlay was frozen. Empty until then.
+    /// Changed buckets, as they were when the overlay was frozen. Empty until then.
     pub(crate) buckets: OnceLock<Vec<(BucketId, Option<Bucket>)>>,
 }
 
@@ -142,11 +144,11 @@ impl Overlay {
         self.points(table).shard(key).read().get(&key).cloned()
     }
 
-    /// Returns the keys of all points within `within`, including removed ones, unordered. Keys that are put meanwhile
-    /// may be missing.
+    /// Returns the keys of all points within `within`, unordered, including removed points. Keys that are added
+    /// meanwhile may be missing.
     pub(crate) fn point_keys(&self, table: PointTable, within: &RangeInclusive<u64>) -> Vec<u64> {
         let mut found = Vec::new();
-        // Only one lock is held at a time, so that the writer does not wait for the whole table.
+        // Hold one lock at a time, so that the writer does not wait for the whole table.
         for shard in &self.points(table).shards {
             let shard = shard.read();
             found.extend(shard.keys().filter(|key| within.contains(key)));
@@ -163,7 +165,7 @@ impl Overlay {
         self.sets(table).shard(owner).read().contains_key(&owner)
     }
 
-    /// Appends the items of `span` to `found`, including removed ones, in its order.
+    /// Appends the items within `span` to `found`, in the order of `span`, including removed items.
     pub(crate) fn members(
         &self,
         table: SetTable,
@@ -180,8 +182,7 @@ impl Overlay {
         self.names(table).read().get(key).cloned()
     }
 
-    /// Returns the first keys from `from` on that begin with `prefix`, at most `limit`, each with whether it exists or
-    /// was removed.
+    /// Returns at most `limit` keys that begin with `prefix`, from `from` on, and whether each exists or was removed.
     pub(crate) fn names_under(
         &self,
         table: NameTable,
@@ -196,7 +197,7 @@ impl Overlay {
         found.map(|(key, value)| (key.to_vec(), value.is_some())).collect()
     }
 
-    /// Sets or removes a point; returns the growth of memory in bytes, and the previous row of the overlay.
+    /// Sets or removes a point. Returns the growth of memory in bytes, and the previous row of the overlay.
     pub(crate) fn put_point(
         &self,
         table: PointTable,
@@ -211,7 +212,7 @@ impl Overlay {
         self.points(table).shard(key).write().remove(&key);
     }
 
-    /// Sets or removes many points like [`Overlay::put_point`]. Passes the previous row of each to `before`.
+    /// Sets or removes many points, like [`Overlay::put_point`]. Passes the previous row of each to `before`.
     pub(crate) fn put_points(
         &self,
         table: PointTable,
@@ -233,7 +234,7 @@ impl Overlay {
         grown
     }
 
-    /// Sets or removes a member; returns the growth of memory in bytes, and the previous row of the overlay.
+    /// Sets or removes a member. Returns the growth of memory in bytes, and the previous row of the overlay.
     pub(crate) fn put_member(
         &self,
         table: SetTable,
@@ -252,7 +253,7 @@ impl Overlay {
         }
     }
 
-    /// Sets or removes a member of many owners like [`Overlay::put_member`]. Passes the previous row of each to
+    /// Sets or removes an item of many owners, like [`Overlay::put_member`]. Passes the previous row of each to
     /// `before`.
     pub(crate) fn put_member_of_many(
         &self,
@@ -276,14 +277,14 @@ impl Overlay {
         grown
     }
 
-    /// Sets or removes a name; returns the growth of memory in bytes, and the previous row of the overlay.
+    /// Sets or removes a name. Returns the growth of memory in bytes, and the previous row of the overlay.
     pub(crate) fn put_name(
         &self,
         table: NameTable,
         key: &[u8],
         value: Option<Value>,
     ) -> (usize, LayerRow<Value>) {
-        /// A B-tree's nodes are about 70 % full.
+        /// The nodes of a B-tree are about 70 % full.
         const ENTRY: usize = (size_of::<Box<[u8]>>() + size_of::<Option<Value>>()) * 10 / 7;
         let heap = heap_bytes(value.as_ref());
         let old = self.names(table).write().insert(key.into(), value);

@@ -1,13 +1,14 @@
-//! States of the owners of sets, in memory: four bits per owner say which kinds of rows the owner may have on disk.
+//! States of the owners of sets, in memory. The state of an owner has four bits and says which kinds of rows the owner
+//! may have on disk.
 //!
-//! Most reads of sets concern owners without any rows on disk: a new user who follows others, a user who never posts.
-//! The states save these reads from searching the tables on disk. States are stored with the rows of a checkpoint, in
-//! blocks of [`BLOCK_OWNERS`].
+//! Most reads of sets are for owners without rows on disk: new users who follow others, and users who never post. With
+//! the states, such reads need not search the tables on disk. States are stored with the rows of a checkpoint, in
+//! blocks of [`BLOCK_OWNERS`] owners.
 //!
-//! **Invariant:** a state may claim rows that do not exist, but never misses one. So a checkpoint raises states before
-//! its rows become visible, and lowers them after that.
+//! **Invariant:** if rows exist, the state says so; it may also say so if they do not exist. A checkpoint therefore
+//! raises states before its rows become visible, and lowers states after that.
 //!
-//! Tables whose owners are not dense have no states, because each owner would need a block of its own.
+//! Tables without dense owners have no states, because each owner would need its own block.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,7 @@ pub(crate) struct State(u8);
 impl State {
     /// No rows.
     pub(crate) const NONE: Self = Self(0);
-    /// Rows. In a packed table: chunks without deltas.
+    /// Rows. In a packed table, these are chunks without deltas.
     pub(crate) const ROWS: Self = Self(1);
     /// All kinds of rows.
     #[cfg(feature = "simulation")]
@@ -37,7 +38,7 @@ impl State {
     /// Maximum number of deltas of an owner.
     pub(crate) const DELTAS_MAX: u8 = STATE_MASK as u8 - 1;
 
-    /// Returns the state of an owner with rows and `deltas` deltas, up to the maximum.
+    /// Returns the state of an owner that has rows and `deltas` deltas (at most the maximum).
     pub(crate) fn with_deltas(deltas: u8) -> Self {
         Self(deltas.min(Self::DELTAS_MAX) + 1)
     }
@@ -47,7 +48,7 @@ impl State {
         self.0.saturating_sub(1)
     }
 
-    /// Returns the state with one more delta, if the maximum allows it.
+    /// Returns the state with one more delta, unless there are too many.
     pub(crate) fn with_delta(self) -> Option<Self> {
         (self >= Self::ROWS && self.deltas() < Self::DELTAS_MAX).then_some(Self(self.0 + 1))
     }
@@ -62,7 +63,7 @@ pub(crate) struct Owners {
     blocks: RwLock<HashMap<(SetTable, u64), Block>>,
 }
 
-/// Returns block, word, and shift within the word.
+/// Returns the block, the word in it, and the shift in the word.
 fn place(owner: u64) -> (u64, usize, u64) {
     let within = owner % BLOCK_OWNERS;
     let shift = within % OWNERS_PER_WORD * STATE_BITS;
@@ -90,13 +91,13 @@ impl Owners {
         blocks.get(&(table, block)).map_or(State::NONE, |block| get(block, word, shift))
     }
 
-    /// Whether `owner` may have rows on disk; `false` is certain.
+    /// Whether `owner` may have rows on disk. If false, it certainly has none.
     pub(crate) fn contains(&self, table: SetTable, owner: u64) -> bool {
         self.state(table, owner) != State::NONE
     }
 
-    /// Raises states to those in `changes`, before the rows become visible. Returns the numbers of the changed
-    /// blocks, in order, with the bytes to store for each. In these bytes, states are lowered too.
+    /// Raises states to those in `changes`; called before the rows become visible. Returns the number of each changed
+    /// block, in order, and the bytes to store for it. In these bytes, states are also lowered.
     pub(crate) fn raise(&self, table: SetTable, changes: &[(u64, State)]) -> Vec<(u64, Vec<u8>)> {
         let mut blocks = self.blocks.write();
         let mut changed = BTreeMap::new();
@@ -112,7 +113,7 @@ impl Owners {
         changed.into_iter().map(|(number, block)| (number, encode(&block))).collect()
     }
 
-    /// Sets states to those in `changes`, after the rows became visible.
+    /// Sets states to those in `changes`; called after the rows became visible.
     pub(crate) fn settle(&self, table: SetTable, changes: &[(u64, State)]) {
         let mut blocks = self.blocks.write();
         for (owner, state) in changes {
@@ -121,7 +122,7 @@ impl Owners {
         }
     }
 
-    /// Adds a block read from disk; returns `false` if its bytes are not a block.
+    /// Adds a block that was read from disk. Returns `false` if its bytes are not a block.
     pub(crate) fn restore(&self, table: SetTable, number: u64, bytes: &[u8]) -> bool {
         let Some(block) = decode(bytes) else { return false };
         self.blocks.write().insert((table, number), block);

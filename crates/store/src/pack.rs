@@ -1,4 +1,4 @@
-//! Packing of many items at once: rows in the order of owners and items become chunks.
+//! Packing of many items at once into chunks.
 
 use rows::SetTable;
 
@@ -6,11 +6,11 @@ use crate::error::StoreError;
 use crate::layout::{self, WriteRow};
 use crate::packed::{self, CHUNK_ITEMS, Change};
 
-/// Creates chunks of the items of one packed table, whose owners have no rows yet.
+/// Maker of chunks of one packed table, for owners that have no rows yet.
 pub(crate) struct Packer {
     table: SetTable,
     owner: u64,
-    /// Items of `owner` that are not written yet: at most a chunk.
+    /// Items of `owner` that were not written yet: at most one chunk.
     items: Vec<Change>,
     /// Whether chunks of `owner` were written.
     begun: bool,
@@ -22,7 +22,7 @@ impl Packer {
         Self { table, owner: 0, items: Vec::new(), begun: false }
     }
 
-    /// Adds an item. Calls must be in ascending order of owners, and for each owner in ascending order of items.
+    /// Adds an item. Owners must be in ascending order, and so must the items of an owner.
     pub(crate) fn add(
         &mut self,
         owner: u64,

@@ -1,14 +1,15 @@
-//! Rows of packed sets: many items of one owner in one row.
+//! Rows of packed sets. A row has many items of one owner.
 //!
-//! The rows of an owner on disk are **chunks** and **deltas**. Chunks are sorted runs of at most [`CHUNK_ITEMS`] items;
-//! the key of each ends with the lowest item that belongs to it. A delta has the changes of one checkpoint, at most
-//! [`DELTA_ITEMS_MAX`] items, some of them removed; later deltas hide earlier ones, and all hide chunks. A checkpoint
-//! writes a delta without reading anything. When there are too many deltas (14), or one would be too long, or items
-//! were removed, it folds all deltas into the chunks.
+//! An owner has two kinds of rows on disk, **chunks** and **deltas**. Chunks are sorted runs of at most [`CHUNK_ITEMS`]
+//! items; the key of a chunk ends with the lowest item that may be in it. A delta has the changes of one checkpoint: at
+//! most [`DELTA_ITEMS_MAX`] items, some of them removed. Later deltas hide earlier ones, and all deltas hide chunks. A
+//! checkpoint writes a delta without reading. If there are too many deltas (14), a delta would be too long, or items
+//! were removed, the checkpoint folds all deltas into the chunks.
 //!
-//! A row is one byte of flags and the items in ascending order: the gap from the item before (for the first item, from
-//! the low end of the chunk), and, if the row has codes, 0 for a removed item or its number plus 1; without codes all
-//! numbers are 0. Numbers are written in groups of seven bits, lowest first.
+//! A row is a byte of flags, and the items in ascending order. For each item, it has the difference from the item
+//! before; for the first item, the difference from the low end of the chunk. If the row has codes, each item also has a
+//! code: 0 if it is removed, otherwise its number plus 1. Without codes, all numbers are 0. Numbers are encoded in
+//! groups of seven bits, lowest first.
 
 use rows::SetTable;
 
@@ -22,13 +23,13 @@ pub(crate) const DELTA_ITEMS_MAX: usize = 256;
 
 /// Flag: items have codes.
 const CODES: u8 = 1;
-/// Flag: the owner has no other chunk. It may be missing although it applies.
+/// Flag: the owner has no other chunk. It may be missing although the owner has no other chunk.
 const ALONE: u8 = 2;
 
-/// An item, and its number unless it was removed.
+/// Item, and its number; `None` if it was removed.
 pub(crate) type Change = (u64, Option<u64>);
 
-/// Encodes a row of items from `low` on.
+/// Encodes a row of items that are at least `low`.
 pub(crate) fn encode(low: u64, alone: bool, items: &[Change]) -> Vec<u8> {
     let codes = items.iter().any(|(_, number)| *number != Some(0));
     let mut bytes = Vec::with_capacity(2 + 3 * items.len());
@@ -49,7 +50,7 @@ pub(crate) fn is_alone(row: &[u8]) -> bool {
     row.first().is_some_and(|flags| flags & ALONE != 0)
 }
 
-/// Appends the items of a row to `items`; `None` if it is malformed.
+/// Appends the items of a row to `items`. `None` if the row is malformed.
 pub(crate) fn decode(low: u64, row: &[u8], items: &mut Vec<Change>) -> Option<()> {
     let (flags, mut rest) = row.split_first()?;
     if flags & !(CODES | ALONE) != 0 {
@@ -93,7 +94,7 @@ fn read(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Merges `upper` and `lower`, both ascending; `upper` has precedence for equal items.
+/// Merges `upper` and `lower`, both in ascending order. For equal items, `upper` decides.
 pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
     let mut both = Vec::with_capacity(upper.len() + lower.len());
     let mut lower = lower.iter().copied().peekable();
@@ -108,19 +109,19 @@ pub(crate) fn overlay(upper: &[Change], lower: &[Change]) -> Vec<Change> {
     both
 }
 
-/// A checkpoint's action for the changed items of an owner.
+/// Action of a checkpoint for the changed items of an owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Plan {
-    /// No row to remove or write.
+    /// There is no row to write or remove.
     Nothing,
     /// Writes one more delta.
     Delta,
-    /// Folds all changes into chunks. In a table that is not packed, writes the rows.
+    /// Folds all changes into chunks; in a table that is not packed, writes the rows.
     Fold,
 }
 
 impl Plan {
-    /// Returns the state of the owner afterwards, if it was `old`.
+    /// Returns the state of the owner after this action. `old` is the state before.
     pub(crate) fn state(self, old: State) -> State {
         match self {
             Self::Nothing => old,
@@ -130,9 +131,9 @@ impl Plan {
     }
 }
 
-/// Decides how to write the changed `items` of an owner with `state` on disk.
+/// Decides how to write the changed `items` of an owner. `state` is that of the owner on disk.
 ///
-/// Removed items are folded at once, so deltas take no more room than the items that they add.
+/// Removed items are folded immediately, so deltas contain only added items.
 pub(crate) fn plan(table: SetTable, state: State, items: &Items) -> Plan {
     if !table.is_packed() {
         return Plan::Fold;

@@ -1,10 +1,11 @@
-//! Cache of the rows of keys on disk: rows that checkpoints have just written, and rows read recently. Beyond a budget,
-//! rows that were not read recently are dropped. A row that is marked as removed means that the disk has no such row.
+//! Cache of rows of keys that are on disk: rows that checkpoints have just written, and rows that were read recently.
+//! If the cache exceeds its budget, rows that were not read recently are dropped. A row marked as removed means that
+//! the disk has no such row.
 //!
-//! **Invariant:** a row here equals the one on disk. It is below both overlays: a later change of its key is found
-//! there first, and replaces this row when it is on disk.
-//! **Invariant:** the row of a key is in one place in memory: in an overlay until it is on disk, then here. A row in
-//! neither is read from disk, unless all rows on disk are here.
+//! **Invariant:** a row here is equal to that on disk. Both overlays are above this layer: a later change of a key is
+//! found there first, and replaces the row here when it is on disk.
+//! **Invariant:** the row of a key has one place in memory: an overlay until it is on disk, then this cache. If it is
+//! in neither, it is read from disk, unless this cache has all rows on disk.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
@@ -13,14 +14,14 @@ use kv::{KeyRow, Space};
 use crate::hash::KeyHasher;
 use crate::key_table::{KeyTable, shard_of};
 
-/// Maximum number of shards that are searched for a row to drop.
+/// Maximum number of shards to search for a row to drop.
 const PROBES_MAX: usize = 64;
 
-/// State: not every row on disk was added yet; no row was dropped.
+/// State in which no row was dropped, but some rows on disk may not have been added yet.
 const FILLING: u8 = 0;
-/// State in which every row on disk is in memory, so a row that is not in memory does not exist.
+/// State in which every row on disk is in memory. A row that is not in memory then does not exist.
 const COMPLETE: u8 = 1;
-/// State: a row was dropped.
+/// State in which a row was dropped.
 const PARTIAL: u8 = 2;
 
 /// Resident rows and their budget.
@@ -30,14 +31,14 @@ pub(crate) struct Resident {
     bytes_max: usize,
     /// [`FILLING`], [`COMPLETE`] or [`PARTIAL`].
     state: AtomicU8,
-    /// Number of checkpoints so far. A thread that reads a row from disk reads this number first, and adds the row only
+    /// Number of checkpoints so far. A thread reads this number before it reads a row from disk, and adds the row only
     /// if the number is still the same.
     checkpoints: AtomicU64,
     next_shard: AtomicUsize,
 }
 
 impl Resident {
-    /// Creates an empty cache. `complete` means that no rows are on disk either.
+    /// Creates an empty cache. `complete` means that there are also no rows on disk.
     pub(crate) fn new(bytes_max: usize, complete: bool, hasher: KeyHasher) -> Self {
         Self {
             table: KeyTable::new(hasher),
@@ -54,9 +55,9 @@ impl Resident {
         self.state.load(Ordering::Acquire) == COMPLETE
     }
 
-    /// Records that every row on disk was added. If no row was dropped since, all rows are in memory.
+    /// Records that every row on disk was added. If none was dropped meanwhile, all rows are in memory.
     pub(crate) fn all_offered(&self) {
-        // This has no effect if a row was dropped meanwhile, because then not all rows are in memory.
+        // If a row was dropped meanwhile, this has no effect, because not all rows are in memory.
         let (done, failed) = (Ordering::AcqRel, Ordering::Acquire);
         self.state.compare_exchange(FILLING, COMPLETE, done, failed).ok();
     }
@@ -66,7 +67,7 @@ impl Resident {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether more rows fit without dropping others.
+    /// Whether further rows fit without dropping others.
     pub(crate) fn has_room(&self) -> bool {
         self.bytes() < self.bytes_max
     }
@@ -76,7 +77,7 @@ impl Resident {
         self.checkpoints.load(Ordering::Acquire)
     }
 
-    /// Adds a row that was read from disk, if no checkpoint has changed the disk since `noted`.
+    /// Adds a row that was read from disk, unless a checkpoint has changed the disk since `noted`.
     pub(crate) fn offer(&self, hash: u64, row: KeyRow, noted: u64) {
         let still = || self.checkpoints() == noted;
         if let Some(grown) = self.table.put_absent(hash, row, still) {
@@ -85,7 +86,7 @@ impl Resident {
         }
     }
 
-    /// Adds the rows that a checkpoint has put on disk, before they leave the overlay.
+    /// Adds the rows that a checkpoint has written to disk. Called before they leave the overlay.
     pub(crate) fn take_over(&self, rows: impl Iterator<Item = (u64, KeyRow)>) {
         self.checkpoints.fetch_add(1, Ordering::AcqRel);
         for (hash, row) in rows {
@@ -108,13 +109,13 @@ impl Resident {
         self.bytes.fetch_sub(self.table.remove(hash, space, key), Ordering::Relaxed);
     }
 
-    /// Drops rows until the rest fits the budget, after a row with this hash was added.
+    /// Drops rows until the others fit the budget. Called after a row with the hash `added` was added.
     fn shrink(&self, added: u64) {
         let mut empty = 0;
         while self.bytes() > self.bytes_max {
-            // The state is stored before the row is dropped, so that no reader concludes that the row does not exist.
+            // Change the state before a row is dropped; otherwise a reader could conclude that the row does not exist.
             self.state.store(PARTIAL, Ordering::Release);
-            // If most shards have no rows, a search would take longer than reading the added row again.
+            // If most shards are empty, further search would take longer than reading the added row again.
             let shard = match empty < PROBES_MAX {
                 true => self.next_shard.fetch_add(1, Ordering::Relaxed),
                 false => shard_of(added),

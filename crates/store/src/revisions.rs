@@ -1,19 +1,19 @@
-//! Counts of the changes of each [`Subject`]'s rows.
+//! Number of changes of each [`Subject`]'s rows.
 //!
-//! - **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. So a
-//!   thread that reads a count and then the rows has read at least the state of that count.
-//! - **Invariant:** when changes are undone, all counts are raised. So a row that was read in between belongs to an
+//! - **Invariant:** a count is raised after readers see the changed row and before the change is acknowledged. A thread
+//!   that reads a count and then the rows has thus read at least the state of that count.
+//! - **Invariant:** when changes are undone, all counts are raised. A row that was read in between thus belongs to an
 //!   older count.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rows::Subject;
 
-/// Number of counts. Subjects whose numbers are equal modulo this number share a count, so a change of one counts as a
-/// change of both. The table has a fixed size of 256 KiB: half of a processor's second-level cache.
+/// Number of counts. Subjects whose numbers are equal modulo this number share a count: a change of one counts as a
+/// change of both. The table has a fixed size of 256 KiB, half of a processor's second-level cache.
 const COUNTS: usize = 65_536;
 
-/// Revision of a subject at one time. If the revision is equal at another time, nothing changed in between.
+/// Revision of a subject at a time. If it is equal at a later time, nothing has changed in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Revision {
     /// Index of the count in the table.
@@ -36,13 +36,13 @@ impl Default for Revisions {
 }
 
 impl Revisions {
-    /// Returns the present revision.
+    /// Returns the current revision.
     pub(crate) fn get(&self, subject: Subject) -> Revision {
         let place = place(subject);
         Revision { place, count: self.count(place) }
     }
 
-    /// Whether nothing changed since the revision.
+    /// Whether nothing has changed since the revision.
     pub(crate) fn is_current(&self, Revision { place, count }: Revision) -> bool {
         self.count(place) == count
     }
@@ -57,7 +57,7 @@ impl Revisions {
         }
     }
 
-    /// Counts a change of everything, after changes were undone.
+    /// Counts a change of every subject, after changes were undone.
     pub(crate) fn raise_all(&self) {
         for count in &self.counts {
             count.fetch_add(1, Ordering::Release);
@@ -67,7 +67,7 @@ impl Revisions {
 
     /// Returns the number of times that changes were undone.
     pub(crate) fn undone(&self) -> u64 {
-        // Acquire: a thread that sees a raised number sees the rows after the undo.
+        // Acquire: a thread that sees the new number also sees the rows after the undo.
         self.undone.load(Ordering::Acquire)
     }
 
@@ -77,24 +77,24 @@ impl Revisions {
     }
 
     fn count(&self, place: u16) -> u32 {
-        // Acquire: a thread that sees a raised count sees the changed rows.
+        // Acquire: a thread that sees the new count also sees the changed rows.
         at(&self.counts, place).load(Ordering::Acquire)
     }
 }
 
-/// Copy of all counts, for a reader of many rows that does not know their subjects in advance. Creating it takes about
-/// 20 µs.
+/// Copy of all counts, for a reader of many rows that does not know their subjects in advance. Copying takes about 20
+/// µs.
 pub struct RevisionsCopy(Box<[u32]>);
 
 impl RevisionsCopy {
-    /// Returns the value of [`Store::revision`](crate::Store::revision) at the time of the copy.
+    /// Returns the value that [`Store::revision`](crate::Store::revision) had at the time of the copy.
     #[must_use]
     pub fn revision(&self, subject: Subject) -> Revision {
         let place = place(subject);
         Revision { place, count: *at(&self.0, place) }
     }
 
-    /// Whether the revision was current at the time of the copy, see [`Store::is_current`](crate::Store::is_current).
+    /// Whether the revision was current at the time of the copy: see [`Store::is_current`](crate::Store::is_current).
     #[must_use]
     pub fn is_current(&self, Revision { place, count }: Revision) -> bool {
         *at(&self.0, place) == count
@@ -103,7 +103,7 @@ impl RevisionsCopy {
 
 /// Returns the index of the count of a subject.
 const fn place(subject: Subject) -> u16 {
-    // Ids of posts have their time in the high bits: the product spreads them, and also the dense ids of users.
+    // Ids of posts have their time in the high bits, and ids of users are dense. The product spreads both.
     let (kind, id) = match subject {
         Subject::User(id) => (0, id),
         Subject::Post(id) => (1, id),

@@ -1,5 +1,5 @@
-//! Reads of whole tables, for checks of all rows. They return the rows on disk with the changes of the overlays, and do
-//! not find rows that are only in an overlay.
+//! Reads of whole tables, for checks of all rows. They return the rows on disk with the changes of the overlays, but
+//! not rows that are only in an overlay.
 
 use kv::{Bucket, BucketId, KeyRows, KeyScan, Space};
 use rows::{MemberRow, PointTable, Scan, SetTable, Span, Value};
@@ -14,7 +14,7 @@ use crate::writer::StoreWriter;
 type Place = (u64, u64);
 
 impl Store {
-    /// Returns the rows between two keys of the disk, decoded, and the first key that was not read.
+    /// Decodes the rows between two keys of the disk. Also returns the first key that was not read.
     fn scan<T, K>(
         &self,
         part: KeyspaceKind,
@@ -36,8 +36,8 @@ impl Store {
         (found, None)
     }
 
-    /// Returns the items of a packed table from (owner, item) on, with their numbers, and the first one that was not
-    /// read.
+    /// Returns the items of a packed table from (owner, item) on, with their numbers. Also returns the first item that
+    /// was not read.
     fn scan_packed(
         &self,
         table: SetTable,
@@ -67,7 +67,8 @@ impl Store {
         (found, None)
     }
 
-    /// Whether ephemeral rows have a later position than the others, which a crash in a checkpoint can cause.
+    /// Whether the position of the ephemeral rows is later than that of the facts, which is possible after a crash
+    /// during a checkpoint.
     ///
     /// # Errors
     /// The rows that describe the store cannot be read.

@@ -1,7 +1,7 @@
 //! Table of sections at the end of a file of the engine. The engine allocates memory for the number of sections in the
-//! file before it compares the checksum; here the checksum is compared first.
+//! file before it compares the checksum; this module compares the checksum first.
 //!
-//! A file ends with a table of sections and a trailer; numbers little endian:
+//! A file ends with a table of sections and a trailer. Numbers are little endian:
 //!
 //! | part | bytes | content |
 //! |---|---|---|
@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 const TRAILER: [u8; 6] = *b"SFA!\x01\x00";
 const TRAILER_BYTES: usize = 38;
 const TABLE: [u8; 4] = *b"TOC!";
-/// Maximum length of a table in bytes: the engine writes about ten sections with short names.
+/// Maximum length of a table, in bytes. The engine writes about ten sections with short names.
 const TABLE_BYTES_MAX: u64 = 64 << 10;
 
 /// Part of a file.
@@ -31,7 +31,7 @@ pub(crate) struct Section {
     pub(crate) bytes: u64,
 }
 
-/// Returns the sections of a file of this length, or a description of its fault. `read_at` reads bytes from an offset
+/// Returns the sections of a file of this length, or a description of the fault. `read_at` reads bytes from an offset
 /// on.
 pub(crate) fn read(
     length: u64,

@@ -1,4 +1,4 @@
-//! Reads of the rows of sets from a keyspace: one row per item, or packed.
+//! Reads of the rows of sets from a keyspace, packed or with one row per item.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -12,8 +12,8 @@ use crate::layout::{self, PackedRow};
 use crate::owners::State;
 use crate::packed::{self, Change};
 
-/// Maximum number of deltas that are read by their keys; more are read as a range, which costs about as much as reading
-/// four rows.
+/// Maximum number of deltas that are read one by one, by their keys. More deltas are read as a range, which costs about
+/// as much as reading four rows.
 const DELTAS_BY_KEY_MAX: u8 = 4;
 
 /// Items of one owner in a keyspace.
@@ -22,12 +22,12 @@ pub(crate) struct Set<'a> {
     pub(crate) keyspace: &'a Keyspace,
     pub(crate) table: SetTable,
     pub(crate) owner: u64,
-    /// Kinds of rows that the keyspace may have of the owner.
+    /// Kinds of rows that the owner may have in the keyspace.
     pub(crate) state: State,
 }
 
 impl<'a> Set<'a> {
-    /// Returns the number stored with a member.
+    /// Returns the number stored with `item`; `None` if there is no such member.
     pub(crate) fn member(self, item: u64) -> Option<u64> {
         if !self.table.is_packed() {
             let row = self.row(&layout::set(self.table, self.owner, item));
@@ -40,8 +40,8 @@ impl<'a> Set<'a> {
         find(&self.deltas()).or_else(|| find(&self.chunk_of(item)?))?
     }
 
-    /// Returns the items between `span.low` and `span.high` in the span's order, read on demand; some may be marked as
-    /// removed. The caller must apply the span's limit.
+    /// Returns the items between `span.low` and `span.high`, in the order of `span`; some may be marked as removed.
+    /// They are read on demand. The caller must apply the limit of `span`.
     pub(crate) fn items(self, span: Span) -> Items<'a> {
         if self.table.is_packed() {
             return Items::Packed(PackedItems::new(self, span));
@@ -55,9 +55,9 @@ impl<'a> Set<'a> {
         self.keyspace.get(key).unwrap_or_else(|error| unreadable("reading a set", &error))
     }
 
-    /// Returns the merged deltas, ascending.
+    /// Returns the merged deltas, in ascending order.
     ///
-    /// Deltas must be read before chunks: if a checkpoint folds the deltas meanwhile, the chunks have their items.
+    /// Read deltas before chunks: if a checkpoint folds the deltas meanwhile, their items are in the chunks.
     fn deltas(self) -> Vec<Change> {
         let count = self.state.deltas();
         let key = |number| layout::delta(self.table, self.owner, number);
@@ -86,7 +86,7 @@ impl<'a> Set<'a> {
         Some(items(low, &row))
     }
 
-    /// Returns all rows of a packed set: deltas, earlier ones first, then chunks.
+    /// Returns all rows of a packed set: first the deltas, oldest first, then the chunks.
     pub(crate) fn rows(self) -> RowIter {
         let first = layout::delta(self.table, self.owner, 1);
         let last = layout::chunk(self.table, self.owner, u64::MAX);
@@ -158,7 +158,7 @@ fn next(rows: &mut RowIter, order: Order) -> Option<RowGuard> {
     }
 }
 
-/// Deltas and chunks merged, chunk by chunk.
+/// Merged items of deltas and chunks, read chunk by chunk.
 pub(crate) struct PackedItems<'a> {
     set: Set<'a>,
     span: Span,
@@ -168,9 +168,9 @@ pub(crate) struct PackedItems<'a> {
     rest: Rest,
 }
 
-/// Chunks that are not read yet.
+/// Chunks that were not read yet.
 enum Rest {
-    /// All of them.
+    /// All chunks.
     All,
     Some(RowIter),
     None,
@@ -182,7 +182,7 @@ impl<'a> PackedItems<'a> {
         Self { set, span, deltas, chunk, rest: Rest::All }
     }
 
-    /// Reads chunks until one has items of the span.
+    /// Reads chunks until one has items within the span.
     fn fill(&mut self) {
         while self.chunk.peek().is_none() {
             let Some((low, row)) = self.next_chunk() else { return };
@@ -200,7 +200,7 @@ impl<'a> PackedItems<'a> {
                 self.rest = Rest::None;
                 return Some((0, row));
             }
-            // The chunk before the first one whose low end is in the span may have items of the span, too.
+            // The chunk before the first one with its low end in the span may also have items in the span.
             let first = match order {
                 Order::Ascending if low > 0 => {
                     self.set.chunks(0, low).next_back().map_or(low, |row| chunk(row).0)
@@ -216,7 +216,7 @@ impl<'a> PackedItems<'a> {
     }
 }
 
-/// Returns the items within the span, in its order.
+/// Returns the items within the span, in the order of the span.
 fn within(mut items: Vec<Change>, span: Span) -> Peekable<IntoIter<Change>> {
     items.retain(|(item, _)| (span.low..=span.high).contains(item));
     if span.order == Order::Descending {

@@ -15,7 +15,7 @@ use crate::owners::Owners;
 use crate::resident::Resident;
 use crate::revisions::Revisions;
 
-/// Read access for any thread; clones share one store.
+/// Read access to the store, for any thread. Clones share one store.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -27,13 +27,12 @@ pub(crate) struct Shared {
     /// Hasher that orders the keys of buckets. Its seed is a secret of the data directory.
     pub(crate) hasher: KeyHasher,
     pub(crate) owners: Owners,
-    /// Layers in memory. The writer replaces them only while nothing is frozen, in order to freeze; a checkpoint
-    /// replaces them only while something is frozen, in order to publish. So only one of the two can replace them at a
-    /// time.
+    /// Layers in memory. The writer replaces them (to freeze) only while nothing is frozen, and a checkpoint replaces
+    /// them (to publish) only while something is frozen. Thus only one of the two can replace them at a time.
     ///
-    /// A reader loads the layers before it reads the disk, so rows that leave the frozen layer are on disk by then.
-    /// Rows written to disk after a reader loaded its layers are also in these layers. The layers take precedence, so
-    /// the reader sees the state from when it began.
+    /// A reader loads the layers before it reads the disk. Rows that have left the frozen layer are then on disk. Rows
+    /// that are written to disk later are also in the loaded layers, which take precedence. The reader thus sees the
+    /// state at the time when it began.
     pub(crate) layers: ArcSwap<Layers>,
     pub(crate) totals: RwLock<Totals>,
     pub(crate) buckets: RwLock<Buckets>,
@@ -55,7 +54,8 @@ impl Layers {
         look(&self.active).or_else(|| self.frozen.as_deref().and_then(look))
     }
 
-    /// Returns the keys of all points within `keys` that the layers have changed, including removed ones, ascending.
+    /// Returns the keys of all points within `keys` that the layers have changed, in ascending order, including removed
+    /// points.
     pub(crate) fn point_keys(&self, table: PointTable, keys: RangeInclusive<u64>) -> Vec<u64> {
         let mut changed = self.active.point_keys(table, &keys);
         changed.extend(self.frozen.iter().flat_map(|layer| layer.point_keys(table, &keys)));
@@ -64,9 +64,9 @@ impl Layers {
         changed
     }
 
-    /// Returns the greatest keys up to `last` of points that the layers have changed, including removed ones,
-    /// ascending, and the key from which they are complete. Their number is about what a read of `limit` needs, so
-    /// that other keys need not be sorted.
+    /// Returns the greatest keys, up to `last`, of points that the layers have changed, including removed points;
+    /// ascending. Returns only about as many as a read of `limit` points needs, because sorting all would take longer.
+    /// Also returns the key from which they are complete.
     pub(crate) fn last_point_keys(
         &self,
         table: PointTable,

@@ -1,4 +1,4 @@
-//! Reads of all rows on disk at one checkpoint while the store changes; and creation of a new store from such rows.
+//! Reads of all rows on disk at one checkpoint while the store changes, and creation of a store from such rows.
 
 use std::path::Path;
 
@@ -11,14 +11,14 @@ use crate::keyspace::RowIter;
 use crate::layout;
 use crate::shared::Store;
 
-/// Receiver of rows: key and value.
+/// Callback that receives a row: key and value.
 pub type EachRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
-/// Writer of rows: key and value. Keys ascend.
+/// Callback that writes a row: key and value. Keys must be in ascending order.
 pub type PutRow<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
 /// Key and value of a row.
 type Row = (fjall::Slice, fjall::Slice);
 
-/// Rows of one checkpoint. Their files stay until they were read, which an erasure waits for.
+/// Rows of one checkpoint. Their files stay until the rows were read; an erasure waits for this.
 pub struct Snapshot {
     applied: u64,
     totals: Totals,
@@ -26,7 +26,7 @@ pub struct Snapshot {
     facts: Peeked,
 }
 
-/// Rows whose first one was read already: the head row, if it exists.
+/// Rows of a keyspace, of which the first one was already read. It is the head row, if that exists.
 struct Peeked {
     first: Option<Row>,
     rest: RowIter,
@@ -55,10 +55,10 @@ impl Peeked {
 }
 
 impl Snapshot {
-    /// Returns the rows of `disk`; `None` while a checkpoint has written ephemeral rows but not yet the others.
+    /// Returns the rows of `disk`; `None` while a checkpoint has written ephemeral rows but not the others.
     pub(crate) fn of(disk: &Disk) -> Result<Option<Self>, StoreError> {
-        // An iterator reads the rows that existed when it was created. As a checkpoint writes ephemeral rows first,
-        // those that are read second belong to the same checkpoint or to a later one.
+        // An iterator reads the rows that existed when it was created. A checkpoint writes ephemeral rows first, so the
+        // rows that are read second belong to the same checkpoint or a later one.
         let facts = Peeked::new(disk.all(KeyspaceKind::Facts))?;
         let ephemeral = Peeked::new(disk.all(KeyspaceKind::Ephemeral))?;
         let head =
@@ -86,11 +86,11 @@ impl Snapshot {
         self.totals
     }
 
-    /// Passes the rows of ephemeral tables to the first receiver, then all others to the second, each in the order of
+    /// Passes the rows of ephemeral tables to the first callback, then all others to the second, each in the order of
     /// keys.
     ///
     /// # Errors
-    /// Those of the receivers, or a row cannot be read.
+    /// Errors of the callbacks, or a row cannot be read.
     pub fn read(self, ephemeral: EachRow<'_>, facts: EachRow<'_>) -> Result<(), StoreError> {
         self.ephemeral.each(ephemeral)?;
         self.facts.each(facts)
@@ -98,8 +98,8 @@ impl Snapshot {
 }
 
 impl Store {
-    /// Returns the rows of the last checkpoint; `None` during the last step of a checkpoint, and after a crash in it
-    /// until the next checkpoint: ask again later. May block.
+    /// Returns the rows of the last checkpoint. Returns `None` during the last step of a checkpoint, and, after a crash
+    /// in that step, until the next checkpoint; try again later. May block.
     ///
     /// # Errors
     /// The rows that describe the store cannot be read.
@@ -108,11 +108,11 @@ impl Store {
     }
 }
 
-/// Creates a store in `dir`, which has none, of the rows that the two functions write: first those of ephemeral tables,
-/// then all others. After an error or a crash `dir` does not contain a store.
+/// Creates a store in `dir`, which must have none, from the rows that the two functions write: first those of ephemeral
+/// tables, then all others. After an error or a crash, `dir` does not contain a store.
 ///
 /// # Errors
-/// Those of the functions, or the rows cannot be written.
+/// Errors of the functions, or the rows cannot be written.
 pub fn restore<S>(
     dir: &Path,
     source: &mut S,

@@ -1,7 +1,6 @@
-//! External sort: sorted runs in unnamed files, merged when they are read.
+//! External sort: sorted runs in unnamed files, which are merged when they are read.
 //!
-//! **Invariant:** a sorter uses memory for the chunk and one record, and for a buffer and one record for each merged
-//! file.
+//! **Invariant:** the memory of a sorter is a chunk and one record, and a buffer and one record for each merged file.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,12 +9,12 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
-/// Number of runs that are merged into one. Each may have an open file.
+/// Number of runs that are merged into one. Each may be an open file.
 const FAN_IN: usize = 32;
-/// Buffer of a file that is written or read, in bytes.
+/// Size of the buffer for writing or reading a file, in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Record that can be sorted, in the order of `Ord`.
+/// Record that can be sorted by `Ord`.
 pub trait Record: Ord + Sized {
     /// Returns the approximate memory of the record in bytes.
     fn bytes(&self) -> usize;
@@ -37,13 +36,13 @@ pub struct Sorter<R> {
     chunk: Vec<R>,
     chunk_bytes: usize,
     chunk_bytes_max: usize,
-    /// Runs in files: of chunks, of merged runs of chunks, and so on.
+    /// Runs in files. The first level has sorted chunks, each further level merged runs of the level before.
     levels: Vec<Vec<File>>,
 }
 
 impl<R: Record> Sorter<R> {
-    /// Creates a sorter with unnamed files in `folder`. It writes one when the records take `chunk_bytes_max` bytes of
-    /// memory.
+    /// Creates a sorter with unnamed files in `folder`. It writes a file when its records take `chunk_bytes_max` bytes
+    /// of memory.
     pub fn new(folder: &Path, chunk_bytes_max: usize) -> Self {
         let folder = folder.to_owned();
         Self { folder, chunk: Vec::new(), chunk_bytes: 0, chunk_bytes_max, levels: Vec::new() }
@@ -84,7 +83,7 @@ impl<R: Record> Sorter<R> {
         self.keep(level + 1, finish(merged)?)
     }
 
-    /// Returns all records in ascending order, including equal ones, and empties the sorter.
+    /// Returns all records in ascending order, including equal ones. Empties the sorter.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -107,7 +106,7 @@ fn finish(run: BufWriter<File>) -> io::Result<File> {
 pub struct Merge<R> {
     chunk: std::vec::IntoIter<R>,
     files: Vec<BufReader<File>>,
-    /// Next record of each run, with the run's number. The run in memory has the number of files as its number.
+    /// Next record of each run, and the number of the run. The run in memory comes after those in files.
     heads: BinaryHeap<Reverse<(R, usize)>>,
 }
 
@@ -149,7 +148,7 @@ impl<R: Record> Iterator for Merge<R> {
     }
 }
 
-/// Pair of 32-bit numbers, the first one in the upper half.
+/// Pair of 32-bit numbers. The first number is in the upper half.
 impl Record for u64 {
     fn bytes(&self) -> usize {
         size_of::<Self>()
@@ -169,7 +168,7 @@ impl Record for u64 {
     }
 }
 
-/// Key and value, in the order of keys and then of lines.
+/// Key and value. Rows are ordered by key, then by line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SortedRow {
     /// Key.
@@ -216,7 +215,7 @@ mod tests {
     #[test]
     fn records_come_back_in_order_however_many_runs_there_are() {
         let folder = tempfile::tempdir().unwrap();
-        // With 16 bytes a run holds two numbers, so runs are merged in more than one round.
+        // With 16 bytes, a run has two numbers, so there are several rounds of merging.
         for (count, chunk) in [(0, 16), (1, 16), (1_000, 1 << 20), (5_001, 16)] {
             let mut sorter = Sorter::new(folder.path(), chunk);
             let numbers = (0..count).map(|at: u64| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 54);

@@ -1,4 +1,4 @@
-//! Reads of rows: those of the layers in memory over those on disk.
+//! Reads of rows, from the layers in memory and from the disk.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ impl Store {
         self.shared().disk.bytes()
     }
 
-    /// Returns the present table files, each with its checksum.
+    /// Returns the current table files and their checksums.
     #[must_use]
     pub fn table_files(&self) -> Vec<(PathBuf, u128)> {
         [KeyspaceKind::Facts, KeyspaceKind::Ephemeral]
@@ -30,10 +30,10 @@ impl Store {
             .concat()
     }
 
-    /// Erases from every file of the store the ephemeral rows (texts and views of stories) whose removal the last
-    /// checkpoint has put on disk. Rewrites the remaining rows. Blocks; meant for a background thread. Reads,
-    /// writes and checkpoints continue meanwhile. The files with the removed rows stay until earlier reads have ended,
-    /// which for a backup may take long: `wait` is called until then, and decides how much time passes between checks.
+    /// Erases the ephemeral rows (texts and views of stories) that are removed on disk since the last checkpoint from
+    /// every file of the store, by rewriting the others. Blocks; run it on a background thread. Reads, writes and
+    /// checkpoints continue meanwhile. The files with the removed rows stay until earlier reads have ended, which may
+    /// take long for a backup: until then, `wait` is called repeatedly, and must pause between checks.
     ///
     /// # Errors
     /// The engine fails. Rows that were not removed are unchanged.
@@ -41,7 +41,7 @@ impl Store {
         self.shared().disk.erase(wait)
     }
 
-    /// Whether an ephemeral row was ever written, including removed ones. Reads the disk.
+    /// Whether an ephemeral row was ever written, even if it was removed. Reads the disk.
     #[must_use]
     pub fn had_ephemeral(&self) -> bool {
         let in_memory = |layer: &Overlay| layer.has_ephemeral().then_some(());
@@ -49,15 +49,15 @@ impl Store {
             || self.shared().disk.point(KeyspaceKind::Ephemeral, &layout::HEAD).is_some()
     }
 
-    /// Returns the row `key` of `table` if it is in memory, that is, changed since the last checkpoint. Never reads the
-    /// disk; on `None` the row may still exist there.
+    /// Returns the row `key` of `table` if it has changed since the last checkpoint. Never reads the disk: if the
+    /// result is `None`, the row may exist there.
     #[must_use]
     pub fn point_in_memory(&self, table: PointTable, key: u64) -> Option<Value> {
         self.shared().layers.load().find(|layer| layer.point(table, key)).flatten()
     }
 
-    /// Whether `item` of `owner` may be a member; false is certain. True is certain if `item` is the only possible item
-    /// and members of the table are never removed. Never reads the disk.
+    /// Whether `item` may be a member of `owner`. If false, it certainly is not. If true, it certainly is, provided
+    /// that `item` is the only possible item and members of the table are never removed. Never reads the disk.
     #[must_use]
     pub fn may_have_member(&self, table: SetTable, owner: u64, item: u64) -> bool {
         let layers = self.shared().layers.load();
@@ -74,40 +74,40 @@ impl Store {
         layers.find(|layer| layer.has_owner(table, owner).then_some(())).is_some()
     }
 
-    /// Whether `owner` may have members; false is certain. Never reads the disk.
+    /// Whether `owner` may have members. If false, it certainly has none. Never reads the disk.
     #[must_use]
     pub fn may_have_members(&self, table: SetTable, owner: u64) -> bool {
-        // Memory is checked before the disk, because rows are on disk before they leave memory.
+        // Check memory before the disk, because rows are on disk before they leave memory.
         self.has_members_in_memory(table, owner) || self.shared().owners.contains(table, owner)
     }
 
-    /// Returns the revision of `subject`, which differs after each change of its rows. Read it before these rows: if it
-    /// is still current later, the rows are too. Never reads the disk.
+    /// Returns the revision of `subject`, which changes with each change of its rows. Read the revision before the
+    /// rows: if the revision is still current later, so are the rows. Never reads the disk.
     #[must_use]
     pub fn revision(&self, subject: Subject) -> Revision {
         self.shared().revisions.get(subject)
     }
 
-    /// Whether nothing changed since a revision was read. Never reads the disk.
+    /// Whether nothing has changed since a revision was read. Never reads the disk.
     #[must_use]
     pub fn is_current(&self, revision: Revision) -> bool {
         self.shared().revisions.is_current(revision)
     }
 
-    /// Returns the number of times that the writer has undone changes. If the number rises between two calls, rows that
+    /// Returns the number of times that the writer has undone changes. If it increases between two calls, rows that
     /// were read in between may contain undone changes.
     #[must_use]
     pub fn undone(&self) -> u64 {
         self.shared().revisions.undone()
     }
 
-    /// Copies all present revisions.
+    /// Copies all current revisions.
     #[must_use]
     pub fn revisions(&self) -> RevisionsCopy {
         self.shared().revisions.copy()
     }
 
-    /// Calls `each` with all rows of `table` in a range of keys, first those on disk, then those in memory, which are
+    /// Calls `each` with all rows of `table` in a range of keys: first those on disk, then those in memory, which are
     /// newer or removed.
     pub(crate) fn points_between(
         &self,

@@ -1,7 +1,7 @@
-//! Comparison of a table file with its checksum, piece by piece, while the store is in use.
+//! Comparison of a table file with its checksum, in pieces, while the store is in use.
 //!
-//! The file is read with direct I/O where the file system supports it: the copy in the page cache may be intact while
-//! the disk is damaged, and direct reads evict nothing from the cache.
+//! If the file system supports it, the file is read with direct I/O: the page cache may have an intact copy while the
+//! disk is damaged, and direct reads evict nothing from the page cache.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 const PIECE_BYTES: usize = 256 << 10;
 /// Number of bytes per read of a file that is not in use.
 const READ_BYTES: usize = 1 << 20;
-/// Alignment of direct reads that is sufficient for every disk, in bytes.
+/// Alignment of direct reads, in bytes. It suffices for every disk.
 const ALIGNMENT: usize = 4_096;
 
 /// Check of a file.
@@ -30,7 +30,7 @@ pub struct TableCheck {
 /// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableStep {
-    /// Number of bytes that were read. The file may have more.
+    /// Number of bytes read. There may be more.
     Read(usize),
     /// The whole file matches its checksum.
     Whole,
@@ -39,7 +39,7 @@ pub enum TableStep {
 }
 
 impl TableCheck {
-    /// Opens a file; `None` if it no longer exists because its rows were merged into others.
+    /// Opens a file; `None` if it no longer exists, because its rows were merged into other files.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -70,7 +70,7 @@ impl TableCheck {
         let piece = self.buffer.get_mut(begin..begin + PIECE_BYTES).unwrap_or_default();
         let mut read = self.file.read_at(piece, self.at);
         if read.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput) {
-            // Some file systems open a file for direct reads and then refuse them.
+            // Some file systems allow opening a file for direct reads, but refuse the reads.
             read = File::open(&self.path).and_then(|file| {
                 self.file = file;
                 self.file.read_at(piece, self.at)
@@ -89,7 +89,7 @@ impl TableCheck {
     }
 }
 
-/// Compares a file with its checksum; returns a description of the fault, if any.
+/// Compares a file with its checksum. Returns a description of the fault, if any.
 pub(crate) fn compare(file: &Path, checksum: u128) -> Option<String> {
     let mut hash = Xxh3Default::new();
     let mut buffer = vec![0; READ_BYTES];

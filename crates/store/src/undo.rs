@@ -1,22 +1,22 @@
-//! Rows before the changes of the command that is being applied, so that its changes can be undone.
+//! Rows before they were changed by the command that is being applied, so that its changes can be undone.
 //!
-//! A put into the overlay returns the row that it replaces, so no row is read for this. Until the command is applied,
-//! each row that it may change takes the memory of an entry with the replaced row.
+//! Putting a row into the overlay returns the row that it replaces, so undoing needs no reads. Until the command is
+//! applied, each changed row takes the memory of an entry with the replaced row.
 
 use kv::{Bucket, BucketId, KeyRow};
 use rows::{NameTable, PointTable, SetTable, Totals, Value};
 
 use crate::items::LayerRow;
 
-/// Number of entries whose memory is kept for the next command.
+/// Number of entries whose memory is reused for the next command.
 const SPARE_ENTRIES: usize = 1_024;
 
-/// Row of the overlay before a change; unknown if the overlay had none.
+/// Row of the overlay before a change; unknown if the overlay had no such row.
 pub(crate) enum Before {
     Point(PointTable, u64, LayerRow<Value>),
     Member(SetTable, u64, u64, LayerRow<u64>),
     Name(NameTable, Box<[u8]>, LayerRow<Value>),
-    /// Row that was put, and the one that it replaced.
+    /// New row, and the row that it replaced.
     Key(KeyRow, Option<KeyRow>),
     Bucket(BucketId, Option<Bucket>),
 }

@@ -1,4 +1,4 @@
-//! Checks of a store that is not in use: compares every table file with its checksum, and reads and counts every row.
+//! Check of a store that is not in use: compares every table file with its checksum, and reads and counts every row.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub struct Counted {
     pub posts: u64,
     /// Number of follows.
     pub follows: u64,
-    /// Number of friendships; each counts once.
+    /// Number of friendships. Each pair of friends counts once.
     pub friendships: u64,
     /// Number of stories.
     pub stories: u64,
@@ -48,10 +48,10 @@ pub struct RowsReport {
     packed: PackedCount,
 }
 
-/// Reads every row of the store in `dir`. The caller keeps other processes away from it.
+/// Reads every row of the store in `dir`. The caller keeps other processes away from `dir`.
 ///
 /// # Errors
-/// The store cannot be opened. Damage that is found later is in the report.
+/// The store cannot be opened. The report contains damage that is found later.
 pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
     let disk = Disk::open_existing(dir)?;
     let mut report = RowsReport::default();
@@ -95,7 +95,7 @@ pub fn verify(dir: &Path) -> Result<RowsReport, StoreError> {
 }
 
 impl RowsReport {
-    /// Counts the items of a row of a packed table; returns a description of the row's fault.
+    /// Counts the items of a row of a packed table. Returns a description of the fault, if the row has one.
     fn count_packed(&mut self, table: SetTable, key: &[u8], row: &[u8]) -> Option<&'static str> {
         let items = match self.packed.add(table, key, row) {
             Ok(items) => items,
@@ -110,7 +110,7 @@ impl RowsReport {
         None
     }
 
-    /// Counts a row; returns a description of its fault.
+    /// Counts a row. Returns a description of the fault, if the row has one.
     fn count(&mut self, key: &[u8], value: &[u8]) -> Option<&'static str> {
         let tag = *key.first()?;
         match Table::of_tag(tag) {
@@ -148,7 +148,7 @@ impl RowsReport {
             let sound = layout::read_bucket(key).is_some() && Bucket::decode(value).is_some();
             return (!sound).then_some("it is not a valid bucket");
         }
-        // Rows about the store itself: the position of ephemeral rows, and blocks of owners.
+        // These rows are about the store itself: the position of ephemeral rows, the fence, and states of owners.
         let sound = (*key == layout::HEAD && value.len() == 8)
             || (*key == layout::FENCE && value.len() == layout::FENCE_BYTES)
             || (tag == 1 && owners::decode(value).is_some());

@@ -1,4 +1,4 @@
-//! Writer: changes rows in the active overlay, reads its own writes, and freezes the overlay.
+//! Writer: changes rows in the active overlay, reads its own changes, and freezes the overlay.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -15,16 +15,16 @@ use crate::overlay::Overlay;
 use crate::shared::{Layers, Store};
 use crate::undo::{Before, Undo};
 
-/// Only way to change rows. Readers see a change as soon as the call returns.
+/// The only way to change rows. Readers see a change when the call returns.
 pub struct StoreWriter {
     store: Store,
     active: Arc<Overlay>,
     overlay_bytes: usize,
     applied: u64,
-    /// Name for each table below which no name exists. Without it, removing names one by one from the beginning would
-    /// scan all removed names each time.
+    /// For each table, a name below which no name exists. It makes removing names one by one from the beginning cheap:
+    /// otherwise each search would scan all removed names.
     name_floors: [RefCell<Vec<u8>>; NameTable::ALL.len()],
-    /// Lower bound of the items of one owner for each set table: the owner that was last read from the beginning.
+    /// For each set table, the lower bound of the items of one owner, which was last read from the beginning.
     set_floors: RefCell<[Floor; SetTable::ALL.len()]>,
     /// Buckets that changed since the last freeze.
     changed_buckets: BTreeSet<BucketId>,
@@ -32,7 +32,7 @@ pub struct StoreWriter {
     undo: Undo,
 }
 
-/// Lower bound: no item of `owner` below `low` exists.
+/// Lower bound: `owner` has no item below `low`.
 #[derive(Clone, Copy, Default)]
 struct Floor {
     owner: u64,
@@ -66,12 +66,12 @@ impl StoreWriter {
         self.overlay_bytes
     }
 
-    /// Freezes the changes so far, which correspond to the log up to position `applied`, and continues with an empty
-    /// overlay. Returns the checkpoint that writes them to disk; `None` while an earlier one is unfinished. Costs a few
-    /// microseconds.
+    /// Freezes the changes so far, which are those of the log up to position `applied`, and continues with an empty
+    /// overlay. Returns a checkpoint that writes the changes to disk; `None` while an earlier one is unfinished. Takes
+    /// a few microseconds.
     ///
     /// # Panics
-    /// If `applied` is less than that of an earlier checkpoint: the log only grows.
+    /// If `applied` is less than that of an earlier checkpoint, because the log only grows.
     pub fn freeze(&mut self, applied: u64) -> Option<Checkpoint> {
         assert!(applied >= self.applied, "the log only grows");
         let shared = self.store.shared();
@@ -322,18 +322,18 @@ impl KeyRowsMut for StoreWriter {
         if let Some(totals) = self.undo.totals.take() {
             self.put_totals(totals);
         }
-        // Floors are reset, because restored rows may be below them.
+        // Reset the floors, because restored rows may be below them.
         self.name_floors.iter_mut().for_each(|floor| floor.get_mut().clear());
         *self.set_floors.get_mut() = [Floor::default(); SetTable::ALL.len()];
         self.counts = CountsCache::default();
         self.undo.end();
-        // Revisions are raised last, because a reader may have seen a changed row of any subject until now.
+        // Raise revisions last, because until now a reader may have seen a changed row of any subject.
         self.store.shared().revisions.raise_all();
     }
 }
 
 impl StoreWriter {
-    /// Restores a row of the overlay. Memory by which the overlay has grown is counted until the next freeze.
+    /// Restores a row of the overlay. The memory that the overlay has gained stays counted until the next freeze.
     fn put_back(&mut self, before: Before) {
         match before {
             Before::Point(table, key, Some(old)) => self.put_point(table, key, old),

@@ -1,4 +1,4 @@
-//! Rows of sets with different ages: chunks of one owner may overlap where a newer one is lost.
+//! Rows of sets of different ages. If a newer chunk is lost, older chunks of the same owner may overlap others.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use crate::layout::{self, PackedRow, WriteRow};
 use crate::owners::{Owners, State};
 use crate::packed;
 
-/// Blocks of owners by key.
+/// Blocks of states of owners, by key.
 pub(super) type Blocks = BTreeMap<[u8; 10], Vec<u8>>;
 
-/// Writes rows in the order of their keys, and records the states of the owners.
+/// Writer of rows in the order of their keys, which records the states of the owners.
 #[derive(Default)]
 pub(super) struct Lists {
     owners: Owners,
     blocks: Blocks,
-    /// Owner of the last row of a set, and the kinds of rows that were found.
+    /// Owner of the last set row, and the kinds of rows found for this owner.
     last: Option<(SetTable, u64, State)>,
-    /// Chunk that is not written yet, with its low end.
+    /// Chunk that was not written yet, and its low end.
     chunk: Option<(Slice, u64, Slice)>,
 }
 
@@ -42,7 +42,7 @@ impl Lists {
             owner.into_iter().for_each(|owner| self.note(table, owner, State::ROWS));
             return write(&key, Some(&value));
         }
-        // A row with an invalid key is left out, because nothing reads it.
+        // Omit a row with an invalid key, because nothing reads it.
         let Some((owner, row)) = layout::read_packed(&key) else { return Ok(()) };
         match row {
             PackedRow::Delta(number) => {
@@ -60,15 +60,15 @@ impl Lists {
         }
     }
 
-    /// Writes the last rows; returns the blocks of owners.
+    /// Writes the last rows. Returns the blocks of states of owners.
     pub(super) fn finish(mut self, write: &mut WriteRow<'_>) -> Result<Blocks, StoreError> {
         self.write_chunk(None, write)?;
         self.note_last();
         Ok(self.blocks)
     }
 
-    /// Writes the pending chunk. If the next chunk begins at `end`, leaves out the items that belong to the next chunk,
-    /// because that chunk is newer.
+    /// Writes the pending chunk. If the next chunk begins at `end`, omits the items that belong to it, because the next
+    /// chunk is newer.
     fn write_chunk(
         &mut self,
         end: Option<u64>,

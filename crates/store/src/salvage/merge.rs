@@ -1,4 +1,4 @@
-//! Newest versions of the rows of several tables, some of which are partly unreadable.
+//! Newest versions of the rows of several tables. Some of the tables are partly unreadable.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::table::{Piece, TableScan, Version};
 use crate::describe::describe;
 use crate::manifest::TableFile;
 
-/// Unreadable rows: those between two keys in one file.
+/// Unreadable rows between two keys in one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hole {
     /// Path of the file.
@@ -19,13 +19,14 @@ pub struct Hole {
     pub offset: u64,
     /// Description of the fault at that offset.
     pub what: &'static str,
-    /// Number of faults in this file without a readable row in between; `offset` and `what` are those of the first.
+    /// Number of faults of this file that have no readable row between them. `offset` and `what` describe the first
+    /// one.
     pub faults: u64,
-    /// Last key before the hole; `None` if there is no row before.
+    /// Last key before the hole; `None` if no row precedes it.
     pub after: Option<Vec<u8>>,
-    /// First readable key after the hole; `None` if there is none.
+    /// First readable key after the hole; `None` if no readable row follows.
     pub before: Option<Vec<u8>>,
-    /// Number of rows between them that older files have: they may have been changed or removed later.
+    /// Number of rows of older files within the hole. They may have been changed or removed later.
     pub older: u64,
 }
 
@@ -46,7 +47,7 @@ impl fmt::Display for Hole {
     }
 }
 
-/// A row, with whether a newer version of it may be in a hole.
+/// Row, and whether a newer version of it may be in a hole.
 pub(super) struct Merged {
     pub(super) key: Slice,
     pub(super) value: Slice,
@@ -68,7 +69,7 @@ struct Source {
     level: usize,
     /// Last key that was read.
     last: Option<Vec<u8>>,
-    /// Holes between the last row and the next: index, and the number added to sequence numbers there.
+    /// Holes between the last row and the next one: their index, and the number added to sequence numbers there.
     open: Vec<(usize, u64)>,
 }
 
@@ -87,7 +88,7 @@ impl Merge {
         merge
     }
 
-    /// Returns the next row that was not removed.
+    /// Returns the next row. Skips removed rows.
     pub(super) fn next(&mut self) -> Option<Merged> {
         loop {
             let key =
@@ -97,7 +98,7 @@ impl Merge {
                 let version = source.next.as_ref().filter(|version| version.key == key)?;
                 Some((version.clone(), source.level))
             });
-            // The first of versions with equal sequence numbers counts: it belongs to the newer run.
+            // If sequence numbers are equal, the first version counts, because it belongs to the newer run.
             let newest = newest
                 .reduce(|best, other| if other.0.seqno > best.0.seqno { other } else { best });
             let Some((version, level)) = newest else { continue };

@@ -1,10 +1,12 @@
-//! Salvage: creates a store from the readable rows of a damaged one, which is neither changed nor opened by the engine.
+//! Salvage: creates a store from the readable rows of a damaged one. The damaged store is not changed, and the engine
+//! does not open it.
 //!
-//! Each checkpoint adds tables to the newest level. So if the tables of the newest checkpoints are left out, the other
-//! tables are the store of an earlier checkpoint. If the log has all later groups, nothing is lost. Otherwise the new
-//! store gets all readable rows. Rows in a damaged block are lost, unless a rule can derive them from others; if an
-//! older file has a row that the damaged block may have had too, the older row is kept. Such a store has the position
-//! of the newest checkpoint, and no ephemeral rows, because they may have been erased.
+//! Each checkpoint adds tables to the newest level. Without the tables of the newest checkpoints, the other tables are
+//! therefore the store of an earlier checkpoint; if the log has all later groups, nothing is lost. If no earlier
+//! checkpoint is whole, the new store gets all readable rows. Rows in a damaged block are then lost, unless a rule can
+//! derive them from other rows. If an older file has a row that may also have been in the damaged block, the older row
+//! is used. Such a store has the position of the newest checkpoint, and no ephemeral rows, because they may have been
+//! erased.
 
 mod lists;
 mod merge;
@@ -24,11 +26,11 @@ use crate::layout::{self, WriteRow};
 use crate::manifest::{self, TableFile, Tables};
 use crate::table_check::compare;
 
-/// Folder of the keyspace of facts: the engine numbers keyspaces in the order of their creation.
+/// Folder of the keyspace of facts. The engine numbers keyspaces in the order of their creation.
 const FACTS: &str = "facts/keyspaces/1";
 const EPHEMERAL: &str = "facts/keyspaces/2";
 
-/// Readable rest of a damaged store.
+/// Readable parts of a damaged store.
 pub struct Salvage {
     facts: Keyspace,
     ephemeral: Keyspace,
@@ -39,37 +41,37 @@ pub struct Salvage {
 struct Keyspace {
     part: KeyspaceKind,
     tables: Tables,
-    /// Damaged files with descriptions of the damage.
+    /// Damaged files, and descriptions of their damage.
     damaged: BTreeMap<PathBuf, String>,
     /// Whether the manifest is known.
     is_known: bool,
 }
 
-/// A store that can be created.
+/// Store that can be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
     /// Position of the log up to which the rows are applied.
     pub applied: u64,
-    /// Whether all rows of that position are readable.
+    /// Whether all rows at that position are readable.
     pub is_whole: bool,
-    /// Number from which on tables of facts are left out; `u64::MAX` if none are.
+    /// Number of the first table of facts to leave out; `u64::MAX` if none are left out.
     facts_below: u64,
     ephemeral_below: u64,
 }
 
-/// Data that was unreadable when a store was created.
+/// Data that was unreadable when the store was created.
 #[derive(Clone, Debug, Default)]
 pub struct Salvaged {
     /// Unreadable parts of the files of facts.
     pub facts: Vec<Hole>,
     /// Unreadable parts of the files of texts and views of stories.
     pub ephemeral: Vec<Hole>,
-    /// Files and offsets in bytes of blocks in which a flipped bit was corrected.
+    /// Files and offsets (in bytes) of blocks in which a flipped bit was corrected.
     pub corrected: Vec<(PathBuf, u64)>,
 }
 
 impl Salvage {
-    /// Examines all files of the store in `dir`. The caller keeps other processes away from it.
+    /// Examines all files of the store in `dir`. The caller keeps other processes away from `dir`.
     ///
     /// # Errors
     /// A folder cannot be listed.
@@ -91,15 +93,15 @@ impl Salvage {
         Ok(Self { facts, ephemeral, damage })
     }
 
-    /// Returns the stores that can be created, best first: whole ones, from the newest to the oldest, then one that
-    /// lacks the unreadable rows.
+    /// Returns the stores that can be created, best first: whole ones from the newest to the oldest, then one without
+    /// the unreadable rows.
     ///
     /// # Errors
     /// A later version wrote the store.
     pub fn bases(&self) -> Result<Vec<Base>, StoreError> {
         let mut bases = Vec::new();
         for facts_below in self.facts.bounds() {
-            // An unreadable checkpoint is skipped; only that of the newest checkpoint is reported as an error.
+            // An unreadable checkpoint is skipped, except that an error of the newest one is returned.
             let head = self.facts.head(facts_below);
             let head = if facts_below == u64::MAX { head? } else { head.unwrap_or_default() };
             let Some(applied) = head else { continue };
@@ -120,7 +122,7 @@ impl Salvage {
         Ok(bases)
     }
 
-    /// Creates a store of one of [`Salvage::bases`] in `dir`, which has none.
+    /// Creates a store of one of [`Salvage::bases`] in `dir`, which must have no store.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -153,8 +155,8 @@ impl Keyspace {
         self.tables.runs.iter().map(move |run| run.iter().filter(is_used).cloned().collect())
     }
 
-    /// Returns numbers below which all tables are whole, greatest first: without the newest tables the others are an
-    /// earlier checkpoint, as long as the newest ones were not merged with others.
+    /// Returns numbers for which all tables with smaller numbers are whole, greatest first. Without the newest tables,
+    /// the others are an earlier checkpoint, unless the newest ones were merged with others.
     fn bounds(&self) -> Vec<u64> {
         if !self.is_known {
             return Vec::new();
@@ -186,7 +188,7 @@ impl Keyspace {
         row.value.first_chunk().map(|applied| u64::from_le_bytes(*applied))
     }
 
-    /// Returns the head row, if it is certainly the newest.
+    /// Returns the head row, if this version is certainly the newest.
     fn first(&self, below: u64) -> Option<Merged> {
         let first = Merge::new(self.runs(below)).next()?;
         (*first.key == layout::HEAD && !first.may_be_old).then_some(first)

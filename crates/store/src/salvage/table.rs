@@ -1,8 +1,8 @@
-//! Rows of one table file, block by block. A block that does not match its checksum is corrected if one bit of it was
+//! Rows of one table file, block by block. If a block does not match its checksum, it is corrected if one bit was
 //! flipped, and skipped otherwise.
 //!
-//! Blocks of rows come first in the file, without gaps. The index, if it is readable, has the start of each block, so
-//! reading continues after a block of unknown length. Bytes in a stored value that look like a block are never mistaken
+//! The blocks of rows are first in the file, without gaps. If the index is readable, it has the start of each block, so
+//! reading continues after a block of unknown length. Bytes of a stored value that look like a block are never mistaken
 //! for one.
 
 use std::fs::File;
@@ -21,10 +21,10 @@ use crate::flipped;
 use crate::sections::{self, Section};
 
 const HEADER_BYTES: usize = Header::serialized_len();
-/// Maximum length of an unpacked block in bytes: a value of 16 MiB, and more than the other rows in its block.
+/// Maximum length of an unpacked block in bytes: enough for a value of 16 MiB and the other rows of its block.
 const BLOCK_BYTES_MAX: u32 = 64 << 20;
 
-/// Version of a row. Without a value the row was removed.
+/// Version of a row. If it has no value, the row was removed.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
     pub(crate) key: Slice,
@@ -47,13 +47,13 @@ pub(crate) enum Piece {
 pub(crate) struct TableScan {
     file: File,
     length: u64,
-    /// Start of the next block, and end of the blocks of rows.
+    /// Start of the next block, and end of the last block of rows.
     at: u64,
     end: u64,
-    /// Starts of blocks from the index, in descending order.
+    /// Starts of blocks according to the index, in descending order.
     starts: Vec<u64>,
     rows: std::vec::IntoIter<Version>,
-    /// Number that is added to sequence numbers.
+    /// Number to add to sequence numbers.
     seqno: u64,
     /// Offsets of corrected blocks.
     pub(crate) corrected: Vec<u64>,
@@ -78,7 +78,7 @@ impl TableScan {
             scan.starts = scan.index(&sections);
             scan.starts.sort_unstable_by(|a, b| b.cmp(a));
         }
-        // Corrected blocks of the index are not reported, because they lose no rows.
+        // Do not report corrected blocks of the index, because they lose no rows.
         scan.corrected.clear();
         Ok(scan)
     }
@@ -94,7 +94,7 @@ impl TableScan {
         }
     }
 
-    /// Returns the offsets in a block of the index.
+    /// Returns the offsets that a block of the index has.
     fn index_block(&mut self, at: u64) -> Vec<u64> {
         match self.block(at) {
             Ok((block, _)) if block.header.block_type == BlockType::Index => {
@@ -104,7 +104,8 @@ impl TableScan {
         }
     }
 
-    /// Reads the block at an offset; returns its end. On damage returns the start of the next block, if known.
+    /// Reads the block at an offset. Returns the block and its end; if it is damaged, the start of the next block, if
+    /// known.
     fn block(&mut self, at: u64) -> Result<(Block, u64), (Option<u64>, &'static str)> {
         let mut bytes = vec![0; HEADER_BYTES];
         if self.file.read_exact_at(&mut bytes, at).is_err() {

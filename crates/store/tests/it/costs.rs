@@ -1,6 +1,5 @@
-//! Tests that commands cost at most their declared cost when they are applied: rows changed and looked up, bytes
-//! copied, growth of the overlay, rows kept for answers. And that no command of the feed is declared to cost more than
-//! one change may.
+//! Tests of costs: applying a command costs at most its declared cost (rows changed and looked up, bytes copied, growth
+//! of the overlay, rows held for answers), and no command of the feed has a declared cost above the limit of a change.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -49,12 +48,12 @@ use rows::{
 };
 use store::{Store, StoreOptions, StoreWriter};
 
-/// Rows that count the operations on them.
+/// Store whose operations on rows are counted.
 struct Counting {
     rows: StoreWriter,
     changed: usize,
     looked_up: Cell<usize>,
-    /// Keys that were prefetched, and keys that were looked up without a prefetch.
+    /// Keys that were prefetched.
     prefetched: RefCell<BTreeSet<Vec<u8>>>,
     unexpected: Cell<usize>,
 }
@@ -182,7 +181,7 @@ impl KeyRowsMut for Counting {
     }
 }
 
-/// Lengths at the present moment.
+/// Lengths of the current values.
 struct Now<'a>(&'a StoreWriter);
 
 impl Lengths for Now<'_> {
@@ -250,7 +249,7 @@ impl World {
 
     fn request(&mut self, request: Request) {
         let (cost, what) = (request.cost(), format!("{request:?}"));
-        // A group takes its first command whatever that costs.
+        // A group accepts its first command at any cost.
         assert!(cost.bytes <= CHANGE_BYTES_MAX, "{what}: {} bytes declared", cost.bytes);
         assert!(cost.rows <= CHANGE_ROWS_MAX, "{what}: {} rows declared", cost.rows);
         self.now_ms += 1;
@@ -437,10 +436,11 @@ fn picked<T: Copy>(items: &[T], at: usize) -> Option<T> {
     items.get(at % items.len().max(1)).copied()
 }
 
-/// Returns the maximum of mentions, of users who exist and others: a joiner is one character with the letter before it.
+/// Returns a text with the maximum number of mentions, of users who exist and of others. A joiner is one character with
+/// the letter before it.
 fn mentioning(mentions: usize) -> PostText {
     let registered = ["@u1 @u3 @u5", "@u0 @u2", "@u1"][mentions % 3];
-    // Hashtags with two letters of two bytes, which have three bytes in lower case.
+    // Hashtags have two letters of two bytes each, which have three bytes in lower case.
     let letters = ('\u{23a}', char::from_u32(0x100 + mentions as u32).unwrap_or('x'));
     let tag = |number: usize| format!(" #{}{}{number}", letters.0, letters.1);
     let tags: String = (0..mentions / 6).map(tag).collect();
@@ -448,14 +448,14 @@ fn mentioning(mentions: usize) -> PostText {
     PostText::parse(&text).or_else(|_| PostText::parse(registered)).unwrap()
 }
 
-/// Returns all due work, except rows of deleted users.
+/// Returns all scheduled work, except the removal of rows of deleted users.
 fn due(world: &World) -> Vec<Due> {
     let due = Facts::new(&world.counting.rows).first_due(0, None, usize::MAX).into_iter();
     let due = due.take_while(|due| due.at_ms <= world.now_ms);
     due.filter(|due| !matches!(due.work, DueWork::Erase { .. })).collect()
 }
 
-/// Does all due work; returns the number of commands.
+/// Does all scheduled work. Returns the number of commands.
 fn do_due(world: &mut World) -> usize {
     let mut commands = 0;
     while let Some(due) = due(world).first() {
@@ -642,7 +642,7 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
     })
 }
 
-/// Puts a condition that holds on a change of a post or a user.
+/// Adds a condition that holds to a command that changes a post or a user.
 fn conditional(world: &World, command: Command) -> Command {
     let facts = Facts::new(&world.counting.rows);
     let (author, revision) = match &command {
@@ -754,7 +754,7 @@ proptest! {
     }
 }
 
-/// Remembering an idempotency key removes old ones.
+/// An idempotency key that is stored removes old ones.
 #[test]
 fn idempotency_costs_no_more_than_it_was_costed_at() {
     let mut world = World::new();
@@ -765,7 +765,7 @@ fn idempotency_costs_no_more_than_it_was_costed_at() {
     }
 }
 
-/// Sweeps at their limits, which random steps do not reach.
+/// Random steps do not reach the limits of sweeps.
 #[test]
 fn sweeps_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -806,7 +806,7 @@ fn sweeps_cost_no_more_than_they_were_costed_at() {
     assert_eq!(world.counting.rows.totals().stories, 0);
 }
 
-/// Deletions of users at the limits, which random steps do not reach.
+/// Random steps do not reach the limits of deletions of users.
 #[test]
 fn deletions_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -843,7 +843,7 @@ fn deletions_cost_no_more_than_they_were_costed_at() {
         let story = world.stories[world.stories.len() - 1];
         world.request(Request::from(Command::ViewStory { story, viewer: id(0) }));
     }
-    // The last one, when most of the others are not removed.
+    // Delete this user last, when most of the others are not erased yet.
     for user in (0..ERASING_USERS_MAX).rev() {
         world.request(Request::from(Command::DeleteUser { user: id(user) }));
     }
@@ -879,7 +879,7 @@ fn filter_command(world: &World, u: u8, kind: u8, at: usize) -> Option<Command> 
     })))
 }
 
-/// Returns a text of maximum length.
+/// Returns a filter text of maximum length.
 fn filter_text() -> FilterText {
     FilterText::parse(&"\u{1F600}".repeat(FILTER_TEXT_CHARS_MAX)).unwrap()
 }
@@ -898,7 +898,7 @@ fn new_filter(keywords: usize) -> NewFilter {
     }
 }
 
-/// Returns a poll with the longest options.
+/// Returns a poll whose options have maximum length.
 fn longest_poll(time: u64) -> NewPoll {
     let long = |letter: &str| letter.to_owned() + &"\u{1F600}".repeat(POLL_OPTION_CHARS_MAX - 1);
     let options = ["a", "b", "c", "d"].map(long);
@@ -910,7 +910,7 @@ fn longest_poll(time: u64) -> NewPoll {
     }
 }
 
-/// Publishes a post with a poll, or adds one to a post.
+/// Publishes a post with a poll, or adds a poll to a post.
 fn poll_command(author: UserRef, text: PostText, post: Option<PostId>) -> Command {
     let poll = longest_poll(POLL_SECS_MIN);
     match post {
@@ -945,8 +945,8 @@ fn scheduled_command(world: &World, u: u8, kind: u8) -> Option<Command> {
     }))
 }
 
-/// Polls at the limits, which random steps do not reach: as many voters as one command notifies, whose inboxes are
-/// full, and more votes than one command removes.
+/// Random steps do not reach the limits of polls: as many voters as one command can notify, with full inboxes, and more
+/// votes than one command can remove.
 #[test]
 fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -957,7 +957,7 @@ fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
         world.request(Request::from(Command::Register { handle, name, bio }));
     }
     let id = |user| UserRef::Id(UserId(user));
-    // Makes each look-up check blocks, mutes and follows.
+    // The block makes each look-up check blocks, mutes and follows.
     world.request(Request::from(Command::Block { user: id(0), other: id(voters) }));
     for user in 1..voters {
         world.request(Request::from(Command::Follow { user: id(user), other: id(0) }));
@@ -995,7 +995,7 @@ fn polls_with_many_voters_cost_no_more_than_they_were_costed_at() {
     }
 }
 
-/// The maximum of scheduled posts, the longest ones, and some with pictures.
+/// There are as many scheduled posts as allowed, some of maximum length and some with pictures.
 #[test]
 fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
     let mut pictures = Pictures { world: World::new(), added: 0 };
@@ -1043,7 +1043,7 @@ fn scheduled_posts_cost_no_more_than_they_were_costed_at() {
     }
 }
 
-/// Filters at the limits, which random steps do not reach.
+/// Random steps do not reach the limits of filters.
 #[test]
 fn full_filters_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -1085,7 +1085,7 @@ fn full_filters_cost_no_more_than_they_were_costed_at() {
     assert_eq!(world.counting.rows.first_name(NameTable::Filters, &[]), None);
 }
 
-/// Edits of a post with the maximum of earlier versions, and marks of the maximum of conversations.
+/// A post has as many earlier versions as allowed, and a user has marked as many conversations as allowed.
 #[test]
 fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -1124,7 +1124,7 @@ fn full_histories_and_conversations_cost_no_more_than_they_were_costed_at() {
     assert_eq!(world.counting.rows.first_name(NameTable::PostVersions, &[]), None);
 }
 
-/// Follows with the maximum of options, the maximum of muted threads, and edits of a post that many boosted.
+/// The maximum number of follow options and muted threads, and edits of a post that many users boosted.
 #[test]
 fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -1156,10 +1156,10 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     let row = world.counting.rows.name(NameTable::MutedThreads, &[0; 4]).unwrap();
     assert!(row.len() * 5 > MUTED_THREADS_BYTES_MAX * 3, "{}", row.len());
     let post = world.posts[0];
-    // Makes each look-up of a user check for a deletion.
+    // The deletion makes each look-up of a user check whether the user is deleted.
     world.request(Request::from(Command::DeleteUser { user: id(2) }));
     for user in 3..EDIT_NOTICES_MAX as u32 + 9 {
-        // Each user has notifications that are replaced, and may hide somebody.
+        // Each user has notifications that will be replaced, and may hide somebody.
         for other in [1, 4] {
             world.request(Request::from(Command::Follow { user: id(other), other: id(user) }));
         }
@@ -1179,7 +1179,7 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
         world.request(Request::from(Command::edit(post, Patch::of_text(text))));
         assert!(do_due(&mut world) > 1);
     }
-    // Users who follow the deleted user, or ask to, have options of many follows.
+    // Users who follow the deleted user, or have asked to, have options for many follows.
     for user in 10..40 {
         for other in (1..FOLLOW_OPTIONS_MAX as u32).filter(|other| *other != user) {
             let with =
@@ -1194,8 +1194,8 @@ fn full_follow_options_muted_threads_and_edit_notices_cost_no_more_than_they_wer
     assert!(Facts::new(&world.counting.rows).all_follow_options(UserId(10)).len() > 400);
 }
 
-/// Follows of the most users that one command names: open and locked ones, and some who were locked when they were
-/// asked.
+/// One command follows as many users as allowed. Some are locked, and some were locked when the user asked to follow
+/// them.
 #[test]
 fn following_many_costs_no_more_than_it_was_costed_at() {
     let mut world = World::new();
@@ -1224,7 +1224,7 @@ fn following_many_costs_no_more_than_it_was_costed_at() {
     assert_eq!((counts.following + counts.requested, counts.requested), (most, most / 3));
 }
 
-/// Lists at the limits, which random steps do not reach.
+/// Random steps do not reach the limits of lists.
 #[test]
 fn full_lists_cost_no_more_than_they_were_costed_at() {
     let mut world = World::new();
@@ -1274,7 +1274,7 @@ fn full_lists_cost_no_more_than_they_were_costed_at() {
     }
 }
 
-/// Pictures with the longest descriptions, each with two separate files.
+/// Pictures with descriptions of maximum length, each with two separate files.
 struct Pictures {
     world: World,
     added: u8,
@@ -1352,7 +1352,7 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
         let patch = Patch { media, described, ..Patch::of_text(text) };
         pictures.world.request(Request::from(Command::edit(post, patch)));
     }
-    // All parts at once: a poll in place of pictures, and other pictures in place of the poll.
+    // Replace all parts at once: pictures by a poll, then the poll by other pictures.
     for (new, text) in [(&media[..0], mentioning(60)), (&media[44..48], mentioning(70))] {
         let poll = Some(new.is_empty().then(|| longest_poll(POLL_SECS_MIN)));
         let described = Pictures::changes(if new.is_empty() { &media[40..44] } else { new });
@@ -1382,7 +1382,7 @@ fn pictures_cost_no_more_than_they_were_costed_at() {
     }
 }
 
-/// Accounts under test, at their limits.
+/// Accounts at their limits.
 struct Accounts {
     world: World,
     secrets: u32,
@@ -1431,7 +1431,7 @@ impl Accounts {
         AppId(self.world.counting.rows.totals().last_stamp.unwrap().0)
     }
 
-    /// Creates a code for an app, which becomes a token.
+    /// Creates a code for an app, and exchanges it for a token.
     fn grant(&mut self, user: UserId, app: AppId, is_exchanged: bool) {
         let (code, redirect, scopes) = (self.secret(), self.secret(), self.scopes);
         let challenge = Some(self.secret());
@@ -1448,7 +1448,8 @@ impl Accounts {
     }
 }
 
-/// Users with the maximum of grants, apps with the longest rows and the maximum of tokens, the maximum of invites.
+/// Users have as many grants as allowed, apps have the longest rows and as many tokens as allowed, and there are as
+/// many invites as allowed.
 #[test]
 fn accounts_cost_no_more_than_they_were_costed_at() {
     let mut accounts = Accounts::new();
@@ -1459,7 +1460,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         let (scopes, token) = (accounts.scopes, accounts.secret());
         accounts.run(AccountCommand::GrantApp { app: apps[n % 4], scopes, token });
     }
-    // An app registers while the maximum of apps are unused: two are removed, with their tokens.
+    // An app registers while there are as many unused apps as allowed: two of them are removed, with their tokens.
     let totals = accounts.world.counting.rows.totals();
     let full = Totals { apps_unused: UNUSED_APPS_MAX + 5, ..totals };
     accounts.world.counting.rows.put_totals(full);
@@ -1470,7 +1471,8 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         let (password, session) = (accounts.password.clone(), accounts.secret());
         accounts.run(AccountCommand::LogIn { user: UserId(1), password, session });
     }
-    // One user has the maximum, half of them minted; another has one that ends with the user.
+    // One user has as many tokens as allowed, half of them created by a key. Another user has one token that ends with
+    // the user.
     for n in 0..USER_TOKENS_MAX as u32 + 1 {
         let (scopes, token, user) = (accounts.scopes, accounts.secret(), UserRef::Id(UserId(1)));
         let user = if n == 0 { UserRef::Id(UserId(2)) } else { user };
@@ -1481,7 +1483,7 @@ fn accounts_cost_no_more_than_they_were_costed_at() {
         accounts.run(AccountCommand::Mint { user, scopes, life_secs: 60, token, key: None });
     };
     (1..USER_TOKENS_MAX).for_each(|_| mint_for_two(&mut accounts));
-    // Codes and sessions have expired, and minted tokens, which a new one replaces.
+    // Codes, sessions and tokens created by a key have expired; new tokens replace them.
     accounts.world.now_ms += 2_600_000_000;
     mint_for_two(&mut accounts);
     for _ in 0..4 {

@@ -1,6 +1,6 @@
-//! Tests of crashes: a process that makes checkpoints is killed at random moments, again and again. Reopening always
-//! finds exactly the rows of one checkpoint: the last that finished, or the one that was running. Ephemeral rows are
-//! those of the same checkpoint or of the running one.
+//! Tests of crashes: a process that makes checkpoints is killed at random moments, repeatedly. After reopening, the
+//! rows are exactly those of one checkpoint: the last one that finished, or the one that was running. Ephemeral rows
+//! are those of the same checkpoint or of the one that was running.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,8 +21,8 @@ const CHILD_DIR: &str = "ROOST_STORE_CRASH_DIR";
 const ROWS: u64 = 3_000;
 const KILLS: u64 = 24;
 
-/// Writes every row with the number of the generation; items of even and odd generations differ, so each checkpoint
-/// also removes the items of the one before.
+/// Writes every row with the number of the generation. Even and odd generations have different items, so each
+/// checkpoint also removes the items of the previous generation.
 fn write(rows: &mut impl RowsMut, generation: u64) {
     for row in 0..ROWS {
         let value = Value::from_slice(&generation.to_le_bytes());
@@ -33,7 +33,7 @@ fn write(rows: &mut impl RowsMut, generation: u64) {
         rows.put_point(PointTable::StoryText, row << 20, Some(value));
         rows.put_member(SetTable::Seen, row % 50, 2 * row + generation % 2, Some(generation));
         rows.put_member(SetTable::Seen, row % 50, 2 * row + (generation + 1) % 2, None);
-        // Owners that are new in each generation.
+        // These owners are new in each generation.
         let owner = |generation: u64| (generation << 32) | (row % 50);
         rows.put_member(SetTable::StoryViews, owner(generation), row, Some(generation));
         rows.put_member(SetTable::StoryViews, owner(generation - 1), row, None);
@@ -43,7 +43,7 @@ fn write(rows: &mut impl RowsMut, generation: u64) {
     rows.put_totals(Totals { posts: generation, ..Totals::default() });
 }
 
-/// Checks that exactly the rows of the generation of the applied position exist.
+/// Checks that the rows are exactly those of the generation of the applied position.
 fn check(rows: &impl Rows, generation: u64) {
     let value = (generation > 0).then(|| Value::from_slice(&generation.to_le_bytes()));
     assert_eq!(rows.totals().posts, generation);
@@ -55,7 +55,7 @@ fn check(rows: &impl Rows, generation: u64) {
     check_sparse(rows, SetTable::Reactions, generation);
 }
 
-/// Checks that exactly the ephemeral rows of one generation exist; returns the generation.
+/// Checks that the ephemeral rows are exactly those of one generation, and returns the generation.
 fn check_ephemeral(rows: &impl Rows) -> u64 {
     let first = rows.point(PointTable::StoryText, 0);
     let generation =
@@ -77,7 +77,8 @@ fn check_dense(rows: &impl Rows, table: SetTable, generation: u64) {
     }
 }
 
-/// Checks that the owners of `generation` have their rows, and those of its neighbors none.
+/// Checks that the owners of `generation` have their rows, and that those of the generations before and after have
+/// none.
 fn check_sparse(rows: &impl Rows, table: SetTable, generation: u64) {
     for other in generation.saturating_sub(1)..=generation + 1 {
         for owner in 0..50 {
@@ -89,7 +90,7 @@ fn check_sparse(rows: &impl Rows, table: SetTable, generation: u64) {
     }
 }
 
-/// Child process: makes checkpoints without end, printing each start and end.
+/// Child process: makes checkpoints endlessly, and prints the start and end of each.
 #[test]
 #[ignore = "run by the other test, which kills it"]
 fn child() {
@@ -106,8 +107,8 @@ fn child() {
     }
 }
 
-/// Kills the child some busy moments after the `nth` line that it prints; returns the last generation that it began and
-/// the last that it ended.
+/// Kills the child a short time after the `nth` line that it prints. Returns the last generation that it began, and the
+/// last that it ended.
 fn run_and_kill(dir: &Path, nth: usize, spin: u64) -> (u64, u64) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "crash::child", "--ignored", "--nocapture"]).env(CHILD_DIR, dir);
@@ -119,7 +120,7 @@ fn run_and_kill(dir: &Path, nth: usize, spin: u64) -> (u64, u64) {
     for _ in 0..spin {
         std::hint::spin_loop();
     }
-    // Lines that it had printed before it died count too.
+    // Lines that it printed before it died count too.
     let output = child.kill().out;
     let (mut began, mut ended) = (0, 0);
     for (word, generation) in output.lines().filter_map(parsed) {
@@ -157,7 +158,7 @@ fn a_process_killed_at_any_moment_leaves_the_rows_of_exactly_one_checkpoint() {
         );
         check(&writer, applied);
         let ephemeral = check_ephemeral(&writer);
-        // The rows may be newer because of an earlier kill.
+        // After an earlier kill, the ephemeral rows may be newer.
         assert!(
             (applied..=began.max(applied).max(ephemeral_at_last)).contains(&ephemeral),
             "round {round}: began {began}, applied {applied}, ephemeral rows of {ephemeral}"
@@ -227,8 +228,8 @@ fn check_equal(found: &impl Rows, expected: &impl Rows, log: &[StampedCommand]) 
     }
 }
 
-/// Checkpoints `log` up to `applied`, then one up to `ahead` that fails between the ephemeral rows and the facts;
-/// reopens and replays the rest.
+/// Makes a checkpoint of `log` up to `applied`, then one up to `ahead` that fails between the ephemeral rows and the
+/// facts. Then reopens the store and replays the rest.
 fn check_cut_between(log: &[StampedCommand], applied: usize, ahead: usize) {
     let mut straight = MemoryRows::default();
     let outcomes = apply_all(&mut straight, log);

@@ -20,7 +20,7 @@ fn checkpoint(writer: &mut StoreWriter, applied: u64) {
     writer.freeze(applied).unwrap().run().unwrap();
 }
 
-/// Returns 40 bytes without a pattern, different for each story: compression leaves them unchanged.
+/// Returns 40 bytes without a pattern, different for each story, so that compression does not change them.
 fn text(story: u64) -> Vec<u8> {
     let mut noise = story.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut byte = || {
@@ -30,7 +30,7 @@ fn text(story: u64) -> Vec<u8> {
     (0..40).map(|_| byte()).collect()
 }
 
-/// Returns the time of a view: bytes without a pattern, too.
+/// Returns the time of a view, whose bytes have no pattern either.
 fn seen_ms(story: u64) -> u64 {
     story.wrapping_add(1).wrapping_mul(0x6c62_272e_07bb_0143) >> 2 | 1 << 62
 }
@@ -44,8 +44,8 @@ fn put(writer: &mut StoreWriter, stories: Range<u64>, exists: bool) {
     }
 }
 
-/// Returns how many of `stories` have their text, and how many their view, in some file below `dir`. Compression may
-/// merge the first and last bytes of a value with their surroundings, so this searches for the middle.
+/// Returns for how many of `stories` a file below `dir` contains the text, and the view. Searches for the middle of a
+/// value, because compression may merge its first and last bytes with other bytes.
 fn found(dir: &Path, stories: Range<u64>) -> (usize, usize) {
     let contents = contents(dir);
     let holds =
@@ -55,9 +55,9 @@ fn found(dir: &Path, stories: Range<u64>) -> (usize, usize) {
     (texts, views)
 }
 
-/// Returns the contents of every file below `dir` at one moment. The engine deletes replaced files in the background,
-/// and the data of one that disappears meanwhile may be in another that was created too late to be listed: then
-/// everything is read again.
+/// Returns the contents of every file below `dir` at one moment. The engine deletes replaced files in the background.
+/// If a file disappears meanwhile, its data may be in a file that was created too late to be listed; then everything is
+/// read again.
 fn contents(dir: &Path) -> Vec<Vec<u8>> {
     loop {
         let mut contents = Vec::new();

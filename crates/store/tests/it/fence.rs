@@ -1,5 +1,5 @@
-//! Tests that long values of keys do not make reads of other rows expensive. The only test of its process, whose reads
-//! it counts.
+//! Tests that long values of keys do not make reads of other rows expensive. It is the only test of its process,
+//! because it counts the reads of the process.
 
 use kv::{BucketId, Bytes, Expiry, KeyOp, KeyOps, Only, Txn, apply};
 use rows::{EPOCH_MS, PointTable, PutRows as _, Rows as _, Stamp, Value};
@@ -18,7 +18,7 @@ fn a_read_of_points_loads_no_value_of_a_key() {
     let (mut writer, _) = Store::open(data.path(), options).unwrap();
     let mut random = 7_u64;
     for number in 1..=VALUES {
-        // Incompressible bytes.
+        // The bytes cannot be compressed.
         let mut next = || {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             (random >> 56) as u8

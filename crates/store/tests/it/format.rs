@@ -1,6 +1,6 @@
-//! Tests that stores of this format and of earlier ones open, and that those of later ones are refused.
+//! Tests that stores of this format and of earlier ones open, and that stores of later formats are refused.
 //!
-//! `make_the_fixture` writes `fixtures/store-v1`. A fixture is never written again after its format is released. The
+//! `make_the_fixture` writes `fixtures/store-v1`. After its format is released, a fixture is never written again. The
 //! feature `next-format` simulates a build that adds a table and a field: `cargo test -p store --features next-format
 //! format`.
 
@@ -72,7 +72,7 @@ fn write(rows: &mut impl RowsMut) {
     rows.put_totals(totals());
 }
 
-/// Removes some rows of the first checkpoint, in the second one.
+/// Removes some rows of the first checkpoint, in the second checkpoint.
 fn remove(rows: &mut impl RowsMut) {
     rows.put_member(SetTable::Following, 0, 0, None);
     rows.put_name(NameTable::Handle, b"user_0", None);
@@ -186,7 +186,7 @@ fn check_replies(rows: &impl Rows) {
     assert_eq!(facts.replies_to(PARENT, Span::ALL), [(REPLY, Visibility::Public)]);
 }
 
-/// Writes deleted users, one of whom has rows left.
+/// Writes deleted users. One of them has rows that were not removed yet.
 fn write_deletions(rows: &mut dyn RowsMut) {
     for user in [35, 36] {
         rows.put_member(SetTable::DeletedUsers, user, 0, Some(0));
@@ -214,7 +214,7 @@ fn check_deletions(rows: &impl Rows) {
     check_due(rows, erasure());
 }
 
-/// Writes an account with a session, and an app that the user has given a code.
+/// Writes an account with a session, and an app to which the user has given a code.
 fn write_accounts(rows: &mut dyn RowsMut) {
     let secret = |byte| SecretHash([byte; 32]);
     let password = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA").unwrap();
@@ -334,7 +334,7 @@ fn write_settings(rows: &mut dyn RowsMut) {
     run(rows, 141, Command::SetNote { user, other, note });
     let locked = UserEdit { locked: Some(true), ..UserEdit::new(UserRef::Id(UserId(39))) };
     run(rows, 142, Command::EditUser(Box::new(locked)));
-    // Written without a command, because the counts of most users do not match their rows here.
+    // Written without a command, because the counts of most users do not match their rows in this store.
     REQUESTS.put(rows, UserId(2), UserId(39), Some(0));
 }
 
@@ -346,7 +346,7 @@ fn write_tags_and_boosts(rows: &mut dyn RowsMut) {
     run(rows, BOOST.0 >> 22, Command::React { user, post: REPLY, reaction, on: true });
     let (tag, user) = (Tag::parse("tag").unwrap(), UserRef::Id(UserId(1)));
     run(rows, 150, Command::FeatureTag { user, tag: tag.clone(), on: true });
-    // Written without a command, because the counts of most users do not match their rows here.
+    // Written without a command, because the counts of most users do not match their rows in this store.
     let (tag, post) = (tag.as_str().as_bytes(), (!TAGGED).to_be_bytes());
     let by_tag = [tag, &[0], &post, &[0, 0, 0, 1]].concat();
     let by_author = [&[0, 0, 0, 1], tag, &[0], &post].concat();
@@ -461,7 +461,7 @@ fn check_versions(rows: &impl Rows) {
     assert_eq!(facts.conversation_marks(UserId(1)), [MARK]);
 }
 
-/// Writes options of a follow, a muted thread, and an edit whose notifications are pending; the thread of a reply.
+/// Writes options of a follow, a muted thread, an edit whose notifications are pending, and the thread of a reply.
 fn write_choices(rows: &mut dyn RowsMut) {
     let [user, other] = [UserId(0), UserId(3)].map(UserRef::Id);
     let text = PostText::parse("well, well").unwrap();
@@ -575,7 +575,7 @@ fn check_lists(rows: &impl Rows) {
     assert_eq!(facts.lists_with(UserId(0), UserId(5)), [LIST]);
 }
 
-/// Applies a command, which must succeed.
+/// Applies a command. The command must succeed.
 fn run(rows: &mut dyn RowsMut, stamp: u64, command: Command) {
     let entry = StampedCommand { stamp: Stamp(stamp << 22), idempotency: None, command };
     let reply = apply(&mut Txn::new(rows), &entry, &mut Vec::new());
@@ -609,7 +609,7 @@ fn check_settings(rows: &impl Rows) {
     assert_eq!(facts.users_in(SetTable::FollowRequests, UserId(39), Span::ALL), [UserId(2)]);
 }
 
-/// The rest of the second checkpoint.
+/// Functions that write the other rows of the second checkpoint.
 const WRITES: [fn(&mut dyn RowsMut); 14] = [
     write_replies,
     write_deletions,
@@ -643,7 +643,7 @@ fn make_the_fixture() {
     WRITES.into_iter().for_each(|write| write(&mut writer));
     writer.freeze(APPLIED).unwrap().run().unwrap();
     drop(writer);
-    // The store is opened again, so that the engine shrinks its empty journal.
+    // Open the store again, so that the engine shrinks its empty journal.
     Store::open(&fixture, OPTIONS).unwrap();
 }
 
@@ -686,7 +686,7 @@ fn a_store_of_version_1_opens_with_its_rows() {
     }
 }
 
-/// Simulates an upgrade: the build with the feature adds a table and a field. Every such build needs this test.
+/// Simulates an upgrade to a build that adds a table and a field. Every such build needs this test.
 #[cfg(feature = "next-format")]
 #[test]
 fn a_store_of_version_1_takes_the_rows_and_the_field_of_version_2_and_keeps_its_own() {
@@ -728,7 +728,7 @@ fn check_rows(writer: &StoreWriter, expected: &MemoryRows) {
     );
 }
 
-/// Overwrites the head row, like another version of this program.
+/// Overwrites the head row, as another version of this program would.
 fn describe(dir: &Path, head: &[u8]) {
     drop(Store::open(dir, OPTIONS).unwrap());
     let database = fjall::Database::builder(dir.join("facts")).worker_threads(1).open().unwrap();
@@ -770,7 +770,7 @@ fn a_store_with_a_malformed_description_is_refused() {
     }
 }
 
-/// The engine alone would remove the keyspace.
+/// The engine itself would remove the keyspace.
 #[test]
 fn a_store_that_lost_the_file_which_names_a_manifest_is_refused_and_keeps_its_tables() {
     for keyspace in ["1", "2"] {

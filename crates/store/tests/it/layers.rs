@@ -1,5 +1,5 @@
-//! Tests of what holds while checkpoints start and end: visibility for concurrent readers, the estimate of memory,
-//! refusals.
+//! Tests of properties that hold while checkpoints start and end: rows visible to concurrent readers, the estimate of
+//! memory, and refusals.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,7 +58,7 @@ fn readers_see_every_finished_write_while_checkpoints_run() {
             writer.put_name(NameTable::Idempotency, &(round - 1).to_be_bytes(), None);
             written.store(round, Ordering::Release);
             if let Some(checkpoint) = writer.freeze(round) {
-                // The previous checkpoint has published, so its thread has at most memory left to free.
+                // The previous checkpoint has published its rows, so at most its thread still frees memory.
                 if let Some(last) = running.replace(scope.spawn(|| checkpoint.run().unwrap())) {
                     last.join().unwrap();
                 }
@@ -92,7 +92,7 @@ fn points_over_three_layers_are_read_backward_with_changes_and_removals() {
         }
     };
     put(&mut writer, &[1, 2, 3, 4, 5, 6], Some(1));
-    // The tables before and after this one have rows, too.
+    // The tables before and after this one also have rows.
     writer.put_point(PointTable::Counts, u64::MAX, Some(Value::new()));
     writer.put_point(PointTable::Story, 0, Some(Value::new()));
     writer.freeze(1).unwrap().run().unwrap();
@@ -242,8 +242,8 @@ fn disk_bytes_grow_by_what_checkpoints_wrote() {
     assert!((100_000..200_000).contains(&grown), "{grown} bytes for 100,000 of noise");
 }
 
-/// Returns the bytes of all files below `dir`. The engine deletes replaced files in the background: one that disappears
-/// meanwhile counts nothing.
+/// Returns the number of bytes of all files below `dir`. The engine deletes replaced files in the background; a file
+/// that disappears meanwhile counts as empty.
 fn bytes_below(dir: &Path) -> u64 {
     let bytes = |entry: std::io::Result<std::fs::DirEntry>| {
         let entry = entry.unwrap();
@@ -291,7 +291,7 @@ fn a_key_that_does_not_exist_is_looked_for_on_disk_once() {
     assert_eq!(writer.store().key_in_memory(Space(0), absent), Some(None));
     assert!(writer.load_key(Space(0), b"there") && writer.key(Space(0), b"there").is_some());
 
-    // The cached absence ends once there is such a key, and stays so when it is on disk.
+    // The cached absence ends when the key exists, and stays ended when the key is on disk.
     writer.put_key(row("absent", 2));
     assert!(writer.key(Space(0), absent).is_some());
     writer.freeze(2).unwrap().run().unwrap();

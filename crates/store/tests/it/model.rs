@@ -1,5 +1,5 @@
-//! Tests the store against ordered maps: whatever is written, frozen, run and reopened in whatever order, reads answer
-//! like plain maps in memory, and reopening finds the state of the last checkpoint.
+//! Tests of the store against ordered maps in memory. After any sequence of writes, freezes, checkpoints and
+//! reopenings, reads give the same answers as the maps; after reopening, those of the last checkpoint.
 
 use kv::limits::NUMBERED_BUCKETS;
 use kv::{Bucket, BucketId, KeyParts, KeyRow, KeyRows, KeyRowsMut, Space, WalkLimit};
@@ -9,25 +9,25 @@ use store::{Checkpoint, Store, StoreOptions, StoreWriter};
 use tempfile::TempDir;
 use testkit::MemoryRows;
 
-/// Keys take more memory than this, so that some are dropped and read from the disk again.
+/// Options with too little memory for the keys, so that some are dropped and read from disk again.
 const OPTIONS: StoreOptions = StoreOptions { cache_bytes: 4 << 20, bucket_bytes: 6 << 10 };
 
 #[derive(Clone, Debug)]
 enum Step {
     Point(PointTable, u64, Option<Vec<u8>>),
     Member(SetTable, u64, u64, Option<u64>),
-    /// Many items at once, so that sets outgrow one chunk: owner, first, step, count, value.
+    /// Many items at once, so that sets need several chunks: owner, first item, step, count, value.
     Members(SetTable, u64, u64, u64, usize, Option<u64>),
     Name(NameTable, Vec<u8>, Option<Vec<u8>>),
     Totals(u32),
-    /// Removes the first names one by one, like a sweep.
+    /// Removes the first names one by one, as a sweep does.
     Sweep(NameTable, usize),
-    /// Keys of a space from the first number on: count, and values or removals.
+    /// Keys of a space, from a first number on: count, and their value or removal.
     Keys(u32, u64, u64, Option<Vec<u8>>),
     Bucket(u32, Option<u64>),
-    /// Changes of a command, which are kept or undone.
+    /// Changes of a command, and whether they are undone.
     Command(Vec<Step>, bool),
-    /// Space, rows and bytes per step.
+    /// Space, and rows and bytes per step.
     Walk(u32, usize, usize),
     Warm,
     Freeze,
@@ -108,7 +108,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 struct World {
     dir: TempDir,
-    /// `None` only while reopening.
+    /// Writer; `None` only during a reopening.
     writer: Option<StoreWriter>,
     model: MemoryRows,
     frozen: Option<(Checkpoint, u64, MemoryRows)>,
@@ -131,7 +131,7 @@ impl World {
         change(&mut self.model);
     }
 
-    /// Compares the answers of the writer and of a reader's store with that of the model.
+    /// Compares the answers of the writer and of a reader with that of the model.
     fn check<T: PartialEq + std::fmt::Debug>(&self, question: impl Fn(&dyn KeyRows) -> T) {
         let writer = self.writer.as_ref().unwrap();
         let expected = question(&self.model);
@@ -232,7 +232,7 @@ impl World {
         });
     }
 
-    /// Checks the keys of a walk in pieces, in any order, and that pieces keep to their limit.
+    /// Checks the keys of a walk, which may be read in pieces of any size, and that each piece respects its limit.
     fn walk(&self, space: Space, limit: WalkLimit) {
         self.check(|rows| {
             let (mut found, mut next) = (Vec::new(), Some(0));
@@ -306,7 +306,7 @@ impl World {
             self.walk(space, WalkLimit { rows: 7, visits: 30, is_small: true, ..WalkLimit::NONE });
             for key in (0..100u64).map(|number| number.to_string()) {
                 self.check(|rows| rows.key(space, key.as_bytes()));
-                // Memory may not know a row, but must not be wrong.
+                // Memory need not know a row, but must not be wrong.
                 let known =
                     self.writer.as_ref().unwrap().store().key_in_memory(space, key.as_bytes());
                 let expected = self.model.key(space, key.as_bytes());
@@ -340,7 +340,7 @@ impl World {
     }
 }
 
-/// Returns the points of all tables below a key.
+/// Returns the points of all tables whose keys are less than `below`.
 fn points_below(rows: &dyn KeyRows, below: u64, limit: usize) -> Vec<(u64, Vec<u8>)> {
     let mut found = Vec::new();
     for table in PointTable::ALL {
@@ -369,7 +369,7 @@ proptest! {
     }
 }
 
-/// Returns changes before a checkpoint: items of few owners, so that deltas pile up on chunks.
+/// Returns changes before a checkpoint: items of few owners, so that an owner has many deltas.
 fn small_changes() -> impl Strategy<Value = Vec<Step>> {
     let tables = || proptest::sample::select(vec![SetTable::Following, SetTable::AuthorPosts]);
     let item = || prop_oneof![0..50u64, 0..5_000u64, any::<u64>()];

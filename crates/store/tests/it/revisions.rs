@@ -1,4 +1,4 @@
-//! Tests that every change of a row raises the revision of its subject once readers see it.
+//! Tests that every change of a row raises the revision of its subject, as soon as readers see the change.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ fn open(dir: &tempfile::TempDir) -> StoreWriter {
     Store::open(dir.path(), OPTIONS).unwrap().0
 }
 
-/// Subject of a row of number 7 in each table: a new table must be added here.
+/// Returns the subject of row number 7 of each table. Add each new table here.
 fn of_point(table: PointTable) -> Option<Subject> {
     match table {
         PointTable::User => Some(Subject::Profile(7)),
@@ -130,7 +130,7 @@ fn a_change_of_a_row_is_one_of_its_subject() {
     let mut check = |what: &str, subject: Option<Subject>| {
         for (subject_now, seen) in subjects.iter().zip(&mut seen) {
             let now = store.revision(*subject_now);
-            // A change of a part is also one of the whole.
+            // A change of a part is also a change of the whole.
             let is_part = match *subject_now {
                 Subject::User(_) => subject == Some(Subject::Profile(7)),
                 Subject::Post(_) => subject == Some(Subject::Content(7)),
@@ -194,7 +194,8 @@ fn who_reads_a_revision_reads_no_older_row() {
     });
 }
 
-/// A cached entry may depend on a row of another subject: pictures are rendered with their posts.
+/// Undoing changes is a change of everything, because a cached entry may depend on rows of another subject: pictures
+/// are rendered with their posts.
 #[test]
 fn taking_changes_back_is_a_change_of_everything() {
     let dir = tempfile::tempdir().unwrap();

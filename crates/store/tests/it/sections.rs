@@ -1,5 +1,5 @@
-//! Tests that the end of each table is checked before the engine reads it: whatever bit is changed, the store is
-//! refused with the name of the file, and no memory is reserved by the contents of the file.
+//! Tests that the end of each table is checked before the engine reads it. For every changed bit, the store is refused
+//! with the name of the file, and no memory is allocated according to the contents of the file.
 
 use rows::{PointTable, PutRows as _, Value};
 use store::{Store, StoreError, StoreOptions};

@@ -1,4 +1,4 @@
-//! Tests of snapshots of the rows of a store, stores made of them, and checks that find damage.
+//! Tests of snapshots of the rows of a store, of stores made from snapshots, and of checks that find damage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn open(dir: &Path) -> StoreWriter {
     Store::open(dir, OPTIONS).unwrap().0
 }
 
-/// Writes `count` posts, members and ephemeral texts whose bytes depend on `seed`, and takes a checkpoint.
+/// Writes `count` posts, members and ephemeral texts whose bytes depend on `seed`, and makes a checkpoint.
 fn write(writer: &mut StoreWriter, seed: u64, count: u64, applied: u64) {
     for number in 0..count {
         let value = Value::from_vec(vec![(seed ^ number) as u8; (number % 300) as usize]);
@@ -56,7 +56,7 @@ fn a_snapshot_is_of_one_checkpoint_whatever_happens_after_it() {
     let before = rows(writer.store().snapshot().unwrap().unwrap());
     let snapshot = writer.store().snapshot().unwrap().unwrap();
     assert_eq!(snapshot.applied(), 10);
-    // Rows change first without a checkpoint, then in checkpoints that replace every row.
+    // Change rows first without a checkpoint, then with checkpoints that replace every row.
     writer.put_point(PointTable::Sample, 9_999, Some(Value::from_vec(vec![1])));
     for round in 2..8 {
         write(&mut writer, round, 2_000, 10 * round);
@@ -114,7 +114,7 @@ fn a_flipped_bit_in_any_table_is_found_with_the_name_of_the_file() {
                     assert!(damage.contains(file.to_str().unwrap()), "{file:?} {at}: {damage}");
                     named += 1;
                 }
-                // The engine opens no database whose own tables are unreadable.
+                // The engine does not open a database whose own tables are unreadable.
                 Err(error) => assert!(!error.to_string().is_empty()),
             }
         }

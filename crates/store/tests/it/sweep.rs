@@ -1,4 +1,5 @@
-//! Tests of sweeps of keys on stores with the same rows but different ones in memory, like the nodes of a cluster.
+//! Tests of sweeps of keys on stores that have the same rows but different rows in memory, as the nodes of a cluster
+//! do.
 
 use std::path::Path;
 
@@ -46,7 +47,7 @@ impl Member {
         self.run(KeyOp::Put { bucket, key, value, expiry, only, old: false });
     }
 
-    /// Sweeps until nothing is left; returns the answer and the rest of each sweep.
+    /// Sweeps until nothing is left. Returns the answer and the remaining rows after each sweep.
     fn sweep(&mut self) -> Vec<(KeyAnswer, Orphans)> {
         let mut swept = Vec::new();
         loop {
@@ -99,7 +100,7 @@ fn every_sweep_ends_at_the_same_key_whatever_is_in_memory() {
     let (_folder, mut members) = two();
     let mut steps = Vec::new();
     for (at, member) in members.iter_mut().enumerate() {
-        // These rows are not stored yet.
+        // No checkpoint has written these rows yet.
         (KEYS..KEYS + 100).for_each(|key| member.put(FULL, key));
         for bucket in SMALL {
             member.run(KeyOp::Flush { bucket: BucketId(bucket) });

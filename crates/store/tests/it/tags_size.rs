@@ -7,7 +7,7 @@ use store::{Store, StoreOptions};
 const USERS: u64 = 1_000;
 const POSTS: u64 = 200_000;
 
-/// Returns the size of a store with posts that have one word of the given kind each, in bytes.
+/// Returns the size in bytes of a store of posts. Each post has one word of the given kind.
 fn bytes(word: impl Fn(u64) -> String) -> u64 {
     let dir = tempfile::tempdir().unwrap();
     let options = StoreOptions { cache_bytes: 64 << 20, bucket_bytes: 1 << 20 };
