@@ -11,7 +11,7 @@ const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// Missing system packages that these tests need.
 pub(crate) fn packages() -> Vec<&'static str> {
-    // Only missing ones: another source's nodejs includes npm, which conflicts with Debian's package.
+    // Add only what is missing: the nodejs of another source includes npm, which conflicts with Debian's npm.
     let mut packages = Vec::new();
     if !has("node") || !has("npm") {
         packages.extend(["nodejs", "npm"]);
@@ -22,7 +22,7 @@ pub(crate) fn packages() -> Vec<&'static str> {
     packages
 }
 
-/// Fetches the modules of these tests into `e2e/`; returns what is missing afterwards.
+/// Fetches the modules of these tests into `e2e/`. Returns what is missing afterwards.
 pub(crate) fn prepare(fetcher: &Fetcher<'_>) -> Option<String> {
     if missing_programs() { missing(fetcher.root) } else { fetcher.modules() }
 }
@@ -36,7 +36,7 @@ pub(crate) fn missing(root: &Path) -> Option<String> {
         .then(|| "the pages in a browser: cargo xtask test --install runs npm ci in e2e/".into())
 }
 
-/// Command of the tests, which use the binary built for the workspace's tests.
+/// Returns the command of the tests. They use the binary that was built for the tests of the workspace.
 pub(crate) fn tests(root: &Path) -> Command {
     let mut node = Command::new("node");
     node.current_dir(root.join("e2e"));

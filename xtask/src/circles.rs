@@ -1,5 +1,5 @@
-//! Finds cyclic dependencies between the files of a crate: such files can only be understood together. A folder counts
-//! as one file, except folders that are features: their rules use mechanisms that use their records.
+//! Finds cyclic dependencies between the files of a crate, because such files can be understood only together. A folder
+//! counts as one file, except folders of features: their rules use mechanisms that in turn use their records.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -85,14 +85,14 @@ fn root_of(file: &str) -> &str {
     file.split("::").next().unwrap_or_default()
 }
 
-/// Whether code names a file: one of a folder in any path, another one after `crate::`.
+/// Whether code names a file: a file in a folder by any path, any other file after `crate::`.
 fn is_used(file: &str, code: &str) -> bool {
     let path = if file.contains("::") { file.to_owned() } else { format!("crate::{file}") };
     let is_name = |rest: &str| rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
     code.split(&path).skip(1).any(|rest| !is_name(rest))
 }
 
-/// Files that remain after removing, repeatedly, files that use no other file or are not used.
+/// Removes files that use no other file or are not used, repeatedly. Returns the remaining files, if there are any.
 fn circle(uses: &Uses) -> Option<Vec<String>> {
     let mut left: BTreeSet<&String> = uses.keys().collect();
     loop {

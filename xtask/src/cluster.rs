@@ -1,8 +1,8 @@
 //! `cargo xtask cluster`: tests a cluster under load while nodes, NATS servers, links, disks and clocks fail, or
 //! measures one.
 //!
-//! The tests are `faults.rs` and `figures.rs` in `crates/roost/tests/e2e/cluster`; this module passes them the
-//! parameters.
+//! The tests are `faults.rs` and `figures.rs` in `crates/roost/tests/e2e/cluster`. This module only passes the
+//! parameters to them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::fetch::Fetcher;
 use crate::suite::Suite;
 use crate::{cargo, is_ci, no_skip, step, target};
 
-/// Parameters of the campaign or the measurement.
+/// Parameters of the campaign or of the measurement.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Length of the campaign

@@ -1,7 +1,7 @@
-//! `cargo xtask dist`: builds a release, as a directory, as a tar archive, and as a Debian package.
+//! `cargo xtask dist`: builds a release as a directory, a tar archive and a Debian package.
 //!
 //! The directory has the program, man pages, completions, licenses, and the files of `packaging/`. Builds of the same
-//! commit are identical: every time in an archive is that of the commit.
+//! commit are identical, because all times in the archives are that of the commit.
 
 mod debian;
 mod notices;
@@ -16,11 +16,11 @@ use clap::Args;
 
 use crate::{cargo, step, target};
 
-/// Maintainer of a package without one: Debian requires an address, and this one can never exist.
+/// Maintainer of a package for which none is given. Debian requires an address; this one can never exist.
 const NO_MAINTAINER: &str = "Local build without a maintainer <nobody@roost.invalid>";
 
-/// Environment variable for the time of all files in an archive, in seconds since 1970; a convention of reproducible
-/// builds.
+/// Environment variable for the time of all files in an archive, in seconds since 1970. It is a convention of
+/// reproducible builds.
 const TIME: &str = "SOURCE_DATE_EPOCH";
 
 /// Program to package, and options of the packages.
@@ -32,7 +32,7 @@ pub(crate) struct Options {
     /// Directory to write to [default: target/packages]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Person responsible for the Debian package. Required if you give the package to others
+    /// Person responsible for the Debian package. Required if others get the package
     #[arg(
         long,
         value_name = "NAME <ADDRESS>",
@@ -104,7 +104,7 @@ fn maintainer(text: &str) -> anyhow::Result<String> {
 }
 
 impl Distribution<'_> {
-    /// Creates the release directory, replacing an old one.
+    /// Creates the release directory. Replaces an old one.
     fn fill(&self, binary: &Path) -> anyhow::Result<()> {
         let tree = &self.tree;
         if tree.exists() {
@@ -112,7 +112,7 @@ impl Distribution<'_> {
         }
         fs::create_dir_all(tree)?;
         install(binary, &tree.join("roost"), 0o755)?;
-        // Backtraces need the names of functions; lines and types are for debuggers.
+        // Backtraces need the names of functions. Lines and types are only needed by debuggers.
         tool(Command::new("strip").arg("--strip-debug").arg(tree.join("roost")))?;
         tool(Command::new(tree.join("roost")).arg("generate").arg(tree))?;
         for name in ["LICENSE", "NOTICE", "README.md", "CHANGELOG.md"] {
@@ -147,7 +147,7 @@ fn version(root: &Path) -> anyhow::Result<String> {
     Ok(version.context("the workspace has no version")?.trim_matches('"').to_owned())
 }
 
-/// Time in [`TIME`], or of the commit.
+/// Returns the time in [`TIME`], or that of the commit.
 fn time(root: &Path) -> anyhow::Result<String> {
     if let Ok(time) = std::env::var(TIME) {
         return Ok(time);
@@ -156,12 +156,12 @@ fn time(root: &Path) -> anyhow::Result<String> {
     Ok(tool(git.current_dir(root).args(["log", "-1", "--format=%ct"]))?.trim().to_owned())
 }
 
-/// Copies a file, creating parent folders, with this mode.
+/// Copies a file with this mode. Creates missing parent folders.
 fn install(from: &Path, to: &Path, mode: u32) -> anyhow::Result<()> {
     write(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?, mode)
 }
 
-/// Writes a file, creating parent folders, with this mode.
+/// Writes a file with this mode. Creates missing parent folders.
 fn write(to: &Path, bytes: &[u8], mode: u32) -> anyhow::Result<()> {
     let put = || -> std::io::Result<()> {
         fs::create_dir_all(to.parent().unwrap_or(Path::new("/")))?;
@@ -185,7 +185,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a program that must succeed; returns its output.
+/// Runs a program and returns its output. The program must succeed.
 fn tool(command: &mut Command) -> anyhow::Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {name}"))?;

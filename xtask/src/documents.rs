@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use crate::tidy::rust_files;
 
-/// Notes about former versions, which may name removed files.
+/// Document about former versions. It may name files that were removed.
 const HISTORY: &str = "CHANGELOG.md";
 /// Markers around the picture of the crates in ARCHITECTURE.md.
 const PICTURE: [&str; 2] = ["<!-- crates -->\n\n", "\n<!-- end -->"];
@@ -85,10 +85,11 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Names of constants with their values.
+/// Constants: name and value.
 type Constants = BTreeSet<(String, String)>;
 
-/// Names of all functions and modules of the crates, and constants with their values as tables show them.
+/// Returns the names of all functions and modules of the crates, and all constants with their values as written in
+/// tables.
 fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, Constants)> {
     let mut files = Vec::new();
     rust_files(&root.join("crates"), &mut files)?;
@@ -106,7 +107,7 @@ fn declared(root: &Path) -> anyhow::Result<(BTreeSet<String>, Constants)> {
     Ok((names, constants))
 }
 
-/// Name and value of a numeric constant: with commas, or in KiB, MiB or GiB if it is shifted.
+/// Returns the name and value of a numeric constant. The value has commas; if it is shifted, it is in KiB, MiB or GiB.
 fn constant(line: &str) -> Option<(String, String)> {
     let (name, rest) = line.split_once("const ")?.1.split_once(": ")?;
     let value = rest.split_once(" = ")?.1.strip_suffix(';')?;
@@ -121,7 +122,7 @@ fn constant(line: &str) -> Option<(String, String)> {
     is_number.then(|| (name.to_owned(), number.replace('_', ",") + unit))
 }
 
-/// Whether a row contains this number, and not only as part of a longer one.
+/// Whether a row contains this number, other than as a part of a longer number.
 fn has_number(row: &str, number: &str) -> bool {
     let is_part = |c: char| c.is_ascii_digit() || c == ',';
     row.match_indices(number).any(|(at, _)| {
@@ -131,7 +132,7 @@ fn has_number(row: &str, number: &str) -> bool {
     })
 }
 
-/// Constants named in rows of tables, each with the row.
+/// Returns the constants that rows of tables name, each with its row.
 fn constants_named(text: &str) -> Vec<(&str, &str)> {
     let rows = text.lines().filter(|row| row.starts_with('|'));
     let named = rows.flat_map(|row| row.split('`').skip(1).step_by(2).map(move |name| (name, row)));
@@ -141,7 +142,7 @@ fn constants_named(text: &str) -> Vec<(&str, &str)> {
     named.filter(|(name, _)| is_constant(name)).collect()
 }
 
-/// Faults of table rows: tests that do not exist, and constants with other values.
+/// Returns the faults in rows of tables: names of tests that do not exist, and wrong values of constants.
 fn wrong_names(text: &str, functions: &BTreeSet<String>, constants: &Constants) -> Vec<String> {
     let mut faults = Vec::new();
     for test in tests_named(text) {
@@ -162,7 +163,8 @@ fn wrong_names(text: &str, functions: &BTreeSet<String>, constants: &Constants) 
     faults
 }
 
-/// Functions in the last column of tables with the heading "test"; a final "…" matches any rest of a name.
+/// Returns the functions in the last column of tables with the heading "test". A "…" at the end of a name matches any
+/// rest.
 fn tests_named(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut is_table = false;
@@ -196,7 +198,7 @@ fn sizes(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks that each page states what it is for and what it is not, and is in the list of pages.
+/// Checks that each page says what it is for and what it is not for, and is in the list of pages.
 fn pages(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let list = read(&root.join("docs").join(INDEX))?;
     for page in documents(root)?.iter().filter(|page| page.parent() == Some(&root.join("docs"))) {
@@ -252,7 +254,7 @@ fn broken(document: &Path, text: &str, link: &str) -> Option<&'static str> {
     (!known.contains(anchor)).then_some("leads to no heading")
 }
 
-/// Anchors of the headings as GitHub generates them: a repeated heading gets a number.
+/// Returns the anchors of the headings, as GitHub generates them: a repeated heading gets a number.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut is_block = false;
@@ -275,7 +277,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 fn runs_named(text: &str) -> BTreeSet<String> {
     let is_end = |c: char| !(c.is_ascii_alphanumeric() || "-_./".contains(c));
     let named = text.match_indices("runs/20").filter_map(|(at, _)| {
-        // `gone/runs/...` is another folder.
+        // In `gone/runs/...`, this is another folder.
         let is_begin = !text.get(..at)?.ends_with(|c: char| c.is_alphanumeric() || c == '/');
         let rest = text.get(at..).filter(|_| is_begin)?;
         let name = rest.get(..rest.find(is_end).unwrap_or(rest.len()))?;
@@ -333,7 +335,7 @@ fn record_faults(name: &str, text: &str, index: &str) -> Vec<String> {
     faults
 }
 
-/// Checks that every dependency has a line in docs/dependencies.md, and that there are no other lines.
+/// Checks that docs/dependencies.md has a line for every dependency, and no other lines.
 fn dependencies(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let manifest = read(&root.join("Cargo.toml"))?;
     let page = read(&root.join("docs/dependencies.md"))?;
@@ -370,8 +372,8 @@ pub(crate) fn between<'t>(text: &'t str, [start, end]: [&str; 2]) -> Option<&'t 
     rest.split_once(end).map(|(inside, _)| inside)
 }
 
-/// Draws the crates: one block per layer, highest first; a crate uses only crates of lower layers. Each line lists a
-/// crate and the crates it uses.
+/// Draws the crates as layers, highest first. A crate uses only crates of lower layers. Each line has a crate and the
+/// crates that it uses.
 fn picture(edges: &[(&str, &[&str])]) -> String {
     let uses: BTreeMap<&str, &[&str]> = edges.iter().copied().collect();
     let mut layers: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
@@ -390,13 +392,13 @@ fn picture(edges: &[(&str, &[&str])]) -> String {
     format!("{}\n", text.trim_end())
 }
 
-/// Length of the longest chain of uses below a crate.
+/// Returns the layer of a crate: the length of the longest chain of uses below it.
 fn layer(name: &str, uses: &BTreeMap<&str, &[&str]>) -> usize {
     let used = uses.get(name).copied().unwrap_or_default();
     used.iter().map(|used| 1 + layer(used, uses)).max().unwrap_or(0)
 }
 
-/// Paths with a folder between backticks, with `{a,b}` expanded.
+/// Returns the paths between backticks that contain a folder. Expands `{a,b}`.
 fn files_named(text: &str) -> Vec<String> {
     let quoted = text.split('`').skip(1).step_by(2);
     let plain = quoted.filter(|name| {

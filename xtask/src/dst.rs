@@ -6,17 +6,17 @@ use std::process::Command;
 
 use crate::{cargo, step, target};
 
-/// Seconds of new seeds in `cargo xtask test`.
+/// Duration of the run with new seeds in `cargo xtask test`, in seconds.
 const TEST_SECONDS: &str = "20";
-/// Seeded bugs that `cargo xtask test` looks for; each is found within a second or two.
+/// Seeded bugs for which `cargo xtask test` searches. Each is found within two seconds.
 const TEST_BUGS: [&str; 3] = ["no-segment-sync", "apply-twice", "wrong-layer"];
-/// Seconds of new seeds in `cargo xtask nightly`.
+/// Duration of the run with new seeds in `cargo xtask nightly`, in seconds.
 const NIGHTLY_SECONDS: &str = "600";
 
 /// Runs the simulator with these arguments.
 ///
 /// # Errors
-/// If it does not build, or finds something.
+/// If it does not build, or if it finds a failure.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     let with_bugs = arguments.iter().any(|argument| argument.starts_with("--bugs"))
         || std::env::var_os("ROOST_BUG").is_some();
@@ -24,7 +24,7 @@ pub(crate) fn run(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     simulator.run(arguments)
 }
 
-/// Runs the seeds that failed once and new ones for [`TEST_SECONDS`], and looks for a few seeded bugs.
+/// Runs the seeds that once failed, then new ones for [`TEST_SECONDS`]. Searches for a few seeded bugs.
 ///
 /// # Errors
 /// See [`run`].
@@ -35,8 +35,8 @@ pub(crate) fn smoke(root: &Path) -> anyhow::Result<()> {
     TEST_BUGS.iter().try_for_each(|bug| simulator.run(&["--bugs", bug]))
 }
 
-/// Runs the simulator's own tests, the seeds that failed once and new ones for [`NIGHTLY_SECONDS`], and looks for each
-/// of the seeded bugs.
+/// Runs the tests of the simulator, the seeds that once failed, and new ones for [`NIGHTLY_SECONDS`]. Searches for each
+/// seeded bug.
 ///
 /// # Errors
 /// See [`run`].
@@ -55,11 +55,11 @@ struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    /// Builds the simulator with a profile: `dev`, which shares the dependencies of the other tests, or `release`,
-    /// which is faster.
+    /// Builds the simulator with a profile: `dev` shares the dependencies of the other tests, and `release` makes a
+    /// faster simulator.
     fn build(root: &'a Path, profile: &str, with_bugs: bool) -> anyhow::Result<Self> {
-        // Nothing of roost is built, but selecting it makes cargo unify the features of dependencies as for the other
-        // tests.
+        // No target of roost is built. roost is selected so that cargo uses the same features of dependencies as for
+        // the other tests.
         let package = ["-p", "dst", "-p", "roost", "--bin", "dst"];
         let mut build = cargo(root, &["build", "--quiet", "--profile", profile]);
         build.args(package);

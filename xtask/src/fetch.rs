@@ -1,9 +1,9 @@
-//! Fetches tools of tests that are not part of the Rust toolchain: Redis's own test suite and two of its client
-//! libraries; a validator of OpenAPI and two generators of clients; clients of Mastodon's API; NATS. All are stored in
-//! `fetched` in the target directory.
+//! Fetches tools of tests that are not in the Rust toolchain: Redis's test suite and two Redis clients; a validator of
+//! OpenAPI and two generators of clients; clients of Mastodon's API; and NATS. All are stored in `fetched` in the
+//! target directory.
 //!
-//! Nothing is fetched silently: commands are printed, and only returned if they may not run. Versions and digests are
-//! in `xtask/clients`. A tool whose lock file has changed is fetched again, into an empty folder.
+//! Commands that fetch something are printed; if fetching is not allowed, they are only returned. Versions and digests
+//! are in `xtask/clients`. If the lock file of a tool has changed, the tool is fetched again, into an empty folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::has;
 
-/// Version of the suite; others test commands that roost does not have.
+/// Version of the suite. The suites of other versions test commands that roost does not have.
 const REDIS: &str = "redis-7.0.";
 /// NATS server; NATS command-line client, for tests of the `nats` commands that error messages of roost suggest; proxy
 /// that cuts connections. Go verifies the downloads with its checksum database.
@@ -22,9 +22,9 @@ const NATS: [(&str, &str); 3] = [
     ("nats", "github.com/nats-io/natscli/nats@v0.5.1"),
     ("toxiproxy-server", "github.com/Shopify/toxiproxy/v2/cmd/server@v2.12.0"),
 ];
-/// Timeout of a command: NATS is compiled.
+/// Timeout of a command. It is long, because NATS is compiled.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
-/// Number of last output lines of a failed command to repeat.
+/// Number of output lines of a failed command that are printed: the last ones.
 const LINES: usize = 5;
 
 /// Location of the tools, and whether they may be fetched.
@@ -40,10 +40,10 @@ pub(crate) struct Fetcher<'a> {
 struct Tool<'a> {
     what: &'a str,
     folder: &'a Path,
-    /// Copy of the lock file from when the tool was fetched.
+    /// Copy of the lock file, made when the tool was fetched.
     stamp: &'a Path,
     lock: &'a str,
-    /// Whether the folder belongs to the tool alone, and is emptied first.
+    /// Whether the folder belongs only to this tool, and is emptied first.
     is_alone: bool,
     limit: Duration,
 }
@@ -56,7 +56,7 @@ impl<'a> Tool<'a> {
 }
 
 impl Fetcher<'_> {
-    /// Fetches missing tools; returns those that are still missing.
+    /// Fetches missing tools. Returns those that are still missing.
     pub(crate) fn all(&self) -> Vec<String> {
         let mut missing: Vec<String> = self.suite().into_iter().collect();
         for (name, what) in [
@@ -78,7 +78,7 @@ impl Fetcher<'_> {
         missing
     }
 
-    /// Builds NATS with Go; returns the programs that are missing and not in `PATH` either.
+    /// Builds the programs of NATS with Go. Returns the missing ones that are not in `PATH` either.
     pub(crate) fn nats(&self) -> Vec<String> {
         let folder = self.fetched("nats");
         let missing = NATS.into_iter().filter_map(|(program, module)| {
@@ -87,7 +87,7 @@ impl Fetcher<'_> {
             let (folder, stamp) = (&*folder, &*stamp);
             let tool =
                 Tool { what: &what, folder, stamp, lock: module, is_alone: false, limit: LIMIT };
-            // Go may write go.sum for another project's module.
+            // Let Go write go.sum for the module of another project.
             let mut go = Command::new("go");
             go.args(["install", module]).env("GOBIN", folder).env("GOFLAGS", "-mod=mod");
             // Go names a program after the last folder of its package.
@@ -100,7 +100,7 @@ impl Fetcher<'_> {
         missing.collect()
     }
 
-    /// Fetches the modules of the browser tests into `e2e/`; returns a message on failure.
+    /// Fetches the modules of the browser tests into `e2e/`. Returns a message if this fails.
     pub(crate) fn modules(&self) -> Option<String> {
         let folder = self.root.join("e2e");
         let lock = fs::read_to_string(folder.join("package-lock.json")).unwrap_or_default();
@@ -134,11 +134,11 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![copy, npm()])
     }
 
-    /// Fetches toot's tests, which only its source package contains.
+    /// Fetches the tests of toot, which are only in its source package.
     fn toot(&self) -> Option<String> {
         let (folder, file) = (self.fetched("toot"), self.clients("toot.txt"));
         let lock = fs::read_to_string(&file).unwrap_or_default();
-        // pip builds the package to read its metadata, with packages that no lock file names.
+        // To read the metadata of the package, pip builds it, with packages that no lock file names.
         let what = "toot's own tests (pip also fetches the newest setuptools and setuptools-scm)";
         let stamp = folder.join(".lock");
         let tool = Tool::alone(what, &folder, &stamp, &lock);
@@ -150,7 +150,7 @@ impl Fetcher<'_> {
         self.fetch(&tool, vec![pip, tar])
     }
 
-    /// Downloads Redis's source package, with separate package lists: the system's may have no sources.
+    /// Downloads Redis's source package. Uses its own package lists, because those of the system may have no sources.
     fn suite(&self) -> Option<String> {
         let folder = self.fetched("redis-suite");
         let apt = folder.join("apt");
@@ -194,8 +194,8 @@ impl Fetcher<'_> {
         self.root.join("xtask/clients").join(name)
     }
 
-    /// Runs the commands in the folder of a tool, unless its lock file is unchanged. Returns a message if the tool is
-    /// missing afterwards.
+    /// Runs the commands in the folder of a tool, unless the tool is there and its lock file is unchanged. Returns a
+    /// message if the tool is missing afterwards.
     fn fetch(&self, tool: &Tool<'_>, commands: Vec<Command>) -> Option<String> {
         if fs::read_to_string(tool.stamp).is_ok_and(|text| text == tool.lock) {
             return None;
@@ -235,7 +235,7 @@ fn npm() -> Command {
     npm
 }
 
-/// Shell command that writes apt's list of sources with source packages.
+/// Shell command that writes a list of apt sources with source packages.
 fn sources() -> Command {
     let mut shell = Command::new("sh");
     let script = "mkdir -p apt/lists/partial apt/cache/archives/partial apt/parts && \
@@ -253,7 +253,7 @@ fn words(command: &Command) -> String {
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-/// Registry that a command fetches from, according to its own configuration.
+/// Returns the registry from which a command fetches, according to the command's configuration.
 fn registry(command: &Command) -> Option<String> {
     let (kind, line) = match command.get_program().to_str()? {
         "python3" => ("index of pip", "python3 -m pip config get global.index-url"),
@@ -269,10 +269,10 @@ fn registry(command: &Command) -> Option<String> {
     Some(format!(" (the {kind} is {place})"))
 }
 
-/// Runs a command to its end, or until the timeout.
+/// Runs a command until it ends, or until the timeout.
 ///
 /// # Errors
-/// The reason, with the end of the output.
+/// The reason, and the end of the output.
 pub(crate) fn run(command: &mut Command, limit: Duration) -> Result<(), String> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! `cargo xtask figures` writes measured figures from `runs/**/summary.json` into the documents.
 //!
-//! A row of a table in docs/figures.md begins with the name of a figure, and a link to that page has such a name as its
-//! title; both get their values from the newest run that measured the figure, over all samples of that run. Every
-//! figure that has a target and comes from a run with a known commit needs a row.
+//! Two places get values: a row of a table in docs/figures.md that begins with the name of a figure, and a link to that
+//! page that has the name of a figure as its title. The values are from all samples of the newest run that measured the
+//! figure. Every figure that has a target and is from a run with a known commit needs a row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,10 +19,10 @@ const PAGE: &str = "docs/figures.md";
 /// First line of a table of figures.
 const HEADER: &str =
     "| figure | unit | median (min–max) | runs | target | | earlier medians | measured |";
-/// Markers around the table of runs, and that table's first line.
+/// Markers around the table of runs, and the first line of this table.
 const RUNS: [&str; 2] = ["<!-- runs -->\n\n", "<!-- end -->"];
 const RUNS_HEADER: &str = "| run | date | machine | commit | commits since |";
-/// Number of later commits above which rows of a run are marked.
+/// Number of later commits above which the rows of a run are marked.
 const COMMITS_MAX: u64 = 200;
 /// Mark of rows of runs with more than [`COMMITS_MAX`] later commits.
 const OLD: &str = " †";
@@ -32,7 +32,7 @@ struct Run {
     folder: String,
     date: String,
     machine: String,
-    /// Commit of the measured build, if the summary says it.
+    /// Commit of the measured build, if the summary names it.
     commit: Option<String>,
     figures: Vec<Figure>,
 }
@@ -49,7 +49,7 @@ enum Target {
     AtMost(f64),
 }
 
-/// Commit of a run as shown on the page, and the number of later commits.
+/// Commit of a run, as the page shows it, and the number of later commits.
 type Origin = (String, Option<u64>);
 
 /// Rewrites docs/figures.md and the figures claimed in other documents.
@@ -70,8 +70,8 @@ pub(crate) fn write(root: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds a fault for every document whose figures differ from those of the runs. Commits are not compared, because each
-/// new commit changes them.
+/// Adds a fault for every document whose figures differ from those of the runs. The numbers of later commits are not
+/// compared, because each new commit changes them.
 ///
 /// # Errors
 /// If a document or a summary cannot be read.
@@ -114,7 +114,7 @@ fn load(root: &Path) -> anyhow::Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Parses a summary; `None` for other programs than `bench`, which have no figures.
+/// Parses a summary. `None` for programs other than `bench`, which have no figures.
 fn run(root: &Path, file: &Path, summary: &Value) -> Option<Run> {
     let text =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -137,7 +137,8 @@ fn run(root: &Path, file: &Path, summary: &Value) -> Option<Run> {
     })
 }
 
-/// Commit of a run from git. Older summaries lack the commit: it is the one before the commit that added them.
+/// Returns the commit of a run, according to git. If an old summary does not name it, it is the parent of the commit
+/// that added the summary.
 fn origin(root: &Path, run: &Run) -> Origin {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
@@ -153,7 +154,7 @@ fn origin(root: &Path, run: &Run) -> Origin {
     (shown, since.and_then(|count| count.parse().ok()))
 }
 
-/// Origins that the page shows.
+/// Returns the origins that the page shows.
 fn shown_origins(page: &str) -> BTreeMap<String, Origin> {
     let rows = between(page, RUNS).unwrap_or_default().lines();
     let origins = rows.filter_map(|row| {
@@ -165,7 +166,7 @@ fn shown_origins(page: &str) -> BTreeMap<String, Origin> {
     origins.collect()
 }
 
-/// Returns a document with the current figures of the runs.
+/// Returns a document with the current figures.
 fn written(
     document: &Path,
     text: &str,
@@ -206,7 +207,7 @@ fn first_cell(line: &str) -> Option<&str> {
     Some(cell)
 }
 
-/// Row of a figure; adds its run to `used`.
+/// Returns the row of a figure, and adds the run of the figure to `used`.
 fn row(
     name: &str,
     runs: &[Run],
@@ -241,7 +242,7 @@ fn link(folder: &str) -> String {
     format!("[{}](../{folder})", folder.trim_start_matches("runs/"))
 }
 
-/// Updates the texts of links to the page of figures with the values of the figures in their titles.
+/// Replaces the texts of links to the page of figures by the values of the figures that are named in the titles.
 fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
     let mut written = String::new();
     let mut rest = text;
@@ -257,7 +258,7 @@ fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
                 let (_, figure) =
                     measured.ok_or_else(|| format!("no run has the figure {name}"))?;
                 let claim = figure.claim(value.contains('–'));
-                // A correct value may be wrapped over two lines.
+                // Keep a correct value, which may be wrapped over two lines.
                 let claim = if one_line(value) == claim { value } else { &claim };
                 written.push_str(&format!("{start}{claim}{end}"));
             }
@@ -268,7 +269,7 @@ fn claimed(text: &str, runs: &[Run]) -> Result<String, String> {
     Ok(written + rest)
 }
 
-/// Splits the text before a link's target: before the link text, the link text, and the rest.
+/// Splits the text before the target of a link: the text before the link, the link text, and the rest.
 fn link_text(before: &str) -> Option<(&str, &str, &str)> {
     let (start, end) = before.split_at(before.rfind("](")?);
     let (start, value) = start.split_at(start.rfind('[')? + 1);
@@ -304,7 +305,7 @@ impl Figure {
         }
     }
 
-    /// Formats the value with its unit, except for rates and ratios, whose sentence names what they count.
+    /// Formats the value with its unit. Rates and ratios get no unit, because the sentence names what they count.
     fn claim(&self, has_range: bool) -> String {
         let (factor, unit) = scale(self.median(), &self.unit);
         let (space, unit) = if matches!(unit, "" | "per second") { ("", "") } else { (" ", unit) };
@@ -327,7 +328,7 @@ impl Figure {
     }
 }
 
-/// Divisor and unit that make a value easy to read.
+/// Returns the divisor and the unit with which a value is easy to read.
 fn scale(value: f64, unit: &str) -> (f64, &str) {
     let is_large = value.abs() >= 1_000.0;
     match unit {
@@ -342,7 +343,7 @@ fn scale(value: f64, unit: &str) -> (f64, &str) {
     }
 }
 
-/// Rounds to two significant digits, or three from 100 on.
+/// Rounds to two significant digits; to three if the value is at least 100.
 fn rounded(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

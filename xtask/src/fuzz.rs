@@ -1,6 +1,6 @@
 //! `cargo xtask fuzz`: searches for inputs that make a fuzz target fail, with libFuzzer.
 //!
-//! The targets are functions in `fuzz/`; every test run replays the inputs in `fuzz/corpus`.
+//! The targets are functions in `fuzz/`. Every run of the tests also replays the inputs in `fuzz/corpus`.
 
 use std::fs;
 use std::path::Path;
@@ -21,11 +21,11 @@ pub(crate) struct Options {
     minutes: u32,
 }
 
-/// Resident memory in MiB above which an input fails.
+/// Resident memory above which an input fails, in MiB.
 const MEMORY_MIB: u32 = 4_096;
-/// Seconds after which an input fails.
+/// Time after which an input fails, in seconds.
 const SECONDS_EACH: u32 = 20;
-/// Longest input, in bytes.
+/// Maximum length of an input, in bytes.
 const INPUT_BYTES: u32 = 8_192;
 
 /// Runs one target.
@@ -40,7 +40,7 @@ pub(crate) fn run(root: &Path, Options { target: name, minutes }: &Options) -> a
     for folder in [&found, &failures] {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    // No sanitizer: all but a few lines are safe Rust, and a program without one is five times as fast.
+    // Use no sanitizer: almost all code is safe Rust, and a program without a sanitizer is five times as fast.
     let mut fuzz = Command::new("cargo");
     fuzz.current_dir(root.join("fuzz/runner"));
     fuzz.args(["+nightly", "fuzz", "run", "--fuzz-dir", ".", "--sanitizer", "none"]);

@@ -23,7 +23,7 @@ const ALLOWED: [&str; 11] = [
 /// Checks all packages in the lock file.
 ///
 /// # Errors
-/// Lists those without an allowed license.
+/// A list of those without an allowed license.
 pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     println!("\n==> licences");
     let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
@@ -48,8 +48,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     bail!("not under an allowed licence:\n{}", faults.join("\n"))
 }
 
-/// Whether an SPDX expression allows the use: one operand of an `OR`, every operand of an `AND`. Brackets are rare, and
-/// parsed as if the `AND`s were outermost.
+/// Whether an SPDX expression allows the use: at least one operand of an `OR`, and every operand of an `AND`. Brackets,
+/// which are rare, are ignored, and `AND` counts as the outermost operator.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.replace(['(', ')'], "").replace('/', " OR ");
     expression

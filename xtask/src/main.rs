@@ -1,5 +1,5 @@
 //! `cargo xtask test` runs all checks of the project, `dst` simulates the node, `bench` measures, `figures` writes
-//! measured values into the documents, and `dist` makes packages. All run from anywhere inside the repository.
+//! measured values into the documents, and `dist` makes packages. All work in every folder of the repository.
 //!
 //! `suite` runs tests; `tidy`, `documents` and `circles` check sources and documents.
 
@@ -39,7 +39,7 @@ enum Task {
         /// Run only the tests of these packages
         packages: Vec<String>,
     },
-    /// Run the long checks: documentation, races, statistics, campaigns with faults
+    /// Run the checks that take long: documentation, races, statistics, campaigns with faults
     Nightly {
         /// First install and fetch the tools of tests
         #[arg(long)]
@@ -61,8 +61,8 @@ enum Task {
     Power(power::Options),
     /// Test a cluster while nodes, NATS servers, links, disks and clocks fail, or measure one
     ///
-    /// The campaign writes summary.txt, faults.csv and pauses.csv to the folder of --out; the measurement, of a build of the
-    /// profile dist, writes figures.txt.
+    /// The campaign writes summary.txt, faults.csv and pauses.csv to the folder --out. The measurement builds the
+    /// profile dist and writes figures.txt.
     Cluster(cluster::Options),
     /// Damage random bits of every file of a data directory
     Damage {
@@ -76,8 +76,8 @@ enum Task {
     /// Search for inputs that make a target fail, with libFuzzer
     ///
     /// It needs a nightly toolchain and cargo-fuzz (cargo install cargo-fuzz). New inputs go to
-    /// target/fuzz/corpus/TARGET, failing ones to target/fuzz/failures: copy those to fuzz/corpus/TARGET together with
-    /// the repair.
+    /// target/fuzz/corpus/TARGET, failing ones to target/fuzz/failures. When you have repaired the fault, copy the
+    /// failing inputs to fuzz/corpus/TARGET.
     Fuzz(fuzz::Options),
 }
 
@@ -90,9 +90,9 @@ struct Passed {
 
 /// Timeout of installing system packages.
 const APT_LIMIT: Duration = Duration::from_secs(15 * 60);
-/// Minutes of a cluster with faults in `cargo xtask nightly`.
+/// Duration of the cluster test with faults in `cargo xtask nightly`, in minutes.
 const NIGHTLY_CLUSTER_MINUTES: f64 = 10.0;
-/// Random requests of each endpoint of Mastodon's API in `cargo xtask nightly`.
+/// Number of random requests to each endpoint of Mastodon's API in `cargo xtask nightly`.
 const NIGHTLY_EXAMPLES: &str = "175";
 
 fn main() -> anyhow::Result<()> {
@@ -124,12 +124,12 @@ fn is_ci() -> bool {
     std::env::var_os("CI").is_some()
 }
 
-/// Environment variable that makes a test with missing tools fail instead of being skipped; set in CI.
+/// Environment variable that makes a test fail instead of being skipped if tools are missing. It is set in CI.
 fn no_skip() -> Option<(&'static str, &'static str)> {
     is_ci().then_some(("ROOST_NO_SKIP", "1"))
 }
 
-/// Provides the tools of tests. Returns the tests that are skipped for lack of tools.
+/// Provides the tools of tests. Returns the tests that are skipped because tools are missing.
 fn provide(root: &Path, install: bool) -> anyhow::Result<Vec<String>> {
     let mut skipped = prepare(root, install || is_ci());
     for what in &skipped {
@@ -140,7 +140,7 @@ fn provide(root: &Path, install: bool) -> anyhow::Result<Vec<String>> {
     Ok(skipped)
 }
 
-/// Prints that all checks passed since `start`, and what was skipped.
+/// Prints that all checks have passed since `start`, and which were skipped.
 fn passed(start: Instant, skipped: &[String]) {
     for what in skipped {
         eprintln!("SKIPPED: {what}");
@@ -149,7 +149,7 @@ fn passed(start: Instant, skipped: &[String]) {
     println!("\nall checks passed in {minutes:.1} minutes, {} skipped", skipped.len());
 }
 
-/// Runs the checks of a change, the cheap ones first.
+/// Runs the checks that every change must pass, the quick ones first.
 fn test(root: &Path, install: bool) -> anyhow::Result<()> {
     let start = Instant::now();
     let skipped = provide(root, install)?;
@@ -179,7 +179,7 @@ fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     step(cargo(root, &races))?;
     let upgrade = ["test", "-p", "store", "--features", "next-format", "--quiet", "--", "format"];
     step(cargo(root, &upgrade))?;
-    // Statistics tests with all repetitions.
+    // Run the tests of statistics with all repetitions.
     let envs: Vec<_> = no_skip().into_iter().chain([("ROOST_NIGHTLY", "1")]).collect();
     Suite::build(root, &["stats".into()], &envs)?.run(root)?;
     dst::nightly(root)?;
@@ -191,7 +191,7 @@ fn nightly(root: &Path, install: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks formatting, sources, documents and licenses, within seconds.
+/// Checks formatting, sources, documents and licenses. Takes some seconds.
 fn quick(root: &Path) -> anyhow::Result<()> {
     step(cargo(root, &["fmt", "--all", "--check"]))?;
     tidy::check(root)?;
@@ -222,19 +222,19 @@ const PROGRAMS: [(&str, &str, &str); 20] = [
     ("zsh", "zsh", "completions of zsh"),
 ];
 
-/// Programs with a minimum version, and what they test. Go fetches the version that NATS needs since 1.21; Debian 12
+/// Programs with a minimum version, and what they test. From 1.21 on, Go fetches the version that NATS needs. Debian 12
 /// has Go 1.19 and Node.js 18.
 const OLDEST: [(&str, (u32, u32), &str); 3] = [
     ("go", (1, 21), "the log of a cluster"),
     ("node", (20, 0), "the pages in a browser, and clients in JavaScript"),
     ("python3", (3, 11), "clients in Python"),
 ];
-/// Checks that need files outside of the repository, which may not be part of it.
+/// Checks that need files outside of the repository, because the files may not be part of it.
 const OUTSIDE: [(&str, &str); 1] =
     [("responses against a description of Mastodon's API", "mastodon-openapi.json")];
 
-/// Installs the tools of tests beyond the Rust toolchain if `may_install`: system packages, and the rest in the target
-/// folder and in `e2e/`. Returns what is still missing.
+/// Installs the tools of tests that are not in the Rust toolchain, if `may_install`: system packages, and others in the
+/// target folder and in `e2e/`. Returns what is still missing.
 fn prepare(root: &Path, may_install: bool) -> Vec<String> {
     let missing = PROGRAMS.into_iter().filter(|(program, ..)| !has(program));
     let mut packages: Vec<&str> = missing.map(|(_, package, _)| package).collect();
@@ -265,7 +265,7 @@ fn prepare(root: &Path, may_install: bool) -> Vec<String> {
     skipped
 }
 
-/// Tries to install Debian packages; the caller checks the result.
+/// Tries to install Debian packages. The caller checks the result.
 fn install(packages: &str) {
     let install = format!("apt-get install -y {packages}");
     let mut shell = Command::new("sh");
@@ -284,7 +284,7 @@ fn outside(root: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Version that a program prints, such as `go version go1.26.8 linux/amd64` or `v20.20.2`.
+/// Returns the version that a program prints, such as `go version go1.26.8 linux/amd64` or `v20.20.2`.
 fn version(program: &str) -> Option<(u32, u32)> {
     let argument = if program == "go" { "version" } else { "--version" };
     let output = Command::new(program).arg(argument).output().ok()?;
@@ -319,7 +319,7 @@ fn bench(root: &Path, arguments: &[String]) -> anyhow::Result<()> {
     step(&mut bench)
 }
 
-/// Runs the test of damaged files for a length of time instead of a number of cases.
+/// Runs the test of damaged files for some minutes instead of a number of cases.
 fn damage(root: &Path, minutes: f64, out: Option<PathBuf>) -> anyhow::Result<()> {
     let mut test =
         cargo(root, &["test", "-p", "node", "--test", "it", "--", "--nocapture", "damage::"]);
@@ -334,13 +334,13 @@ fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.current_dir(root).args(arguments);
     if std::env::var_os("CI").is_some() {
-        // No incremental builds: CI builds everything once, and they would take time and a third of the disk.
+        // CI builds everything once. Incremental builds would take time and a third of the disk.
         cargo.env("CARGO_INCREMENTAL", "0");
     }
     cargo
 }
 
-/// Prints a command and runs it to its end; fails if the command fails.
+/// Prints a command and runs it until it ends. Fails if the command fails.
 fn step(mut command: impl std::borrow::BorrowMut<Command>) -> anyhow::Result<()> {
     let command = command.borrow_mut();
     let words = command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>();

@@ -1,6 +1,6 @@
 //! `cargo xtask power`: a given number of power losses and kills of the real binary under load.
 //!
-//! The test is `crates/roost/tests/e2e/power.rs`; this module passes it the parameters.
+//! The test is `crates/roost/tests/e2e/power.rs`. This module only passes the parameters to it.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(crate) struct Options {
     /// Seed of the campaign [default: a new one, which is printed]
     #[arg(long)]
     seed: Option<u64>,
-    /// Simulated disk. The two that ignore syncs lose acknowledged changes, which the test must find
+    /// Simulated disk. Two of them ignore syncs, so they lose acknowledged changes, which the test must find
     #[arg(long, value_parser = ["honest", "forgets-files", "forgets-directories"])]
     disk: Option<String>,
     /// File for the results
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     out: Option<PathBuf>,
 }
 
-/// Expected seconds per loss or kill with its comparison, on two cores.
+/// Expected time per loss or kill with its comparison, on two cores, in seconds.
 const SECONDS_EACH: f64 = 1.5;
 
 /// Runs the campaign.

@@ -1,8 +1,8 @@
-//! Runs the tests of the workspace: one build, then parts of all test binaries, several at a time, with lines of
-//! progress, the output of failed tests, and the slowest tests at the end.
+//! Runs the tests of the workspace. Builds once, then runs parts of all test binaries, several at a time. Prints lines
+//! of progress, the output of failed tests, and the slowest tests at the end.
 //!
-//! A part is a process that runs up to [`PART_TESTS`] tests of one binary one after another. So a binary with many slow
-//! tests does not run alone at the end, and the time of each test is known.
+//! A part is a process that runs up to [`PART_TESTS`] tests of one binary, one after another. The parts of a binary
+//! with many slow tests can thus run at the same time, and the time of each test is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,16 +18,16 @@ use serde_json::Value;
 
 use crate::{cargo, step, target};
 
-/// Maximum number of tests of a part. The last parts decide how long one processor is idle at the end.
+/// Maximum number of tests of a part. A larger part could make other processors idle at the end.
 const PART_TESTS: usize = 8;
-/// Expected seconds of a test that was never timed on this machine.
+/// Expected time of a test that was never timed on this machine, in seconds.
 const UNTIMED_SECONDS: f64 = 0.5;
 /// Interval between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(20);
 /// Number of slowest tests to list at the end.
 const SLOWEST: usize = 10;
-/// All crates except the simulator, which needs other features of the simulated crates than the shipped ones. The
-/// examples in the documentation are tested with the same crates, so that nothing is built twice.
+/// All crates except the simulator, which needs other features of the simulated crates than the shipped ones. The tests
+/// of examples in the documentation use the same crates, so that nothing is built twice.
 const WORKSPACE: [&str; 3] = ["--workspace", "--exclude", "dst"];
 
 /// A test binary.
@@ -36,11 +36,11 @@ struct Binary {
     /// Package and target, for example `roost::e2e`.
     name: String,
     file: PathBuf,
-    /// Folder of its package, used as working directory.
+    /// Folder of the package of the binary, used as working directory.
     folder: PathBuf,
 }
 
-/// Some tests of a binary, and their expected seconds.
+/// Some tests of a binary, and their expected time in seconds.
 #[derive(Debug)]
 struct Part {
     binary: Arc<Binary>,
@@ -54,7 +54,7 @@ struct Results {
     passed: usize,
     failed: Vec<String>,
     ignored: usize,
-    /// Seconds of each test, by `package::target::test`.
+    /// Time of each test in seconds, by `package::target::test`.
     seconds: BTreeMap<String, f64>,
     /// Notes of tests about skipped checks.
     notes: BTreeSet<String>,
@@ -72,7 +72,8 @@ pub(crate) struct Suite {
 }
 
 impl Suite {
-    /// Builds the tests of these packages, or all if none is named, to be run with the environment variables `envs`.
+    /// Builds the tests of these packages, or of all packages if none is named. `envs` are environment variables for
+    /// the tests.
     ///
     /// # Errors
     /// If a test does not build.
@@ -101,7 +102,7 @@ impl Suite {
         Ok(suite)
     }
 
-    /// Adds the binary of a message of cargo, if the message names one.
+    /// Adds the binary that a message of cargo names, if any.
     fn add(&mut self, message: &Value) -> anyhow::Result<()> {
         let text = |path: &str| message.pointer(path).and_then(Value::as_str);
         let (Some(file), Some(manifest)) = (text("/executable"), text("/manifest_path")) else {
@@ -160,12 +161,12 @@ impl Suite {
     /// Runs the examples in the documentation.
     ///
     /// # Errors
-    /// If one fails.
+    /// If an example fails.
     pub(crate) fn examples(root: &Path) -> anyhow::Result<()> {
         step(cargo(root, &["test", "--quiet", "--doc"]).args(WORKSPACE))
     }
 
-    /// Divides all tests into parts, longest last.
+    /// Divides all tests into parts. The part that takes longest is last.
     fn parts(&self, times: &BTreeMap<String, f64>) -> anyhow::Result<Vec<Part>> {
         let mut parts = Vec::new();
         for binary in &self.binaries {
@@ -181,7 +182,7 @@ impl Suite {
                     (known.copied().unwrap_or(UNTIMED_SECONDS), test.to_owned())
                 })
                 .collect();
-            // Tests of one module share what they make, for example a package.
+            // Keep the tests of a module together, because they share what they make, for example a package.
             let module = |test: &str| test.split_once("::").map(|(module, _)| module.to_owned());
             tests.sort_by_cached_key(|(_, test)| module(test));
             let of_module = tests.chunk_by(|(_, one), (_, other)| module(one) == module(other));
@@ -204,7 +205,7 @@ impl Suite {
             for _ in 0..workers {
                 scope.spawn(|| {
                     loop {
-                        // Other threads may use the queue while a part runs.
+                        // Lock the queue only for a moment, so that other threads can use it while a part runs.
                         let next = lock(&queue).pop();
                         let Some(part) = next else { break };
                         self.run_part(&part, &results);
@@ -247,7 +248,7 @@ impl Suite {
         results.failed.extend(failed);
     }
 
-    /// Runs the tests of a part; returns the names of the failed ones.
+    /// Runs the tests of a part. Returns the names of those that failed.
     fn tests_of(
         &self,
         part: &Part,
@@ -259,12 +260,12 @@ impl Suite {
         command.args(["--exact", "--test-threads=1"]).args(&part.tests);
         command.stdout(writer.try_clone()?).stderr(writer);
         let mut child = command.spawn()?;
-        // Closes this process's end of the pipe.
+        // Close this process's end of the pipe.
         drop(command);
         let (mut failed, mut before) = (Vec::new(), Instant::now());
         let (mut reader, mut line) = (BufReader::new(reader), Vec::new());
         let mut lines = Lines::default();
-        // A process left running by a test may keep the pipe open after the summary.
+        // A process that a test leaves running may keep the pipe open after the summary.
         while !is_summary(&line) {
             line.clear();
             if reader.read_until(b'\n', &mut line)? == 0 {
@@ -303,8 +304,8 @@ impl Results {
         format!("{done} of {total}, {} failed; now {running}", self.failed.len())
     }
 
-    /// Prints the slowest tests, the failed ones, and the totals. Ignored tests are measurements, and parts of other
-    /// tests.
+    /// Prints the slowest tests, the failed tests, and the totals. Does not count ignored tests, which are measurements
+    /// or parts of other tests.
     fn report(&self) -> anyhow::Result<()> {
         let mut slowest: Vec<_> = self.seconds.iter().collect();
         slowest.sort_by(|one, other| other.1.total_cmp(one.1));
@@ -328,16 +329,16 @@ impl Results {
     }
 }
 
-/// Arguments that select the tests of some packages. The package `roost` is always selected, with none of its targets:
-/// cargo chooses features of dependencies for all selected packages together, so the packages use the builds of the
-/// whole workspace instead of builds with fewer features.
+/// Arguments that select the tests of some packages. The package `roost` is always selected, but none of its targets.
+/// Cargo chooses the features of dependencies for all selected packages together, so the builds of the whole workspace
+/// are used, and not builds with fewer features.
 fn selection(root: &Path, packages: &[String]) -> anyhow::Result<Vec<String>> {
     let mut arguments: Vec<String> =
         packages.iter().flat_map(|package| ["-p".into(), package.clone()]).collect();
     let mut targets = BTreeSet::new();
     for package in packages {
         let folder = root.join("crates").join(package);
-        // The other packages have programs, or their own features.
+        // Packages without a library have programs, or their own features.
         if !folder.join("src/lib.rs").is_file() {
             return Ok(arguments);
         }
@@ -355,7 +356,7 @@ fn selection(root: &Path, packages: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(arguments)
 }
 
-/// Number of parts that run at a time: many tests wait for processes, disks and clients.
+/// Number of parts that run at a time. It is high, because many tests wait for processes, disks and clients.
 fn at_a_time() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from)
 }
@@ -383,8 +384,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Test and result of a line such as `test a::b ... ok`, or of a line with only the result if the test printed
-    /// something in between.
+    /// Returns the test and the result of a line such as `test a::b ... ok`. If the test has printed something, the
+    /// line has only the result.
     fn result(&mut self, line: &str) -> Option<(String, &'static str)> {
         let line = line.trim_end();
         let begin = line.strip_prefix("test ").and_then(|rest| rest.split_once(" ... "));

@@ -10,7 +10,7 @@ use crate::{circles, documents, figures};
 
 /// Longest file of product code, in lines.
 const LINES_MAX: usize = 1_000;
-/// First words that a doc comment must not have: they answer a question that its reader has to guess.
+/// First words that a doc comment must not have: with them, it answers a question that its reader has to guess.
 const NOT_FIRST: [&str; 12] =
     ["Of", "What", "Who", "Which", "Whom", "That", "As", "Without", "With", "In", "By", "If"];
 /// Crates of this repository that each crate may use. ARCHITECTURE.md gives the reasons.
@@ -72,7 +72,7 @@ const EDGES: [(&str, &[&str]); 29] = [
         ],
     ),
     ("xtask", &[]),
-    // Only for tests: no crate may depend on them otherwise.
+    // These are only for tests, and no other crate may depend on them.
     ("testkit", &["commitlog", "kv", "rows"]),
     ("powerloss", &[]),
     (
@@ -143,8 +143,8 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<()> {
     bail!("{}", faults.join("\n"))
 }
 
-/// Compares dependencies in the manifests with [`EDGES`], except those of tests, and checks that features of
-/// dependencies are only in the workspace's manifest.
+/// Compares the dependencies in the manifests with [`EDGES`], except dependencies of tests. Checks that only the
+/// manifest of the workspace has features of dependencies.
 fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     let ours: BTreeSet<&str> = EDGES.iter().map(|(name, _)| *name).collect();
     for (name, allowed) in EDGES {
@@ -162,7 +162,7 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
             if section == "[dependencies]" && forbidden {
                 faults.push(format!("{name} must not use {used}"));
             }
-            // Otherwise a crate that is built alone rebuilds its dependencies with fewer features.
+            // Otherwise, if a crate is built alone, its dependencies are built again with fewer features.
             if !ours.contains(used)
                 && line.contains("workspace = true")
                 && line.contains("features")
@@ -182,14 +182,14 @@ fn edges(root: &Path, faults: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Numbers of the lines before a file's tests that use a printing macro, which panics when the output is closed.
+/// Numbers of the lines before a file's tests that use a printing macro. Such a macro panics if the output is closed.
 fn prints(text: &str) -> impl Iterator<Item = usize> {
     let lines = text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"));
     let panics = |line: &str| line.contains("println!(") || line.contains("print!(");
     lines.zip(1..).filter(move |(line, _)| panics(line)).map(|(_, number)| number)
 }
 
-/// Doc comments that begin with a word of [`NOT_FIRST`]: the number of the line, and the word.
+/// Returns the doc comments that begin with a word of [`NOT_FIRST`]: the number of the line, and the word.
 fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut before = None;
     text.lines().zip(1..).filter_map(move |(line, number)| {

@@ -1,5 +1,5 @@
-//! Bugs that are seeded on purpose in the crates below, to show that the simulator finds them. The binary contains them
-//! only if built with the feature `bugs`; the environment variable `ROOST_BUG` enables one.
+//! Bugs that are seeded on purpose in the simulated crates, to show that the simulator finds them. The binary contains
+//! them only if it is built with the feature `bugs`. The environment variable `ROOST_BUG` enables one.
 
 use std::process::{Command, ExitCode, Output};
 use std::time::Instant;
@@ -7,8 +7,8 @@ use std::time::Instant;
 /// Environment variable with the name of the bug.
 const VARIABLE: &str = "ROOST_BUG";
 
-/// Maximum number of commands within which a bug is found again from a seed on: ten times the greatest number needed so
-/// far.
+/// Maximum number of commands within which a bug must be found again, beginning with a seed that once found it: ten
+/// times the greatest number needed so far.
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names of the bugs, each with its effect.
@@ -75,8 +75,8 @@ pub(crate) fn is_known(name: &str) -> bool {
     BUGS.iter().any(|(known, _)| *known == name)
 }
 
-/// Searches for each bug whose name contains `part`, for at most `seconds` each, and prints the time needed. Fails if
-/// one is not found.
+/// Searches for each bug whose name contains `part`, for at most `seconds` each, and prints the time needed. Fails if a
+/// bug is not found.
 pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
     if !ARE_BUILT {
         eprintln!("the bugs are not in this binary: build it with --features bugs");
@@ -97,21 +97,21 @@ pub(crate) fn find_all(part: &str, seconds: u64) -> ExitCode {
     if missed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Whether the bug is found with this seed or a following one. A seed repeats a run only while the simulator draws the
-/// same numbers.
+/// Whether the bug is found with this or one of the next seeds. A seed repeats a run only as long as the simulator
+/// draws the same random numbers.
 pub(crate) fn is_found_from(name: &str, seed: u64) -> bool {
     let (seed, commands) = (seed.to_string(), FOUND_WITHIN.to_string());
     run_with(name, &["--from", &seed, "--commands", &commands]).is_some()
 }
 
-/// Failure reported by a process with the bug, if any.
+/// Returns the failure that a process with the bug reports, if any.
 fn run_with(name: &str, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new(std::env::current_exe().ok()?);
     let output = command.env(VARIABLE, name).args(arguments).output().ok()?;
     (!output.status.success()).then_some(output)
 }
 
-/// Seed with which a bug was found, and the first line of the report.
+/// Returns the seed with which a bug was found, and the first line of the report.
 fn find(name: &str, seconds: u64) -> Option<(String, String)> {
     let output = run_with(name, &["--seconds", &seconds.to_string()])?;
     let report = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -23,7 +23,7 @@ use crate::events::Event;
 use crate::model::{ModelAccount, ModelKey, ms_of};
 use crate::run::Run;
 
-/// Number of bytes by which a budget may be exceeded briefly: the size of the item that fills it.
+/// Number of bytes by which a budget may be exceeded for a short time: the size of the last added item.
 const ONE_ITEM: u64 = 64 << 10;
 
 impl Run {
@@ -35,7 +35,7 @@ impl Run {
         let users = self.model.feed.users.len() as u64;
         let user = if users == 0 { 0 } else { self.random.below(users) as u32 };
         if self.model.feed.users.get(user as usize).is_some_and(|user| user.deleted) {
-            // A deleted user has nothing else that clients can read.
+            // Clients can read nothing else of a deleted user.
             return self.check_user(user);
         }
         match self.random.below(10) {
@@ -60,7 +60,7 @@ impl Run {
             5 => {
                 let mut page = self.page();
                 if self.random.once_in(2) {
-                    // This is about the minimum number of posts that are read per user.
+                    // Choose about the minimum number of posts that are read per user.
                     page.limit = self.random.between(30, 64) as usize;
                 }
                 self.check_user(user);
@@ -125,7 +125,7 @@ impl Run {
         Page::at(cursor, limit)
     }
 
-    /// Checks that time never goes back, and is not less than the time of any change.
+    /// Checks that the node's time never goes back, and is not before any change.
     fn check_time(&mut self) {
         let now = self.node().node().now_ms();
         assert!(now >= self.seen_ms, "the time went back from {} to {now}", self.seen_ms);
@@ -137,7 +137,7 @@ impl Run {
         let node = self.node().node();
         let known = node.try_stories_of_friends(UserId(user), 100);
         let found = node.stories_of_friends(UserId(user), 100);
-        // Both reads have the same time: no time passes between them.
+        // No time passes between the two reads, so both have the same time.
         let mut expected = self.model.feed.stories_home(user, node.now_ms());
         expected.truncate(100);
         for found in known.iter().chain([&found]) {

@@ -1,4 +1,4 @@
-//! End of a run: replaying the log from the first group must give the same rows.
+//! End of a run: replays the log from the first group, and compares the rows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use testkit::Random;
 use testkit::disk::Faults;
 
 impl Run {
-    /// Closes the node, and compares its rows with those of a node that has only the log.
+    /// Closes the node, and compares its rows with those of a node that replays the log.
     pub(crate) fn end(&mut self) {
-        // Faults end here, so that the last checkpoint is complete. A process that stopped in the last step may be
+        // Disable faults, so that the last checkpoint is complete. If the process stops in the last step, this may be
         // noticed only when it is closed.
         self.set_faults(Faults::default());
         self.drain();

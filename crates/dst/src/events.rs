@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-/// Number of events that are kept.
+/// Number of events to keep.
 const KEPT: usize = 40;
 
 /// Event of a run.
@@ -32,7 +32,7 @@ pub(crate) enum Event {
 #[derive(Default)]
 struct Events {
     all: VecDeque<(u64, Event)>,
-    /// Faults, crashes and starts, which are kept longer.
+    /// Faults, crashes and starts. They are kept longer than other events.
     faults: VecDeque<(u64, Event)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn clear() {
     EVENTS.with_borrow_mut(|events| *events = Events::default());
 }
 
-/// Formats the last events, one per line, with faults, crashes and starts from longer ago.
+/// Formats the last events, one per line, and earlier faults, crashes and starts.
 pub(crate) fn lines() -> String {
     EVENTS.with_borrow(|events| {
         let mut lines: Vec<&(u64, Event)> = events.faults.iter().chain(&events.all).collect();

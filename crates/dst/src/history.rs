@@ -1,4 +1,5 @@
-//! History of all groups appended to the log, and a log that records them and compares what it reads.
+//! History of all groups appended to the log, and a log that records groups and compares what it reads with the
+//! history.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ pub(crate) struct History {
     pub(crate) appended: u64,
     /// Last durable position.
     pub(crate) synced: u64,
-    /// Position of the last group at the time of the last sync point.
+    /// Position of the last group when the last sync point was taken.
     pub(crate) pointed: u64,
 }
 

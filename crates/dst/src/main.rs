@@ -1,14 +1,14 @@
 //! Deterministic simulation tests (DST) of the whole node below its protocols: `cargo xtask dst`.
 //!
-//! One seed determines everything in a run: the commands, the order in which the parts of the node run, the clock, the
-//! disk and the crashes. Replies and reads of the node are compared with a model. The first difference ends the run,
-//! with the seed that repeats it. `docs/testing.md` describes what the simulator can find.
+//! A seed determines everything in a run: the commands, the order in which the parts of the node run, the clock, the
+//! disk and the crashes. Replies and reads of the node are compared with a model. The first difference ends the run and
+//! prints the seed, which repeats the run. `docs/testing.md` describes what the simulator can find.
 //!
-//! Read `run`, `schedule`, `commands/mod.rs`, `pending`, `model/mod.rs`, `check`, then `end`. `sim` is a different
-//! tool: it loads a running server over HTTP.
+//! Read `run`, `schedule`, `commands/mod.rs`, `pending`, `model/mod.rs`, `check`, then `end`. The crate `sim` is
+//! something else: it loads a running server over HTTP.
 //!
-//! **Invariant:** the simulated node is the production node: `node/src/node/simulation.rs` calls the functions that the
-//! threads call.
+//! **Invariant:** the simulated node is the production node. `node/src/node/simulation.rs` calls the same functions as
+//! the threads of the node.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -41,7 +41,7 @@ use crate::run::Tally;
 /// Seeds that once failed, one per line.
 const REGRESSIONS: &str = include_str!("../regressions.txt");
 
-/// Simulate the node with faults until a check fails or the time is over.
+/// Simulate the node with faults until a check fails or the time is up.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Run only this seed.
@@ -53,14 +53,13 @@ struct Arguments {
     /// Duration of the run, in seconds.
     #[arg(long, default_value_t = 30)]
     seconds: u64,
-    /// Stop after this number of commands instead.
+    /// Stop after this number of commands, instead of a duration
     #[arg(long, conflicts_with = "seed")]
     commands: Option<u64>,
     /// Run only the seeds that once failed.
     #[arg(long, conflicts_with = "seed")]
     regressions: bool,
-    /// Search for the bugs that are seeded on purpose and whose names contain this text, one after the other, each for
-    /// the given number of seconds.
+    /// Search for seeded bugs whose names contain this text, one after the other, each for --seconds
     #[arg(long, num_args = 0..=1, default_missing_value = "", conflicts_with = "seed")]
     bugs: Option<String>,
     /// Number of threads, each with a different seed (default: the number of processors).
@@ -82,7 +81,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     store::panic_when_fatal();
     node::seeded::panic_at_some_stamps();
-    // The report of a failure is printed below, where the seed is known.
+    // `simulate` prints the report of a failure, because it knows the seed.
     std::panic::set_hook(Box::new(|panic| {
         eprintln!("\n{panic}");
     }));
@@ -169,8 +168,8 @@ fn simulate(seed: u64) -> Option<Tally> {
     done.ok()
 }
 
-/// Runs the seeds of the file without and with their bug. Each must succeed without it, and this or a following seed
-/// must find it.
+/// Runs the seeds of the file, without and with their bug. Without the bug, each seed must succeed; with it, this or a
+/// following seed must find it.
 fn run_regressions() -> ExitCode {
     let mut sound = true;
     for line in REGRESSIONS.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {

@@ -1,4 +1,4 @@
-//! Submissions without a reply: their commands in the log so far, and the expected replies.
+//! Submissions without a reply: which of their commands are in the log, and the expected replies.
 
 use feed::{Command, Refusal, Reply};
 use kv::{KeyAnswer, KeyOp, KeyOps, KeyRefusal};
@@ -7,11 +7,11 @@ use tokio::sync::oneshot::error::TryRecvError;
 
 use crate::model::{self, Expected};
 
-/// Size from which operations may be refused because they change too much, in bytes.
+/// Minimum size of operations that may be refused because they change too much, in bytes.
 const LARGE_BYTES: usize = 100_000;
-/// Minimum number of rewritten values of maximum length with which a transaction may write too much.
+/// Minimum number of values of maximum length that a transaction must rewrite to be refused for writing too much.
 const REWRITES_MIN: usize = 3;
-/// Minimum number of answered values of maximum length with which a transaction may be answered too much.
+/// Minimum number of values of maximum length that a transaction must return to be refused for its answer.
 const OLD_VALUES_MIN: usize = 2;
 
 /// Submission without a reply.
@@ -19,14 +19,14 @@ pub(crate) struct Pending {
     /// Number of the submission.
     id: u64,
     kind: Kind,
-    /// Number of its commands that groups have taken.
+    /// Number of commands that are already in groups.
     taken: usize,
 }
 
 enum Kind {
     Requests {
         requests: Vec<Request>,
-        /// Expected replies; `None` for commands that are not logged.
+        /// Expected replies. A command that is not logged has `None`.
         expected: Vec<Option<Reply>>,
         reply: PendingRequests,
     },
@@ -45,7 +45,7 @@ pub(crate) enum Answered {
     Keys,
 }
 
-/// Entries of groups with their expected answers, in order.
+/// Entries of groups, in order, with the expected replies.
 pub(crate) type Entries = std::vec::IntoIter<(Logged, Expected)>;
 
 impl Pending {
@@ -66,7 +66,7 @@ impl Pending {
         }
     }
 
-    /// Compares the entries of a part taken by a group with the submission.
+    /// Compares the entries that a group has taken with the commands of the submission.
     fn take(&mut self, part: TakenPart, entries: &mut Entries) {
         match (part, &mut self.kind) {
             (TakenPart::Requests(count), Kind::Requests { requests, expected, .. }) => {
@@ -100,7 +100,7 @@ impl Pending {
         }
     }
 
-    /// Whether some operations are applied whose answers contain values of keys, and others are not applied yet.
+    /// Whether some operations are applied, with answers that contain values of keys, and others are not.
     pub(crate) fn holds_values(&self) -> bool {
         match &self.kind {
             Kind::Keys { ops, .. } if self.taken < ops.len() => {
@@ -110,8 +110,8 @@ impl Pending {
         }
     }
 
-    /// Compares the answer with the expected one, if there is an answer. `is_held` is true if an unfinished submission
-    /// held memory for its answers before the turn.
+    /// Compares the reply, if there is one, with the expected reply. `is_held` says whether, before the turn, an
+    /// unfinished submission held memory for its answers.
     ///
     /// # Panics
     /// If they differ.
@@ -145,7 +145,7 @@ impl Pending {
     }
 }
 
-/// Distributes the entries of groups to their submissions.
+/// Assigns the entries of groups to their submissions.
 ///
 /// # Panics
 /// If an entry was not submitted, or a part of a submission is missing.
@@ -184,7 +184,7 @@ fn answers_value(op: &KeyOp<'_>) -> bool {
     )
 }
 
-/// Whether the operation writes a value about as long as an existing one, which may have the maximum length.
+/// Whether the operation writes a value about as long as an existing value, which may have maximum length.
 fn rewrites_value(op: &KeyOp<'_>) -> bool {
     matches!(
         op,
@@ -201,7 +201,7 @@ fn rewrites_value(op: &KeyOp<'_>) -> bool {
 fn is_large(op: &KeyOp<'_>) -> bool {
     match op {
         KeyOp::SetRange { offset, .. } | KeyOp::SetBit { offset, .. } => *offset > 100_000,
-        // After a swap, keys may have any value, and each change of one may write the maximum length.
+        // After a swap, keys may have any values, and each change of a key may write a value of maximum length.
         KeyOp::Swap { .. } => true,
         _ => false,
     }

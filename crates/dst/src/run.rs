@@ -1,4 +1,4 @@
-//! One run: a node, its disk, its clients and its clock, all on one thread and from one seed.
+//! A run: a node, its disk, its clients and its clock, all on one thread and determined by one seed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,10 +27,10 @@ const KIB: usize = 1 << 10;
 /// Counts of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Number of applied commands; each operation on keys counts.
+    /// Number of applied commands. Each operation on keys counts as a command.
     pub(crate) commands: u64,
     pub(crate) crashes: u64,
-    /// Number of starts, including refused ones.
+    /// Number of starts, including starts that were refused.
     pub(crate) starts: u64,
     pub(crate) checks: u64,
     /// Digest of all logged data, equal for equal seeds.
@@ -57,7 +57,7 @@ pub(crate) struct Run {
     pub(crate) generator: Generator,
     pub(crate) step: u64,
     pub(crate) tally: Tally,
-    /// Whether the disk reported success for a write in a wrong place. Acknowledged data may then be lost.
+    /// Whether the disk has written data to a wrong place and reported success. Acknowledged data may then be lost.
     pub(crate) lied: bool,
     /// Latest time that the node reported, in milliseconds since 1970.
     pub(crate) seen_ms: u64,
@@ -140,7 +140,7 @@ impl Run {
         }
     }
 
-    /// Runs a turn of the writer. Then the model applies the same groups, and answers are compared.
+    /// Runs a turn of the writer. Then the model applies the same groups, and the replies are compared.
     pub(crate) fn turn(&mut self) {
         let holds_values = self.pending.iter().any(Pending::holds_values);
         let Ok(taken) = self.node_mut().turn() else {
@@ -155,7 +155,7 @@ impl Run {
         self.check_answers(holds_values);
     }
 
-    /// Applies groups of the history to the model. Returns their entries with the expected answers.
+    /// Applies groups of the history to the model. Returns their entries with the expected replies.
     pub(crate) fn catch_up_to(&mut self, position: u64) -> Vec<(Logged, Expected)> {
         let mut all = Vec::new();
         while self.applied < position {
@@ -179,7 +179,8 @@ impl Run {
         all
     }
 
-    /// Adopts stored notices of edits for users of whom the model cannot know whether the node notified them.
+    /// Adds notifications of edits to the model that the node has stored, for users of whom the model cannot know
+    /// whether they were notified.
     fn decide_unsure(&mut self) {
         let Some(node) = &self.node else { return };
         let (facts, feed) = (node.node().facts(), &mut self.model.feed);
@@ -192,7 +193,7 @@ impl Run {
         }
     }
 
-    /// Checks answers. `holds_values` is whether a submission that was incomplete before the turn holds memory for its
+    /// Checks replies. `holds_values` says whether, before the turn, an unfinished submission held memory for its
     /// answers.
     fn check_answers(&mut self, holds_values: bool) {
         let generator = &mut self.generator;
@@ -214,7 +215,7 @@ impl Run {
             }
             let before = self.pending.len();
             self.turn();
-            // Costly changes may wait for a checkpoint, which only the simulator runs.
+            // Costly changes may wait for a checkpoint, which only the simulator starts.
             if self.pending.len() == before {
                 self.run_job();
             }
@@ -259,7 +260,7 @@ impl Run {
         }
     }
 
-    /// Advances the time; sometimes the clock jumps.
+    /// Advances the time. Sometimes the clock jumps.
     pub(crate) fn tick(&mut self) {
         let passed = match self.random.below(20) {
             0 => self.random.below(40_000),
@@ -283,7 +284,8 @@ impl Run {
         self.record(Event::Clock { unix_ms: now });
     }
 
-    /// Time at which a key or a story expires, or the millisecond before or after it; at most some minutes from now.
+    /// Returns a time at which a key or a story expires, or the millisecond before or after it; at most some minutes
+    /// from now.
     fn expiry_after(&mut self, now: u64) -> Option<u64> {
         const AHEAD_MS: u64 = 400_000;
         let keys = self.model.keys.buckets.get(&0)?;
@@ -305,7 +307,7 @@ impl Run {
         self.disk.set_faults(faults);
     }
 
-    /// Closes the node and opens it again. Returns false if it stopped instead, without a last checkpoint.
+    /// Closes the node and opens it again. Returns false if the node stopped instead, without a last checkpoint.
     pub(crate) fn reopen(&mut self) -> bool {
         self.record(Event::Close);
         self.drain();
@@ -324,7 +326,7 @@ impl Run {
     }
 }
 
-/// Disk for the log, and a disk for the store that stops with it.
+/// Creates a disk for the log, and a disk for the store that stops at the same time.
 pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
     let disk = FaultyDisk::new(random);
     let gate: Gate = Arc::new({
@@ -334,7 +336,7 @@ pub(crate) fn empty_disks(random: Random) -> (FaultyDisk, MemoryDisk) {
     (disk, MemoryDisk::new(&gate))
 }
 
-/// Options with budgets so small that each overflows from time to time.
+/// Makes options with budgets so small that each is exceeded from time to time.
 fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     let mut options = NodeOptions::new(PathBuf::from("/data"));
     options.clock = clock;
@@ -348,7 +350,7 @@ fn options(random: &mut Random, clock: Clock) -> (NodeOptions, LogOptions) {
     if random.once_in(12) {
         options.bucket_memory = 0;
     }
-    // A timeline fits in its part of the memory from about 80 KiB on.
+    // A timeline needs at least about 80 KiB of this memory to be cached.
     options.timeline_memory = *random.pick(&[16, 96, 1_024]) * KIB;
     options.post_memory = *random.pick(&[4, 64, 1_024]) * KIB;
     options.entity_memory = 0;

@@ -1,5 +1,5 @@
-//! Choice of the next step of a run. The weights of steps are drawn once, so that one run has many crashes and another
-//! none, and one reads all the time while in another the views lag.
+//! Choice of the next step of a run. The weights of the steps are drawn at the beginning of a run. One run thus has
+//! many crashes and another none; in one, the client reads all the time, and in another, the views lag.
 
 use crate::run::{Run, Tally};
 use testkit::Random;
@@ -103,7 +103,7 @@ fn faults(random: &mut Random, kinds: &[bool; 5]) -> Faults {
         0 if kinds[0] => faults.bytes_left = Some(random.below(100_000)),
         1 if kinds[1] => faults.failed_write = Some(random.between(1, 30)),
         2 if kinds[2] => faults.failed_sync = Some(random.between(1, 30)),
-        // This fault is rare, because no node can fully defend itself against it.
+        // This fault is rare, because no node can be completely protected against it.
         3 if kinds[3] && random.once_in(20) => {
             faults.misdirected_write = Some(random.between(1, 30));
         }

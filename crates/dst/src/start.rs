@@ -1,4 +1,4 @@
-//! Crashes and starts: the state that the next process must find.
+//! Crashes and starts: checks the state that the next process finds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Run {
         }
     }
 
-    /// Last position that must exist after a crash.
+    /// Returns the last position that must exist after a crash.
     fn acknowledged(&self, crash: Crash, history: &History) -> u64 {
         match (crash, self.options.durability) {
             (Crash::PowerLoss, Durability::Always) => self.applied,
@@ -49,7 +49,7 @@ impl Run {
         }
     }
 
-    /// Opens the node, repeatedly until this succeeds. The log must have everything up to `least`.
+    /// Opens the node. Tries again until it succeeds. The log must have everything up to `least`.
     pub(crate) fn open(&mut self, mut least: u64, flips: u64) {
         let mut flipped = None;
         if flips > 0 {
@@ -72,7 +72,7 @@ impl Run {
             };
             self.record(Event::Refused);
             if self.disk.has_stopped() {
-                // The process ended while it started.
+                // The process has ended during the start.
                 self.disk.stop();
                 let crash = if self.random.once_in(2) { Crash::Kill } else { Crash::PowerLoss };
                 self.record(Event::Crash(crash));
@@ -80,7 +80,7 @@ impl Run {
                 self.disk.restart(crash);
                 least = least.min(self.acknowledged(crash, &self.history.lock()));
             } else if let Some((name, at, bit)) = flipped.take() {
-                // The damage was found, and the operator restores the file.
+                // The node found the damage, so the operator restores the file.
                 self.disk.flip_back(&name, at, bit);
             } else if !self.disk.repair() {
                 assert!(self.lied, "the node does not start: {error}");
@@ -110,7 +110,7 @@ impl Run {
         })
     }
 
-    /// Starts with an empty state, because the disk has lost data that it reported as synced.
+    /// Starts with an empty state, because the disk has lost data that it had reported as synced.
     fn give_up(&mut self) {
         (self.disk, self.rows) = empty_disks(self.random.fork());
         *self.history.lock() = History::default();
@@ -119,7 +119,7 @@ impl Run {
         self.lied = false;
     }
 
-    /// Checks that the recovered groups are a prefix of the logged ones.
+    /// Checks that the recovered groups are the first of the logged groups.
     fn after_open(&mut self, least: u64) {
         let least = if self.history.lock().groups.is_empty() { 0 } else { least };
         let last = self.node().log_last().0;
@@ -140,10 +140,10 @@ impl Run {
             (history.appended, history.synced, history.pointed) = (last, last, last);
         }
         if last < self.applied {
-            // Unsynced groups were lost: the model starts again from the first group.
+            // Groups that were not synced are lost. Begin again with an empty model, and apply all groups.
             (self.model, self.applied) = (Model::default(), 0);
         }
-        // After a restart, time continues after the last change.
+        // After a restart, time continues from the last change.
         self.seen_ms = 0;
         let before = self.tally.commands;
         self.catch_up_to(last);

@@ -1,5 +1,5 @@
-//! Debian package, made from the release directory and `packaging/`. Needs only `dpkg-deb`, which every Debian system
-//! has, and downloads nothing.
+//! Debian package, made from the release directory and `packaging/`. It needs only `dpkg-deb`, which every Debian
+//! system has, and downloads nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,11 +115,11 @@ fn control(
     Ok(())
 }
 
-/// Dependencies on the libraries that the program is linked to, at least as new as on this machine, where it was built.
+/// Returns dependencies on the libraries to which the program is linked, with the versions of this machine as minimum.
 fn libraries() -> anyhow::Result<String> {
     let query = ["-W", "-f", "${Package} (>= ${Version})\n", "libc6", "libgcc-s1"];
     let lines = tool(Command::new("dpkg-query").args(query))?;
-    // Debian's revision is left out, because 2.36-8 is as good as 2.36-9.
+    // Drop Debian's revision, because 2.36-8 is as good as 2.36-9.
     let upstream = |line: &str| match line.rsplit_once('-') {
         Some((before, _)) if line.contains(" (>= ") => format!("{before})"),
         _ => line.to_owned(),
@@ -127,7 +127,7 @@ fn libraries() -> anyhow::Result<String> {
     Ok(lines.lines().map(upstream).collect::<Vec<_>>().join(", "))
 }
 
-/// Compresses a file with gzip, without its name and time.
+/// Compresses a file with gzip. The result does not contain the file's name and time.
 fn gzip(file: &Path) -> anyhow::Result<Vec<u8>> {
     let output = Command::new("gzip").arg("-9nc").arg(file).output().context("cannot run gzip")?;
     anyhow::ensure!(output.status.success(), "gzip cannot read {}", file.display());

@@ -1,4 +1,4 @@
-//! Licenses of the libraries that are compiled into the program: most must be distributed with it.
+//! Licenses of the libraries that are compiled into the program. Most must be distributed with it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ pub(super) fn all(root: &Path) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Set of `name vVERSION` of the crates linked into the program, without tools and tests.
+/// Returns the crates that are linked into the program, as `name vVERSION`, without those for tools and tests.
 fn used(root: &Path) -> anyhow::Result<BTreeSet<String>> {
     let mut tree = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     tree.current_dir(root).args(["tree", "--locked", "-p", "roost", "-e", "normal"]);

@@ -15,7 +15,7 @@ impl Run {
         for ((_, id), wanted) in of_user {
             let Some(list) = facts.list(owner, ListId(*id)) else { panic!("no list {id}") };
             let members = facts.list_members(owner, ListId(*id)).into_iter();
-            // The node removes memberships of deleted users later, so the check ignores them.
+            // The node removes memberships of deleted users later, so ignore them.
             let members = members.filter(|other| facts.exists(*other)).map(|other| other.0);
             let (title, replies) = (list.title.as_str().to_owned(), list.replies);
             let found = ModelList { title, replies, members: members.collect() };

@@ -22,11 +22,11 @@ impl Run {
         }
     }
 
-    /// Checks some pages of notifications, from `page` on in its direction.
+    /// Checks some consecutive pages of notifications, beginning with `page`, in its direction.
     pub(super) fn check_notification_pages(&self, user: u32, page: &Page) {
         let viewer = self.node().node().viewer(Some(UserId(user)));
         let (is_up, mut found, mut next) = (page.is_up, Vec::new(), *page);
-        // Cursor after the read notifications; `None` if all were read.
+        // Cursor after the notifications that were read; `None` if all were read.
         let mut end = None;
         for _ in 0..PAGES_MAX {
             let read = viewer.notifications(&next, &NotificationFilter::default());
@@ -54,7 +54,7 @@ impl Run {
     pub(super) fn check_choices(&self, user: u32) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed);
         let found = facts.all_follow_options(UserId(user)).into_iter();
-        // The node removes options for deleted users later, so the check ignores them.
+        // The node removes options for deleted users later, so ignore them.
         let found = found.filter(|found| facts.exists(found.other)).map(|found| {
             let (hides_boosts, since) = (found.options.hides_boosts, found.options.notified_since);
             (found.other.0, ModelOptions { hides_boosts, notified_since: since.map(|at| at.0) })
@@ -73,7 +73,7 @@ impl Run {
         assert!(found.eq(wanted.iter().copied()), "muted threads of {user}");
     }
 
-    /// Checks the edits of which the node still has to notify.
+    /// Checks the edits about which the node still has to notify users.
     pub(super) fn check_edit_notices(&self) {
         let (facts, expected) = (self.node().node().facts(), &self.model.feed.edits);
         let edits = facts.first_due(0, None, 1_000_000).into_iter().filter_map(|due| {

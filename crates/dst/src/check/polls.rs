@@ -25,7 +25,7 @@ impl Run {
         }
     }
 
-    /// Checks the polls of whose end the node still has to notify users.
+    /// Checks the polls about whose end the node still has to notify users.
     pub(super) fn check_poll_ends(&self) {
         let facts = self.node().node().facts();
         for (post, ends_ms) in self.model.feed.polls_to_end() {

@@ -19,7 +19,7 @@ impl Run {
         }
         let wants = |id: &PostId| {
             let boost = self.model.feed.posts.get(&id.0).map(|post| post.boost.as_ref());
-            // A boost of a deleted post is hidden.
+            // A boost of a deleted post is not shown.
             boost.is_some_and(|boost| {
                 boost.is_none_or(|boost| self.model.feed.wants_boosts_of(user, boost.author))
             })
@@ -46,7 +46,7 @@ impl Run {
         assert!(found.next.is_some() || !more, "home of {user}, {page:?} does not end");
     }
 
-    /// Boosts of deleted posts that are still stored.
+    /// Boosts of deleted posts that the node still stores.
     pub(super) fn orphans(&self) -> Vec<u64> {
         let facts = self.node().node().facts();
         let ids = self.model.feed.orphans.keys().copied();
@@ -57,7 +57,7 @@ impl Run {
         let page = self.page();
         let id = match page.below.or(page.above) {
             Some(id) => PostId(id),
-            // The id of a story is not the id of a post.
+            // Use the id of a story, which is not the id of a post.
             None => match self.model.feed.stories.keys().next_back() {
                 Some(story) => PostId(*story),
                 None => return,
@@ -107,7 +107,7 @@ impl Run {
     /// Checks the quotes of a post, and the quote in the post as users see it.
     fn check_quotes(&self, id: PostId, found: &feed::Post) {
         let (node, model) = (self.node().node(), &self.model.feed);
-        // Quotes by these users are about to be listed or removed.
+        // The node will list or remove the quotes by these users later.
         let due = node.facts().first_due(0, None, 1_000_000).into_iter();
         let relisted = due.filter_map(|due| match due.work {
             DueWork::Relist { user } => Some(user.0),
@@ -169,7 +169,7 @@ impl Run {
         }
     }
 
-    /// Checks a page of the posts of another user.
+    /// Checks a page of the posts by another user.
     pub(super) fn check_posts_by(&self, user: u32, page: &Page) {
         let node = self.node().node();
         let author = (user + 1) % self.model.feed.users.len().max(1) as u32;

@@ -5,8 +5,8 @@ use feed::{Handle, UserId};
 use crate::run::Run;
 
 impl Run {
-    /// Checks searches among all users and among followed users. Users whose handles begin with the text come first;
-    /// further results, with similar handles, are not checked.
+    /// Checks searches among all users and among followed users. Checks only the first results, whose handles begin
+    /// with the text; similar handles follow.
     pub(super) fn check_search(&mut self, user: u32) {
         let (number, length) = (self.random.below(40), 1 + self.random.index(3));
         let start: String = format!("u{number}").chars().take(length).collect();

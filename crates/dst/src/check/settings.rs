@@ -1,4 +1,4 @@
-//! Comparison of settings of users, and data that apps store for them, with the model.
+//! Comparison with the model: settings of users, and data that apps store for users.
 
 use feed::{MarkedTimeline, Note, User, UserId};
 

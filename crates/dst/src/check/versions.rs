@@ -6,11 +6,11 @@ use feed::{PostId, PostVersion};
 use crate::model::versions::ModelVersion;
 use crate::run::Run;
 
-/// Maximum size of the parts of a version that are not counted here, in bytes.
+/// Maximum size of the uncounted parts of a version, in bytes.
 const OTHER_BYTES: usize = 200;
 
 impl Run {
-    /// Checks the earlier versions of a post: the first one, and as many of the newest as fit.
+    /// Checks the earlier versions of a post: the first one, and as many of the newest ones as the node can keep.
     pub(super) fn check_versions(&self, post: PostId) {
         let found = self.node().node().facts().post_versions(post);
         let found: Vec<_> = found.into_iter().map(model_version).collect();

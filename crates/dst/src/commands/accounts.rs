@@ -1,4 +1,4 @@
-//! Commands about accounts. Secrets and addresses are from small sets, so that they collide.
+//! Commands about accounts. Secrets and addresses are drawn from small sets, so that they are often equal.
 
 use feed::accounts::{
     AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, GrantId,
@@ -102,14 +102,14 @@ impl Generator {
         scopes
     }
 
-    /// A secret from a set in which many were used before.
+    /// Returns a secret from a set of which many were used before.
     fn secret(&mut self) -> SecretHash {
         let mut bytes = [0; 32];
         bytes[0] = self.random.below(256) as u8;
         SecretHash(bytes)
     }
 
-    /// A secret from a set in which most are equal.
+    /// Returns a secret from a set in which most are equal.
     fn few(&mut self) -> SecretHash {
         SecretHash([u8::from(self.random.once_in(8)); 32])
     }

@@ -1,4 +1,4 @@
-//! Crowds: many users do the same with one post, so many that one removal or notification cannot handle them all.
+//! Crowds: so many users do the same with one post that one removal or notification cannot handle them all.
 
 use feed::{Command, PollChoices, PostId, Reaction, UserId, UserRef, Visibility};
 use node::Request;
@@ -6,8 +6,8 @@ use node::Request;
 use super::Generator;
 use crate::model::Model;
 
-/// Minimum number of users in runs with crowds. Such a run deletes no users, because the number of their remaining rows
-/// would affect how many others a command notifies.
+/// Minimum number of users in runs with crowds. Such a run deletes no users: the number of their remaining rows would
+/// change how many others a command notifies.
 pub(super) const CROWD: u64 = 90;
 
 impl Generator {
@@ -15,8 +15,8 @@ impl Generator {
         self.users >= CROWD && self.random.once_in(15)
     }
 
-    /// Commands of all users for one submission: they register, and later all of them react to a post or vote in its
-    /// poll, and the post may then be edited or deleted.
+    /// Makes commands of all users for one submission. First they register; later they all react to a post or vote in
+    /// its poll. Then the post may be edited or deleted.
     pub(crate) fn crowd(&mut self, model: &Model) -> Vec<Request> {
         let registers = (model.feed.users.len() as u64) < self.users;
         let newest = model.feed.posts.iter().rev().find(|(_, post)| {

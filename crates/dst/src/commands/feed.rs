@@ -20,7 +20,7 @@ use crate::model::Model;
 
 pub(super) const KINDS: usize = 31;
 
-/// Texts before and after a name in a post. With some of them the name is a mention.
+/// Texts before and after a name in a post. Only some of them make the name a mention.
 const AROUND_MENTIONS: [(&str, &str); 8] = [
     ("", ""),
     ("", ""),
@@ -31,7 +31,7 @@ const AROUND_MENTIONS: [(&str, &str); 8] = [
     ("", "@elsewhere.example"),
     ("@", ""),
 ];
-/// Text before and after the name of a hashtag, including the sign.
+/// Texts before and after the name of a hashtag, including the number sign.
 const AROUND_TAGS: [(&str, &str); 7] = [
     ("#", ""),
     ("#", ""),
@@ -43,7 +43,7 @@ const AROUND_TAGS: [(&str, &str); 7] = [
 ];
 
 impl Generator {
-    /// Makes a command of users who know `model`.
+    /// Makes a command. `model` is what users know.
     pub(crate) fn request(&mut self, model: &Model) -> Request {
         let command = self.command(model);
         let command = if self.random.once_in(3) { self.condition(model, command) } else { command };
@@ -51,8 +51,8 @@ impl Generator {
         Request { idempotency, command }
     }
 
-    /// Adds a condition to a change that can have one: usually the right author, rarely a revision, which is always
-    /// wrong.
+    /// Adds a condition to a change that can have one. Usually it is the right author; rarely it is a revision, which
+    /// is always wrong.
     fn condition(&mut self, model: &Model, command: Command) -> Command {
         let author = match &command {
             Command::Edit { post, .. } | Command::DeletePost { post } => {
@@ -71,7 +71,7 @@ impl Generator {
         Command::If(Box::new(Condition { author, revisions, command }))
     }
 
-    /// Makes a key that was used before, or a new one; usually with the same content.
+    /// Makes an idempotency key: one that was used before, usually with the same content, or a new one.
     fn idempotency(&mut self) -> Idempotency {
         let number = if self.random.once_in(2) {
             self.nonce()
@@ -117,7 +117,7 @@ impl Generator {
                 let parent = self.post();
                 Command::Publish(Box::new(Draft { parent: Some(parent), ..self.draft() }))
             }
-            // Deleted users send no commands, so few are deleted.
+            // Delete only few users, because deleted users send no commands.
             13 if self.users < CROWD && self.random.once_in(20) => {
                 Command::DeleteUser { user: self.user() }
             }
@@ -195,7 +195,7 @@ impl Generator {
         Command::Conversation(Box::new(ConversationUpdate { user: self.user(), mark }))
     }
 
-    /// Sets markers, usually with the version that exists if all earlier changes succeeded.
+    /// Sets markers. Usually states the version that they have if all earlier changes succeeded.
     fn set_markers(&mut self) -> Command {
         let user = UserRef::Id(UserId(self.random.below(self.users.min(3)) as u32));
         let [home, notifications] = [(); 2].map(|()| {
@@ -219,7 +219,7 @@ impl Generator {
 
     fn react(&mut self) -> Command {
         let reaction = *self.random.pick(&Reaction::ALL);
-        // The post is one of a few, so that several users boost the same post.
+        // Choose one of a few posts, so that several users boost the same post.
         let (user, post) = (self.user(), self.asked());
         Command::React { user, post, reaction, on: !self.random.once_in(3) }
     }
@@ -245,7 +245,7 @@ impl Generator {
         }
     }
 
-    /// Makes a change of the texts of a post.
+    /// Makes an edit of the texts of a post.
     pub(super) fn patch(&mut self) -> Patch {
         Patch {
             text: (!self.random.once_in(4)).then(|| self.text()),
@@ -284,7 +284,7 @@ impl Generator {
         Language::parse(code).ok()
     }
 
-    /// Makes blocks and, more often, unblocks, so that follows come back.
+    /// Makes blocks and, more often, ends of blocks, so that there are follows again.
     fn block(&mut self) -> Command {
         let (user, other) = (self.user(), self.user());
         match self.random.once_in(3) {
@@ -344,7 +344,7 @@ impl Generator {
         }
     }
 
-    /// A user; in runs with a user whose lists are long, usually that one.
+    /// Returns a user. If a user of this run has long lists, usually returns that user.
     pub(super) fn loud_user(&mut self) -> UserRef {
         match self.is_one_loud && !self.random.once_in(4) {
             true => UserRef::Id(UserId(0)),
@@ -405,7 +405,7 @@ impl Generator {
         if self.is_extreme() {
             text.push_str(" t");
             match self.random.below(4) {
-                // The text has as many hashtags as are indexed, and two more.
+                // The text has two hashtags more than are indexed.
                 3 => {
                     for number in 0..POST_TAGS_MAX + 2 {
                         text.push_str(&format!(" #x{number}"));

@@ -32,8 +32,8 @@ impl Generator {
         }
     }
 
-    /// Id of a keyword or a post of a filter: an existing one, or the stamp of a filter or the number after it, which
-    /// is the id of a keyword that was added with the filter.
+    /// Returns the id of a keyword or a post of a filter: an existing id, or the stamp of a filter, or the number after
+    /// the stamp, which is the id of a keyword that was added with the filter.
     fn filter_part(&mut self) -> FilterPartId {
         match self.filter_parts.len() {
             len if len > 0 && !self.random.once_in(3) => {

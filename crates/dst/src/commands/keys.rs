@@ -149,7 +149,7 @@ impl Generator {
         }
     }
 
-    /// A numbered or created bucket; sometimes one that does not exist.
+    /// Returns a bucket: numbered or created, sometimes one that does not exist.
     fn bucket(&mut self, model: &Model) -> BucketId {
         let made = model.keys.names.len();
         match self.random.below(8) {

@@ -44,7 +44,7 @@ impl Generator {
         title
     }
 
-    /// Users for a list, usually only one, since the owner must follow all of them.
+    /// Returns users for a list. Usually returns only one, because the owner must follow all of them.
     fn members(&mut self) -> Vec<UserId> {
         let count = if self.random.once_in(4) { self.random.below(4) } else { 1 };
         (0..count).map(|_| UserId(self.random.below(self.users) as u32)).collect()

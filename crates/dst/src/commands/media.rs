@@ -1,4 +1,4 @@
-//! Commands about pictures, whose files are invented.
+//! Commands about pictures. The files of the pictures do not exist.
 
 use feed::limits::{DESCRIPTION_CHARS_MAX, POST_MEDIA_MAX};
 use feed::media::{
@@ -51,7 +51,7 @@ impl Generator {
         }
     }
 
-    /// One of a few files, so that some pictures share a file.
+    /// Returns one of a few files, so that some pictures share a file.
     fn media_file(&mut self) -> MediaFile {
         let hash = FileHash([self.random.below(20) as u8; 32]);
         let bytes = if self.is_extreme() { u32::MAX } else { self.random.below(20_000) as u32 };
@@ -72,7 +72,7 @@ impl Generator {
         Command::edit(post, Patch { media, described, poll, ..self.patch() })
     }
 
-    /// Pictures for a post, usually only one, since all must belong to the author.
+    /// Returns pictures for a post. Usually returns only one, because all must belong to the author.
     pub(super) fn media_of_post(&mut self) -> Vec<MediaId> {
         let most = if self.is_extreme() { POST_MEDIA_MAX as u64 + 2 } else { 3 };
         (0..self.random.below(most)).map(|_| self.media()).collect()

@@ -1,4 +1,4 @@
-//! Random commands: plain ones, and some at and just beyond every limit that a run can reach.
+//! Random commands. Most are ordinary; some are at or just beyond a limit that a run can reach.
 
 mod accounts;
 mod crowd;
@@ -20,15 +20,15 @@ use testkit::Random;
 /// Generator of commands.
 pub(crate) struct Generator {
     pub(crate) random: Random,
-    /// Number of handles in use. With a small number, names conflict; with a large one, lists fill pages.
+    /// Number of handles in use. If it is small, names conflict; if it is large, lists fill pages.
     users: u64,
     keys: u64,
-    /// Weights of the kinds of commands. In a run some kinds are frequent and others never occur.
+    /// Weights of the kinds of commands. In a run, some kinds are frequent and some never occur.
     feed_weights: [u64; feed::KINDS],
     key_weights: [u64; keys::KINDS],
-    /// Whether most posts are by one user, who mutes most threads. The lists of this user then become long.
+    /// Whether one user writes most posts and mutes most threads, and thus has long lists.
     is_one_loud: bool,
-    /// One in this many commands is extreme: at a limit.
+    /// Average number of commands per extreme command, which is at a limit.
     extreme: u64,
     posts: Vec<u64>,
     scheduled: Vec<u64>,
@@ -56,7 +56,7 @@ impl Generator {
             std::array::from_fn(|_| if random.once_in(5) { 0 } else { 1 << random.below(6) })
         }
         let mut feed_weights = weights(&mut random);
-        // All other commands need users and posts.
+        // All other commands need users and posts, so make these possible.
         feed_weights[0] = feed_weights[0].max(1);
         feed_weights[4] = feed_weights[4].max(1);
         let mut key_weights = weights(&mut random);

@@ -7,7 +7,7 @@ use super::Generator;
 use crate::model::Model;
 
 impl Generator {
-    /// Makes a follow with options, usually by users who have lists.
+    /// Makes a follow with options, usually by a user who has lists.
     pub(super) fn follow_with(&mut self) -> Command {
         let user = match self.random.once_in(3) {
             true => self.user(),
@@ -30,7 +30,7 @@ impl Generator {
         if self.random.once_in(if self.is_one_loud { 30 } else { 3 }) {
             return Command::ClearNotifications { user };
         }
-        // The notification is usually a mention, whose id is that of the post.
+        // The notification is usually a mention, which has the id of the post.
         let PostId(mut notification) = self.post();
         if self.random.once_in(3)
             && let Ok(user) = model.feed.resolve(&user)

@@ -50,7 +50,7 @@ impl Generator {
         NewPoll { options, multiple, hide_totals, time }
     }
 
-    /// A post, usually one of a few, so that one post gets several votes or boosts.
+    /// Returns a post, usually one of a few, so that the same post gets several votes or boosts.
     pub(super) fn asked(&mut self) -> PostId {
         match self.posts.len() {
             0 => PostId(7),
@@ -81,7 +81,7 @@ impl Generator {
         })
     }
 
-    /// Time of publication, usually soon after the latest time in a reply.
+    /// Returns a time of publication, usually soon after the latest time in a reply.
     fn due_ms(&mut self) -> u64 {
         let ahead = match self.random.below(8) {
             0 => SCHEDULED_MS_MIN - 10_000,

@@ -28,7 +28,7 @@ pub(crate) struct ModelGrant {
     pub(crate) app: Option<u64>,
     pub(crate) user: Option<u32>,
     pub(crate) scopes: AccessScopes,
-    /// Code, redirect URI, challenge, and expiry of the code.
+    /// Hash of the code, redirect URI, challenge, and expiry of the code.
     code: Option<(SecretHash, SecretHash, Option<SecretHash>, u64)>,
     pub(crate) token: Option<SecretHash>,
     pub(crate) expires_ms: Option<u64>,
@@ -56,7 +56,7 @@ pub(crate) struct Accounts {
     pub(crate) accounts: BTreeMap<u32, ModelAccount>,
     apps: BTreeMap<u64, AccessScopes>,
     pub(crate) grants: BTreeMap<u64, ModelGrant>,
-    /// Users whose state was ever set: the node may still list their posts, or not list them yet.
+    /// Users whose account state was ever set: the node may not have changed the lists of their posts yet.
     pub(super) relisted: BTreeSet<u32>,
     invites: BTreeMap<SecretHash, (u32, u64)>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct Accounts {
 type Done = Result<AccountDone, Refusal>;
 
 impl Accounts {
-    /// Applies a command other than a sign-up; `user` is the user that it names, if any.
+    /// Applies a command, except a sign-up. `user` is the user that the command names, if any.
     pub(super) fn apply(
         &mut self,
         stamp: u64,
@@ -221,7 +221,7 @@ impl Accounts {
         }
     }
 
-    /// Whether a sign-up is accepted. Uses up the invite.
+    /// Whether a sign-up is accepted. An accepted one uses up the invite.
     pub(super) fn admit(
         &mut self,
         now_ms: u64,
@@ -261,7 +261,7 @@ impl Accounts {
         self.accounts.get_mut(&user).ok_or(Refusal::NoAccount)
     }
 
-    /// Whether a user has an active account, or none.
+    /// Whether a user has an active account or no account.
     pub(super) fn is_active_or_none(&self, user: u32) -> bool {
         let account = self.accounts.get(&user);
         account.is_none_or(|account| account.state == AccountState::Active)
@@ -347,7 +347,7 @@ impl Accounts {
         Ok(AccountDone::Granted(GrantId(id)))
     }
 
-    /// Removes a grant that expires at this time, or the expired code of a grant with a token.
+    /// Removes a grant that expires at this time. If the grant has a token, removes only its expired code.
     pub(super) fn expire(&mut self, id: u64, expires_ms: u64) {
         let Some(grant) = self.grants.get_mut(&id) else { return };
         if grant.due_ms() != Some(expires_ms) {
@@ -362,7 +362,7 @@ impl Accounts {
 }
 
 impl Feed {
-    /// Applies a command about accounts. A sign-up registers a user; others change only accounts.
+    /// Applies a command about accounts. Only a sign-up also registers a user.
     pub(super) fn account(&mut self, stamp: u64, command: &AccountCommand) -> Outcome {
         let done = match command {
             AccountCommand::SignUp { handle, email, password, role, state, invite } => {

@@ -9,7 +9,7 @@ use feed::{Done, Draft, Outcome, PostId, UserRef, Visibility};
 use super::feed::Feed;
 use super::posts::ModelPost;
 
-/// Position up to which a user has read a conversation, and whether the user removed it then.
+/// Position up to which a user has read a conversation, and whether the user removed the conversation then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelMark {
     read: u64,
@@ -18,7 +18,7 @@ pub(crate) struct ModelMark {
     stamp: u64,
 }
 
-/// Removes the marks that were read longest ago, as far as there are too many.
+/// Removes marks above the limit, beginning with those that were read longest ago.
 fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
     while marks.len() > CONVERSATION_MARKS_MAX {
         let oldest = marks.iter().min_by_key(|(_, mark)| (mark.read, mark.stamp));
@@ -28,7 +28,7 @@ fn keep_newest(marks: &mut BTreeMap<u64, ModelMark>) {
 }
 
 impl Feed {
-    /// First post of the conversation to which a direct reply belongs.
+    /// Returns the first post of the conversation to which a direct reply belongs.
     pub(super) fn conversation_of(&self, new: &Draft) -> Option<u64> {
         let parent = self.parent_of(new).filter(|_| new.visibility == Visibility::Direct)?;
         let post = self.posts.get(&parent).filter(|post| post.visibility == Visibility::Direct)?;
@@ -71,7 +71,7 @@ impl Feed {
         Ok(Done::ConversationUpdated)
     }
 
-    /// Conversations of a user; the one with the newest post first.
+    /// Conversations of a user. The conversation with the newest post is first.
     pub(crate) fn conversations(&self, user: u32) -> Vec<Conversation> {
         let marks = self.marks.get(&user);
         let mut newest = BTreeMap::new();

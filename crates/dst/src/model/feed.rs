@@ -28,7 +28,7 @@ use super::posts::ModelPost;
 use super::stories::ModelStory;
 use super::versions::ModelVersion;
 
-/// Expected user, whose id is the index in the list.
+/// Expected user. The user's id is the index in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelUser {
     pub(crate) handle: String,
@@ -39,7 +39,7 @@ pub(crate) struct ModelUser {
     pub(crate) deleted: bool,
 }
 
-/// Settings of a user, without name and biography.
+/// Settings of a user, except the name and the biography.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ModelSettings {
     /// Names and values of the fields.
@@ -70,16 +70,16 @@ pub(crate) struct Feed {
     /// Mutes: (user, other) -> whether mentions are hidden too, and the end.
     pub(crate) mutes: BTreeMap<(u32, u32), (bool, Option<u64>)>,
     pub(crate) posts: BTreeMap<u64, ModelPost>,
-    /// Boosts of deleted posts, whose rows the node may have removed.
+    /// Boosts of deleted posts. The node may have removed their rows.
     pub(crate) orphans: BTreeMap<u64, ModelPost>,
-    /// Last boosters of each post, most recent first; may include users whose boost has ended.
+    /// Last boosters of each post, most recent first. Some may have undone the boost.
     pub(super) boosters: BTreeMap<u64, Vec<u32>>,
     /// Marks of users in conversations, by the first post of the conversation.
     pub(super) marks: BTreeMap<u32, BTreeMap<u64, ModelMark>>,
     /// Earlier versions of each post, including deleted posts.
     pub(crate) versions: BTreeMap<u64, Vec<ModelVersion>>,
     pub(crate) stories: BTreeMap<u64, ModelStory>,
-    /// Deleted users whose rows may not all be removed.
+    /// Deleted users. The node may not have removed all their rows.
     pub(crate) erasing: BTreeMap<u32, (Reverse<usize>, u64)>,
     /// Set and label of each sample.
     pub(crate) samples: BTreeMap<u64, (String, String)>,
@@ -94,13 +94,13 @@ pub(crate) struct Feed {
     pub(crate) mentioned_since: BTreeMap<(u32, u64), u64>,
     /// Stamp up to which a user has cleared notifications.
     pub(crate) cleared: BTreeMap<u32, u64>,
-    /// First posts of the threads that users mute, in the order of muting.
+    /// First posts of the threads that users mute, in the order in which they were muted.
     pub(crate) muted_threads: BTreeMap<u32, Vec<u64>>,
-    /// Last edits of posts whose boosters the node still has to notify.
+    /// Last edits of posts about which the node still has to notify boosters.
     pub(crate) edits: BTreeMap<u64, ModelEdit>,
-    /// Boosts and quotes by deleted users, which the node may have removed: (user, post).
+    /// Boosts and quotes by deleted users: (user, post). The node may have removed them.
     pub(super) erased_boosts: BTreeSet<(u32, u64)>,
-    /// Notices of edits that the node has stored if the boosts by deleted users still existed when the post was edited.
+    /// Notifications of edits that exist only if boosts by deleted users still existed when the post was edited.
     pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
     /// Notes: (author, subject) -> text.
     pub(crate) notes: BTreeMap<(u32, u32), String>,
@@ -114,7 +114,7 @@ pub(crate) struct Feed {
     pub(crate) lists: BTreeMap<(u32, u64), ModelList>,
     /// Votes: (poll, user) -> options.
     pub(crate) votes: BTreeMap<(u64, u32), Vec<usize>>,
-    /// Ended polls by post: the end, and the first user who is not notified yet, if any may be left.
+    /// Ended polls by post: the end of the poll, and the first user who was not notified, if any.
     pub(super) ended: BTreeMap<u64, (u64, Option<u32>)>,
     /// Scheduled posts by author and id.
     pub(crate) scheduled: BTreeMap<(u32, u64), ScheduledPost>,
@@ -186,8 +186,7 @@ impl Feed {
         }
     }
 
-    /// Refuses a change by a user who is not the author, and a change on the condition of a revision, because generated
-    /// revisions never exist.
+    /// Refuses a change if its condition names another author, or a revision, because generated revisions never exist.
     fn check_condition(&self, stamp: u64, condition: &Condition) -> Result<(), Refusal> {
         let (author, hidden) = match &condition.command {
             Command::Edit { post, .. } | Command::DeletePost { post } => {
@@ -263,7 +262,7 @@ impl Feed {
         known.filter(|id| !self.users[*id as usize].deleted).ok_or(Refusal::UserNotFound)
     }
 
-    /// Deletes a user. Only the handle stays reserved.
+    /// Deletes a user. The handle stays reserved.
     fn delete_user(&mut self, user: &UserRef) -> Outcome {
         let user = self.resolve(user)?;
         if self.erasing.len() >= ERASING_USERS_MAX as usize {
@@ -304,7 +303,7 @@ impl Feed {
         Ok(Done::UserDeleted)
     }
 
-    /// Applies due work of the node. Work that only removes rows that no read shows changes nothing here.
+    /// Applies scheduled work of the node. Ignores work that only removes rows that no read shows.
     pub(super) fn do_due(&mut self, stamp: u64, due: Due) {
         if due.at_ms > ms_of(stamp) {
             return;
@@ -412,7 +411,7 @@ impl Feed {
         self.friends.range((user, 0)..=(user, u32::MAX)).map(|(_, friend)| *friend)
     }
 
-    /// Counts of a user, including the boosts of deleted posts that are still stored.
+    /// Counts of a user. They include boosts of deleted posts that the node still stores.
     pub(crate) fn counts(&self, user: u32, orphans: &[u64]) -> Counts {
         let orphans = orphans.iter().map(|id| &self.orphans[id]);
         let posts = self.posts.values().chain(orphans).filter(|post| post.author == user);

@@ -12,7 +12,7 @@ use feed::{Done, Outcome, Refusal};
 use super::feed::Feed;
 use super::ms_of;
 
-/// Expected filter. Keywords and posts have ids and are in the order in which they were added.
+/// Expected filter. Its keywords and posts have ids, and are in the order in which they were added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelFilter {
     pub(crate) title: String,
@@ -117,7 +117,7 @@ impl Feed {
         Ok(Done::FilterSaved(edit.filter))
     }
 
-    /// Next free id of a keyword or post of a user.
+    /// Returns the next free id of a keyword or post in the filters of a user.
     fn next_part(&self, stamp: u64, user: u32) -> u64 {
         let of_user = self.filters.iter().filter(|((one, _), _)| *one == user);
         let ids = of_user.flat_map(|(_, filter)| {

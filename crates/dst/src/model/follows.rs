@@ -41,7 +41,7 @@ impl Feed {
         Ok(Done::Followed)
     }
 
-    /// Follows with options. A run has fewer users than the limit of options.
+    /// Applies a follow with options. A run has too few users to reach the limit of options.
     pub(super) fn follow_with(&mut self, stamp: u64, new: &FollowWith) -> Outcome {
         let done = self.follow(stamp, &new.user, &new.other)?;
         let pair = self.two(&new.user, &new.other, Refusal::SelfFollow)?;
@@ -60,7 +60,7 @@ impl Feed {
         Ok(done)
     }
 
-    /// Removes options of follows and requests that do not exist.
+    /// Removes the options of follows and requests that no longer exist.
     pub(super) fn forget_options(&mut self) {
         let (follows, requests) = (&self.follows, &self.requests);
         self.follow_options.retain(|pair, _| follows.contains(pair) || requests.contains(pair));
@@ -73,7 +73,7 @@ impl Feed {
 
     pub(super) fn follow_many(&mut self, user: &UserRef, others: &[UserRef]) -> Outcome {
         let pairs = others.iter().map(|other| self.two(user, other, Refusal::SelfFollow));
-        // An unknown user is refused before a self-follow, and even if there are no others.
+        // An unknown user is refused first, even if the list of others contains the user or is empty.
         self.resolve(user)?;
         others.iter().try_for_each(|other| self.resolve_other(other).map(|_| ()))?;
         let pairs: BTreeSet<_> = pairs.collect::<Result<_, _>>()?;

@@ -40,8 +40,8 @@ impl Feed {
         }
     }
 
-    /// Refuses a relation if either user blocks the other: the blocked user gets "not found", and the blocking user an
-    /// error that names the block.
+    /// Refuses a relation if one of the users blocks the other. The blocked user gets "not found", and the blocking
+    /// user an error that names the block.
     pub(super) fn refuse_blocked(&self, (user, other): (u32, u32)) -> Result<(), Refusal> {
         if self.blocks.contains(&(other, user)) {
             return Err(Refusal::OtherNotFound);
@@ -55,7 +55,8 @@ impl Feed {
             || self.blocks.contains(&(other, user))
     }
 
-    /// Whether timelines of a user exclude another: because of a mute, or because the other's account is disabled.
+    /// Whether the timelines of a user exclude another user, because of a mute or because the other's account is
+    /// disabled.
     pub(super) fn unwanted(&self, user: u32, other: u32) -> bool {
         self.mutes.contains_key(&(user, other)) || self.accounts.is_disabled(other)
     }

@@ -32,7 +32,7 @@ impl ModelKey {
 type Bucket = BTreeMap<Vec<u8>, ModelKey>;
 type Answer = Result<KeyAnswer, KeyRefusal>;
 
-/// All buckets. They may contain expired keys.
+/// All buckets. They may contain keys that have expired.
 #[derive(Clone)]
 pub(crate) struct Keys {
     pub(crate) buckets: BTreeMap<u64, Bucket>,
@@ -54,7 +54,7 @@ struct At {
     version: u64,
 }
 
-/// Whether two answers are equal, ignoring the space of their rows.
+/// Whether two answers are equal, except for the spaces of their rows.
 pub(crate) fn same(one: &KeyAnswer, other: &KeyAnswer) -> bool {
     match (one, other) {
         (KeyAnswer::Row(one), KeyAnswer::Row(other)) => {
@@ -66,7 +66,8 @@ pub(crate) fn same(one: &KeyAnswer, other: &KeyAnswer) -> bool {
 }
 
 impl Keys {
-    /// Applies operations and returns their answers; `None` for a sweep, whose answer the model does not know.
+    /// Applies operations and returns their answers. The answer to a sweep is `None`, because the model does not know
+    /// it.
     pub(super) fn apply(
         &mut self,
         first: u64,
@@ -102,7 +103,7 @@ impl Keys {
         live.map(|key| key.version) == watched.version.map(|stamp| stamp.0)
     }
 
-    /// Key that has not expired.
+    /// Returns a key unless it has expired.
     pub(crate) fn live(&self, bucket: BucketId, key: &[u8], now_ms: u64) -> Option<&ModelKey> {
         self.buckets.get(&bucket.0)?.get(key).filter(|found| found.is_live(now_ms))
     }
@@ -114,7 +115,7 @@ impl Keys {
         Ok(self.live(bucket, key, at.now_ms))
     }
 
-    /// Sets a key, unless it expires immediately.
+    /// Sets a key unless it expires immediately.
     fn set(&mut self, bucket: BucketId, key: &[u8], value: Vec<u8>, expires: Option<u64>, at: At) {
         let new = ModelKey { value, expires_ms: expires, version: at.version };
         let Some(keys) = self.buckets.get_mut(&bucket.0) else { return };
@@ -296,7 +297,7 @@ impl Keys {
         }
     }
 
-    /// Changes a value and keeps its expiry.
+    /// Changes a value. Keeps its expiry.
     fn change(
         &mut self,
         bucket: BucketId,

@@ -1,4 +1,4 @@
-//! Expected pictures. Their files are not simulated, and their hashes are invented.
+//! Expected pictures. The files do not exist, and their hashes are invented.
 
 use feed::limits::{
     POST_MEDIA_MAX, UNATTACHED_MEDIA_MAX, UNATTACHED_MS, USER_MEDIA_BYTES_MAX, USER_MEDIA_MAX,
@@ -97,7 +97,7 @@ impl Feed {
         Ok(MediaDone::Added(MediaId(stamp)))
     }
 
-    /// Removes a picture that was not attached before this time.
+    /// Removes a picture that has been unattached until this time.
     pub(super) fn expire_media(&mut self, id: u64, expires_ms: u64) {
         let since = self.media.get(&id).and_then(ModelMedia::unattached_since);
         if since.is_some_and(|since| since.unix_ms() + UNATTACHED_MS == expires_ms) {
@@ -116,7 +116,7 @@ impl Feed {
         self.delete_post(post)
     }
 
-    /// Makes pictures unattached, as long as their owner has fewer than the maximum of unattached ones.
+    /// Makes pictures unattached, until their owner has as many unattached pictures as allowed.
     pub(super) fn detach(&mut self, stamp: u64, media: &[u64]) {
         for id in media {
             let Some(owner) = self.media.get(id).map(|media| media.owner) else { continue };
@@ -138,7 +138,7 @@ impl Feed {
         of_user.map(|(id, media)| (*id, media))
     }
 
-    /// Picture of a profile.
+    /// Returns the picture of a profile.
     pub(crate) fn profile_picture(&self, user: u32, picture: ProfilePicture) -> Option<MediaId> {
         let used = MediaUse::Profile(picture);
         self.media_of(user).find(|(_, media)| media.used == used).map(|(id, _)| MediaId(id))
@@ -157,7 +157,7 @@ impl Feed {
         }
     }
 
-    /// Refuses pictures that a post by `author` cannot have; `old` are those that it already has.
+    /// Refuses pictures that a post by `author` cannot have. `old` are the pictures that the post already has.
     pub(super) fn check_media_of_post(
         &mut self,
         author: u32,

@@ -1,5 +1,5 @@
-//! Expected state: plain maps and lists, changed by the groups of the log in order. The model has no rows, layers or
-//! views, and shares no rule with `feed` and `kv`: it implements their guarantees a second time.
+//! Expected state: plain maps and lists, which the groups of the log change in order. The model has no rows, layers or
+//! views, and shares no rules with `feed` and `kv`: it implements their guarantees a second time.
 
 mod accounts;
 mod conversations;
@@ -38,7 +38,7 @@ pub(crate) use self::lists::ModelList;
 pub(crate) use self::media::ModelMedia;
 pub(crate) use self::polls::ModelPoll;
 
-/// Format of stamps: 41 bits of milliseconds since 2024, 22 bits of sequence.
+/// Format of stamps: 41 bits of milliseconds since 2024, and 22 bits of sequence.
 const EPOCH_MS: u64 = 1_704_067_200_000;
 const SEQUENCE_BITS: u32 = 22;
 const DAY_MS: u64 = 86_400_000;
@@ -55,7 +55,7 @@ pub(crate) struct Model {
     pub(crate) last: u64,
     pub(crate) feed: Feed,
     pub(crate) keys: Keys,
-    /// Results by idempotency key, with the day and the digest of the content.
+    /// Results by idempotency key, each with its day and the digest of the content.
     remembered: BTreeMap<[u8; 16], (u64, [u8; 8], Outcome)>,
 }
 
@@ -67,12 +67,12 @@ pub(crate) enum Expected {
         answers: Vec<KeyAnswer>,
         now_ms: u64,
     },
-    /// Sweep, due work, or the removal of a deleted user, which the node submits itself.
+    /// Sweep, scheduled work, or removal of rows of a deleted user. The node itself submits these.
     Sweep,
 }
 
 impl Model {
-    /// Applies a group. Returns the expected answers to its entries.
+    /// Applies a group. Returns the expected reply to each of its entries.
     pub(crate) fn apply(&mut self, time_ms: u64, entries: &[Logged]) -> Vec<Expected> {
         entries.iter().map(|entry| self.apply_entry(time_ms, entry)).collect()
     }
@@ -133,7 +133,7 @@ impl Model {
     }
 }
 
-/// Expected reply to an entry whose rule panics: nothing changes.
+/// Returns the expected reply to an entry whose rule panics. The entry changes nothing.
 fn failed(entry: &Logged, now_ms: u64) -> Expected {
     match entry {
         Logged::Feed(request) if is_of_node(&request.command) => Expected::Sweep,
@@ -148,12 +148,12 @@ fn failed(entry: &Logged, now_ms: u64) -> Expected {
     }
 }
 
-/// Whether the node itself submits such commands.
+/// Whether only the node itself submits this command.
 fn is_of_node(command: &Command) -> bool {
     matches!(command, Command::DoDue(_) | Command::EraseUser { .. })
 }
 
-/// Page of `newest_first`, which has all items.
+/// Returns a page of `newest_first`, which contains all items.
 pub(crate) fn page_of(newest_first: impl Iterator<Item = u64>, page: &Page) -> PageOf<PostId> {
     let below = newest_first.skip_while(|id| page.below.is_some_and(|below| *id >= below));
     let within = below.take_while(|id| page.above.is_none_or(|above| *id > above));

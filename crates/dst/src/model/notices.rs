@@ -32,27 +32,27 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Whether the limit on the number of notifications does not apply.
+    /// Whether this kind of notification does not count towards the limit.
     const fn is_beside(self) -> bool {
         matches!(self, Self::Mention(_))
     }
 }
 
-/// Edit of a post whose boosters are not all notified.
+/// Edit of a post about which some boosters were not notified yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelEdit {
     pub(crate) stamp: u64,
-    /// Whether existing users boost the post. If only deleted users do, their boosts may already be removed.
+    /// Whether an existing user boosts the post. If only deleted users do, their boosts may already be removed.
     pub(crate) is_sure: bool,
-    /// Id of the first booster who may not have been notified. Once all boosters are notified, id of the first quote whose
-    /// author may not have been.
+    /// Id of the first booster who may not have been notified. When all boosters are notified: id of the first quote
+    /// whose author may not have been notified.
     from: u64,
 }
 
-/// Number of users whom one command of the node notifies of the end of a poll or of an edit.
+/// Number of users whom one command of the node notifies about the end of a poll or an edit.
 pub(super) const NOTIFIED_AT_ONCE: usize = 64;
 
-/// First user whom the next command notifies, after one that notified `users`.
+/// Returns the first user whom the next command notifies. The last command has notified `users`.
 pub(super) fn next_notified(users: &[u32]) -> Option<u32> {
     users.last().filter(|_| users.len() == NOTIFIED_AT_ONCE).map(|last| last + 1)
 }
@@ -71,7 +71,7 @@ impl Feed {
                 let shown = self.notifications(user);
                 let found = shown.iter().find(|shown| shown.id == *notification);
                 found.ok_or(Refusal::NotificationNotFound)?;
-                // Dismissing a quote dismisses every notification of the post that quotes.
+                // Dismissing a quote also dismisses all other notifications about the post that quotes.
                 let stored = self.notices.remove(&(user, notification.0));
                 if stored.is_none_or(|(_, cause)| matches!(cause, Cause::Quote(_))) {
                     self.dismissed.insert((user, notification.0));
@@ -114,19 +114,19 @@ impl Feed {
         self.posts.get(&id).is_some_and(|post| muted.contains(&post.thread_of(id)))
     }
 
-    /// Whether `user` is notified of a post that mentions them.
+    /// Whether `user` is notified about a post that mentions the user.
     pub(crate) fn notified(&self, user: u32, id: u64) -> bool {
         let Some(post) = self.posts.get(&id) else { return false };
         self.sees(user, post) && self.hears(user, post.author) && !self.mutes_thread_of(user, id)
     }
 
-    /// Whether no block or mute hides actions of `actor` from the notifications of `user`.
+    /// Whether `user` is notified of actions of `actor`: no block or mute prevents it.
     pub(super) fn hears(&self, user: u32, actor: u32) -> bool {
         let mute = self.mutes.get(&(user, actor));
         !self.are_hidden(user, actor) && mute.is_none_or(|(mentions, _)| !mentions)
     }
 
-    /// Notifies a user of a follow or a request, unless the newest notifications already contain it.
+    /// Notifies a user of a follow or a request, unless the user's newest notifications already contain it.
     pub(super) fn announce(&mut self, stamp: u64, (user, other): (u32, u32), cause: Cause) {
         if !self.is_announced(other, (user, cause)) {
             self.notify(other, stamp, (user, cause));
@@ -142,7 +142,7 @@ impl Feed {
         shown.any(|(_, notice)| *notice == wanted)
     }
 
-    /// Notifies `user`, and drops the oldest stored notifications beyond the limit.
+    /// Notifies `user`. Drops the oldest stored notifications above the limit.
     pub(super) fn notify(&mut self, user: u32, stamp: u64, (actor, cause): (u32, Cause)) {
         if !self.hears(user, actor) {
             return;
@@ -157,8 +157,8 @@ impl Feed {
         }
     }
 
-    /// Notifies the users whom an edit of a post newly mentions, and removes the notifications of users no longer
-    /// mentioned.
+    /// Notifies the users whom an edit of a post mentions for the first time. Removes the notifications of users who
+    /// are no longer mentioned.
     pub(super) fn announce_mentions(&mut self, stamp: u64, id: u64, before: &[u32]) {
         let post = self.posts[&id].clone();
         for user in before.iter().filter(|user| !post.mentions.contains(user)) {
@@ -181,8 +181,8 @@ impl Feed {
         boosts.map(|(user, ..)| *user)
     }
 
-    /// Records an edit of a post that was edited last at `before`. The node later notifies the boosters of the last
-    /// edit only, and of none soon after another.
+    /// Records an edit of a post. `before` is the time of the previous edit. The node notifies boosters later, only of
+    /// the last edit, and not if the previous edit was a short time before.
     pub(super) fn announce_edit(&mut self, stamp: u64, id: u64, before: Option<u64>) {
         let pending = self.edits.remove(&id);
         let is_quiet = before.is_none_or(|at| ms_of(at) + EDIT_NOTICES_QUIET_MS <= ms_of(stamp));
@@ -199,13 +199,13 @@ impl Feed {
             && (is_quiet || pending.is_some_and(|edit| edit.is_sure));
         let is_left = |(user, of): &(u32, u64)| *of == id && self.erasing.contains_key(user);
         if is_boosted || self.erased_boosts.iter().any(is_left) {
-            // Users notified of the previous edit are not notified of this one.
+            // Users who were notified of the previous edit are not notified of this one.
             let from = pending.map_or(0, |edit| edit.from);
             self.edits.insert(id, ModelEdit { stamp, is_sure, from });
         }
     }
 
-    /// Notifies some of the boosters of an edited post, by id.
+    /// Notifies some of the boosters of an edited post, in the order of their ids.
     pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64, edited_ms: u64) {
         if self.edits.get(&id).is_none_or(|edit| ms_of(edit.stamp) != edited_ms) {
             return;
@@ -236,14 +236,14 @@ impl Feed {
         }
     }
 
-    /// Notification of `user` about a post, if there is one that the user has not dismissed.
+    /// Returns the notification of `user` about a post, unless there is none or the user has dismissed it.
     fn notice_of_post(&self, user: u32, id: u64, post: &ModelPost) -> Option<Notice> {
         let is_stored = self.notices.contains_key(&(user, id));
         if self.dismissed.contains(&(user, id)) || is_stored {
             return None;
         }
         if post.mentions.contains(&user) && user != post.author {
-            // A mention that an edit added is stored.
+            // A mention that an edit added is stored instead.
             let is_new = !self.mentioned_since.contains_key(&(user, id));
             return is_new.then_some(Notice::Mention(PostId(id)));
         }
@@ -252,13 +252,13 @@ impl Feed {
         let is_new = self.follows.contains(&pair) && id > since;
         let is_of_author = post.reply_to.is_none_or(|to| to == post.author);
         let is_open = post.boost.is_none() && post.visibility != Visibility::Direct;
-        // A mute hides this notification even if it does not hide mentions.
+        // A mute always hides this notification, even if it does not hide mentions.
         let is_muted = self.mutes.contains_key(&pair);
         let is_notice = is_new && is_of_author && is_open && !is_muted && self.sees(user, post);
         is_notice.then_some(Notice::Post(PostId(id)))
     }
 
-    /// Stored notification, while its cause exists.
+    /// Returns a stored notification if its cause still exists.
     fn stored_notice(&self, user: u32, id: u64, (actor, cause): (u32, Cause)) -> Option<Notice> {
         let has_reacted = |post: u64, reaction: Reaction| {
             self.reactions.get(&(actor, post, reaction)) == Some(&id)
@@ -319,7 +319,7 @@ impl Feed {
     }
 }
 
-/// Post that a notification is about.
+/// Returns the post that a notification is about.
 fn subject(notice: Notice) -> Option<u64> {
     match notice {
         Notice::Mention(post)

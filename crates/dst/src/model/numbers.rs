@@ -12,7 +12,7 @@ pub(super) fn integer(text: &[u8]) -> Result<i64, KeyRefusal> {
     number.filter(|number| number.to_string().as_bytes() == text).ok_or(KeyRefusal::NotInteger)
 }
 
-/// Parses a number with up to two places. The commands only add such numbers.
+/// Parses a number with at most two decimal places. The commands add only such numbers.
 pub(super) fn hundredths(text: &[u8]) -> Result<i64, KeyRefusal> {
     let text = std::str::from_utf8(text).map_err(|_| KeyRefusal::NotFloat)?;
     let number: f64 = text.parse().map_err(|_| KeyRefusal::NotFloat)?;

@@ -34,7 +34,7 @@ impl ModelPoll {
         }
     }
 
-    /// Poll after an edit. Other options make it a new poll; an ended poll stays ended.
+    /// Returns the poll after an edit. If the options differ, it is a new poll; an ended poll stays ended.
     pub(super) fn edited(&self, stamp: u64, new: &NewPoll) -> Self {
         let mut next = Self::new(stamp, new);
         if (&next.options, next.multiple) == (&self.options, self.multiple) {
@@ -84,15 +84,15 @@ impl Feed {
         Ok(Done::Voted)
     }
 
-    /// Posts of existing users whose polls will end, or have ended with users left to notify; each with the end of the
-    /// poll.
+    /// Posts of existing users whose polls will end, or have ended but not all users were notified. Each has the end of
+    /// its poll.
     pub(crate) fn polls_to_end(&self) -> impl Iterator<Item = (u64, u64)> {
         let polls =
             self.posts.iter().filter_map(|(id, post)| Some((*id, post.poll.as_ref()?.ends_ms)));
         polls.filter(|(id, ends_ms)| self.ended.get(id).is_none_or(|end| *end != (*ends_ms, None)))
     }
 
-    /// Notifies some users of the end of a poll: its author first, then voters by id.
+    /// Notifies some users about the end of a poll: first its author, then voters in the order of their ids.
     pub(super) fn end_poll(&mut self, stamp: u64, post: PostId, ends_ms: u64) {
         let Some(found) = self.posts.get(&post.0) else { return };
         let Some(poll) = found.poll.clone() else { return };
@@ -115,7 +115,7 @@ impl Feed {
         }
     }
 
-    /// Removes votes in polls whose posts no longer exist; no read shows them.
+    /// Removes votes in polls of posts that no longer exist. No read shows such votes.
     pub(super) fn forget_votes(&mut self) {
         let polls = self.posts.values().filter_map(|post| Some(post.poll.as_ref()?.id));
         let polls: std::collections::BTreeSet<u64> = polls.collect();
@@ -166,7 +166,7 @@ impl Feed {
         Ok(Done::Schedule(done))
     }
 
-    /// Publishes a due post. Returns its id.
+    /// Publishes a scheduled post that is due. Returns its id.
     pub(super) fn publish_due(
         &mut self,
         stamp: u64,

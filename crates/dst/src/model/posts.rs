@@ -28,20 +28,20 @@ pub(crate) struct ModelPost {
     pub(crate) poll: Option<ModelPoll>,
     pub(crate) quote: Option<ModelQuote>,
     pub(crate) quote_policy: QuotePolicy,
-    /// First post of the conversation, for a direct reply to a direct post.
+    /// First post of the conversation, if this is a direct reply to a direct post.
     pub(crate) conversation: Option<u64>,
-    /// First post of the thread, for a reply.
+    /// First post of the thread, if this is a reply.
     pub(crate) thread: Option<u64>,
 }
 
 impl ModelPost {
-    /// First post of the thread.
+    /// Returns the first post of the thread.
     pub(super) fn thread_of(&self, id: u64) -> u64 {
         self.thread.or(self.parent).unwrap_or(id)
     }
 }
 
-/// Boosted post of a boost.
+/// The boosted post of a boost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ModelBoost {
     pub(crate) post: u64,
@@ -56,7 +56,7 @@ pub(super) fn ids(media: &[MediaId]) -> Vec<u64> {
 }
 
 impl Feed {
-    /// Checks a new post. Returns its author, and the author of the parent.
+    /// Checks a new post. Returns its author, and the author of the post that it replies to.
     pub(super) fn check_new(
         &mut self,
         new: &Draft,
@@ -82,15 +82,15 @@ impl Feed {
         Ok((author, replied))
     }
 
-    /// Parent of a reply; for a boost, the boosted post.
+    /// Returns the post to which a draft replies; if that is a boost, the boosted post.
     pub(super) fn parent_of(&self, new: &Draft) -> Option<u64> {
         let named = new.parent?.0;
         let boost = self.posts.get(&named)?.boost.as_ref();
         Some(boost.map_or(named, |boost| boost.post))
     }
 
-    /// Publishes a draft, for which the pictures in `held` are held. By the rule of the 2014 report, a post that begins
-    /// with a mention is a reply to that user.
+    /// Publishes a draft. `held` are pictures reserved for it. By a rule of the 2014 report, a post that begins with a
+    /// mention is a reply to the mentioned user.
     pub(super) fn publish(&mut self, stamp: u64, new: &Draft, held: &[u64]) -> Outcome {
         let (author, replied) = self.check_new(new, held)?;
         let (quote, visibility) = self.quote_of(author, new)?;
@@ -193,8 +193,8 @@ impl Feed {
         Ok(Done::Deleted)
     }
 
-    /// Mentioned users without duplicates: first the author of the parent, unless that is the author. In the texts of a
-    /// run, each mention is a word, possibly with punctuation.
+    /// Mentioned users, without duplicates: first the author of the parent, unless that is the author of the post. In
+    /// the generated texts, each mention is a word, possibly with punctuation.
     fn mentioned(&self, text: &str, replied: Option<u32>, author: u32) -> Vec<u32> {
         let mut found = Vec::new();
         for handle in text.split(' ').filter_map(mention) {
@@ -238,7 +238,7 @@ impl Feed {
         (user == post.author || is_visible) && !boosts_hidden
     }
 
-    /// Removes a user whose boost has ended from the earlier boosters that later boosts of the post list.
+    /// Removes a user who has undone a boost from the lists of earlier boosters of later boosts.
     pub(super) fn show_later_boosts(&mut self, user: u32, post: u64) {
         for boost in self.posts.values_mut().filter_map(|found| found.boost.as_mut()) {
             if boost.post == post {
@@ -257,7 +257,7 @@ impl Feed {
         }
         let day = |at: u64| ms_of(at) + BOOST_RECENT_MS > ms_of(stamp);
         let is_recent = day(id) && post.reply_to.is_none_or(|to| to == author);
-        // Current boosters, most recent first. Undoing a boost makes no room for older ones.
+        // Current boosters, most recent first. Undoing a boost does not bring older boosters back into the list.
         let mut boosters = self.boosters.remove(&id).unwrap_or_default();
         boosters.retain(|other| {
             *other != user && self.reactions.contains_key(&(*other, id, Reaction::Boost))
@@ -290,7 +290,7 @@ impl Feed {
         Ok(Done::Reacted)
     }
 
-    /// All posts and the remaining boosts of deleted posts, newest first.
+    /// All posts, and the boosts of deleted posts that the node still stores; newest first.
     pub(super) fn listed_posts(&self, orphans: &[u64]) -> impl Iterator<Item = (u64, &ModelPost)> {
         let orphans = orphans.iter().filter_map(|id| Some((*id, self.orphans.get(id)?)));
         let mut all: Vec<_> = self.posts.iter().map(|(id, post)| (*id, post)).collect();
@@ -299,15 +299,15 @@ impl Feed {
         all.into_iter().rev()
     }
 
-    /// Whether a boost of a post by `author` appears at home of `reader`.
+    /// Whether boosts of posts by `author` are in the home timeline of `reader`.
     pub(crate) fn wants_boosts_of(&self, reader: u32, author: u32) -> bool {
         !self.are_hidden(reader, author) && !self.mutes.contains_key(&(reader, author))
     }
 
-    /// Page of the home timeline of `reader`: posts by the reader and by followed, unmuted users, and posts with
-    /// followed hashtags. Excluded are replies by others to users whom the reader does not follow or mutes, boosts by
-    /// users whose boosts the reader hides, repeated boosts, and posts that the reader may not see; but boosts whose
-    /// boosted post is hidden are included.
+    /// Page of the home timeline of `reader`. Included are posts by the reader and by followed users who are not muted,
+    /// and posts with followed hashtags. Excluded are: replies by others to users whom the reader does not follow or
+    /// mutes; boosts by users whose boosts the reader hides; repeated boosts; and posts that the reader may not see.
+    /// Boosts whose boosted post is hidden are included.
     pub(crate) fn home(&self, reader: u32, page: &Page, orphans: &[u64]) -> PageOf<PostId> {
         let follows = |other: u32| {
             let pair = (reader, other);
@@ -347,8 +347,8 @@ impl Feed {
     }
 }
 
-/// Name that a word of a text mentions. Punctuation may surround it; a word with another sign before it, or a domain
-/// after it, mentions no user here.
+/// Returns the name that a word of a text mentions. Punctuation may surround the name. If another sign precedes it or a
+/// domain follows, the word mentions no user of this server.
 fn mention(word: &str) -> Option<&str> {
     let name = word.trim_matches(['(', ')', '.']).strip_prefix('@')?;
     (!name.contains('@')).then_some(name)

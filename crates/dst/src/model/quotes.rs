@@ -16,7 +16,7 @@ pub(crate) struct ModelQuote {
 }
 
 impl Feed {
-    /// Quote in a user's draft, and the visibility of the post, which the quote may restrict.
+    /// Returns the quote in a user's draft, and the visibility of the post, which the quote may restrict.
     pub(super) fn quote_of(
         &self,
         user: u32,
@@ -40,7 +40,7 @@ impl Feed {
         Ok((Some(quote), visibility))
     }
 
-    /// Whether a user may quote a post that the user sees.
+    /// Whether a user may quote a post that the user may see.
     pub(crate) fn may_quote(&self, user: u32, post: &ModelPost) -> bool {
         let is_own = post.author == user;
         let follows = self.follows.contains(&(user, post.author));
@@ -52,7 +52,7 @@ impl Feed {
         }
     }
 
-    /// Notifies the author of the post that a new post quotes, unless the new post mentions the author.
+    /// Notifies the author of a quoted post about the new post, unless the new post mentions the author.
     pub(super) fn announce_quote(&mut self, stamp: u64, post: &ModelPost) {
         let Some(ModelQuote { author: user, .. }) = post.quote else { return };
         if user != post.author && !post.mentions.contains(&user) && self.sees(user, post) {
@@ -70,7 +70,7 @@ impl Feed {
         }
     }
 
-    /// Quotes of a post that everybody may see: posts in order, with their authors.
+    /// Quotes of a post that everybody may see: the quoting posts in order, with their authors.
     pub(crate) fn quotes_of(&self, id: u64) -> impl Iterator<Item = (u64, u32)> {
         let is_open =
             |post: &ModelPost| matches!(post.visibility, Visibility::Public | Visibility::Unlisted);
@@ -80,7 +80,7 @@ impl Feed {
         quotes.map(|(id, post)| (*id, post.author))
     }
 
-    /// State of a quote for a user, or for a visitor without an account.
+    /// Returns the state of a quote, as a user or a visitor without an account sees it.
     pub(crate) fn quoted(&self, user: Option<u32>, quote: &ModelQuote) -> QuoteState {
         let Some(post) = self.posts.get(&quote.post).filter(|_| !quote.is_revoked) else {
             return if quote.is_revoked { QuoteState::Revoked } else { QuoteState::Deleted };

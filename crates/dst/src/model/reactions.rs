@@ -64,8 +64,8 @@ impl Feed {
         Ok(Done::Reacted)
     }
 
-    /// Removes reactions to deleted posts, and hides boosts of them. Notifications they caused stay stored, but are not
-    /// shown. Edits of deleted posts notify no further users.
+    /// Removes reactions to deleted posts, and hides boosts of these posts. Notifications about the reactions stay
+    /// stored, but are not shown. Users are no longer notified about edits of deleted posts.
     pub(super) fn forget_reactions(&mut self) {
         let posts = &self.posts;
         let is_orphan = |post: &ModelPost| {

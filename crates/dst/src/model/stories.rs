@@ -7,7 +7,7 @@ use feed::{Done, Lifetime, Outcome, PostText, Refusal, StoryId, UserRef};
 use super::feed::Feed;
 use super::ms_of;
 
-/// Story that was not deleted.
+/// Story that its author has not deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct ModelStory {
     pub(crate) author: u32,

@@ -1,4 +1,4 @@
-//! Expected hashtags; those of posts are searched for in all texts.
+//! Expected hashtags. Those of posts are found by searching all texts.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ impl Feed {
         is_kept.then_some(Done::TagFollowed).ok_or(Refusal::TooManyFollowedTags)
     }
 
-    /// Hashtags that a user follows, in order, with the stamps of the follows.
+    /// Hashtags that a user follows, in order, with the stamp of each follow.
     pub(crate) fn followed_tags_of(&self, user: u32) -> impl Iterator<Item = (&str, u64)> {
         let all = self.followed_tags.iter().filter(move |((one, _), _)| *one == user);
         all.map(|((_, tag), since)| (tag.as_str(), *since))
@@ -52,7 +52,7 @@ impl Feed {
             && post.text.to_lowercase().split_whitespace().any(|word| hashtag(word) == Some(tag))
     }
 
-    /// Page of the posts with any of some hashtags, all of others, and none of others, as a user sees them.
+    /// Page of the posts that have any of some hashtags, all of others, and none of others, as a user sees them.
     pub(crate) fn tagged(
         &self,
         user: u32,
@@ -68,12 +68,12 @@ impl Feed {
     }
 }
 
-/// Hashtag in a word of a text; punctuation may surround it.
+/// Returns the hashtag in a word of a text. Punctuation may surround it.
 fn hashtag(word: &str) -> Option<&str> {
     word.trim_matches(['(', ')', '.', '!']).strip_prefix(['#', '\u{ff03}'])
 }
 
-/// Adds a hashtag of a user with a stamp, or removes it. Returns false if the user already has `most` other hashtags.
+/// Adds a hashtag with a stamp for a user, or removes it. Returns false if the user already has `most` other hashtags.
 fn set(
     tags: &mut BTreeMap<(u32, String), u64>,
     (user, tag): (u32, &Tag),

@@ -16,7 +16,7 @@ pub(crate) struct ModelVersion {
 }
 
 impl Feed {
-    /// Records the version of a post before an edit. All versions are recorded; the check knows how many the node
+    /// Records the version of a post before an edit. The model records all versions; the check knows how many the node
     /// keeps.
     pub(super) fn add_version(&mut self, post: u64, old: ModelPost) {
         self.versions.entry(post).or_default().push(ModelVersion {
