@@ -17,7 +17,7 @@ pub enum KeyAnswer {
         /// Whether the key did not exist before.
         created: bool,
     },
-    /// Count, length, sum or bit.
+    /// Number: a count, a length, a sum or a bit.
     Number(i64),
     /// Row of a key.
     Row(KeyRow),
@@ -37,9 +37,9 @@ pub enum KeyAnswer {
 }
 
 rows::refusals! {
-/// Reason why an operation changed nothing. Except for [`KeyRefusal::Internal`] it is not an error of the system: the
-/// caller can correct the request. Messages that Redis clients match on are those of Redis. Digests in the log contain
-/// the position of a refusal in this table, so add new refusals at the end.
+/// Reason why an operation was refused. A refusal is not an error of the server, except for [`KeyRefusal::Internal`].
+/// Messages that Redis clients match on are those of Redis. Digests in the log contain the position of a refusal in
+/// this table, so add new refusals at the end.
 pub enum KeyRefusal {
     /// The bucket never existed or was deleted.
     BucketNotFound = NotFound "bucket_not_found": "there is no such bucket";
@@ -47,7 +47,7 @@ pub enum KeyRefusal {
         "buckets 0 to {} cannot be deleted, only emptied", limits::NUMBERED_BUCKETS - 1;
     TooManyBuckets = Full "too_many_buckets":
         "there are already {} buckets, the maximum", limits::BUCKETS_MAX;
-    /// All numbers of spaces are in use by emptied or existing buckets.
+    /// No space is free: each belongs to a bucket, or has rows that are not yet removed.
     SpacesUsedUp = Full "too_many_buckets": "buckets were emptied too often";
     /// The key to rename does not exist.
     KeyNotFound = NotFound "key_not_found": "no such key";
@@ -59,7 +59,7 @@ pub enum KeyRefusal {
     Overflow = Invalid "bad_value": "increment or decrement would overflow";
     NotFinite = Invalid "bad_value": "increment would produce NaN or Infinity";
     TooLong = Invalid "bad_value": "string exceeds maximum allowed size (proto-max-bulk-len)";
-    /// The operation, or its transaction, may change more data than one group of the log may.
+    /// The operation or its transaction might change more data than one group of the log may change.
     TooLarge = Invalid "bad_value":
         "the change is too large: at most {} keys and {} MiB of new values together",
         CHANGE_ROWS_MAX / 4, CHANGE_BYTES_MAX >> 20;
@@ -74,7 +74,7 @@ pub enum KeyRefusal {
 mod tests {
     use super::KeyRefusal;
 
-    /// Digests contain positions: rows of this table never change, and new ones are added at the end.
+    /// Digests in the log contain these positions, so they never change. New refusals are added at the end.
     #[test]
     fn every_refusal_keeps_its_position() {
         let expect = [

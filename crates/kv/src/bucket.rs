@@ -10,7 +10,8 @@ use crate::limits;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BucketId(pub u64);
 
-/// Number under which the keys of a bucket are stored until it is emptied. Reused once all its rows are removed.
+/// Number under which the keys of a bucket are stored. Emptying the bucket gives it another space; the old space is
+/// reused once all its rows are removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Space(pub u32);
 
@@ -130,7 +131,7 @@ mod tests {
         bucket.count_expiry(100);
         bucket.count_expiry(301);
         assert_eq!([50, 199, 200, 201].map(|now| bucket.mean_ttl_ms(now)), [150, 1, 0, 0]);
-        // The greatest expiry that a client can set, several times.
+        // `u64::MAX` is the greatest expiry that a client can set.
         (0..3).for_each(|_| bucket.count_expiry(u64::MAX));
         assert_eq!(bucket.mean_ttl_ms(0), u64::MAX / 5 * 3 + 80);
     }

@@ -9,10 +9,10 @@ use crate::limits::{
 };
 use crate::op::{Expiry, KeyOp};
 
-/// Memory of the row of a key without key and value, in bytes.
+/// Memory of the row of a key, except the key and the value, in bytes.
 const KEY_ROW_BYTES: usize = 128;
-/// Maximum length of the result of adding decimal numbers, in bytes: `f64::MAX` without an exponent, a sign, and places
-/// after the point.
+/// Maximum length of a sum of decimal numbers, in bytes: a sign, the digits of `f64::MAX` without an exponent, and
+/// digits after the point.
 const NUMBER_BYTES_MAX: usize = 400;
 
 /// Upper bounds of the lengths of values when an operation is applied.
@@ -22,7 +22,7 @@ pub trait Lengths {
 }
 
 impl KeyOp<'_> {
-    /// Maximum cost if the values of keys have these lengths.
+    /// Maximum cost when values have at most these lengths.
     #[must_use]
     pub fn cost(&self, lengths: &dyn Lengths) -> Cost {
         match self {
@@ -100,8 +100,8 @@ impl KeyOp<'_> {
         }
     }
 
-    /// Whether keys may have values of unknown length afterwards. The cost of later operations in the same group must
-    /// then be computed with the maximum length of a value.
+    /// Whether keys may have values of unknown length after the operation. If so, the cost of later operations in the
+    /// same group must be computed with the maximum length of a value.
     #[must_use]
     pub fn exchanges_keys(&self) -> bool {
         matches!(self, Self::Swap { .. })
@@ -154,9 +154,10 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
     items.iter().map(cost).fold(Cost::default(), Cost::and)
 }
 
-/// Cost of a sweep. The row with which it reaches its limit of bytes may have a key and a value of any length.
+/// Cost of a sweep. The last row that it removes may have a key and a value of any length.
 fn sweep() -> Cost {
-    // The rows that the sweep may remove, 64 for the last step of a walk, and one for the row with which it ends.
+    // The rows that the sweep may remove, 64 rows for the last step of a walk, and the row that exceeds the limit of
+    // bytes.
     let rows = SWEEP_ROWS_MAX as usize + 65;
     let keys = SWEEP_BYTES_MAX + KEY_BYTES_MAX;
     Cost {

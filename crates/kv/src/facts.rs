@@ -1,7 +1,7 @@
 //! Facts about buckets and their keys.
 //!
-//! **Invariant:** a bucket counts the rows of its space, and every expiring row has an entry in the table of expiries,
-//! under its time, space and key.
+//! **Invariant:** a bucket counts the rows of its space, and each expiring row has an entry in the table of expiries,
+//! under the time of expiry, the space and the key.
 
 use rows::{NameTable, PointTable, SetTable, Span, Stamp, Totals, decode};
 
@@ -14,7 +14,7 @@ use crate::write;
 /// Owner and item under which the number of rows in spaces without a bucket is stored.
 const ORPHANED_KEYS: (u64, u64) = (1, 0);
 
-/// Typed reads. Can be used on any thread.
+/// Typed reads of buckets and keys, on any thread.
 pub struct Facts<'a, R: KeyRows + ?Sized = dyn KeyRows + 'a> {
     rows: &'a R,
 }
@@ -131,14 +131,14 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         self.bucket(id).filter(|bucket| bucket.space == space).map(|_| id)
     }
 
-    /// Whether [`KeyOp::Sweep`](crate::KeyOp::Sweep) at this time, in milliseconds since 1970, would remove rows.
+    /// Whether [`KeyOp::Sweep`](crate::KeyOp::Sweep) would remove rows at `now_ms`, in milliseconds since 1970.
     #[must_use]
     pub fn has_dead_keys(&self, now_ms: u64) -> bool {
         self.next_key_expiry_ms().is_some_and(|expires_ms| expires_ms <= now_ms)
             || self.first_orphaned_space().is_some()
     }
 
-    /// Next expiry of a key, in milliseconds since 1970. May be in the past, if the key is not yet removed.
+    /// Earliest expiry of a key, in milliseconds since 1970. It is in the past if that key is not yet removed.
     #[must_use]
     pub fn next_key_expiry_ms(&self) -> Option<u64> {
         self.first_key_expiries(1).first().map(|next| next.expires_ms)
@@ -160,7 +160,8 @@ impl<'a, R: KeyRows + ?Sized> Facts<'a, R> {
         rows.first().map(|(space, cursor)| (Space(*space as u32), *cursor))
     }
 
-    /// Number of rows of keys, including those of spaces without a bucket, except spaces that a repair orphaned.
+    /// Number of stored rows of keys. Rows of spaces without a bucket count too, except in spaces that a repair
+    /// orphaned.
     pub(crate) fn stored_keys(&self) -> u64 {
         self.rows.counted_keys().saturating_add(self.orphaned_keys())
     }
@@ -255,7 +256,7 @@ impl<'a> Txn<'a> {
         self.rows.put_member(SetTable::OrphanedSpaces, owner, item, (keys > 0).then_some(keys));
     }
 
-    /// Removes a row of a space without a bucket, and subtracts it from the number of such rows.
+    /// Removes a row and its expiry; the caller updates the counts.
     pub(crate) fn remove_orphaned_key(&mut self, row: &KeyRow, stamp: Stamp) {
         self.expect(row, row.expires_ms(), false);
         self.rows.put_key(KeyRow::removed(row.space(), row.key(), stamp));
@@ -295,7 +296,7 @@ impl<'a> Txn<'a> {
         write::bucket_name(self.rows, name, id);
     }
 
-    /// Orphans the space of a bucket: its rows are then removed in steps, and the space becomes free.
+    /// Takes the space from a bucket. Sweeps then remove the rows of the space, and it becomes free.
     pub(crate) fn orphan_space(&mut self, bucket: Bucket) {
         write::bucket_of_space(self.rows, bucket.space, None);
         if bucket.keys > 0 {
@@ -308,8 +309,7 @@ impl<'a> Txn<'a> {
 
     /// Stores the cursor of the first remaining row of an orphaned space; `None` if there are none.
     pub(crate) fn put_orphaned_space(&mut self, space: Space, cursor: Option<u64>) {
-        // The number in a row of a set is less than `u64::MAX`. If the cursor is less by one, a walk only reads one row
-        // twice.
+        // A row of a set cannot hold `u64::MAX`. If the cursor is less by one, a walk may read one row a second time.
         let cursor = cursor.map(|cursor| cursor.min(u64::MAX - 1));
         self.rows.put_member(SetTable::OrphanedSpaces, 0, space.0.into(), cursor);
     }

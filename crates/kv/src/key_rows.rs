@@ -1,31 +1,30 @@
-//! Access to keys and buckets. They are stored outside of the tables, because rows of keys are in a secret order, and
-//! buckets are few and always in memory.
+//! Access to keys and buckets. Neither is stored in tables: rows of keys are in a secret order, and buckets are few and
+//! always in memory.
 
 use rows::{Rows, RowsMut, Scan};
 
 use crate::bucket::{Bucket, BucketId, Space};
 use crate::row::KeyRow;
 
-/// Divisor of all cursors of a walk over keys. The remaining 53 bits fit in a double, the type in which many Redis
-/// clients store a cursor. All rows between two adjacent multiples belong to one step. With fewer than 100 million
-/// rows, there is rarely more than one row between two multiples.
+/// Divisor of all cursors of a walk over keys. A cursor divided by it has at most 53 bits, so it fits in a double, the
+/// type in which many Redis clients store a cursor. One step of a walk returns all rows between two adjacent multiples
+/// of the divisor. With fewer than 100 million rows, there is rarely more than one such row.
 pub const CURSOR_STEP: u64 = 1 << 11;
 
 /// Limits of one step of a walk over keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkLimit {
-    /// Number of rows, at least 1. Exceeded only by rows that no cursor separates: see [`CURSOR_STEP`].
+    /// Maximum number of rows, at least 1. A step exceeds it only if no cursor separates the rows: see [`CURSOR_STEP`].
     pub rows: usize,
-    /// Size of keys and values, in bytes. Exceeded by at most one row.
+    /// Maximum size of keys and values, in bytes. A step exceeds it by at most one row.
     pub bytes: usize,
-    /// Number of rows read, in all spaces, after which the step ends even if it has found few rows or none. If this
-    /// limit ends the step, its end depends on which rows are in memory.
+    /// Maximum number of rows that the step reads in all spaces, including rows that it does not return. If this limit
+    /// ends the step, the place where it ends depends on which rows are in memory.
     pub visits: usize,
-    /// Last position in the order of the walk whose rows belong to the step: one less than a multiple of
-    /// [`CURSOR_STEP`].
+    /// Last position that belongs to the step, in the order of the walk: one less than a multiple of [`CURSOR_STEP`].
     pub up_to: u64,
-    /// Whether the space has only a small part of all rows. Such a walk reads the rows on disk, where those of a space
-    /// are adjacent, instead of the rows in memory, where they are scattered.
+    /// Whether the space has only a small part of all rows. If so, the walk reads the rows on disk, where the rows of a
+    /// space are adjacent, instead of the rows in memory, where they are scattered.
     pub is_small: bool,
 }
 
@@ -39,7 +38,7 @@ impl WalkLimit {
         is_small: false,
     };
 
-    /// Limit of `rows` rows, about 4 MiB, and about 16,384 rows read. A step within this limit takes less than a
+    /// Limits a step to `rows` rows, about 4 MiB, and about 16,384 rows read. Such a step takes less than a
     /// millisecond.
     #[must_use]
     pub const fn rows(rows: usize) -> Self {
@@ -52,12 +51,12 @@ impl WalkLimit {
 pub trait KeyRows: Rows {
     /// Returns the row of a key of a bucket; never the mark of a removed key.
     fn key(&self, space: Space, key: &[u8]) -> Option<KeyRow>;
-    /// Whether looking up a key may need a disk.
+    /// Whether looking up a key may read from a disk.
     fn has_cold_keys(&self) -> bool {
         false
     }
-    /// Loads the row of a key into memory, so that [`KeyRows::key`] soon finds it there. Returns whether it was read
-    /// from a disk.
+    /// Loads the row of a key into memory, so that [`KeyRows::key`] soon finds it there. Returns whether the row was
+    /// read from a disk.
     fn load_key(&self, _space: Space, _key: &[u8]) -> bool {
         false
     }

@@ -6,8 +6,8 @@
 //! make the same rows.
 //!
 //! The keys of a bucket are in its **space**. Emptying a bucket gives it another, empty space, and swapping two buckets
-//! exchanges their spaces: both take no longer for a million keys than for one. The rows of a space without a bucket
-//! are removed in steps; then the space is used again.
+//! exchanges their spaces: both take no longer for a million keys than for one. Sweeps remove the rows of a space
+//! without a bucket; then the space can be used again.
 //!
 //! Keys are walked in a secret order chosen by the store, not in alphabetical order. A walk continues from a number
 //! (the cursor), even if keys were added or removed meanwhile, and returns every key that exists during the whole walk

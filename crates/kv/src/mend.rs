@@ -1,11 +1,11 @@
-//! Check of buckets and keys, which also repairs contradicting rows: expiries, counts and the owners of spaces are
-//! computed from the rows of keys and buckets. Keys whose bucket is lost get a new bucket.
+//! Check and repair of buckets and keys. The repair computes expiries, counts and the owners of spaces from the rows of
+//! keys and buckets. Keys whose bucket is lost get a new bucket.
 //!
-//! A check changes rows; a caller that only wants the findings discards the changes. It runs in steps, so that the
-//! changes can be written in between.
+//! The check writes its repairs as it finds faults; a caller that only wants the findings discards the changes. It runs
+//! in steps, so that the caller can store the changes between two steps.
 //!
-//! **Invariant:** rows changed only by operations give no finding.
-//! **Invariant:** a second check finds nothing.
+//! **Invariant:** if only operations have changed the rows, the check finds nothing.
+//! **Invariant:** a second check after a repair finds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::key_rows::{KeyRowsMut, KeyScan, WalkLimit};
 use crate::limits::NUMBERED_BUCKETS;
 use crate::write::expiry_name;
 
-/// Number of rows of one step.
+/// Number of rows that one step checks.
 const STEP_ROWS: usize = 1_024;
 
 /// Check in progress.
@@ -45,7 +45,7 @@ enum At {
 }
 
 impl Mend {
-    /// Checks a number of rows, and repairs wrong ones. Returns false once all are checked.
+    /// Checks some rows, and repairs wrong ones. Returns false once all rows are checked.
     pub fn step<R: KeyScan + KeyRowsMut>(
         &mut self,
         rows: &mut R,
@@ -123,7 +123,7 @@ impl Mend {
         }
     }
 
-    /// Assigns a bucket to every space with rows, and makes every bucket count its rows.
+    /// Assigns a bucket to every space with rows, and corrects the counts of every bucket.
     fn buckets<R: KeyScan + KeyRowsMut>(
         &mut self,
         rows: &mut R,
@@ -194,7 +194,7 @@ impl Mend {
         }
     }
 
-    /// Assigns spaces with rows and without a bucket to their former bucket, or to a new one.
+    /// Assigns a bucket to each space that has rows but no bucket: its former bucket, or a new one.
     fn unclaimed_spaces<R: KeyScan + KeyRowsMut>(
         &self,
         rows: &mut R,
@@ -213,7 +213,7 @@ impl Mend {
                 rows.put_member(SetTable::OrphanedSpaces, 0, number, Some(0));
                 continue;
             }
-            // The recorded bucket of the space gets its row back, unless another space has taken it.
+            // Use the recorded bucket of the space, unless that bucket has another space.
             let is_free = |id: &BucketId| homeless.contains(id) || rows.bucket(*id).is_none();
             let known = bucket_of(rows, *space).filter(is_free);
             let id = known.unwrap_or_else(|| new_bucket(rows));
@@ -278,8 +278,8 @@ fn unused_spaces<R: KeyScan + KeyRowsMut>(
     }
 }
 
-/// Whether the space of a bucket is wrong: it is listed as unused, or the bucket has no row and the space with its
-/// number belongs to another bucket.
+/// Whether the space of a bucket is wrong: the space is listed as unused, or the bucket looks as if its row were lost
+/// and the space belongs to another bucket.
 fn is_elsewhere<R: KeyScan>(rows: &R, id: BucketId, bucket: Bucket) -> bool {
     let is_default = bucket == Bucket::empty(bucket.space) && is_first(id, bucket.space);
     is_listed(rows, SetTable::OrphanedSpaces, bucket.space)

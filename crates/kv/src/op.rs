@@ -1,5 +1,5 @@
-//! Operations on keys. They borrow from the bytes they were read from, so that a value is copied only into its row.
-//! [`KeyOps`](crate::KeyOps) is a sequence of them.
+//! Operations on keys. An operation borrows from the bytes it was read from, so that a value is copied only into its
+//! row. [`KeyOps`](crate::KeyOps) is a sequence of operations.
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -13,8 +13,8 @@ use crate::limits::KEY_BYTES_MAX;
 /// Variants are stored as their position in the enum: add new ones at the end.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum KeyOp<'a> {
-    /// Sets a key. Answers [`Written`](crate::KeyAnswer::Written), or [`Nothing`](crate::KeyAnswer::Nothing) if `only`
-    /// forbade it. With `old`, answers with the previous row, or `Nothing` if there was none.
+    /// Sets a key. The answer is [`Written`](crate::KeyAnswer::Written), or [`Nothing`](crate::KeyAnswer::Nothing) if
+    /// the condition `only` is not met. With `old`, the answer is the previous row, or `Nothing` if there was none.
     Put {
         /// The bucket.
         bucket: BucketId,
@@ -30,8 +30,8 @@ pub enum KeyOp<'a> {
         /// Whether to answer with the previous row.
         old: bool,
     },
-    /// Sets several keys without an expiry; a key named twice gets the later value. Answers `Written`, or `Nothing` if
-    /// `only_new` is set and one of the keys exists.
+    /// Sets several keys without an expiry; a key named twice gets the later value. The answer is `Written`, or
+    /// `Nothing` if `only_new` is set and one of the keys exists.
     PutAll {
         /// The bucket.
         bucket: BucketId,
@@ -41,7 +41,7 @@ pub enum KeyOp<'a> {
         /// Whether to apply the operation only if none of the keys exists.
         only_new: bool,
     },
-    /// Removes keys. Answers with the number of existing ones.
+    /// Removes keys. The answer is the number of keys that existed.
     Remove {
         /// The bucket.
         bucket: BucketId,
@@ -49,8 +49,8 @@ pub enum KeyOp<'a> {
         #[serde(borrow)]
         keys: Vec<&'a Bytes>,
     },
-    /// Removes one key under a condition, which is `Always` or `IfVersion`. Answers with the removed row, or `Nothing`
-    /// if there was none or `only` forbade it.
+    /// Removes one key if the condition `only`, which is `Always` or `IfVersion`, is met. The answer is the removed
+    /// row, or `Nothing` if no row was removed.
     Take {
         /// The bucket.
         bucket: BucketId,
@@ -60,7 +60,7 @@ pub enum KeyOp<'a> {
         /// Condition for applying the operation.
         only: Only,
     },
-    /// Adds to an integer in decimal digits; a missing key counts as 0. Answers with the sum.
+    /// Adds to an integer in decimal digits; a missing key counts as 0. The answer is the sum.
     Add {
         /// The bucket.
         bucket: BucketId,
@@ -70,7 +70,7 @@ pub enum KeyOp<'a> {
         /// The number to add.
         by: i64,
     },
-    /// Adds to a number; a missing key counts as 0. Answers with the new row.
+    /// Adds to a number; a missing key counts as 0. The answer is the new row.
     AddFloat {
         /// The bucket.
         bucket: BucketId,
@@ -80,7 +80,7 @@ pub enum KeyOp<'a> {
         /// The number to add: see [`is_float`](crate::is_float).
         by: &'a Bytes,
     },
-    /// Appends to a value. Answers with its new length.
+    /// Appends to a value. The answer is the value's new length.
     Append {
         /// The bucket.
         bucket: BucketId,
@@ -91,7 +91,7 @@ pub enum KeyOp<'a> {
         bytes: &'a Bytes,
     },
     /// Overwrites a part of a value, which is first extended with zeros if it is too short. Writing no bytes changes
-    /// nothing. Answers with the length of the value.
+    /// nothing. The answer is the length of the value.
     SetRange {
         /// The bucket.
         bucket: BucketId,
@@ -103,7 +103,7 @@ pub enum KeyOp<'a> {
         /// The bytes to write.
         bytes: &'a Bytes,
     },
-    /// Sets one bit, counted from the most significant bit of the first byte. Answers with its previous value, 0 or 1.
+    /// Sets one bit, counted from the most significant bit of the first byte. The answer is its previous value, 0 or 1.
     SetBit {
         /// The bucket.
         bucket: BucketId,
@@ -115,8 +115,8 @@ pub enum KeyOp<'a> {
         /// The new value of the bit.
         bit: bool,
     },
-    /// Changes the expiry of a key; a time in the past removes the key. Answers 1 if it was changed, otherwise 0. With
-    /// `read`, answers with the previous row or `Nothing`.
+    /// Changes the expiry of a key; a time in the past removes the key. The answer is 1 if the expiry was changed,
+    /// otherwise 0. With `read`, the answer is the previous row, or `Nothing`.
     Expire {
         /// The bucket.
         bucket: BucketId,
@@ -130,8 +130,8 @@ pub enum KeyOp<'a> {
         /// Whether to answer with the previous row.
         read: bool,
     },
-    /// Renames a key, replacing any key with the new name. Answers 1, or 0 if `only_new` is set and a key with the new
-    /// name exists.
+    /// Renames a key, replacing any key with the new name. The answer is 1, or 0 if `only_new` is set and a key with
+    /// the new name exists.
     Rename {
         /// The bucket.
         bucket: BucketId,
@@ -143,7 +143,7 @@ pub enum KeyOp<'a> {
         /// Whether to apply the operation only if no key has the new name.
         only_new: bool,
     },
-    /// Copies a key with its expiry. Answers 1, or 0 if the key does not exist, or if the destination exists and
+    /// Copies a key with its expiry. The answer is 1, or 0 if the key does not exist, or if the destination exists and
     /// `replace` is not set.
     Copy {
         /// Bucket of the key.
@@ -158,7 +158,8 @@ pub enum KeyOp<'a> {
         /// Whether the copy may replace an existing key.
         replace: bool,
     },
-    /// Moves a key to another bucket. Answers 1, or 0 if the key does not exist, or exists in that bucket.
+    /// Moves a key to another bucket. The answer is 1, or 0 if the key does not exist, or already exists in that
+    /// bucket.
     Move {
         /// Bucket of the key.
         bucket: BucketId,
@@ -168,20 +169,20 @@ pub enum KeyOp<'a> {
         /// The destination bucket.
         to_bucket: BucketId,
     },
-    /// Removes every key of a bucket. Answers [`Done`](crate::KeyAnswer::Done).
+    /// Removes every key of a bucket. The answer is [`Done`](crate::KeyAnswer::Done).
     Flush {
         /// The bucket.
         bucket: BucketId,
     },
-    /// Exchanges the contents of two buckets. Answers [`Done`](crate::KeyAnswer::Done).
+    /// Exchanges the contents of two buckets. The answer is [`Done`](crate::KeyAnswer::Done).
     Swap {
         /// One of the two buckets.
         a: BucketId,
         /// The other bucket.
         b: BucketId,
     },
-    /// Begins a transaction. If a watched key has changed, the next `then` operations are not applied and answer
-    /// [`Skipped`](crate::KeyAnswer::Skipped). Answers `Done` or `Skipped`.
+    /// Begins a transaction. If a watched key has changed, the answer is [`Skipped`](crate::KeyAnswer::Skipped), and
+    /// the next `then` operations are not applied and have this answer too. Otherwise the answer is `Done`.
     Begin {
         /// Watched keys with their versions.
         #[serde(borrow)]
@@ -189,20 +190,20 @@ pub enum KeyOp<'a> {
         /// Number of operations in the transaction.
         then: u32,
     },
-    /// Creates a bucket. Answers with its number, or `Nothing` if the name is in use.
+    /// Creates a bucket. The answer is its number, or `Nothing` if the name is in use.
     Create {
         /// Name, unique among buckets.
         name: BucketName,
     },
-    /// Removes a bucket and all its keys. Answers `Done`.
+    /// Removes a bucket and all its keys. The answer is `Done`.
     Drop {
         /// The name of the bucket.
         name: BucketName,
     },
-    /// Removes a bounded number of rows of keys that have expired or whose bucket was deleted or emptied. Sent by the
-    /// node, never by a client. Answers [`Swept`](crate::KeyAnswer::Swept).
+    /// Removes a bounded number of rows of keys that have expired or whose bucket was deleted or emptied. Only the node
+    /// sends it, no client. The answer is [`Swept`](crate::KeyAnswer::Swept).
     Sweep,
-    /// Removes every key of the numbered buckets. Answers [`Done`](crate::KeyAnswer::Done).
+    /// Removes every key of the numbered buckets. The answer is [`Done`](crate::KeyAnswer::Done).
     FlushNumbered,
 }
 
@@ -222,8 +223,8 @@ impl<'a> KeyOp<'a> {
         )
     }
 
-    /// Whether all keys that the operation may write are valid. A key that is only looked up may be invalid: it does
-    /// not exist.
+    /// Whether all keys that the operation may write are valid. Keys that it only looks up do not matter: an invalid
+    /// key does not exist.
     #[must_use]
     pub fn writes_possible_keys(&self) -> bool {
         match self {

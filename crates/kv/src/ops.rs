@@ -21,7 +21,8 @@ pub struct KeyOps {
 #[derive(Clone, Copy, Debug)]
 struct KnownCost(Option<Cost>);
 
-/// Cost of no operations. Deserialized operations get it too; [`KeyOps::known_cost`] does not use it for them.
+/// The default is the cost of no operations. Deserialized operations also have it, and [`KeyOps::known_cost`] ignores
+/// it.
 impl Default for KnownCost {
     fn default() -> Self {
         Self(Some(Cost::default()))
@@ -37,7 +38,7 @@ impl PartialEq for KeyOps {
 
 impl Eq for KeyOps {}
 
-/// Place between two operations of a [`KeyOps`]; by default before the first.
+/// Place between two operations of a [`KeyOps`]; the default is the place before the first operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OpPlace {
     /// Number of operations before the place.
@@ -59,11 +60,11 @@ impl KeyOps {
         self.cost = KnownCost(self.cost.0.and_then(|sum| Some(sum.and(cost?))));
     }
 
-    /// Total cost, if it does not depend on existing values: then no key has to be looked up, and no operation belongs
-    /// to a transaction.
+    /// Total cost; `None` if it depends on existing values. If it is known, no key has to be looked up, and no
+    /// operation belongs to a transaction.
     #[must_use]
     pub fn known_cost(&self) -> Option<Cost> {
-        // Deserialized operations have a count and no cost.
+        // Deserialized operations have the default cost, which is not theirs.
         self.cost.0.filter(|cost| cost.rows > 0 || self.count == 0)
     }
 
@@ -106,7 +107,8 @@ impl KeyOps {
         self.bytes.len()
     }
 
-    /// Checks operations that another program wrote. A newer version may have operations that this one does not know.
+    /// Checks operations from another program, which may be a newer version with operations that this version does not
+    /// know.
     pub fn check(&self) -> Result<(), postcard::Error> {
         let mut rest = self.bytes.as_slice();
         for _ in 0..self.count {
@@ -137,7 +139,7 @@ impl KeyOps {
         OpPlace { ops: self.len(), bytes: self.bytes.len() }
     }
 
-    /// Operation after `place`, and the place after it.
+    /// Operation after `place`, and the place after that operation.
     ///
     /// # Panics
     /// Like [`KeyOps::iter`]; also if `place` belongs to other operations.

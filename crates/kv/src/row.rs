@@ -9,11 +9,11 @@ use triomphe::ThinArc;
 use crate::bucket::Space;
 use crate::limits::KEY_BYTES_MAX;
 
-/// A key with its value, expiry and version, or the mark that it was removed. Clones share one piece of memory, so a
-/// reader may hold a long value without copying it.
+/// A key with its value, expiry and version, or the mark that it was removed. Clones share the memory, so a reader can
+/// keep a long value without copying it.
 ///
-/// A million rows must not take more memory than in Redis, so each is a single allocation: 32 bytes, the key, the
-/// value, and 8 bytes if it expires.
+/// Each row is a single allocation of 32 bytes, the key, the value, and 8 bytes if it expires. A million rows must not
+/// take more memory than in Redis.
 #[derive(Clone)]
 pub struct KeyRow(ThinArc<Head, u8>);
 
@@ -176,7 +176,7 @@ impl KeyRow {
         self.0.as_ptr().cast()
     }
 
-    /// Marks the row as read. Only loads the flag if it is already set, so that threads that read the same key do not
+    /// Marks the row as read. Does not write a flag that is already set, so that threads that read the same key do not
     /// compete for its cache line.
     pub fn touch(&self) {
         let used = &self.head().used;

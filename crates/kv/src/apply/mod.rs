@@ -21,18 +21,19 @@ use crate::op::{Expiry, KeyOp, Only, OnlyExpiry, Watched};
 use crate::ops::{KeyOps, OpPlace};
 use crate::row::{KeyParts, KeyRow};
 
-/// Maximum number of keys whose rows are prefetched together: more would evict each other from the cache.
+/// Maximum number of keys whose rows are prefetched together. More rows would evict each other from the processor's
+/// cache.
 const PREFETCH_KEYS: usize = 16;
 
-/// Function called between operations, with the index of the next one and the current facts.
+/// Function that [`apply`] calls between operations, with the index of the next operation and the current facts.
 pub type Between<'a> = dyn FnMut(usize, Facts<'_, dyn KeyRowsMut + '_>) + 'a;
 
-/// Applies operations in order, the first with stamp `first`, each further one with the next stamp. Appends the result
-/// of each to `answers`. Calls `between` with the index of each operation that is not skipped before applying it, and
-/// once after the last.
+/// Applies operations in order, and appends their results to `answers`. The first operation gets the stamp `first`,
+/// each later one the next stamp. Calls `between` before each operation that is not skipped, and once after the last,
+/// with the index of the next operation.
 ///
 /// # Panics
-/// If `first` is not greater than the last stamp: the log would be out of order.
+/// If `first` is not greater than the last stamp, which means that the log is out of order.
 pub fn apply(
     txn: &mut Txn<'_>,
     first: Stamp,
@@ -67,7 +68,7 @@ pub fn apply(
     between(ops.len(), txn.facts());
 }
 
-/// Prefetches the rows of the operations after `from`. Returns the place after the last of them.
+/// Prefetches rows for the operations after `from`. Returns the place of the first operation without prefetched rows.
 fn prefetch(facts: Facts<'_, dyn KeyRowsMut + '_>, ops: &KeyOps, from: OpPlace) -> OpPlace {
     let (mut place, mut keys) = (from, 0);
     while keys < PREFETCH_KEYS
@@ -207,7 +208,7 @@ impl Found {
 }
 
 impl OnlyExpiry {
-    /// Whether an expiry may change from `before` to `after`; `None` means never.
+    /// Whether the condition allows a change of an expiry from `before` to `after`; `None` is no expiry.
     fn allows(self, before: Option<u64>, after: Option<u64>) -> bool {
         let at = |expires: Option<u64>| expires.unwrap_or(u64::MAX);
         let (later, earlier) = (at(after) > at(before), at(after) < at(before));

@@ -8,7 +8,7 @@ use crate::limits::FLOAT_BYTES_MAX;
 
 /// Maximum number of digits after the decimal point.
 const PLACES: u32 = 17;
-/// 1 in units of the last place.
+/// The number 1, in units of the last place.
 const ONE: i128 = 10_i128.pow(PLACES);
 
 /// Parses an integer as Redis writes it: without spaces, plus sign and leading zeros.
@@ -31,8 +31,8 @@ pub fn is_float(text: &[u8]) -> bool {
     number(text).is_ok()
 }
 
-/// Adds two numbers. The sum is in decimal digits without an exponent and trailing zeros: exact if both have at most 17
-/// digits after the point and 20 before it, otherwise in floating point.
+/// Adds two numbers. Returns the sum in decimal digits, without an exponent or trailing zeros. The sum is exact if both
+/// numbers have at most 17 digits after the point and 20 before it; otherwise it is computed in floating point.
 pub(super) fn add_decimals(a: &[u8], b: &[u8]) -> Result<String, KeyRefusal> {
     let (a, b) = (number(a)?, number(b)?);
     if let (Some(a), Some(b)) = (fixed(&a), fixed(&b))
@@ -81,7 +81,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
             number = number << 4 | u128::from(digit);
             exponent -= place;
         } else {
-            // Of the digits below the precision, it only matters whether one is not zero.
+            // All digits below the precision affect rounding only by whether one of them is not zero.
             number |= u128::from(digit != 0);
             exponent += 4 - place;
         }
@@ -95,8 +95,8 @@ fn hexadecimal(text: &str) -> Option<f64> {
     Some(if negative { -number } else { number })
 }
 
-/// Parses an exponent of 2 in decimal digits. Greater ones are cut to `1 << 20`: texts are short, so the number is 0 or
-/// infinite anyway.
+/// Parses an exponent of 2 in decimal digits, and limits it to `1 << 20`. A greater exponent gives the same number: 0
+/// or infinity.
 fn binary_exponent(text: &str) -> Option<i64> {
     const MOST: i64 = 1 << 20;
     let (negative, digits) = match text.strip_prefix(['+', '-']) {
@@ -108,7 +108,7 @@ fn binary_exponent(text: &str) -> Option<i64> {
     Some(if negative { -found } else { found })
 }
 
-/// Number in units of its 17th place, if it has no more places and is not too large.
+/// The number in units of its 17th decimal place; `None` if it has more places or is too large.
 fn fixed(text: &str) -> Option<i128> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),

@@ -1,8 +1,8 @@
-//! Sweep of rows that no client can read, a bounded number per command: expired keys, then keys of spaces
-//! without a bucket.
+//! Sweep: removal of rows that no client can read, a bounded number per command. A sweep first removes expired keys,
+//! then keys of spaces without a bucket.
 //!
-//! **Invariant:** the rows that a sweep removes, and its end, depend only on the rows and its stamp, not on which rows
-//! are in memory. So all nodes that apply it have the same rows.
+//! **Invariant:** the rows that a sweep removes, and the place where it ends, depend only on the stored rows and its
+//! stamp, not on which rows are in memory. All nodes that apply a sweep therefore have the same rows.
 
 use rows::WORK_PER_ROW;
 
@@ -17,14 +17,14 @@ use crate::row::KeyRow;
 const WALK_ROWS: usize = 64;
 /// Number of expiries that are read at a time.
 const STRIDE: usize = 64;
-/// Number of rows of all spaces that a step of a walk may read if all of them are in memory.
+/// Approximate maximum number of rows that one step of a walk reads. In memory, a walk reads the rows of all spaces.
 const STEP_ROWS: u64 = 16_384;
-/// Minimum and maximum number of steps of a walk through a space, as powers of two, without the limits of rows and
-/// bytes. The minimum is for few stored rows, because removed ones may still be in memory; the maximum is the number of
-/// parts into which a store divides its rows.
+/// Binary logarithms of the minimum and the maximum number of steps of a walk through a space. The limits of rows and
+/// bytes may end a step early. Even few stored rows need the minimum, because removed rows may still be in memory. The
+/// maximum is the number of parts into which a store divides its rows.
 const STEPS_LOG: (u32, u32) = (5, 10);
 
-/// Remaining work of a sweep. The sweep ends after the row that uses it up.
+/// Rows and bytes that a sweep may still remove. The sweep ends after the row with which either reaches 0.
 struct Budget {
     rows: usize,
     bytes: usize,
@@ -53,7 +53,7 @@ impl Keys<'_, '_> {
         KeyAnswer::Swept { rows: budget.removed, more }
     }
 
-    /// Removes keys in the order of their expiry. Returns whether more have expired.
+    /// Removes expired keys, those with the earliest expiry first. Returns whether expired keys are left.
     fn sweep_expired(&mut self, budget: &mut Budget) -> bool {
         loop {
             let first = self.txn.facts().first_key_expiries(STRIDE);
@@ -77,7 +77,7 @@ impl Keys<'_, '_> {
         budget.spend(next.key.len() + row.as_ref().map_or(0, |row| row.data_bytes() as usize));
         match row.filter(|row| row.expires_ms() == Some(next.expires_ms)) {
             Some(row) => self.remove_expired(&row),
-            // An expiry without a row should not exist, but must not stop the sweep.
+            // No row has this expiry. This should not happen, but must not stop the sweep.
             None => self.txn.put_key_expiry(next.expires_ms, next.space, &next.key, false),
         }
     }
@@ -103,7 +103,7 @@ impl Keys<'_, '_> {
             let limit =
                 WalkLimit { rows: budget.rows, bytes: budget.bytes, up_to, ..WalkLimit::NONE };
             let (rows, next) = self.txn.facts().rows_of_keys(space, cursor, limit);
-            // A walk may also read rows of other spaces.
+            // Count a fixed cost, because the walk may also have read rows of other spaces.
             budget.rows = budget.rows.saturating_sub(WALK_ROWS);
             self.txn.add_work(WALK_ROWS * WORK_PER_ROW);
             for row in &rows {
@@ -122,7 +122,7 @@ impl Keys<'_, '_> {
     }
 }
 
-/// Last cursor of the step that begins at `cursor`, if `stored` rows are stored in all spaces.
+/// Last position of the step that begins at `cursor`, when all spaces together have `stored` rows.
 fn step_end(cursor: u64, stored: u64) -> u64 {
     let (least, most) = STEPS_LOG;
     let steps = (least..most).find(|steps| stored >> steps <= STEP_ROWS).unwrap_or(most);

@@ -16,7 +16,7 @@ const ONE: BucketId = BucketId(1);
 
 struct World {
     rows: MemoryRows,
-    /// Rows of the same commands, applied like a replay of the log.
+    /// Rows after the same commands, applied like a replay of the log.
     replayed: MemoryRows,
     clock: StampClock,
     now_ms: u64,
@@ -457,7 +457,7 @@ fn the_sweep_removes_expired_keys_and_keys_of_orphaned_spaces() {
         world.put(ZERO, key, "value", expiry);
         world.put(ONE, key, "value", Expiry::In(5_000));
     }
-    // A key with a changed expiry, one without its former expiry, and swapped buckets.
+    // Change the expiry of one key, remove that of another, and swap the buckets.
     world.put(ZERO, "key7", "value", Expiry::In(100_000));
     world.put(ZERO, "key17", "value", Expiry::Never);
     world.run(KeyOp::Swap { a: ZERO, b: ONE });
@@ -519,7 +519,7 @@ fn expiry(life: Option<u64>) -> Expiry {
     life.map_or(Expiry::Never, Expiry::In)
 }
 
-/// Applies a step to plain maps by the rules; returns the operation.
+/// Applies a step to plain maps, as the rules demand; returns the operation of the step.
 fn plainly(
     step: &Step,
     maps: &mut [Plain; 3],
