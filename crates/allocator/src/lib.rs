@@ -1,8 +1,8 @@
-//! The memory allocator of the programs: mimalloc, which is faster under many small allocations from several threads,
+//! The memory allocator of the programs: mimalloc, which is faster when several threads make many small allocations,
 //! and returns memory to the system. A program with `use allocator as _;` allocates with it.
 //!
-//! It is a separate crate so that every profile can optimize it: the compiler generates its functions where the static
-//! is declared, and a program is built without optimization where that saves time.
+//! The compiler generates the allocator's code in the crate that declares the static. This is a crate of its own, so
+//! that profiles that do not optimize the programs still optimize the allocator.
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

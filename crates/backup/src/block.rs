@@ -1,4 +1,4 @@
-//! Blocks as bytes. Pure, except for the digest of the bytes so far.
+//! Blocks of a backup, encoded and decoded.
 
 use sha2::{Digest as _, Sha256};
 
@@ -27,7 +27,7 @@ pub(crate) fn prefix() -> [u8; PREFIX_BYTES] {
     prefix
 }
 
-/// The head of a block with this content.
+/// The head of a block with the given content.
 pub(crate) fn head(kind: Kind, number: u32, content: &[u8]) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[..4].copy_from_slice(&kind);
@@ -38,13 +38,13 @@ pub(crate) fn head(kind: Kind, number: u32, content: &[u8]) -> [u8; HEAD_BYTES] 
     head
 }
 
-/// Splits the first number off `bytes`.
+/// Reads a number from the front of `bytes`. Returns it and the rest.
 pub(crate) fn take_u32(bytes: &[u8]) -> Option<(u32, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((u32::from_le_bytes(*number), rest))
 }
 
-/// Splits the first number off `bytes`.
+/// Reads a number from the front of `bytes`. Returns it and the rest.
 pub(crate) fn take_u64(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (number, rest) = bytes.split_first_chunk()?;
     Some((u64::from_le_bytes(*number), rest))

@@ -1,8 +1,8 @@
-//! The format of a backup: one stream, which a pipe can carry, of the rows of a store at a checkpoint and the groups of
-//! the log after it. [`Writer`] writes a backup, [`Reader`] checks and reads one, [`verify`] only checks. The crate
-//! does not interpret rows and groups.
+//! Format of a backup: a stream that contains the rows of a store at a checkpoint, and the groups of the log after that
+//! checkpoint. [`Writer`] writes a backup, [`Reader`] reads and checks it, [`verify`] only checks it. The crate does
+//! not interpret rows and groups.
 //!
-//! All numbers are little endian. The stream is a prefix and then **blocks**:
+//! All numbers are little endian. The stream is a prefix followed by **blocks**:
 //!
 //! | part | bytes | content |
 //! |---|---|---|
@@ -15,7 +15,7 @@
 //! | | 12..16 | CRC-32C of bytes 0..12 and the content, `u32` |
 //! | | 16.. | content |
 //!
-//! The blocks come in this order; those of rows and groups hold about 1 MiB each:
+//! The blocks come in the following order. Those of rows and groups hold about 1 MiB each:
 //!
 //! | type | number of blocks | content |
 //! |---|---|---|
@@ -29,10 +29,10 @@
 //!
 //! Nothing follows the last block.
 //!
-//! - **Invariant:** a stream that lacks a byte, has one more, or differs in one bit is refused.
-//! - **Invariant:** for any input, reading takes at most the memory of one block, and bytes that did not arrive take
-//!   none.
-//! - **Invariant:** it uses no other crate of this repository.
+//! - **Invariant:** a stream is refused if a byte is missing, a byte follows its end, or one bit differs.
+//! - **Invariant:** for any input, reading needs at most the memory of one block, and never more than the bytes that
+//!   have arrived.
+//! - **Invariant:** the crate uses no other crate of this repository.
 //!
 //! Read `block`, `write`, then `read`.
 
@@ -49,11 +49,11 @@ pub use write::Writer;
 
 /// The format that this code reads and writes.
 pub const FORMAT_VERSION: u32 = 1;
-/// Longest payload of a group, in bytes, as in the log.
+/// Maximum length of the payload of a group, in bytes, as in the log.
 pub const PAYLOAD_BYTES_MAX: usize = 64 << 20;
-/// Length after which a block of rows or groups ends, in bytes.
+/// Length at which a block of rows or groups ends, in bytes.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Longest content of a block, in bytes: nearly [`BLOCK_BYTES`] and the longest group.
+/// Maximum length of the content of a block, in bytes: nearly [`BLOCK_BYTES`], and then the longest group.
 const CONTENT_BYTES_MAX: usize = 66 << 20;
 
 /// Description of a backup, at its beginning.
@@ -62,10 +62,10 @@ const CONTENT_BYTES_MAX: usize = 66 << 20;
 pub struct Header {
     /// Version of the program that made the backup.
     pub roost: String,
-    /// The identity of the data directory, if it had one.
+    /// The identity of the data directory; `None` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
-    /// Time of the backup by the clock of the node, in milliseconds since 1970.
+    /// Time at which the backup was made, by the clock of the node, in milliseconds since 1970.
     pub made_ms: u64,
     /// The position of the log up to which the rows are applied.
     pub checkpoint: u64,
@@ -79,21 +79,21 @@ pub struct Header {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// Rows of the ephemeral keyspace.
+    /// Number of rows of the ephemeral keyspace.
     pub ephemeral_rows: u64,
-    /// Rows of the other keyspace.
+    /// Number of rows of the other keyspace.
     pub rows: u64,
-    /// Groups of the log.
+    /// Number of groups of the log.
     pub groups: u64,
-    /// Files of pictures.
+    /// Number of files of pictures.
     pub files: u64,
-    /// Files of pictures that were missing or damaged when the backup was made.
+    /// Number of files of pictures that were missing or damaged when the backup was made.
     pub lost_files: u64,
-    /// Bytes before the last block.
+    /// Number of bytes before the last block.
     pub bytes: u64,
-    /// SHA-256 of these bytes, as 64 hexadecimal digits.
+    /// SHA-256 of the bytes before the last block, as 64 hexadecimal digits.
     pub sha256: String,
-    /// Bytes of the whole stream. The last block cannot hold it: its own length is part of it.
+    /// Length of the whole stream, in bytes. Not stored, because the last block would contain its own length.
     #[serde(skip)]
     pub total_bytes: u64,
 }

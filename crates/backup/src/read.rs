@@ -1,6 +1,6 @@
-//! Reading and checking a whole backup.
+//! Reader of backups, which checks the whole stream.
 //!
-//! State: the next block, and counts and digest of the bytes read.
+//! State: the next block, and count and digest of the bytes read.
 
 use std::io::{ErrorKind, Read};
 
@@ -12,9 +12,9 @@ use crate::{
     ReceiverError, Summary,
 };
 
-/// Reads a backup in the order in which it was written. [`Reader::finish`] fails if a part was skipped: call
-/// [`Reader::rows`] for both keyspaces (ephemeral ones first), [`Reader::groups`], [`Reader::files`], [`Reader::keys`]
-/// and `finish`.
+/// Reads a backup in the order in which it was written: call [`Reader::rows`] for ephemeral rows and then for the
+/// others, [`Reader::groups`], [`Reader::files`], [`Reader::keys`], and [`Reader::finish`], which fails if a part was
+/// skipped.
 pub struct Reader<R> {
     stream: R,
     header: Header,
@@ -24,13 +24,13 @@ pub struct Reader<R> {
     summary: Summary,
 }
 
-/// A block with a right checksum.
+/// Block whose checksum is right.
 #[derive(Default)]
 struct Block {
     kind: Kind,
     offset: u64,
     content: Vec<u8>,
-    /// Bytes and digest before this block.
+    /// Count and digest of the bytes before this block.
     before: Tally,
 }
 
@@ -41,10 +41,10 @@ impl Block {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the beginning.
+    /// Reads the beginning of a backup.
     ///
     /// # Errors
-    /// See [`BackupError`], also for the other functions.
+    /// See [`BackupError`]. The other functions have the same errors.
     pub fn open(mut stream: R) -> Result<Self, BackupError> {
         let mut tally = Tally::default();
         let mut prefix = Vec::new();
@@ -179,7 +179,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(keys))
     }
 
-    /// Checks the end.
+    /// Checks the end of the backup.
     pub fn finish(mut self) -> Result<Summary, BackupError> {
         let Self { header, next, summary, stream, .. } = &mut self;
         if next.kind != block::DONE {
@@ -251,7 +251,7 @@ impl<R: Read> Reader<R> {
 /// Appends up to `bytes` bytes to `into`: fewer if the stream ends.
 fn read(stream: &mut impl Read, bytes: usize, into: &mut Vec<u8>) -> Result<(), BackupError> {
     match stream.take(bytes as u64).read_to_end(into) {
-        // A decoder between us and the source may report that the stream was cut.
+        // A decompressor of the stream may report a missing end with this error.
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
         _ => Ok(()),
     }

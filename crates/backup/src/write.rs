@@ -1,13 +1,13 @@
-//! Writing a backup.
+//! Writer of backups.
 //!
-//! State: the block under construction, and counts and digest of the bytes written.
+//! State: the block under construction, and count and digest of the bytes written.
 
 use std::io::{self, Write};
 
 use crate::block::{self, Kind, Tally};
 use crate::{BLOCK_BYTES, CONTENT_BYTES_MAX, Group, Header, Keyspace, PAYLOAD_BYTES_MAX, Summary};
 
-/// Writes a backup: first the ephemeral rows, then the others, the groups, the files, the keys, and the end.
+/// Writes a backup in this order: ephemeral rows, other rows, groups, files, keys, end.
 pub struct Writer<W> {
     out: W,
     tally: Tally,
@@ -21,7 +21,7 @@ impl<W: Write> Writer<W> {
     /// Begins a backup.
     ///
     /// # Errors
-    /// Those of `out`, also for the other functions.
+    /// Errors of `out`. The other functions have the same errors.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
         let mut writer = Self {
             out,
@@ -36,7 +36,7 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Adds the next row in the order of keys. Key and value together must have less than 64 MiB.
+    /// Adds a row. Rows come in ascending order of keys; key and value together must have less than 64 MiB.
     pub fn row(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> io::Result<()> {
         self.begin(match keyspace {
             Keyspace::Ephemeral => block::EPHEMERAL,
@@ -66,7 +66,7 @@ impl<W: Write> Writer<W> {
         self.end_if_full()
     }
 
-    /// Adds the next file of a picture in the order of hashes; `hash` is its SHA-256. It must have less than 64 MiB.
+    /// Adds a file of a picture of less than 64 MiB; `hash` is its SHA-256. Files come in ascending order of hashes.
     pub fn file(&mut self, hash: &[u8; 32], file: &[u8]) -> io::Result<()> {
         self.begin(block::FILE)?;
         self.summary.files += 1;
@@ -86,7 +86,7 @@ impl<W: Write> Writer<W> {
         self.block(block::KEYS, file)
     }
 
-    /// Ends the backup, which is incomplete otherwise.
+    /// Ends the backup. Without this call, the backup is incomplete.
     pub fn finish(mut self) -> io::Result<(W, Summary)> {
         self.end_block()?;
         let mut summary = std::mem::take(&mut self.summary);
@@ -98,7 +98,7 @@ impl<W: Write> Writer<W> {
         Ok((self.out, summary))
     }
 
-    /// Continues in a block of this type with space for another entry.
+    /// Makes space for another entry in a block of this type.
     fn begin(&mut self, kind: Kind) -> io::Result<()> {
         if kind != self.kind {
             self.end_block()?;

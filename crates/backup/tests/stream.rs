@@ -76,7 +76,7 @@ fn small() -> Content {
         ephemeral: vec![row("a", ""), row("b", "story")],
         facts: vec![row("\0", "head"), row("p", "post"), row("q", "")],
         groups: vec![(7, b"one".to_vec()), (7, b"two".to_vec()), (9, b"three".to_vec())],
-        // In the order of their digests.
+        // Files are in the order of their digests.
         files: vec![b"two".to_vec(), b"one".to_vec()],
         keys: Some(b"{}".to_vec()),
     }
@@ -189,7 +189,8 @@ fn blocks_that_are_missing_or_in_another_order_are_found() {
     }
 }
 
-/// Checksums protect against accidents, not against an attacker who computes them again.
+/// A stream with valid checksums can still have content that no writer makes. Checksums protect against accidents, not
+/// against attackers.
 #[test]
 fn contents_that_no_writer_makes_are_refused() {
     let row = |key: &[u8]| (key.to_vec(), Vec::new());
@@ -245,7 +246,7 @@ fn a_file_has_the_name_of_its_bytes() {
     assert!(error.contains("the name of another one"), "{error}");
 }
 
-/// An announced length takes no memory: the bytes must arrive.
+/// The reader allocates memory for bytes that arrived, not for an announced length.
 #[test]
 fn an_announced_length_is_not_reserved() {
     let (bytes, _) = write(&small());

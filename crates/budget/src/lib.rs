@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A limit in bytes, shared by all its reservations. Clones are the same budget.
+/// A limit in bytes, shared by all its reservations. A clone shares the limit and the reservations of the original.
 #[derive(Clone)]
 pub struct MemoryBudget(Arc<Inner>);
 
@@ -25,19 +25,19 @@ impl MemoryBudget {
         Self(Arc::new(Inner { limit, used: AtomicUsize::new(0) }))
     }
 
-    /// Reserves `bytes`; `None` if fewer are left. 0 bytes always fit.
+    /// Reserves `bytes`; `None` if the budget has fewer left. 0 bytes always fit.
     #[must_use]
     pub fn try_reserve(&self, bytes: usize) -> Option<Reservation> {
         self.take(bytes).then(|| Reservation { budget: self.clone(), bytes })
     }
 
-    /// Creates a reservation of 0 bytes, to be resized later.
+    /// Creates a reservation of 0 bytes, which can be resized later.
     #[must_use]
     pub fn empty(&self) -> Reservation {
         Reservation { budget: self.clone(), bytes: 0 }
     }
 
-    /// Whether `bytes` are left.
+    /// Whether the budget has `bytes` left.
     #[must_use]
     pub fn fits(&self, bytes: usize) -> bool {
         bytes <= self.limit().saturating_sub(self.used())
@@ -57,7 +57,7 @@ impl MemoryBudget {
 
     fn take(&self, bytes: usize) -> bool {
         let fits = |used: usize| used.checked_add(bytes).filter(|sum| *sum <= self.0.limit);
-        // Relaxed: only the count matters, a reservation publishes no memory to other threads.
+        // Relaxed: only the sum matters, because a reservation publishes no memory to other threads.
         bytes == 0 || self.0.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits).is_ok()
     }
 

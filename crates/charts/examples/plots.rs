@@ -62,7 +62,7 @@ fn body() -> Option<String> {
     )
 }
 
-/// The trials at each place, and their mean as a multiple of the first place's mean.
+/// Made-up trials at each place, with their mean relative to the mean at the first place.
 fn measured(places: &[f64], law: impl Fn(f64) -> f64) -> Vec<Measured> {
     let trials = |(at, &x): (usize, &f64)| {
         let trial = |trial: usize| law(x) * (1.0 + 0.04 * noise(10 * at + trial));

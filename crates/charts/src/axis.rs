@@ -4,38 +4,38 @@ use crate::units;
 
 /// Steps of round numbers within a power of ten, each about twice the previous one.
 const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
-/// Distances of ticks within a power of ten.
+/// Distances between ticks within a power of ten.
 const DISTANCES: [f64; 4] = [1.0, 2.0, 2.5, 5.0];
-/// Usual steps of time, in seconds.
+/// Distances between ticks of a time axis, in seconds.
 const TIME_STEPS: [f64; 19] = [
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0,
     1_800.0, 3_600.0, 7_200.0, 21_600.0,
 ];
 /// Maximum number of ticks of a time axis.
 const TIME_TICKS_MAX: f64 = 6.0;
-/// Approximate number of ticks of an axis from zero.
+/// Approximate number of ticks of a linear axis.
 const LINEAR_TICKS: f64 = 5.0;
 /// Maximum number of ticks of an axis of consecutive numbers.
 const NUMBERS_MAX: f64 = 12.0;
 /// Maximum number of ticks of an axis of thread counts.
 const THREADS_MAX: f64 = 16.0;
-/// Number of powers of ten from which only these have labels.
+/// Number of powers of ten above which only powers of ten have labels.
 const DECADES_ALONE: f64 = 2.2;
 
-/// One axis of a plot: its scale and its ticks.
+/// Axis of a plot: its scale and its ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
     low: f64,
     high: f64,
     log: bool,
-    /// Values with their labels, all within the axis.
+    /// Values of the ticks with their labels. All are within the axis.
     pub ticks: Vec<(f64, String)>,
-    /// Whether each tick is a separate group instead of a value on a scale.
+    /// Whether each tick is a separate group, not a value on a scale.
     grouped: bool,
 }
 
 impl Axis {
-    /// Time from the start of a run.
+    /// Axis of the time since the start of a run.
     pub fn time(end_s: f64) -> Axis {
         let end_s = end_s.max(0.1);
         let fits = |step: &f64| end_s / step <= TIME_TICKS_MAX;
@@ -63,7 +63,7 @@ impl Axis {
         Axis { low: 0.0, high, log: false, ticks: multiples(step, high, label), grouped: false }
     }
 
-    /// Axis of consecutive numbers from 1 to `count`, with half a unit of space at either end.
+    /// Axis of consecutive numbers from 1 to `count`, with half a unit of space at both ends.
     pub fn numbers(count: usize) -> Axis {
         let count = count.max(1) as f64;
         let step = round_from(&STEPS, (count / NUMBERS_MAX).max(1.0));
@@ -104,8 +104,8 @@ impl Axis {
         Axis { low, high, log: true, ticks, grouped: false }
     }
 
-    /// Axis of percentiles, spaced by the rarity of greater values, as far as `count` values can show. A quantile is at
-    /// `1 / (1 - quantile)`.
+    /// Axis of percentiles, up to the last that `count` values can show. Its scale is logarithmic in the rarity of
+    /// greater values: a quantile is at `1 / (1 - quantile)`.
     pub fn rarity(count: u64) -> Axis {
         let high = (count as f64).max(100.0);
         let mut ticks = vec![(2.0, "50 %".to_owned()), (10.0, "90 %".to_owned())];
@@ -121,7 +121,7 @@ impl Axis {
 
     /// Linear axis from `min` to `max`, not from zero; `label` formats the number at a tick.
     pub fn range(min: f64, max: f64, label: impl Fn(f64) -> String) -> Axis {
-        // If all values are about the same, add a small range around them.
+        // If all values are nearly equal, add a small range around them.
         let least = if max == 0.0 { 1.0 } else { max.abs() * 0.01 };
         let (middle, width) = (f64::midpoint(min, max), (max - min).max(least));
         let (min, max) = (middle - width / 2.0, middle + width / 2.0);
@@ -134,7 +134,7 @@ impl Axis {
         Axis { low, high, log: false, ticks: ticks.collect(), grouped: false }
     }
 
-    /// Axis of thread counts from 0, with ticks at the given places, as far as there is space.
+    /// Axis of thread counts from 0, with ticks at the given places that do not overlap.
     pub fn threads(places: impl IntoIterator<Item = f64>) -> Axis {
         let mut places: Vec<f64> = places.into_iter().collect();
         places.sort_by(f64::total_cmp);
@@ -149,7 +149,7 @@ impl Axis {
         Axis { low: 0.0, high, log: false, ticks, grouped: false }
     }
 
-    /// Axis of groups from 1, the first at the top of a vertical axis.
+    /// Axis of groups, numbered from 1. On a vertical axis, the first group is at the top.
     pub fn groups<'a>(labels: impl IntoIterator<Item = &'a str>) -> Axis {
         let at = |(at, label): (usize, &str)| ((at + 1) as f64, label.to_owned());
         let ticks: Vec<_> = labels.into_iter().enumerate().map(at).collect();
@@ -162,12 +162,12 @@ impl Axis {
         self.grouped
     }
 
-    /// Whether equal distances are equal ratios.
+    /// Whether equal distances on the axis are equal ratios of values.
     pub fn is_log(&self) -> bool {
         self.log
     }
 
-    /// Position of a value, from 0 to 1; values beyond an end are at that end.
+    /// Position of a value, from 0 to 1. A value beyond an end of the axis is at that end.
     pub fn part(&self, value: f64) -> f64 {
         let part = if self.log {
             (value.max(self.low) / self.low).ln() / (self.high / self.low).ln()
@@ -183,19 +183,19 @@ fn multiples(step: f64, high: f64, label: impl Fn(f64) -> String) -> Vec<(f64, S
     (0..=count).map(|at| f64::from(at) * step).map(|value| (value, label(value))).collect()
 }
 
-/// Smallest of the [`STEPS`] of at least `value`.
+/// Smallest of the [`STEPS`], times any power of ten, that is at least `value`.
 fn step_from(value: f64) -> f64 {
     round_from(&STEPS, value)
 }
 
-/// Smallest of `steps`, each times a power of ten, of at least `value`.
+/// Smallest of `steps`, times any power of ten, that is at least `value`.
 fn round_from(steps: &[f64], value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let enough = |step: &f64| step * power >= value * (1.0 - 1e-9);
     steps.iter().copied().find(enough).unwrap_or(10.0) * power
 }
 
-/// Greatest of the [`STEPS`] of at most `value`.
+/// Greatest of the [`STEPS`], times any power of ten, that is at most `value`.
 fn step_to(value: f64) -> f64 {
     let power = 10_f64.powf(value.log10().floor());
     let little = |step: &f64| step * power <= value * (1.0 + 1e-9);

@@ -1,8 +1,8 @@
-//! A plot with its title and legend, and the layout of plots on the page: several small ones side by side, or one as
-//! wide as the page.
+//! Plots with their titles and legends, and their layout: several small plots in a row, or one plot as wide as the
+//! page.
 //!
-//! A drawing is scaled with its text, so one as wide as the page would be unreadable on a phone. It is therefore drawn
-//! twice, and the style shows the one that fits.
+//! A plot as wide as the page is drawn in two sizes, and the style shows the one that fits the screen. The browser
+//! scales a drawing together with its text, so the text of a single wide drawing would be too small on a phone.
 
 use std::fmt::Write as _;
 
@@ -11,11 +11,11 @@ use crate::html::escape;
 use crate::marks::{self, Band, Mark, Outline};
 use crate::svg::{Line, Plot, Strip};
 
-/// Size of one of three plots in a row.
+/// Size of each of three plots in a row.
 const THIRD: (f64, f64) = (360.0, 215.0);
-/// Size of one of two plots in a row.
+/// Size of each of two plots in a row.
 const HALF: (f64, f64) = (480.0, 235.0);
-/// Size of a plot as wide as the page.
+/// Size of a plot as wide as a wide page.
 const WIDE: (f64, f64) = (1_040.0, 400.0);
 /// Size of a plot as wide as a narrow page.
 const NARROW: (f64, f64) = (400.0, 330.0);
@@ -23,7 +23,7 @@ const NARROW: (f64, f64) = (400.0, 330.0);
 /// Plot without a size.
 #[derive(Debug)]
 pub struct Figure {
-    /// Unique in the page.
+    /// Id, unique in the page.
     pub id: String,
     /// The title of the plot.
     pub title: String,
@@ -37,13 +37,13 @@ pub struct Figure {
     pub y: Axis,
     /// Lines in drawing order.
     pub lines: Vec<Line>,
-    /// Strips with numbers, invisible until the pointer is over them.
+    /// Strips with numbers. A strip is invisible until the pointer is over it.
     pub strips: Vec<Strip>,
-    /// Boxes and other shapes, below lines.
+    /// Boxes and other shapes, drawn below lines.
     pub outlines: Vec<Outline>,
-    /// Marks above everything else.
+    /// Marks, drawn above everything else.
     pub marks: Vec<Mark>,
-    /// Bands below everything else.
+    /// Bands, drawn below everything else.
     pub bands: Vec<Band>,
 }
 
@@ -67,7 +67,7 @@ impl Figure {
         .draw()
     }
 
-    /// The legend of marks and bands; lines have their labels at their ends.
+    /// The legend of marks and bands. Lines need none, because their labels are at their ends.
     fn legend(&self) -> String {
         let mut reported: Vec<(String, &str)> = Vec::new();
         let bands = self.bands.iter().map(|band| (band.sign(), band.label.as_str()));
@@ -119,7 +119,7 @@ impl Figure {
     }
 }
 
-/// Lays out related figures in rows.
+/// Lays out related figures in one row or several.
 pub fn rows(figures: &[Figure]) -> String {
     let (columns, size) = match figures.len() {
         0 => return String::new(),

@@ -1,4 +1,4 @@
-//! Plots of growth: speed-up over threads with the ideal and fitted laws, and power laws.
+//! Plots of growth: speed-up over the number of threads, and power laws.
 
 use stats::Interval;
 
@@ -18,14 +18,14 @@ const IDEAL: &str = "k6 faint";
 pub struct Series<'a> {
     /// The name of the design.
     pub label: &'a str,
-    /// Measured places in ascending order, each with its value.
+    /// Measured values: each place with its value, in ascending order of places.
     pub points: &'a [(f64, Interval)],
-    /// The fitted law; without one, lines connect the points.
+    /// The fitted law; if `None`, lines connect the points.
     pub fit: Option<&'a dyn Fn(f64) -> f64>,
 }
 
-/// Speed-up over the number of threads: a mark with its interval for each number, the fitted law of each design, and
-/// the ideal, where `n` threads are `n` times as fast. `None` without points, or if a point is not finite.
+/// Speed-up over the number of threads: a mark with its interval at each number, the fitted law of each design, and the
+/// ideal line, on which `n` threads are `n` times as fast. `None` if there are no points or one is not finite.
 pub fn speedup(names: Names<'_>, series: &[Series<'_>]) -> Option<Figure> {
     let (threads, most) = (ends(series, |point| point.0)?.1, ends(series, |point| point.1.high)?.1);
     let mut lines = vec![Line {
@@ -45,15 +45,15 @@ pub fn speedup(names: Names<'_>, series: &[Series<'_>]) -> Option<Figure> {
     })
 }
 
-/// Growth with a size on logarithmic axes, so that a power law is a straight line. `None` without points, or if a value
-/// is not finite and above 0.
+/// Growth with a size, on logarithmic axes, so that a power law is a straight line. `None` if there are no points, or
+/// if a value is not finite and above 0.
 pub fn power_law(names: Names<'_>, series: &[Series<'_>], x: Format, y: Format) -> Option<Figure> {
     let (first, last_x) = ends(series, |point| point.0)?;
     let lowest = ends(series, |point| point.1.estimate)?.0;
     if first <= 0.0 || lowest <= 0.0 {
         return None;
     }
-    // A bound may be 0 or less, which no logarithmic axis shows.
+    // A lower bound may be 0 or less, which a logarithmic axis cannot show.
     let low = ends(series, |point| point.1.low)?.0.max(lowest / 10.0);
     let high = ends(series, |point| point.1.high)?.1;
     let curve = |from: f64, to: f64, part: f64| from * (to / from).powf(part);
@@ -73,7 +73,7 @@ fn thread_count(threads: f64) -> String {
     units::several(threads.round() as u64, "thread", "threads")
 }
 
-/// Minimum and maximum of a value over all points. `None` without points, or if a point is not finite.
+/// Minimum and maximum of a value over all points. `None` if there are no points or one is not finite.
 fn ends(series: &[Series<'_>], of: impl Fn(&(f64, Interval)) -> f64) -> Option<(f64, f64)> {
     let is_finite = |(x, Interval { estimate, low, high }): &(f64, Interval)| {
         [x, estimate, low, high].into_iter().all(|value| value.is_finite())
@@ -85,7 +85,7 @@ fn ends(series: &[Series<'_>], of: impl Fn(&(f64, Interval)) -> f64) -> Option<(
         .then(|| Some((values().reduce(f64::min)?, values().reduce(f64::max)?)))?
 }
 
-/// The fitted law from the first to the last point, or lines between the points.
+/// The fitted law from the first to the last point; without a law, lines between the points.
 fn line(at: usize, series: &Series<'_>, between: impl Fn(f64, f64, f64) -> f64) -> Line {
     let ends = series.points.first().zip(series.points.last());
     let points: Vec<Point> = match (series.fit, ends) {
@@ -118,7 +118,7 @@ fn figure(
         series.points.iter().map(move |(place, Interval { estimate, low, high })| Mark {
             shape: Shape::Disc,
             class: color(at),
-            // The line with the label at its end has the same color.
+            // Marks have no label: the line of the same color has one at its end.
             label: String::new(),
             at: (*place, *estimate),
             interval: Some([*low, *high]),
@@ -219,7 +219,7 @@ mod tests {
         for (x, y) in [(0.0, 1.0), (1.0, 0.0), (1.0, -2.0)] {
             assert!(power_law(&[point(x, y)]).is_none(), "{x} {y}");
         }
-        // The axis cuts off a bound below 0.
+        // The axis starts at 0, so it cuts off the lower bound.
         let wide = [(1.0, Interval { estimate: 5.0, low: -1.0, high: 11.0 })];
         let figure = power_law(&wide).unwrap();
         assert_eq!(figure.y.part(-1.0), 0.0);

@@ -1,4 +1,4 @@
-//! Text in HTML and SVG, and addresses of files next to the page.
+//! Text for HTML and SVG, and addresses of files next to the page.
 
 /// Escapes markup in text, for use between tags and within double quotes.
 pub fn escape(text: &str) -> String {
@@ -10,7 +10,7 @@ pub fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // Control characters that are valid in HTML; others are replaced.
+            // Of the control characters, HTML allows only these; the others are replaced.
             '\n' | '\t' => escaped.push(character),
             control if control.is_control() => escaped.push('\u{fffd}'),
             other => escaped.push(other),
@@ -30,7 +30,7 @@ pub fn address(path: &str) -> String {
             other => address.push_str(&format!("%{other:02X}")),
         }
     }
-    // A colon before the first slash would begin a scheme; here it is always percent-encoded.
+    // A colon before the first slash would begin a scheme, but colons are percent-encoded here.
     address
 }
 

@@ -3,7 +3,7 @@
 //! The page has no script and loads nothing, which its Content-Security-Policy enforces. It follows the light or dark
 //! scheme of the reader, and can be read on a phone and on paper.
 //!
-//! **Invariant:** text from outside passes [`html::escape`]. Functions document which arguments are markup.
+//! **Invariant:** text from outside passes [`html::escape`]. Each function documents which of its arguments are markup.
 //!
 //! `examples/plots.rs` writes a page with every plot. Read `page`, `figure`, `svg`, `axis`, then `spread` and `growth`.
 
@@ -25,10 +25,10 @@ pub use marks::{Along, Band, Mark, Outline, Shape, sign};
 pub use spread::{Group, box_plot, violins};
 pub use svg::{Fill, Line, Point, Strip};
 
-/// Classes of the colors in the page's style.
+/// Classes for colors in the page's style.
 const COLORS: [&str; 7] = ["k0", "k1", "k2", "k3", "k4", "k5", "k6"];
 
-/// The color of the kind or series with this index, as a class of the page's style; colors repeat after the seventh.
+/// The color of the series with this index, as a class of the page's style. Colors repeat after the seventh.
 pub fn color(at: usize) -> &'static str {
     COLORS.get(at % COLORS.len()).unwrap_or(&"k0")
 }

@@ -1,5 +1,5 @@
-//! Parts of a plot besides lines: marks at single values, bands between two, and outlines. Marks and bands are
-//! explained in a legend, and differ in shape as well as in color.
+//! Marks at single values, bands over intervals of values, and outlines of shapes. A legend explains marks and bands,
+//! which differ in shape as well as in color.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ pub enum Shape {
     Disc,
     /// Two crossed lines.
     Cross,
-    /// Hollow diamond, which does not hide what is below.
+    /// Hollow diamond, which does not hide what is drawn below it.
     Diamond,
 }
 
@@ -30,14 +30,14 @@ pub struct Mark {
     pub label: String,
     /// Position, x and y.
     pub at: (f64, f64),
-    /// Bounds of the value along y, drawn as a line through the mark.
+    /// Bounds of the y value, drawn as a line through the mark.
     pub interval: Option<[f64; 2]>,
-    /// Numbers shown under the pointer.
+    /// Numbers shown while the pointer is over the mark.
     pub text: String,
 }
 
 impl Mark {
-    /// Draws the mark around `at`, with its interval between `ends`, in coordinates of the drawing.
+    /// Draws the mark at `at`, with a line between `ends`, all in coordinates of the drawing.
     pub(crate) fn draw(&self, at: (f64, f64), ends: Option<[f64; 2]>, svg: &mut String) {
         if let Some([low, high]) = ends {
             let (x, class) = (at.0, self.class);
@@ -124,7 +124,7 @@ pub struct Outline {
     pub points: Vec<(f64, f64)>,
     /// Whether the outline is closed and filled.
     pub is_closed: bool,
-    /// Numbers shown under the pointer; may be empty.
+    /// Numbers shown while the pointer is over the outline; may be empty.
     pub text: String,
 }
 

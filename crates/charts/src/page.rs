@@ -1,15 +1,15 @@
-//! The page: its head with policy and style, and its texts and tables.
+//! The page: head, texts and tables.
 
 use std::fmt::Write as _;
 
 use crate::html::escape;
 
 const STYLE: &str = include_str!("style.css");
-/// Allows only the style in the page itself: no scripts, pictures or requests.
+/// Content-Security-Policy that allows only the style in the page itself: no scripts, pictures or requests.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
                       form-action 'none'";
 
-/// Builds the whole document; `program` is its generator, `body` is markup.
+/// Builds the whole document. `program` is the name of its generator, `body` is markup.
 pub fn document(program: &str, title: &str, body: &str) -> String {
     let (program, title) = (escape(program), escape(title));
     format!(
@@ -39,7 +39,7 @@ pub enum Tone {
     Bad,
 }
 
-/// Builds the verdict, a sentence that begins with `word`; both are text.
+/// Builds a verdict: a sentence that begins with `word`. Both are text.
 pub fn verdict(tone: Tone, word: &str, sentence: &str) -> String {
     let class = match tone {
         Tone::Good => "good",
@@ -50,7 +50,7 @@ pub fn verdict(tone: Tone, word: &str, sentence: &str) -> String {
     format!("<p class=\"verdict {class}\"><strong>{word}</strong>{sentence}</p>\n")
 }
 
-/// Builds large figures, each with a name (markup), a value and a note (text).
+/// Builds tiles with large values. Each has a name (markup), a value and a note (text).
 pub fn tiles(tiles: Vec<(&str, String, String)>) -> String {
     let mut html = String::from("<dl class=\"tiles\">\n");
     for (name, value, more) in tiles {
@@ -69,8 +69,8 @@ pub fn facts(rows: &[(&str, String)]) -> String {
     html + "</dl>\n"
 }
 
-/// Builds a table that scrolls horizontally if the page is too narrow. A table of fewer than three columns has its
-/// natural width. `label` describes it for screen readers; all arguments are markup.
+/// Builds a table, which scrolls horizontally if the page is too narrow. With fewer than three columns, the table is
+/// only as wide as its content. `label` describes the table for screen readers. All arguments are markup.
 pub fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     let class = if head.len() < 3 { " class=\"short\"" } else { "" };
     let mut html = format!(
@@ -91,7 +91,7 @@ pub fn table(label: &str, head: &[&str], rows: &[Vec<String>]) -> String {
     html + "</tbody></table></div>\n"
 }
 
-/// Builds links to files: name (text) and address (see [`crate::html::address`]) of each.
+/// Builds links to files. Each has a name (text) and an address (see [`crate::html::address`]).
 pub fn links<'a>(links: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
     let mut html = String::from("<ul class=\"links\">\n");
     for (name, address) in links {

@@ -1,7 +1,7 @@
 //! Distributions of the trials of several designs: box plots and violin plots, one row per design.
 //!
-//! Rows are horizontal, so that long names can be read. The values are on the lower axis, which does not begin at zero,
-//! and is logarithmic if they differ much.
+//! Rows are horizontal, so that long names can be read. The lower axis shows the values. It does not begin at zero, and
+//! is logarithmic if the values differ much.
 
 use stats::{BoxSummary, Density, density, median};
 
@@ -11,7 +11,7 @@ use crate::marks::{Mark, Outline, Shape};
 use crate::units::Format;
 use crate::{Names, color};
 
-/// Ratio of values above which the axis is logarithmic.
+/// Ratio of the greatest to the smallest value above which the axis is logarithmic.
 const FACTOR_MAX: f64 = 10.0;
 /// Half the height of a box, in rows.
 const BOX: f64 = 0.28;
@@ -31,9 +31,9 @@ pub struct Group<'a> {
     pub values: &'a [f64],
 }
 
-/// Box plot after Tukey: the box contains the middle half of the trials, the line in it is the median, whiskers reach
-/// to the last value within 1.5 lengths of the box, and values beyond are marks. `None` without values, or if one is
-/// not finite.
+/// Box plot after Tukey. The box contains the middle half of the trials, and its line is the median. Whiskers reach to
+/// the last values within 1.5 lengths of the box; values beyond are marks. `None` if there are no values or one is not
+/// finite.
 pub fn box_plot(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
     let mut figure = frame(names, groups, format)?;
     for (at, group) in groups.iter().enumerate() {
@@ -78,8 +78,8 @@ pub fn box_plot(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Optio
     Some(figure)
 }
 
-/// Violin plot: width proportional to the density of trials, with equal maximum width, a line at the median and a dot
-/// for each trial. `None` without values, or if one is not finite.
+/// Violin plot: the width is proportional to the density of trials, and the maximum width is the same for all designs.
+/// A line shows the median, and a dot each trial. `None` if there are no values or one is not finite.
 pub fn violins(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option<Figure> {
     let mut figure = frame(names, groups, format)?;
     let is_log = figure.x.is_log();
@@ -87,7 +87,7 @@ pub fn violins(names: Names<'_>, groups: &[Group<'_>], format: Format) -> Option
         let (row, class) = ((at + 1) as f64, color(at));
         let Some(median) = median(group.values) else { continue };
         let text = format!("{}: median {}", group.label, (format.text)(median));
-        // On a logarithmic axis the density is that of the logarithms, because the eye compares lengths.
+        // On a logarithmic axis, show the density of the logarithms, because the eye compares lengths.
         let scaled: Vec<f64> =
             group.values.iter().map(|&value| if is_log { value.ln() } else { value }).collect();
         if let Some(Density { points, .. }) = density(&scaled, POINTS) {

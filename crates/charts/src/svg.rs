@@ -9,7 +9,7 @@ use crate::axis::Axis;
 use crate::html::escape;
 use crate::marks::{Along, Band, Mark, Outline};
 
-/// Space above the highest value, and space below the lowest value with the ticks of the lower axis.
+/// Margins above the highest value and below the lowest; the ticks of the lower axis are in the lower margin.
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 26.0;
 /// Approximate width of a character at a tick.
@@ -19,7 +19,7 @@ const BOLD_CHARACTER: f64 = 7.6;
 /// Minimum distance between two labels at line ends.
 const LABEL_APART: f64 = 14.0;
 
-/// X and y of a measured value, or `None` if nothing was measured.
+/// X and y of a measured value; `None` if there is no measurement.
 pub type Point = Option<(f64, f64)>;
 
 /// Line with a label at its end.
@@ -225,7 +225,7 @@ impl Plot<'_> {
             Fill::ToAxis => None,
             Fill::To(points) => points.get(at).copied().flatten(),
         };
-        // Each stretch without a gap becomes a closed shape: along the line, and back below it.
+        // Each stretch without a gap becomes a closed shape between the line and its lower bound.
         let mut start = 0;
         for stretch in line.points.split(Option::is_none) {
             let upper: Vec<(f64, f64)> =
@@ -276,8 +276,8 @@ impl Plot<'_> {
     }
 }
 
-/// Moves heights, which ascend, as little as needed so that neighbors are [`LABEL_APART`] and all are within `top` and
-/// `bottom`; if there are too many, they leave the plot at the top.
+/// Moves heights as little as needed so that neighbors are [`LABEL_APART`] and all are within `top` and `bottom`. The
+/// heights are ascending. If there are too many, some end above `top`.
 fn apart(heights: &[f64], top: f64, bottom: f64) -> Vec<f64> {
     let mut placed: Vec<f64> = Vec::with_capacity(heights.len());
     for &height in heights {

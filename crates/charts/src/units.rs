@@ -61,7 +61,7 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
-/// Formats a share of a whole in percent; a share above zero is never shown as zero.
+/// Formats a share of a whole in percent. A share above zero is never shown as zero.
 pub fn percent(part: u64, whole: u64) -> String {
     let percent = part as f64 * 100.0 / whole.max(1) as f64;
     if part > 0 && percent < 0.001 {
@@ -100,12 +100,12 @@ pub fn rate(per_s: f64) -> String {
     format!("{}/s", number(per_s))
 }
 
-/// Formats of a value: short at a tick and exact in a text.
+/// Formats of a value: a short one for ticks and an exact one for texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// Format at a tick, where values are round.
+    /// Format for ticks, where values are round.
     pub tick: fn(f64) -> String,
-    /// Format in a text.
+    /// Format for texts.
     pub text: fn(f64) -> String,
 }
 
@@ -120,7 +120,7 @@ impl Format {
     pub const BYTES: Format = Format { tick: bytes, text: bytes };
 }
 
-/// Formats a number with as few decimals as are exact, at most six.
+/// Formats a number with at most six decimals, and no zeros at the end.
 pub fn plain(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

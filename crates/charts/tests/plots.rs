@@ -1,4 +1,4 @@
-//! Every plot as markup: the page stays well-formed for any names and values.
+//! Tests of every plot: the page is well-formed for any names and values.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -36,7 +36,7 @@ fn all(name: &str, values: &[f64], law: &dyn Fn(f64) -> f64) -> Vec<Figure> {
     .collect()
 }
 
-/// The document with these figures, each alone and then side by side.
+/// The document with these figures, first each alone, then side by side.
 fn page(figures: &[Figure]) -> String {
     let each: String = figures.iter().map(|figure| rows(std::slice::from_ref(figure))).collect();
     document("roost lab", EVIL, &section("Plots", &each))
