@@ -1,9 +1,10 @@
 //! Prints what the protocol costs on this machine:
 //! `cargo run --profile dist -p resp --example parse_costs`.
 //!
-//! GET and SET as sent by `redis-benchmark -d 32 -r 100000`, one or sixteen per read: parsing alone, and parsing with a
-//! reply, compared with a copy of the same bytes. Then the two inputs that are slowest for a parser that starts again
-//! with every read. Each line has the median, the minimum and the maximum of eleven rounds.
+//! It measures GET and SET as sent by `redis-benchmark -d 32 -r 100000`, one or sixteen per read: parsing alone, and
+//! parsing with a reply, both compared with copying the same bytes. It also measures the two inputs that are slowest
+//! for a parser that starts again with every read. Each line has the median, the minimum and the maximum of eleven
+//! rounds.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ fn show(what: &str, mut round: impl FnMut() -> Result<f64, Failure>) -> Result<(
     Ok(())
 }
 
-/// Makes a thousand different reads of `pipeline` commands each, so that the processor cannot predict every branch.
+/// Makes a thousand different reads of `pipeline` commands each, so that the processor cannot predict all branches.
 fn reads_of(pipeline: usize, command: fn(usize) -> Vec<u8>) -> Vec<Vec<u8>> {
     let key = |at: usize| at.wrapping_mul(7_919) % KEYS;
     let read = |read: usize| (0..pipeline).flat_map(move |at| command(key(read * pipeline + at)));
@@ -70,7 +71,7 @@ fn multibulk(arguments: &[&[u8]]) -> Vec<u8> {
     out
 }
 
-/// Parses `reads` repeatedly, and lets `reply` answer. Returns ns per command.
+/// Parses `reads` repeatedly, and calls `reply` for each command. Returns ns per command.
 fn parse(reads: &[Vec<u8>], reply: impl Fn(&mut Encoder<'_>, &[u8])) -> Result<f64, Failure> {
     let mut parser = Parser::new(Limits::REDIS);
     let mut out = Vec::new();
@@ -92,7 +93,7 @@ fn parse(reads: &[Vec<u8>], reply: impl Fn(&mut Encoder<'_>, &[u8])) -> Result<f
     Ok(ns(begin.elapsed()) / commands as f64)
 }
 
-/// Copies `reads` repeatedly. Returns ns per command: the minimum for any server.
+/// Copies `reads` repeatedly. Returns ns per command, the minimum that any server needs.
 fn copy(reads: &[Vec<u8>], pipeline: usize) -> Result<f64, Failure> {
     let mut out = Vec::new();
     let rounds = COMMANDS / pipeline / reads.len();

@@ -1,4 +1,4 @@
-//! Writer of replies. Types that RESP2 lacks are written as Redis does.
+//! Encoder of replies. It writes types that RESP2 lacks as Redis does.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -6,16 +6,17 @@ use std::io::Write as _;
 /// Version of the protocol that a client has chosen with `HELLO`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
-    /// Version of a new connection, which every client supports.
+    /// Version of every new connection.
     #[default]
     Resp2,
-    /// Version with nulls, doubles, booleans, big numbers, verbatim strings, maps, sets and pushes.
+    /// Version that adds nulls, doubles, booleans, big numbers, verbatim strings, maps, sets and pushes.
     Resp3,
 }
 
-/// Writer that appends replies to a buffer of the caller.
+/// Encoder that appends replies to a buffer of the caller.
 ///
-/// After a header ([`array`](Self::array), [`map`](Self::map), ...) the caller writes the announced number of replies.
+/// A header ([`array`](Self::array), [`map`](Self::map), ...) announces a number of replies, which the caller then
+/// writes.
 #[derive(Debug)]
 pub struct Encoder<'o> {
     out: &'o mut Vec<u8>,
@@ -23,7 +24,7 @@ pub struct Encoder<'o> {
 }
 
 impl<'o> Encoder<'o> {
-    /// Creates a writer that appends to `out`.
+    /// Creates an encoder that appends to `out`.
     #[must_use]
     pub fn new(out: &'o mut Vec<u8>, protocol: Protocol) -> Self {
         Self { out, protocol }
@@ -60,7 +61,7 @@ impl<'o> Encoder<'o> {
         self.end_line();
     }
 
-    /// Writes text to display verbatim, with its format: `txt` or `mkd`. RESP2: a bulk string.
+    /// Writes a text that clients display verbatim, with its format: `txt` or `mkd`. RESP2: a bulk string.
     pub fn verbatim(&mut self, format: [u8; 3], text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
@@ -92,7 +93,8 @@ impl<'o> Encoder<'o> {
         }
     }
 
-    /// Writes the shortest digits that parse to the same number; `inf`, `-inf` or `nan`. RESP2: a bulk string.
+    /// Writes the shortest decimal number that parses to the same value, or `inf`, `-inf` or `nan`. RESP2: a bulk
+    /// string.
     pub fn double(&mut self, number: f64) {
         let text = match number.abs() {
             0.0 | 1e-4..1e17 => format!("{number}"),
@@ -121,12 +123,12 @@ impl<'o> Encoder<'o> {
         }
     }
 
-    /// Writes the header of a set of `len` different replies. RESP2: an array.
+    /// Writes the header of a set of `len` distinct replies. RESP2: an array.
     pub fn set(&mut self, len: usize) {
         self.aggregate(b'~', len);
     }
 
-    /// Writes the header of a message of `len` parts that answers no command. RESP2: an array.
+    /// Writes the header of a push: a message of `len` parts that is not a reply to a command. RESP2: an array.
     pub fn push(&mut self, len: usize) {
         self.aggregate(b'>', len);
     }
@@ -155,7 +157,7 @@ impl<'o> Encoder<'o> {
         });
     }
 
-    /// Ends the line that `write` appends, after replacing line breaks in it.
+    /// Replaces line breaks in the text that `write` appends, and ends the line.
     fn one_line(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.out.len();
         write(self.out);

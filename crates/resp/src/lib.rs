@@ -1,8 +1,8 @@
 //! Redis protocol without I/O: a parser of requests and a writer of replies.
 //!
 //! The caller owns the buffers and the socket. [`Parser`] finds commands in a buffer that grows while bytes arrive, and
-//! [`Encoder`] appends replies to a `Vec<u8>`. Where the behavior of Redis matters, it is that of Redis 7.0, whose
-//! error texts are kept because clients match on them.
+//! [`Encoder`] appends replies to a `Vec<u8>`. Both behave like Redis 7.0, and use its error texts, because clients
+//! match on them.
 //!
 //! ```
 //! let mut parser = resp::Parser::new(resp::Limits::REDIS);
@@ -15,8 +15,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Invariants:** nothing here does I/O, waits, starts a thread or reads the clock; no other crate of this repository
-//! is used. Memory is proportional to the bytes that have arrived, never to an announced length.
+//! **Invariants:** the crate does no I/O, does not wait, starts no thread, does not read the clock, and uses no other
+//! crate of this repository. Its memory is proportional to the bytes that have arrived, never to an announced length.
 
 mod encoder;
 mod number;

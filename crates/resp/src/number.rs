@@ -1,8 +1,9 @@
 //! Numbers in protocol lines: counts, lengths and integers.
 
-/// Parses a number below 1,000 that is followed by a CR and one more byte. Returns it with its number of digits.
+/// Parses a number below 1,000 that is followed by a CR and one more byte. Returns the number and how many digits it
+/// has.
 ///
-/// Almost every header is of this kind. `None` only means that the line needs the full parser: it may be incomplete,
+/// Almost every header has such a number. `None` only means that the line needs the full parser: it may be incomplete,
 /// negative, longer, or wrong.
 #[inline(always)]
 pub(crate) fn plain(line: &[u8]) -> Option<(usize, usize)> {
@@ -19,7 +20,7 @@ pub(crate) fn plain(line: &[u8]) -> Option<(usize, usize)> {
     }
 }
 
-/// Parses a number in the only form that Redis accepts: no sign except `-`, no leading zero, no blank.
+/// Parses a number in the only form that Redis accepts: no sign except `-`, no leading zero, no space.
 pub(crate) fn canonical(text: &[u8]) -> Option<i64> {
     let number = std::str::from_utf8(text).ok()?.parse().ok()?;
     (itoa::Buffer::new().format::<i64>(number).as_bytes() == text).then_some(number)

@@ -18,7 +18,7 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: everything is left to the system's allocator; counters without destructors do not allocate.
+// SAFETY: the system allocator does all the work. The counters have no destructor, so using them does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         TAKEN.set(TAKEN.get() + layout.size());

@@ -2,23 +2,23 @@
 
 use crate::number;
 
-/// Iterator over the name and the argument of each command at the front of the input. It ends at the first command that
-/// does not have exactly one argument, is incomplete, or is not an array of bulk strings with plain lengths.
+/// Iterator over the name and the argument of each command at the front of the input. It ends before the first command
+/// that does not have exactly one argument, is incomplete, or is not an array of bulk strings with plain lengths.
 ///
-/// Nothing is validated: only [`Parser`](crate::Parser) decides what the commands are.
+/// The iterator validates nothing: only [`Parser`](crate::Parser) decides what the commands are.
 #[derive(Clone, Debug)]
 pub struct Ahead<'b> {
     rest: &'b [u8],
 }
 
 impl<'b> Ahead<'b> {
-    /// Looks at `input`, which begins with a command.
+    /// Creates an iterator over `input`, which begins with a command.
     #[must_use]
     pub fn new(input: &'b [u8]) -> Self {
         Self { rest: input }
     }
 
-    /// Bytes after the returned commands.
+    /// Bytes after the commands returned so far.
     #[must_use]
     pub fn rest(&self) -> &'b [u8] {
         self.rest

@@ -1,4 +1,4 @@
-//! Command: a name and arguments, as slices of the buffer in which they arrived.
+//! Command of a client.
 
 use std::fmt;
 use std::slice;
@@ -24,9 +24,9 @@ impl Span {
     }
 }
 
-/// Command as a client sent it. Arguments are arbitrary bytes.
+/// Command as a client sent it: a name and arguments of arbitrary bytes, as slices of the buffer.
 ///
-/// Valid until the next call of the parser. **Invariant:** it has a name.
+/// A command is valid until the next call of the parser. **Invariant:** it has a name.
 #[derive(Clone, Copy)]
 pub struct Command<'a> {
     name: &'a [u8],
@@ -47,7 +47,7 @@ struct Spans<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Makes a command from the pieces of `bytes` at `spans`; `None` without spans.
+    /// Creates a command from the slices of `bytes` at `spans`; `None` if there are no spans.
     ///
     /// # Panics
     /// If a span does not lie within `bytes`.
@@ -56,7 +56,7 @@ impl<'a> Command<'a> {
         Some(Self { name: cut(bytes, *name), arguments: Spans { bytes, spans } })
     }
 
-    /// First word, in the case in which it was sent.
+    /// The name, in upper or lower case as the client sent it.
     #[must_use]
     pub fn name(&self) -> &'a [u8] {
         self.name
@@ -77,15 +77,15 @@ impl<'a> Command<'a> {
 
     /// Whether this is a line of an HTTP request instead of a command.
     ///
-    /// A web page can make a browser send such requests to any port. Redis closes the connection without a reply,
-    /// before it reads further bytes.
+    /// A web page can make a browser send HTTP requests to any port. On such a line, Redis closes the connection
+    /// without a reply and without reading more.
     #[must_use]
     pub fn is_http(&self) -> bool {
         self.name.eq_ignore_ascii_case(b"post") || self.name.eq_ignore_ascii_case(b"host:")
     }
 }
 
-/// Shows the name and the number of arguments, since arguments may contain a password.
+/// Shows only the name and the number of arguments, because arguments may contain a password.
 impl fmt::Debug for Command<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} and {} arguments", self.name.escape_ascii(), self.arguments.spans.len())

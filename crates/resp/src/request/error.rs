@@ -5,30 +5,30 @@ use std::fmt;
 /// Violation of the protocol by a request. [`Display`](fmt::Display) is the text of the error reply, without the
 /// leading `-`.
 ///
-/// The start of the next command is unknown, so the connection ends after this reply.
+/// After this reply, the server closes the connection, because it cannot find the start of the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolError {
-    /// The number of arguments is not a number, or above [`Limits::arguments_max`](crate::Limits).
+    /// The number of arguments is not a number, or is above [`Limits::arguments_max`](crate::Limits).
     InvalidCount,
-    /// The command has more than 10 arguments before authentication.
+    /// A command before authentication has more than 10 arguments.
     UnauthenticatedCount,
     /// The line with the number of arguments does not end within [`Limits::line_bytes_max`](crate::Limits).
     CountLineTooLong,
-    /// An argument begins with this byte instead of `$`.
+    /// An argument begins with this byte, not with `$`.
     ExpectedBulk(u8),
-    /// The length of an argument is not a number, negative, or above [`Limits::bulk_bytes_max`](crate::Limits).
+    /// The length of an argument is not a number, is negative, or is above [`Limits::bulk_bytes_max`](crate::Limits).
     InvalidBulkLength,
-    /// An argument has more than 16,384 bytes before authentication.
+    /// An argument of a command before authentication has more than 16,384 bytes.
     UnauthenticatedBulkLength,
     /// The line with the length of an argument does not end within [`Limits::line_bytes_max`](crate::Limits).
     LengthLineTooLong,
-    /// The command is longer than [`Limits::command_bytes_max`](crate::Limits). Redis closes the connection without a
-    /// reply, so the message is roost's own.
+    /// The command is longer than [`Limits::command_bytes_max`](crate::Limits). For this error, Redis has no reply and
+    /// closes the connection; the message is roost's own.
     CommandTooLong,
-    /// An inline command does not end within [`Limits::line_bytes_max`](crate::Limits), or contains a NUL byte, after
-    /// which Redis finds no end.
+    /// An inline command does not end within [`Limits::line_bytes_max`](crate::Limits), or contains a NUL byte. Redis
+    /// finds no line end after a NUL byte.
     InlineTooLong,
-    /// A quote in an inline command is not closed, or text follows it without a blank.
+    /// A quote in an inline command is not closed, or text follows the closing quote without a space.
     UnbalancedQuotes,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for ProtocolError {
     }
 }
 
-/// Formats the error. As in Redis, a line break becomes a blank; other unprintable bytes are escaped.
+/// Formats the error. As in Redis, a line break is shown as a space. Other unprintable bytes are escaped.
 fn expected_bulk(byte: u8, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     match byte {
         b'\r' | b'\n' => out.write_str("expected '$', got ' '"),

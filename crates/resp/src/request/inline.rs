@@ -1,7 +1,7 @@
-//! Inline commands: a line of words as typed by hand, split as in Redis and redis-cli.
+//! Inline commands: lines of words as typed by hand, split as by Redis and redis-cli.
 //!
-//! A word may have quoted parts. In double quotes, `\n \r \t \b \a`, `\xHH` and a backslash before any other character
-//! are escapes; in single quotes only `\'`. A closing quote ends the word.
+//! A word may have quoted parts. Between double quotes, `\n \r \t \b \a`, `\xHH` and a backslash before any other
+//! character are escapes; between single quotes, only `\'` is one. A closing quote ends the word.
 
 use super::command::Span;
 use super::error::ProtocolError;
@@ -24,7 +24,7 @@ pub(crate) fn split(
     Ok(())
 }
 
-/// Takes one word from the beginning of `rest`, which is not blank. Returns the rest.
+/// Takes one word from the front of `rest`, which does not begin with a space. Returns the rest.
 fn word<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], ProtocolError> {
     while let [first, after @ ..] = rest {
         match first {
@@ -38,7 +38,7 @@ fn word<'b>(mut rest: &'b [u8], words: &mut Vec<u8>) -> Result<&'b [u8], Protoco
     Ok(rest)
 }
 
-/// Checks that a closing quote is followed by a blank or the end.
+/// Checks that a closing quote is followed by a space or by the end.
 fn ended(rest: &[u8]) -> Result<&[u8], ProtocolError> {
     match rest.first() {
         Some(next) if !is_blank(*next) => Err(ProtocolError::UnbalancedQuotes),
@@ -101,7 +101,7 @@ fn skip_blanks(line: &[u8]) -> &[u8] {
     line.get(blanks..).unwrap_or_default()
 }
 
-/// Whether C calls the byte a space. Only ` \n\r\t` end an unquoted word.
+/// Whether a byte is a space in C. Only ` \n\r\t` end an unquoted word.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }

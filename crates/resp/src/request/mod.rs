@@ -1,4 +1,4 @@
-//! Requests of clients: commands as arrays of bulk strings or as inline text.
+//! Requests of clients: commands, either as arrays of bulk strings or as inline text.
 
 pub(crate) mod ahead;
 pub(crate) mod command;

@@ -1,7 +1,7 @@
 //! Parser of commands in a buffer that grows while bytes arrive.
 //!
-//! [`Parser`] owns the progress in the unfinished command. A command that arrives in small pieces is read once: a call
-//! without new bytes costs a few comparisons.
+//! [`Parser`] remembers how far it has read the unfinished command, so it reads each byte only once, even if the
+//! command arrives in small pieces.
 
 use super::command::{Command, Span};
 use super::error::ProtocolError;
@@ -9,42 +9,42 @@ use super::inline;
 use super::limits::{ARGUMENTS_UNAUTHENTICATED_MAX, BULK_BYTES_UNAUTHENTICATED_MAX, Limits};
 use crate::number;
 
-/// Maximum number of positions whose memory is kept for the next command.
+/// Maximum number of positions for which memory is kept between commands.
 const KEPT_SPANS_MAX: usize = 64;
-/// Maximum size of words whose memory is kept for the next command, in bytes.
+/// Maximum size of inline words for which memory is kept between commands, in bytes.
 const KEPT_BYTES_MAX: usize = 512;
 /// Length of a line end, in bytes.
 const LINE_END_BYTES: usize = 2;
 
 /// Parser of the requests of one connection.
 ///
-/// **Invariant:** its state refers to the unfinished command at the beginning of the caller's buffer. The caller keeps
-/// those bytes at least until the parser moves past them.
+/// **Invariant:** the state of the parser refers to the unfinished command at the beginning of the caller's buffer. The
+/// caller keeps the bytes of the command until the parser has moved past them.
 #[derive(Debug)]
 pub struct Parser {
     limits: Limits,
     authenticated: bool,
     unfinished: Unfinished,
-    /// Positions of the arguments: in the buffer, or in `words` for an inline command.
+    /// Positions of the arguments: in the caller's buffer, or in `words` for an inline command.
     spans: Vec<Span>,
     /// Words of an inline command, without quotes and escapes.
     words: Vec<u8>,
 }
 
-/// Progress in the command at the start of the buffer; all zero if there is none.
+/// State of the command at the start of the buffer; all zero if none has begun.
 #[derive(Debug, Default)]
 struct Unfinished {
-    /// End of the bytes that have been read. If it is not 0, the number of arguments is known.
+    /// End of the bytes that have been read. If `at` is not 0, the number of arguments is known.
     at: usize,
-    /// Number of arguments that have not been read.
+    /// Number of arguments not yet read.
     missing: usize,
-    /// Length of the argument that begins at `at`, once it is known.
+    /// Length of the argument that begins at `at`; `None` if its header has not been read.
     bulk_bytes: Option<usize>,
-    /// Position up to which the end of the current line was searched.
+    /// Position up to which the parser has searched for the end of the current line.
     searched: usize,
 }
 
-/// Parsed count or length: the byte in front, the digits, and the start of the next line.
+/// Parsed header: its first byte, its digits, and the start of the next line.
 struct Header<'b> {
     marker: u8,
     digits: &'b [u8],
@@ -52,10 +52,10 @@ struct Header<'b> {
 }
 
 impl Parser {
-    /// Creates a parser at the beginning of a stream, for an authenticated client.
+    /// Creates a parser for a new connection; the client counts as authenticated.
     ///
     /// # Panics
-    /// If a command could be 4 GiB or longer, or a line be longer than a command.
+    /// If the limits allow a command of 4 GiB or more, or a line longer than a command.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         limits.assert_sound();
@@ -68,28 +68,29 @@ impl Parser {
         }
     }
 
-    /// Sets whether the client may send more than 10 arguments, and more than 16,384 bytes in each.
+    /// Sets whether the client has authenticated. Before, it may send at most 10 arguments of at most 16,384 bytes
+    /// each.
     ///
-    /// Applies to bytes that are read from now on, so commands must be executed one by one until the client has
-    /// authenticated.
+    /// The change applies only to bytes that are not yet read. Until the client has authenticated, the caller must
+    /// therefore execute each command before it parses the next.
     pub fn set_authenticated(&mut self, authenticated: bool) {
         self.authenticated = authenticated;
     }
 
-    /// Allocated memory, in bytes.
+    /// Size of the allocated memory, in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         self.spans.capacity() * size_of::<Span>() + self.words.capacity()
     }
 
-    /// Takes the next command from the front of `rest`, and moves `rest` after it.
+    /// Takes the next command from the front of `rest`, and moves `rest` past it.
     ///
     /// `None` means that more bytes are needed: call again with the remaining `rest` followed by at least one more
-    /// byte. Empty commands (`*0`, `*-1`, a blank line) are skipped. As in Redis, the bytes in the place of a header's
-    /// LF and of an argument's line end are not checked.
+    /// byte. Empty commands (`*0`, `*-1`, an empty line) are skipped. Like Redis, the parser does not check the LF
+    /// after a header and the line end after an argument, and accepts any bytes in their places.
     ///
     /// # Errors
-    /// If the request at the front of `rest` violates the protocol or a limit. Calling again gives the same error.
+    /// If the request at the front of `rest` violates the protocol or a limit. Another call returns the same error.
     pub fn next<'p, 'b: 'p>(
         &'p mut self,
         rest: &mut &'b [u8],
@@ -111,7 +112,7 @@ impl Parser {
         }
     }
 
-    /// Continues to read an array of bulk strings. Returns its length once it is complete.
+    /// Continues to read an array of bulk strings. Returns the length of the array in bytes once it is complete.
     fn multibulk(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         if self.unfinished.at == 0 {
             let Some((count, after)) = self.count(input)? else { return Ok(None) };
@@ -142,7 +143,7 @@ impl Parser {
         Ok(Some(self.unfinished.at))
     }
 
-    /// Number of arguments, and the position of the first one.
+    /// Reads the header of a command. Returns the number of arguments, and the position after the header.
     fn count(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
         let (count, after) = match number::plain(input.get(1..).unwrap_or_default()) {
             Some((count, digits)) => (count, 1 + digits + LINE_END_BYTES),
@@ -150,7 +151,7 @@ impl Parser {
                 let header = self.header(input, 0, ProtocolError::CountLineTooLong)?;
                 let Some(Header { digits, after, .. }) = header else { return Ok(None) };
                 let count = number::canonical(digits).ok_or(ProtocolError::InvalidCount)?;
-                // A negative count is an empty command; one that is not a `usize` is above every limit.
+                // A negative count is an empty command. A count that does not fit into a `usize` is above every limit.
                 (usize::try_from(count.max(0)).unwrap_or(usize::MAX), after)
             }
         };
@@ -163,7 +164,7 @@ impl Parser {
         Ok(Some((count, after)))
     }
 
-    /// Length of the argument with the next header, and the position of its bytes.
+    /// Reads the header of an argument. Returns the length of the argument, and the position of its first byte.
     fn length(&mut self, input: &[u8]) -> Result<Option<(usize, usize)>, ProtocolError> {
         let from = self.unfinished.at;
         let (len, after) = match plain_length(input.get(from..).unwrap_or_default()) {
@@ -190,7 +191,7 @@ impl Parser {
         Ok(Some((len, after)))
     }
 
-    /// Header line that begins at `from`, if it is complete.
+    /// Header that begins at `from`; `None` if it is incomplete.
     #[cold]
     fn header<'b>(
         &mut self,
@@ -199,7 +200,7 @@ impl Parser {
         too_long: ProtocolError,
     ) -> Result<Option<Header<'b>>, ProtocolError> {
         let end = self.line_end(input, from, too_long, |byte| byte == b'\r')?;
-        // The byte after the CR belongs to the line.
+        // The byte after the CR belongs to the header, so it must have arrived.
         let Some(end) = end.filter(|end| end + 1 < input.len()) else { return Ok(None) };
         let line = input.get(from..=end).unwrap_or_default();
         let Some((marker, digits)) = line.split_first() else {
@@ -209,7 +210,7 @@ impl Parser {
         Ok(Some(Header { marker: *marker, digits, after: end + LINE_END_BYTES }))
     }
 
-    /// End of the line that starts at `from`. Searches each byte only once.
+    /// Position of the end of the line that starts at `from`. Searches each byte only once.
     fn line_end(
         &mut self,
         input: &[u8],
@@ -228,11 +229,11 @@ impl Parser {
         if input.len() - from > self.limits.line_bytes_max { Err(too_long) } else { Ok(None) }
     }
 
-    /// Splits an inline command into `words`. Returns its length once its line is complete.
+    /// Splits an inline command into `words`. Returns the length of its line once the line is complete.
     fn inline(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let too_long = ProtocolError::InlineTooLong;
-        // Like a C string, a line ends at a NUL, but then no LF is ever found. A client that is out of sync with the
-        // protocol hits the limit here, so that its data is not executed.
+        // As in Redis, whose lines are C strings, no LF is found after a NUL. Binary data of a client that is out of
+        // sync with the protocol therefore exceeds the limit and is not executed.
         let end = self.line_end(input, 0, too_long, |byte| matches!(byte, b'\n' | 0))?;
         let Some(end) = end else { return Ok(None) };
         let Some((b'\n', line)) = input.get(..=end).and_then(<[u8]>::split_last) else {
@@ -240,12 +241,12 @@ impl Parser {
             return if over { Err(too_long) } else { Ok(None) };
         };
         self.forget();
-        // A CR before the LF counts as a blank.
+        // The CR before the LF counts as a space.
         inline::split(line, &mut self.words, &mut self.spans)?;
         Ok(Some(end + 1))
     }
 
-    /// Drops the last returned command, and memory that only few commands need.
+    /// Drops the last returned command, and memory that few commands need.
     fn forget(&mut self) {
         self.spans.clear();
         self.spans.shrink_to(KEPT_SPANS_MAX);
@@ -254,7 +255,7 @@ impl Parser {
     }
 }
 
-/// Length in `$N\r\n`, and the length of this header, if it is plain.
+/// For the header `$N\r\n`, returns N and the length of the header; `None` if the header needs the full parser.
 #[inline]
 fn plain_length(header: &[u8]) -> Option<(usize, usize)> {
     let (b'$', line) = header.split_first()? else { return None };

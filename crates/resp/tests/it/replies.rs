@@ -55,7 +55,7 @@ fn each_version_gets_its_own_bytes() {
     check(|out| out.double(f64::NAN), "$3\r\nnan\r\n", ",nan\r\n");
 }
 
-/// Replies of every type except doubles.
+/// Replies of every type, except doubles.
 #[derive(Clone, Debug)]
 enum Said {
     Simple(String),

@@ -1,4 +1,5 @@
-//! Requests: the same commands for any pieces in which they arrive, and Redis's errors for invalid ones.
+//! Tests of requests: the pieces in which bytes arrive do not change the commands, and invalid requests give Redis's
+//! errors.
 
 use crate::support::{Read, TINY, feed, reference};
 use proptest::prelude::*;
@@ -40,7 +41,7 @@ fn every_split_of_a_stream_gives_the_same_commands() {
     assert_eq!(feed(&stream, &[1], Parser::new(Limits::REDIS)), whole, "byte by byte");
 }
 
-/// Parts of streams: valid, invalid, and meaningless.
+/// Parts of streams: valid, invalid, or meaningless ones.
 fn part() -> impl Strategy<Value = Vec<u8>> {
     let bytes = |max| prop::collection::vec(any::<u8>(), 0..max);
     let inline = prop::sample::select(b" \t\x0b\r\"'\\\\xfnab01G*$".as_slice());
@@ -63,7 +64,7 @@ fn part() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// A few parts with one byte possibly replaced, truncated anywhere.
+/// A stream of a few parts, with possibly one byte replaced, and truncated anywhere.
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let change = prop::option::of((any::<prop::sample::Index>(), any::<u8>()));
     let cut = prop::option::of(any::<prop::sample::Index>());

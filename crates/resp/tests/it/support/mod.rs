@@ -1,4 +1,4 @@
-//! Simple reference parser, and a function that feeds the real parser in pieces.
+//! Reference parser, which is simple, and a function that feeds the real parser in pieces.
 
 use resp::{Limits, Parser};
 
@@ -12,8 +12,8 @@ pub(crate) struct Read {
     pub(crate) end: Result<usize, String>,
 }
 
-/// Feeds `stream` to the parser as a server would: in pieces of the sizes `pieces`, used in turn, each appended to the
-/// bytes that are not parsed yet.
+/// Feeds `stream` to the parser as a server would: in pieces, each appended to the bytes not yet parsed. The pieces
+/// have the sizes `pieces`, which repeat.
 pub(crate) fn feed(stream: &[u8], pieces: &[usize], mut parser: Parser) -> Read {
     let mut commands = Vec::new();
     let mut buffer = Vec::new();
@@ -48,7 +48,7 @@ enum Stop {
     Wrong(String),
 }
 
-/// Parses the whole of `stream` at once, by the description of the protocol.
+/// Parses the whole of `stream` at once, as the protocol is documented.
 pub(crate) fn reference(stream: &[u8], limits: &Limits, authenticated: bool) -> Read {
     let mut commands = Vec::new();
     let mut rest = stream;
@@ -87,7 +87,7 @@ fn array<'b>(
         let (line, bytes) = header(rest, limits, "too big bulk count string")?;
         match line.first() {
             Some(b'$') => {}
-            // The first byte of an empty line is its CR, which the error shows as a blank.
+            // An empty line begins with its CR, which the error shows as a space.
             None | Some(b'\n') => return Err(wrong("expected '$', got ' '")),
             Some(byte @ 32..=126) => {
                 return Err(wrong(&format!("expected '$', got '{}'", *byte as char)));
@@ -113,7 +113,7 @@ fn array<'b>(
     Ok((words, rest))
 }
 
-/// Line up to its CR, and the bytes after the CR and one more byte.
+/// Line before its CR, and the bytes after the CR and one more byte.
 fn header<'b>(
     stream: &'b [u8],
     limits: &Limits,
@@ -201,7 +201,7 @@ fn words(line: &[u8]) -> Option<Words> {
     matches!(state, State::Between | State::Word | State::Closed).then_some(words)
 }
 
-/// Parses digits with an optional `-` and no leading zero, within 64 bits.
+/// Parses a 64-bit number: digits with an optional `-` and without a leading zero.
 fn number(text: &[u8]) -> Option<i64> {
     let digits = text.strip_prefix(b"-").unwrap_or(text);
     let well_formed = match digits {
