@@ -1,5 +1,5 @@
-//! Prints how many of the MNIST test images the built-in digits recognize: `cargo run --profile dist -p knn --example
-//! accuracy -- FOLDER`, where FOLDER has the test images and labels as IDX files.
+//! Prints how many of the MNIST test images are recognized with the built-in digits: `cargo run --profile dist -p knn
+//! --example accuracy -- FOLDER`. FOLDER contains the test images and labels as IDX files.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 
 mod mnist;

@@ -1,11 +1,11 @@
-//! Makes the built-in digits: `cargo run --profile dist -p knn --example make_references -- FOLDER`, where FOLDER has
-//! the MNIST training images and labels as IDX files. It writes `data/digits.bin` of this crate; the same files give
-//! the same bytes.
+//! Makes the built-in digits: `cargo run --profile dist -p knn --example make_references -- FOLDER`. FOLDER contains
+//! the MNIST training images and labels as IDX files. The program writes `data/digits.bin` of this crate. It always
+//! writes the same bytes for the same files.
 //!
-//! The references are chosen among the first 50,000 images and validated on the other 10,000, which are not used in the
-//! choice. The first choice is random images of every digit, in proportion to its share. In each round all 50,000 are
-//! recognized; references that voted wrongly in close recognitions are replaced by random ones of the same digit. The
-//! best set of all rounds is kept.
+//! The program chooses the references among the first 50,000 images, and validates them with the other 10,000. It
+//! starts with random images, in which each digit has its share of the pool. In each round, it recognizes all 50,000
+//! images, and replaces references that voted wrongly in close recognitions by random images of the same digit. It
+//! keeps the best set of all rounds.
 #![allow(clippy::indexing_slicing, reason = "a wrong index ends the program, which is fine")]
 
 mod mnist;
@@ -18,17 +18,17 @@ use knn::{Bits, K, Samples};
 use mnist::Mnist;
 
 const REFERENCES: usize = 2_339;
-/// Number of images to choose from; the rest is for validation.
+/// Number of images to choose from. The other images are for validation.
 const POOL: usize = 50_000;
 const ROUNDS: usize = 60;
-/// References replaced in the first round. The number falls to 0 in the last.
+/// Number of references replaced in the first round. It decreases to 0 in the last round.
 const REPLACED: usize = REFERENCES / 10;
-/// Lead in votes from which a recognition is not close.
+/// Minimum lead in votes of a recognition that is not close.
 const CLOSE: i32 = 6;
-/// One more than voters, because an image that is a reference finds itself.
+/// Number of neighbors: one more than the default, because an image that is a reference finds itself.
 const WITH_ITSELF: K = K::new(K::DEFAULT.count() + 1).unwrap();
 
-/// Random numbers of xorshift64, always the same sequence.
+/// Random numbers by xorshift64; the sequence is always the same.
 struct Noise(u64);
 
 impl Noise {
@@ -40,7 +40,7 @@ impl Noise {
     }
 }
 
-/// References, by their index among the images.
+/// Chosen references, as indexes of images.
 #[derive(Clone)]
 struct Choice {
     places: Vec<usize>,
@@ -48,12 +48,12 @@ struct Choice {
 }
 
 impl Choice {
-    /// Chooses random images, of every digit in proportion to its share of the pool.
+    /// Chooses random images, so that each digit has its share of the pool.
     fn stratified(digits: &[u8], noise: &mut Noise) -> Self {
         let mut choice = Self { places: Vec::new(), is_chosen: vec![false; POOL] };
         let mut seen = 0;
         for digit in 0..10 {
-            // Rounding the running sum gives every digit its share and the right total.
+            // Rounding the running sum gives each digit its share, and the right total.
             let before = seen * REFERENCES / POOL;
             seen += digits.iter().filter(|other| **other == digit).count();
             for _ in before..seen * REFERENCES / POOL {
@@ -99,9 +99,9 @@ impl Choice {
 /// Quality of a choice on the pool.
 struct Judgement {
     right: usize,
-    /// Sum of squares of the closeness.
+    /// Sum of the squares of how close each recognition was.
     loss: i64,
-    /// Merit of each image: right minus wrong votes in close recognitions.
+    /// Merit of each image: its right votes minus its wrong votes in close recognitions.
     merits: Vec<i64>,
 }
 
@@ -130,7 +130,7 @@ fn judge(samples: &Samples, images: &Mnist) -> Judgement {
     judgement
 }
 
-/// Percentage of recognized images after the pool.
+/// Percentage of the images after the pool that are recognized.
 fn validate(samples: &Samples, images: &Mnist) -> f64 {
     let mut found = Vec::new();
     let (drawings, digits) = (&images.drawings[POOL..], &images.digits[POOL..]);
@@ -163,7 +163,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         choice.replace(count, &merits, digits, &mut noise);
     }
 
-    // In the order of the images, so that ties favor no digit.
+    // Order the references like the images, so that ties favor no digit.
     best.places.sort_unstable();
     println!("chosen: {:.2} % on validation", validate(&best.samples(&images), &images));
     let mut bytes = Vec::new();

@@ -1,18 +1,18 @@
-//! A vector of 1,024 bits, or a drawing of 32 rows of 32 pixels.
+//! Vector of 1,024 bits, which can also be a drawing of 32 rows of 32 pixels.
 //!
-//! Bit 0 is the first pixel of the first row. It is the most significant bit of the first byte and of the first word,
-//! so that a string of 0 and 1, the hexadecimal digits and the bytes of a vector all have the same order.
+//! Bit 0 is the first pixel of the first row, and the most significant bit of the first byte and of the first word. So
+//! a string of 0 and 1, the hexadecimal digits, and the bytes of a vector all have the same order.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Bits of a vector.
+/// Number of bits in a vector.
 pub const BITS: usize = 1024;
-/// Pixels along each side of a drawing.
+/// Number of pixels along each side of a drawing.
 pub const SIDE: usize = 32;
-/// Bytes of a vector.
+/// Number of bytes in a vector.
 pub const BYTES: usize = BITS / 8;
-/// Words of a vector.
+/// Number of words in a vector.
 pub(crate) const WORDS: usize = BITS / WORD_BITS;
 const WORD_BITS: usize = 64;
 const HEX_DIGITS: usize = BITS / 4;
@@ -21,8 +21,8 @@ const _: () = assert!(SIDE * SIDE == BITS);
 
 /// A vector of [`BITS`] bits.
 ///
-/// Parsing takes 1,024 digits 0 and 1 or 256 hexadecimal digits; white space between them is ignored.
-/// `{:x}` writes the hexadecimal digits, and `{}` the drawing: [`SIDE`] lines of `#` and `.`.
+/// A vector can be parsed from 1,024 digits 0 and 1, or from 256 hexadecimal digits; white space between digits is
+/// ignored. `{:x}` writes the hexadecimal digits, and `{}` the drawing: [`SIDE`] lines of `#` and `.`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(C, align(64))]
 pub struct Bits([u64; WORDS]);
@@ -30,15 +30,15 @@ pub struct Bits([u64; WORDS]);
 /// Error of parsing a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BitsError {
-    /// The text has neither of the two lengths.
+    /// The text has neither 1,024 nor 256 digits.
     #[error(
         "{found} digits; a vector is {BITS} digits 0 and 1, or {HEX_DIGITS} hexadecimal digits"
     )]
     Length {
-        /// Characters that are not white space.
+        /// Number of characters that are not white space.
         found: usize,
     },
-    /// A character is not a digit, in a text of the right length.
+    /// The text has the right length, but contains a character that is not a digit.
     #[error("{found:?} is not a digit; {BITS} digits are 0 or 1, and {HEX_DIGITS} hexadecimal")]
     Digit {
         /// The first such character.
@@ -61,7 +61,7 @@ impl Bits {
         Self([(); WORDS].map(|()| next_word()))
     }
 
-    /// The vector of these bytes, the first bit being the most significant of the first byte.
+    /// The vector of these bytes. Its first bit is the most significant bit of the first byte.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; BYTES]) -> Self {
         let (words, _) = bytes.as_chunks();
@@ -72,7 +72,7 @@ impl Bits {
         bits
     }
 
-    /// The bytes of the vector, reversing [`Bits::from_bytes`].
+    /// The bytes of the vector; [`Bits::from_bytes`] reverses this.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; BYTES] {
         let mut bytes = [0; BYTES];
@@ -135,10 +135,10 @@ impl FromStr for Bits {
     }
 }
 
-/// Parses exactly the hexadecimal digits, without white space: the fastest form.
+/// Parses exactly 256 hexadecimal digits without white space, the form that is fastest to parse.
 fn plain_hex(text: &str) -> Option<Bits> {
     let digits: &[u8; HEX_DIGITS] = text.as_bytes().try_into().ok()?;
-    // Invalid digits are detected at the end: there is no branch to mispredict.
+    // Check for invalid digits only at the end, so that there is no branch to mispredict.
     let (words, _) = digits.as_chunks::<{ WORD_BITS / 4 }>();
     let mut seen = 0;
     let mut bits = Bits::ZERO;

@@ -1,7 +1,7 @@
-//! The built-in digits: 2,339 drawings of the digits 0 to 9 in the library.
+//! The built-in digits: 2,339 drawings of the digits 0 to 9.
 //!
-//! `data/digits.bin` is made by `examples/make_references.rs`; `data/NOTICE.md` names its source and license. It is a
-//! sequence of entries of 129 bytes: the digit, then the bytes of [`Bits::from_bytes`].
+//! `examples/make_references.rs` makes `data/digits.bin`, and `data/NOTICE.md` names its source and license. The file
+//! is a sequence of entries of 129 bytes: the digit, then the bytes of [`Bits::from_bytes`].
 
 use crate::bits::{BYTES, Bits};
 use crate::samples::Samples;
@@ -12,7 +12,7 @@ const NAMES: [&str; 10] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
 
 const _: () = assert!(DIGITS.len() == 2_339 * ENTRY);
 
-/// The built-in digits, labeled `0` to `9`, with ids from 0 on.
+/// The built-in digits, with the labels `0` to `9` and ids from 0 on.
 #[must_use]
 pub fn digits() -> Samples {
     let mut samples = Samples::new();

@@ -1,6 +1,6 @@
-//! Names of labels without duplicates, and the number of samples of each.
+//! Table of the names of labels, and the number of samples of each label.
 //!
-//! **Invariant:** a name exists as long as a sample has it. A new name reuses the place of a removed one.
+//! **Invariant:** a name exists as long as a sample has it. A new name takes the place of a removed one.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::meter::{Counted, Meter};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Label(u32);
 
-/// Maximum bytes of a label of at most 32 bytes, in addition to [`LABEL_PLACE_BYTES`]: its name twice, and its entry in
-/// a tree whose nodes are half full.
+/// Maximum size of a label with a name of at most 32 bytes, in addition to [`LABEL_PLACE_BYTES`]: the name twice, and
+/// its entry in a tree whose nodes are half full.
 pub const LABEL_BYTES: usize = 160;
-/// Maximum bytes of an entry of the table, used or free.
+/// Maximum size of an entry of the table, whether used or free.
 pub const LABEL_PLACE_BYTES: usize = 56;
 
 /// The table of names.
@@ -38,18 +38,18 @@ impl Labels {
         Self { names, by_name: BTreeMap::new(), free, counted: Counted::new(meter) }
     }
 
-    /// Name of a label, if it was ever assigned.
+    /// Name of a label; `None` if the label was never assigned.
     pub(crate) fn name(&self, label: Label) -> Option<&str> {
         self.names.get(label.0 as usize).map(|named| &*named.name)
     }
 
-    /// Names in use with the number of their samples, in the order of the names.
+    /// Names in use with the number of their samples, in ascending order.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
         let named = self.by_name.values().filter_map(|label| self.names.get(label.0 as usize));
         named.map(|named| (&*named.name, named.count))
     }
 
-    /// Returns the label of this name, and counts another sample with it.
+    /// Returns the label with this name, and counts another sample of it.
     pub(crate) fn add(&mut self, name: &str) -> Label {
         let label = match self.by_name.get(name) {
             Some(label) => *label,
@@ -59,7 +59,7 @@ impl Labels {
         label
     }
 
-    /// Counts one sample fewer with the label.
+    /// Counts one sample less of the label.
     pub(crate) fn release(&mut self, label: Label) {
         let named = self.named(label);
         named.count -= 1;

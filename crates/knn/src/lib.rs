@@ -1,15 +1,16 @@
-//! Nearest neighbors of 1,024-bit vectors: an exact scan by Hamming distance, the K nearest, and their vote.
+//! Nearest neighbors of 1,024-bit vectors: finds the K nearest by an exact scan of Hamming distances, and counts their
+//! votes.
 //!
-//! [`Bits`] is a vector; a 32 x 32 drawing in black and white is one. [`Samples`] holds labeled vectors and finds those
-//! nearest to a query, and [`Samples::vote`] counts their labels. [`Grey`] turns an image into a vector that can be
-//! compared with others, and [`digits()`] are 2,339 such drawings in the library. The caller owns the samples and
-//! shares them.
+//! [`Bits`] is a vector, for example a 32 x 32 drawing in black and white. [`Samples`] holds labeled vectors and finds
+//! those nearest to a query; [`Samples::vote`] counts the labels of those found. [`Grey`] converts an image into a
+//! vector that can be compared with others. [`digits()`] returns 2,339 built-in drawings. The caller owns the samples
+//! and shares them.
 //!
-//! **Invariant:** no I/O, no clock, no thread and no other crate of this repository.
-//! **Invariant:** a clone of [`Samples`] is a snapshot. It shares all parts until one of them is changed; a [`Meter`]
-//! counts the memory of all.
+//! **Invariant:** the crate does no I/O, reads no clock, starts no thread, and uses no other crate of this repository.
+//! **Invariant:** a clone of [`Samples`] is a snapshot. It shares each part with the original until either changes the
+//! part; a [`Meter`] counts the memory of both.
 //!
-//! Read `bits`, `samples`, `part`, `scan/mod.rs`, `nearest`, then `vote`; `drawing` is apart.
+//! Read `bits`, `samples`, `part`, `scan/mod.rs`, `nearest`, then `vote`; `drawing` is independent of these.
 //!
 //! ```
 //! use knn::{Bits, K, Samples};

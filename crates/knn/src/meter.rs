@@ -1,23 +1,23 @@
-//! Counting the memory of samples.
+//! Counter of the memory of samples.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the bytes of all [`Samples`](crate::Samples) created with it, including their clones; memory shared by clones
-/// counts once. Clones of a meter are the same meter.
+/// Counts the memory of all [`Samples`](crate::Samples) created with this meter and of their clones, in bytes. Memory
+/// that clones share is counted once. A clone of a meter shares its count.
 #[derive(Clone, Debug, Default)]
 pub struct Meter(Arc<AtomicUsize>);
 
 impl Meter {
-    /// Bytes counted now.
+    /// Number of bytes counted now.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        // Relaxed, because only the count matters, and it publishes no memory to other threads.
+        // Relaxed: only the count matters, because it publishes no memory to other threads.
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// Counted memory of one owner. Dropping it subtracts it, and cloning counts it again.
+/// Counted memory of one owner. A clone is counted too; dropping an owner subtracts its memory.
 #[derive(Debug)]
 pub(crate) struct Counted {
     meter: Meter,
@@ -33,7 +33,7 @@ impl Counted {
         &self.meter
     }
 
-    /// Sets the counted bytes.
+    /// Sets the memory of this owner, in bytes.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
             self.meter.0.fetch_add(bytes - self.bytes, Ordering::Relaxed);

@@ -1,16 +1,16 @@
-//! The K nearest samples so far, and the bounds that exclude most distances.
+//! The K nearest samples found so far, and bounds that exclude most other samples.
 //!
 //! **Invariant:** a list of neighbors is sorted by distance, then by id, and has at most K entries.
 
 use crate::bits::BITS;
 use crate::labels::Label;
 
-/// Number of distances checked together: if none is near enough, none is checked alone.
+/// Number of distances compared with the bound together. If none is within the bound, none is examined further.
 pub(crate) const STRIDE: usize = 32;
 /// The distance of a sample that does not exist.
 pub(crate) const FAR: u16 = u16::MAX;
-/// Number of groups in which the first distances compete. More than [`K::MAX`], so that the K-th best winner bounds the
-/// K nearest.
+/// Number of groups into which [`first_bound`] divides the distances. There are more groups than [`K::MAX`], so that K
+/// groups have a minimum that is at most the bound.
 const GROUPS: usize = 128;
 
 const _: () = assert!(GROUPS > K::MAX.0);
@@ -20,18 +20,18 @@ const _: () = assert!(GROUPS > K::MAX.0);
 pub struct K(usize);
 
 impl K {
-    /// Default, which suits handwritten digits.
+    /// Default number, which suits handwritten digits.
     pub const DEFAULT: Self = Self(15);
-    /// Maximum.
+    /// Maximum number.
     pub const MAX: Self = Self(100);
 
-    /// Creates a number of neighbors; `None` unless it is 1 to 100.
+    /// Creates a number of neighbors; `None` if it is not between 1 and 100.
     #[must_use]
     pub const fn new(count: usize) -> Option<Self> {
         if count >= 1 && count <= Self::MAX.0 { Some(Self(count)) } else { None }
     }
 
-    /// Value as a number.
+    /// The number.
     #[must_use]
     pub const fn count(self) -> usize {
         self.0
@@ -43,7 +43,7 @@ impl K {
 pub struct Neighbor {
     /// Id of the sample.
     pub id: u64,
-    /// Label, to be looked up in the [`Samples`](crate::Samples) of the neighbor.
+    /// Label, whose name is in the [`Samples`](crate::Samples) of the neighbor.
     pub label: Label,
     /// Number of bits that differ from the query.
     pub distance: u32,
@@ -55,10 +55,10 @@ impl Neighbor {
     }
 }
 
-/// Inserts the samples that are among the `k` nearest so far into `found`. `ids` and `labels` belong to the samples
-/// whose `distances` are below [`FAR`], in the same order. Allocates only if `found` has a capacity below `k`. `within`
-/// returns the distances of a stride that do not exceed a bound, the first one in the lowest bit. Inlined with its
-/// callees, so that it is built with the caller's instructions.
+/// Updates `found`, the `k` nearest samples so far, with more samples. The first `distances` belong to the samples with
+/// these `ids` and `labels`, in the same order; all others are [`FAR`]. `within` returns which distances of a stride do
+/// not exceed a bound; the lowest bit is the first distance. The function allocates only if the capacity of `found` is
+/// below `k`. It and its callees are inlined, so that they are compiled with the caller's instructions.
 #[inline(always)]
 pub(crate) fn select(
     distances: &[[u16; STRIDE]],
@@ -85,17 +85,18 @@ pub(crate) fn select(
     }
 }
 
-/// Distances that do not exceed `bound`, with instructions chosen by the compiler.
+/// Bits of the distances that do not exceed `bound`, computed with instructions that the compiler chooses.
 #[inline(always)]
 pub(crate) fn within(distances: &[u16; STRIDE], bound: u16) -> u32 {
-    // No early exit, so that the processor compares them all at once; rarely is there any.
+    // The loop has no early exit, so that the processor compares all distances at once. Usually none is within the
+    // bound.
     if !distances.iter().fold(false, |any, distance| any | (*distance <= bound)) {
         return 0;
     }
     distances.iter().rev().fold(0, |bits, distance| bits << 1 | u32::from(*distance <= bound))
 }
 
-/// Distance above which nothing can enter `found` any more; `None` while it is not full.
+/// Maximum distance of a sample that can still enter `found`; `None` while `found` is not full.
 #[inline(always)]
 fn reach(found: &[Neighbor], k: K) -> Option<u16> {
     let last = found.get(k.0 - 1)?;
@@ -110,16 +111,17 @@ fn insert(neighbor: Neighbor, k: K, found: &mut Vec<Neighbor>) {
         }
         found.pop();
     }
-    // Counted to the end instead of searched, so that there is no branch to mispredict.
+    // Counting to the end has no branch to mispredict, unlike a search.
     let at = found.iter().filter(|other| other.rank() < neighbor.rank()).count();
     found.insert(at, neighbor);
 }
 
-/// A distance that at least `k` of `distances` do not exceed, close to the k-th smallest.
+/// A bound that at least `k` of the `distances` do not exceed, close to the k-th smallest distance.
 ///
-/// Without it the first samples would enter the list whatever their distance, and four times as many would have to be
-/// sorted. The smallest of each of [`GROUPS`] groups is found by comparing whole rows; the k-th smallest of these has k
-/// distances at or below it. With too few distances, the only guarantee is that it is below [`FAR`].
+/// Without this bound, the first samples would enter the list however far they are, and four times as many samples
+/// would have to be sorted. The distances are divided into [`GROUPS`] groups. The bound is the k-th smallest of the
+/// minimums of the groups, so k groups each have a distance within it. If there are too few distances, the bound is
+/// `FAR - 1`.
 #[inline(always)]
 fn first_bound(distances: &[[u16; STRIDE]], k: K) -> u16 {
     let mut winners = [[FAR; STRIDE]; GROUPS / STRIDE];

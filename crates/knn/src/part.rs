@@ -1,7 +1,7 @@
-//! A part of the samples: as many as a scan compares together.
+//! Part of the samples, at most as many as one chunk of a scan.
 //!
-//! **Invariant:** the last block has valid lanes only at existing positions; later lanes are arbitrary and never
-//! returned. No id is outside `low..=high`.
+//! **Invariant:** lanes of the last block after the last sample have arbitrary content, which is never returned. No id
+//! is outside `low..=high`.
 
 use std::mem::size_of;
 
@@ -10,7 +10,7 @@ use crate::labels::Label;
 use crate::meter::{Counted, Meter};
 use crate::scan::{Block, Chunk, LANES};
 
-/// Spare capacity of a part, in addition to an eighth of its samples.
+/// Spare capacity up to which a part does not shrink, in addition to an eighth of its samples.
 const SPARE: usize = 128;
 
 /// Vectors, ids and labels in parallel lists.
@@ -24,7 +24,7 @@ pub(crate) struct Part {
     counted: Counted,
 }
 
-/// Clones have capacity for the samples that a change may add.
+/// A clone has capacity for the samples that a change may add.
 impl Clone for Part {
     fn clone(&self) -> Self {
         let mut part = Self::new(self.counted.meter());
@@ -52,7 +52,7 @@ impl Part {
         self.ids.is_empty()
     }
 
-    /// Whether both together fill at most half a part.
+    /// Whether both parts together fill at most half a part.
     pub(crate) fn is_half_with(&self, other: &Self) -> bool {
         self.ids.len() + other.ids.len() <= Chunk::SAMPLES / 2
     }
@@ -78,13 +78,13 @@ impl Part {
         }
     }
 
-    /// Position of the sample with this id, if it is in this part.
+    /// Position of the sample with this id; `None` if this part does not have it.
     pub(crate) fn position(&self, id: u64) -> Option<usize> {
         let may_be_here = (self.low..=self.high).contains(&id);
         if may_be_here { self.ids.iter().position(|other| *other == id) } else { None }
     }
 
-    /// Removes the sample at an existing position and returns its label. The last sample takes its place.
+    /// Removes the sample at an existing position, and returns its label. The last sample takes its position.
     pub(crate) fn remove(&mut self, at: usize) -> Label {
         let last = self.ids.len() - 1;
         let moved = self.block(last / LANES).take(last % LANES);
@@ -114,7 +114,7 @@ impl Part {
         Chunk { blocks: &self.blocks, ids: &self.ids, labels: &self.labels }
     }
 
-    /// Reserves capacity for `len` samples and a few more. Lists that double would reserve twice as many.
+    /// Reserves capacity for `len` samples and an eighth more. A list that grows by itself would double its capacity.
     fn reserve(&mut self, len: usize) {
         let room = roomy(len);
         self.blocks.reserve_exact((room / LANES).saturating_sub(self.blocks.len()));
@@ -123,7 +123,7 @@ impl Part {
         self.count();
     }
 
-    /// Shrinks the lists if much capacity is unused.
+    /// Shrinks the lists if much of their capacity is unused.
     fn shrink(&mut self) {
         let len = self.ids.len();
         if self.ids.capacity() > len + len / 8 + SPARE {
@@ -150,7 +150,7 @@ impl Part {
     }
 }
 
-/// Capacity for `len` samples: whole blocks, at most those of a full part.
+/// Capacity to reserve for `len` samples: whole blocks, at most those of a full part.
 fn roomy(len: usize) -> usize {
     (len + len / 8).next_multiple_of(LANES).min(Chunk::SAMPLES.max(len.next_multiple_of(LANES)))
 }

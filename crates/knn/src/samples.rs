@@ -1,11 +1,11 @@
-//! Labeled vectors, packed so that a scan reads them once, in order, eight at a time.
+//! Labeled vectors, stored in the order in which a scan reads them, eight at a time.
 //!
-//! [`Samples`] keeps them in [`Part`]s, which own vectors, ids and labels in parallel lists: the entries at one
-//! position belong together. Parts are shared by clones until one of them is changed, so a clone is a cheap snapshot,
-//! and a change while one exists copies one part.
+//! [`Samples`] consists of [`Part`]s, which store vectors, ids and labels in parallel lists: the entries at one
+//! position belong together. Clones share a part until one of them changes it. So a clone is a cheap snapshot, and a
+//! change while a clone exists copies only one part.
 //!
-//! **Invariant:** two adjacent parts together are more than half as long as the longest part, so removals leave few
-//! parts.
+//! **Invariant:** two adjacent parts together are more than half as long as a full part, so few parts remain after many
+//! removals.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use crate::nearest::{K, Neighbor};
 use crate::part::Part;
 use crate::scan::{InstructionSet, Scan, Unavailable};
 
-/// Maximum bytes per sample: 140, plus spare capacity of its part.
+/// Maximum memory per sample, in bytes: 140, plus spare capacity of its part.
 pub const SAMPLE_BYTES: usize = 176;
-/// Maximum bytes of [`Samples`] in addition to samples and labels.
+/// Maximum memory of [`Samples`] in addition to samples and labels, in bytes.
 pub const SET_BYTES: usize = 24 << 10;
 
-/// Labeled vectors. A clone shares the vectors, and copies the names of the labels.
+/// Labeled vectors. A clone shares the vectors, but copies the names of the labels.
 #[derive(Clone, Debug)]
 pub struct Samples {
     parts: Vec<Arc<Part>>,
@@ -38,7 +38,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Creates an empty set, to be scanned with the best instructions of this processor.
+    /// Creates an empty set, which is scanned with the best instructions of this processor.
     #[must_use]
     pub fn new() -> Self {
         Self::counted_by(&Meter::default())
@@ -51,16 +51,16 @@ impl Samples {
         Self { parts, len: 0, labels, meter: meter.clone(), scan: Scan::best() }
     }
 
-    /// Uses these instructions from now on. They do not change the answers.
+    /// Scans with these instructions from now on. The instructions do not change the results.
     ///
     /// # Errors
-    /// This processor does not have them.
+    /// If this processor does not have the instructions.
     pub fn scan_with(&mut self, instructions: InstructionSet) -> Result<(), Unavailable> {
         self.scan = Scan::with(instructions)?;
         Ok(())
     }
 
-    /// Instructions in use.
+    /// Instructions with which the samples are scanned.
     #[must_use]
     pub fn instructions(&self) -> InstructionSet {
         self.scan.instructions()
@@ -78,7 +78,7 @@ impl Samples {
         self.len == 0
     }
 
-    /// Adds a sample. Ids are chosen by the caller and must be unique.
+    /// Adds a sample. The caller chooses the ids, which must be unique.
     ///
     /// # Panics
     /// If there are 2^32 different labels.
@@ -92,8 +92,8 @@ impl Samples {
         Arc::make_mut(part).push(id, label, bits);
     }
 
-    /// Removes the sample with this id; `false` if there is none. Finding it is cheapest if ids were added in ascending
-    /// order.
+    /// Removes the sample with this id; returns `false` if there is none. The search for the id is fastest if ids were
+    /// added in ascending order.
     pub fn remove(&mut self, id: u64) -> bool {
         let Some((at, position)) = self.position(id) else { return false };
         let label = self.part(at).remove(position);
@@ -109,7 +109,7 @@ impl Samples {
         true
     }
 
-    /// Label and vector of the sample with this id. As expensive as [`Samples::remove`].
+    /// Label and vector of the sample with this id. The search for the id takes as long as in [`Samples::remove`].
     #[must_use]
     pub fn sample(&self, id: u64) -> Option<(Label, Bits)> {
         let (at, position) = self.position(id)?;
@@ -133,13 +133,14 @@ impl Samples {
         name
     }
 
-    /// Names in use with the number of their samples, in the order of the names.
+    /// Names in use with the number of their samples, in ascending order.
     pub fn counts(&self) -> impl Iterator<Item = (&str, usize)> {
         self.labels.counts()
     }
 
-    /// Writes the `k` samples nearest to `query` to `out`, nearest first, equal distances by id; fewer if there are
-    /// fewer. Exact: every sample is compared. Clears `out` first; it is the only memory used and grows to `k` once.
+    /// Writes the `k` samples nearest to `query` into `out`, or all samples if there are fewer. They are sorted by
+    /// distance, then by id. The result is exact: every sample is compared. `out` is cleared first; it is the only
+    /// memory that the search allocates.
     pub fn nearest(&self, query: &Bits, k: K, out: &mut Vec<Neighbor>) {
         out.clear();
         for part in &self.parts {
@@ -147,8 +148,8 @@ impl Samples {
         }
     }
 
-    /// Runs [`Samples::nearest`] for each of `queries`; `out` gets one list per query. Samples stay in the processor's
-    /// cache while all queries are compared with them.
+    /// Runs [`Samples::nearest`] for each of `queries`, and writes one list per query into `out`. Each chunk of samples
+    /// stays in the processor's cache while all queries are compared with it.
     pub fn nearest_batch(&self, queries: &[Bits], k: K, out: &mut Vec<Vec<Neighbor>>) {
         out.resize_with(queries.len(), Vec::new);
         out.iter_mut().for_each(Vec::clear);
@@ -159,7 +160,7 @@ impl Samples {
         }
     }
 
-    /// Merges two parts that together fill at most half of one.
+    /// Merges two adjacent parts if they together fill at most half a part.
     fn merge(&mut self, at: usize) {
         let (Some(part), Some(next)) = (self.parts.get(at), self.parts.get(at + 1)) else { return };
         if part.is_half_with(next) {
@@ -168,7 +169,7 @@ impl Samples {
         }
     }
 
-    /// Indexes of the part with this sample, and of the sample in it.
+    /// Index of the part that contains the sample, and position of the sample in that part.
     fn position(&self, id: u64) -> Option<(usize, usize)> {
         let mut parts = self.parts.iter().enumerate();
         parts.find_map(|(at, part)| Some((at, part.position(id)?)))

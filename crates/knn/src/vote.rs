@@ -6,24 +6,24 @@ use crate::labels::Label;
 use crate::nearest::Neighbor;
 use crate::samples::Samples;
 
-/// The result of one label.
+/// The votes for one label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// The label.
     pub label: Label,
     /// Number of neighbors with this label.
     pub votes: u32,
-    /// The distance of the nearest of these neighbors.
+    /// The distance of the nearest neighbor with this label.
     pub nearest: u32,
-    /// The sum of their distances.
+    /// The sum of the distances of the neighbors with this label.
     pub sum: u32,
 }
 
 impl Samples {
-    /// Counts the labels of `neighbors` found by [`Samples::nearest`]. The winner is first.
+    /// Counts the labels of `neighbors`, which [`Samples::nearest`] found. The winner is first.
     ///
-    /// More votes win. A tie goes to the label whose nearest neighbor is nearer, then to the smaller sum of distances,
-    /// then to the label that is smaller as a string of bytes.
+    /// The label with more votes wins. In a tie, the label with the nearer nearest neighbor wins, then the one with the
+    /// smaller sum of distances, then the one whose name is smaller as a string of bytes.
     #[must_use]
     pub fn vote(&self, neighbors: &[Neighbor]) -> Vec<Tally> {
         let mut tallies: Vec<Tally> = Vec::new();

@@ -1,7 +1,7 @@
-//! Memory of samples: the allocator's count against the meter's and against the documented bounds. A separate binary,
-//! because it replaces the allocator.
+//! Tests of the memory of samples: what the allocator counts, what the meter counts, and the documented bounds. This is
+//! a separate test binary because it replaces the global allocator.
 //!
-//! The allocator counts per thread, so tests do not affect each other.
+//! The allocator counts separately for each thread, so tests do not affect each other.
 #![allow(unsafe_code, reason = "only an allocator that counts can check this")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -11,23 +11,23 @@ use std::cell::Cell;
 use knn::{Bits, LABEL_BYTES, LABEL_PLACE_BYTES, Meter, SAMPLE_BYTES, SET_BYTES, Samples};
 
 thread_local! {
-    /// Bytes allocated by this thread.
+    /// Bytes that this thread has allocated and not freed.
     static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
 struct Counting;
 
-// SAFETY: the system's allocator does everything; a counter without destructor does not allocate.
+// SAFETY: the system allocator does all the work. The counter has no destructor, so using it does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD.set(HELD.get() + layout.size() as isize);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         HELD.set(HELD.get() - layout.size() as isize);
-        // SAFETY: the caller's promises are passed on.
+        // SAFETY: the caller's guarantees are passed on.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -51,13 +51,13 @@ impl Subject {
     }
 
     fn push(&mut self, id: u64, label: u64) {
-        // Longest possible labels.
+        // Names have the maximum length.
         self.samples.push(id, &format!("{label:032}"), &Bits::ZERO);
         self.labels_max = self.labels_max.max(label as usize + 1);
     }
 
-    /// Checks that it allocates no more than the meter counts, and that the meter counts no more than documented;
-    /// earlier `snapshots` share nothing with it.
+    /// Checks that the samples and `snapshots` allocate at most what the meter counts, and that the meter counts at
+    /// most the documented bounds. The snapshots share nothing with the samples.
     #[track_caller]
     fn check(&self, snapshots: &[Samples]) {
         let held = usize::try_from(HELD.get() - self.before).unwrap();
@@ -122,7 +122,7 @@ fn a_snapshot_is_counted_as_far_as_it_shares_nothing_and_until_it_is_dropped() {
     let alone = subject.meter.bytes();
     let snapshots = [subject.samples.clone(), subject.samples.clone()];
     assert!(subject.meter.bytes() < alone + 2 * SET_BYTES, "vectors are shared");
-    // One sample of one part: the other parts stay shared.
+    // Change one sample, so that one part is copied and the others stay shared.
     assert!(subject.samples.remove(0));
     let part = subject.meter.bytes() - alone;
     assert!((4_096 * 140..alone / 2).contains(&part), "{part} of {alone}");

@@ -1,4 +1,4 @@
-//! Reads the MNIST images and labels in their IDX files, as normalized drawings.
+//! Reader of the MNIST images and labels in IDX files; it normalizes the images to drawings.
 
 use std::error::Error;
 use std::fs;
@@ -6,14 +6,14 @@ use std::path::Path;
 
 use knn::{Bits, Grey};
 
-/// Drawings with their digits, in the order of the files.
+/// Drawings and their digits, in the order of the files.
 pub(crate) struct Mnist {
     pub(crate) drawings: Vec<Bits>,
     pub(crate) digits: Vec<u8>,
 }
 
 impl Mnist {
-    /// Reads `train` or `t10k`.
+    /// Reads the files of a part: `train` or `t10k`.
     pub(crate) fn read(folder: &Path, part: &str) -> Result<Self, Box<dyn Error>> {
         let images = fs::read(folder.join(format!("{part}-images-idx3-ubyte")))?;
         let labels = fs::read(folder.join(format!("{part}-labels-idx1-ubyte")))?;
@@ -33,7 +33,7 @@ impl Mnist {
     }
 }
 
-/// Parses the first `N` numbers of a file; returns also the rest.
+/// Parses the first `N` numbers of a file. Returns them and the rest.
 fn header<const N: usize>(file: &[u8]) -> Result<([usize; N], &[u8]), &'static str> {
     let (numbers, rest) = file.split_at_checked(4 * N).ok_or("a file is too short")?;
     let mut header = [0; N];

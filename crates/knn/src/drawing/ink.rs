@@ -4,15 +4,15 @@ use std::array;
 
 use super::{DrawingError, Grey};
 
-/// An image as amounts of ink.
+/// An image, seen as amounts of ink.
 pub(super) struct Ink<'a> {
     image: Grey<'a>,
-    /// Amount of ink, from 0 to 1, by a pixel's brightness.
+    /// Amount of ink, from 0 to 1, for each brightness of a pixel.
     amounts: [f64; 256],
 }
 
 impl<'a> Ink<'a> {
-    /// Divides the pixels into two classes by brightness. The class of most edge pixels is the paper.
+    /// Divides the pixels into two classes by brightness. Paper is the class to which most edge pixels belong.
     pub(super) fn find(image: &Grey<'a>) -> Result<Self, DrawingError> {
         let split = Split::of(image.pixels).ok_or(DrawingError::Blank)?;
         let bright = edge(image).filter(|pixel| *pixel > split.last_dark).count();
@@ -31,7 +31,7 @@ impl<'a> Ink<'a> {
             .filter(|(_, _, amount)| *amount > 0.0)
     }
 
-    /// Amount of ink at a point between the centers of four pixels; 0 outside of the image.
+    /// Amount of ink at a point, interpolated between the four nearest pixels; 0 outside of the image.
     pub(super) fn between(&self, x: f64, y: f64) -> f64 {
         let (left, top) = (x.floor(), y.floor());
         let (right_share, low_share) = (x - left, y - top);
@@ -66,17 +66,17 @@ fn edge<'a>(image: &Grey<'a>) -> impl Iterator<Item = u8> + use<'a> {
     })
 }
 
-/// Two classes of brightness.
+/// Division of pixels into two classes of brightness.
 struct Split {
     last_dark: u8,
-    /// Mean brightness of the classes.
+    /// Mean brightness of the dark class.
     dark: f64,
     bright: f64,
 }
 
 impl Split {
     /// The split with the greatest variance between its classes (N. Otsu, "A threshold selection method from gray-level
-    /// histograms", 1979); `None` if all pixels are the same.
+    /// histograms", 1979); `None` if all pixels have the same brightness.
     fn of(pixels: &[u8]) -> Option<Self> {
         let mut histogram = [0_u32; 256];
         for pixel in pixels {

@@ -1,12 +1,12 @@
 //! Normalization of drawings: a gray image of any size becomes 32 x 32 bits.
 //!
-//! Two drawings of a digit differ in size, place, slant, pen and paper, which are irrelevant to the digit. In order:
-//! paper and ink are distinguished, the slant is removed, the ink is scaled into a box and placed with its center of
-//! mass in the middle, and the darkest quarter of the cells becomes the drawing. The parameters were chosen on training
-//! images (`docs/decisions/0040-drawings.md`).
+//! Two drawings of a digit differ in size, place, slant, pen and paper, which do not matter for the digit.
+//! Normalization distinguishes paper and ink, removes the slant, scales the ink into a box, moves its center of mass to
+//! the middle, and makes the darkest quarter of the cells the drawing. The parameters were chosen on training images
+//! (`docs/decisions/0040-drawings.md`).
 //!
-//! **Invariant:** the same image gives the same bits on every machine: there are only sums, products, quotients and
-//! square roots, which IEEE 754 fixes.
+//! **Invariant:** the same image gives the same bits on every machine: the calculation uses only sums, products,
+//! quotients and square roots, which IEEE 754 defines exactly.
 
 mod ink;
 mod shape;
@@ -17,16 +17,16 @@ use crate::bits::{BITS, Bits, SIDE};
 use ink::Ink;
 use shape::Placement;
 
-/// Number of cells that become ink: a quarter. So pens of every width draw strokes of about four cells.
+/// Number of cells that become ink: a quarter of all. So strokes are about four cells wide, however wide the pen was.
 const INKED: usize = BITS / 4;
-/// Maximum number of smoothings, each of about 10,000 sums. By n smoothings one inked cell becomes (n + 1)^2 of them in
-/// a corner, and more elsewhere.
+/// Maximum number of smoothings; each takes about 10,000 additions. After n smoothings, the ink of one cell in a corner
+/// has spread to (n + 1)^2 cells, that of any other cell to more.
 const SMOOTHINGS_MAX: usize = 15;
 const _: () = assert!((SMOOTHINGS_MAX + 1) * (SMOOTHINGS_MAX + 1) >= INKED);
-/// Maximum distance of two points of a cell, in pixels. Ink of a pixel reaches one pixel far, so points that are less
-/// than two pixels apart in both directions miss none.
+/// Maximum distance between neighboring points of a cell, in pixels. The ink of a pixel extends one pixel in each
+/// direction, so points less than two pixels apart miss no ink.
 const POINT_PIXELS_MAX: f64 = 1.5;
-/// Number of points of a cell in each direction, if an image does not need more.
+/// Number of points of a cell in each direction; large images need more.
 const POINTS: f64 = 32.0;
 
 /// A gray image: one byte for each pixel.
@@ -37,29 +37,29 @@ pub struct Grey<'a> {
     pixels: &'a [u8],
 }
 
-/// Error of an image that is not a drawing.
+/// Reason why an image is not a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DrawingError {
     /// The number of bytes is not `width * height`, or is 0.
     #[error("{found} bytes are not an image of {width} x {height} pixels")]
     Size {
-        /// Pixels in a row.
+        /// Number of pixels in a row.
         width: usize,
-        /// Rows.
+        /// Number of rows.
         height: usize,
-        /// Bytes given.
+        /// Number of bytes given.
         found: usize,
     },
-    /// All pixels are the same.
+    /// All pixels have the same brightness.
     #[error("the drawing is empty: all pixels are the same")]
     Blank,
 }
 
 impl<'a> Grey<'a> {
-    /// Wraps an image of `height` rows of `width` pixels, a byte each, 0 for black.
+    /// Creates an image of `height` rows of `width` pixels. Each pixel is a byte, 0 for black.
     ///
     /// # Errors
-    /// The sizes do not match, or there is no pixel.
+    /// If the sizes do not match, or there is no pixel.
     pub fn new(width: usize, height: usize, pixels: &'a [u8]) -> Result<Self, DrawingError> {
         let found = pixels.len();
         if found == 0 || width.checked_mul(height) != Some(found) {
@@ -68,17 +68,17 @@ impl<'a> Grey<'a> {
         Ok(Self { width, height, pixels })
     }
 
-    /// Normalizes the drawing, dark on light or light on dark. About a quarter of the bits are 1.
+    /// Normalizes the drawing, whether dark on light or light on dark. About a quarter of the bits are 1.
     ///
     /// # Errors
-    /// The image is blank.
+    /// If the image is blank.
     pub fn normalize(&self) -> Result<Bits, DrawingError> {
         let ink = Ink::find(self)?;
         Ok(Cells::draw(&ink, &Placement::of(&ink)).thickened().0.darkest())
     }
 }
 
-/// Positions of a cell's points, as shares of the cell, for a cell of this many pixels in one direction.
+/// Positions of the points of a cell along one direction, from 0 to 1. The cell extends over this many pixels.
 fn offsets(pixels: f64) -> Vec<f64> {
     let few = pixels.ceil().clamp(1.0, POINTS);
     let points = few.max((pixels / POINT_PIXELS_MAX).ceil()) as usize;
@@ -90,7 +90,7 @@ struct Cells([f32; BITS]);
 
 impl Cells {
     fn draw(ink: &Ink<'_>, placement: &Placement) -> Self {
-        // A cell much larger than a pixel takes the mean of several points.
+        // The ink of a cell is the mean of several points, because a cell may be much larger than a pixel.
         let (across, down) = placement.pixels_a_cell();
         let (across, down) = (offsets(across), offsets(down));
         let points = (across.len() * down.len()) as f64;
@@ -107,7 +107,7 @@ impl Cells {
         }))
     }
 
-    /// Averages every cell with its neighborhood, weighted 1 2 1 in both directions.
+    /// Averages each cell with its eight neighbors, weighted 1 2 1 in both directions.
     fn smooth(&self) -> Self {
         let at = |column: usize, row: usize| {
             // An index left of the first column or above the first row wraps to a large number.
@@ -124,8 +124,8 @@ impl Cells {
         }))
     }
 
-    /// Smooths once, and repeats while there are too few cells with ink to choose from, which lets thin strokes grow.
-    /// Returns also the number of smoothings.
+    /// Smooths once, and then again while fewer than [`INKED`] cells have ink, so that thin strokes grow. Returns the
+    /// cells and the number of smoothings.
     fn thickened(&self) -> (Self, usize) {
         let mut cells = self.smooth();
         for smoothings in 1..SMOOTHINGS_MAX {
@@ -141,7 +141,7 @@ impl Cells {
         self.0.iter().filter(|cell| **cell > 0.0).count()
     }
 
-    /// The [`INKED`] cells with most ink, and those with as much as the last of them.
+    /// The [`INKED`] cells with the most ink, and cells with as much ink as the last of them.
     fn darkest(&self) -> Bits {
         let mut order = self.0;
         let (_, least, _) = order.select_nth_unstable_by(INKED - 1, |a, b| b.total_cmp(a));
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// A white image with black pixels at these indexes.
+    /// A white image with black pixels at the given indexes.
     fn sparse(width: usize, height: usize, at: &[usize]) -> Vec<u8> {
         let mut pixels = vec![255; width * height];
         for at in at {
@@ -164,7 +164,7 @@ mod tests {
         pixels
     }
 
-    /// The number of smoothings that an image needs, and its number of inked cells afterwards.
+    /// Number of smoothings that an image needs, and number of inked cells after them.
     fn work((width, height): (usize, usize), pixels: &[u8]) -> Option<(usize, usize)> {
         let ink = Ink::find(&Grey::new(width, height, pixels).unwrap()).ok()?;
         let (cells, smoothings) = Cells::draw(&ink, &Placement::of(&ink)).thickened();

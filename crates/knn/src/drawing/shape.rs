@@ -3,16 +3,15 @@
 use super::ink::Ink;
 use crate::bits::SIDE;
 
-/// Length of the drawing's longer side, in cells. The rest is margin, which allows the center of mass to be in the
-/// middle.
+/// Length of the longer side of the ink, in cells. The margin around it allows the center of mass to be in the middle.
 const BOX: f64 = 26.0;
 /// Amount of ink from which a pixel is part of the drawing.
 const DRAWN: f64 = 0.5;
-/// Maximum slant that is removed: 45 degrees. The slant of a flat line is undefined.
+/// Maximum slant that is removed: 45 degrees. A flat line, whose slant is undefined, would exceed it.
 const SLANT_MAX: f64 = 1.0;
 
-/// Mapping of cells to pixels. Cells are measured from the upper left corner of the first, pixels from the center of
-/// the first.
+/// Mapping of cells to pixels. Positions in cells start at the upper left corner of the first cell, positions in pixels
+/// at the center of the first pixel.
 pub(super) struct Placement {
     /// Center of mass, in pixels (`center`) and in cells (`middle`).
     center: (f64, f64),
@@ -24,15 +23,15 @@ pub(super) struct Placement {
 }
 
 impl Placement {
-    /// The placement of the drawing in the box.
+    /// Computes the placement of the ink in the box.
     pub(super) fn of(ink: &Ink<'_>) -> Self {
         let center = center_of_mass(ink);
         let slant = slant(ink, center);
         let [left, right, top, bottom] = extent(ink, center, slant);
         let (width, height) = (right - left, bottom - top);
-        // Narrow and flat drawings become wider and higher: the proportion matters less than the form. A fourth root
-        // keeps the difference between a 1 and a 0 (C.-L. Liu et al., "Handwritten digit recognition: investigation of
-        // normalization and feature extraction techniques", 2004).
+        // Make narrow drawings wider and flat drawings higher, because the proportions matter less than the form. The
+        // fourth root keeps the difference between a 1 and a 0 (C.-L. Liu et al., "Handwritten digit recognition:
+        // investigation of normalization and feature extraction techniques", 2004).
         let longer = width.max(height);
         let fill = |side: f64| BOX * (side / longer).sqrt().sqrt();
         let step = (width / fill(width), height / fill(height));
@@ -61,7 +60,7 @@ fn center_of_mass(ink: &Ink<'_>) -> (f64, f64) {
     (right / mass, down / mass)
 }
 
-/// Pixels that ink moves to the right per pixel down, by second moments.
+/// Slant of the ink, in pixels to the right per pixel down, computed from second moments.
 fn slant(ink: &Ink<'_>, center: (f64, f64)) -> f64 {
     let add = |(mixed, vertical), (x, y, amount)| {
         let (right, down) = (x - center.0, y - center.1);
@@ -71,7 +70,7 @@ fn slant(ink: &Ink<'_>, center: (f64, f64)) -> f64 {
     if vertical > 0.0 { (mixed / vertical).clamp(-SLANT_MAX, SLANT_MAX) } else { 0.0 }
 }
 
-/// Edges of the drawing after removing the slant: left, right, top, bottom.
+/// Edges of the ink after removing the slant: left, right, top, bottom.
 fn extent(ink: &Ink<'_>, center: (f64, f64), slant: f64) -> [f64; 4] {
     let drawn = ink.pixels().filter(|(_, _, amount)| *amount > DRAWN);
     let none = [f64::INFINITY, f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY];
@@ -81,7 +80,7 @@ fn extent(ink: &Ink<'_>, center: (f64, f64), slant: f64) -> [f64; 4] {
     })
 }
 
-/// Cell of the center of mass: the middle, or as near to it as keeps both ends inside.
+/// Position of the center of mass, in cells: as near to the middle as possible while both ends are inside.
 fn middle(low: f64, center: f64, high: f64, step: f64) -> f64 {
     let end = SIDE as f64;
     let (before, after) = ((center - low) / step, (high - center) / step);

@@ -1,7 +1,7 @@
-//! The scan with 256-bit vectors: two halves of four vectors per block.
+//! The scan with 256-bit vectors: each row of a block is two vectors of four words.
 //!
-//! No instruction counts ones, but one looks up 32 nibbles in a table of 16 bytes. Counts stay in bytes until one sum
-//! at the end.
+//! AVX2 cannot count ones, but one instruction looks up 32 nibbles in a table of 16 bytes. Counts are kept in bytes,
+//! which are summed at the end.
 #![expect(unsafe_code, reason = "vector loads and stores take pointers")]
 
 use std::arch::x86_64::{
@@ -34,7 +34,7 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
             for (word, row) in differing.iter_mut().zip(rows(block)) {
                 *word = _mm256_xor_si256(*word, if half == 0 { row[0] } else { row[1] });
             }
-            // SAFETY: `sums` is four writable u64, 32 bytes; the store needs no alignment.
+            // SAFETY: `sums` is four writable `u64`, 32 bytes; the store needs no alignment.
             unsafe { _mm256_storeu_si256(sums.as_mut_ptr().cast(), ones(&differing)) };
         }
         *out = sums.map(|sum| sum as u16);
@@ -43,12 +43,12 @@ fn measure(query: &Bits, blocks: &[Block], out: &mut Distances) {
 
 /// Rows of a block, each as two vectors of four words.
 fn rows(block: &Block) -> &[[__m256i; 2]; WORDS] {
-    // SAFETY: a block is `repr(C)` of 16 rows of 64 bytes and aligned to 64; this is the size of two vectors and more
-    // than their alignment, and any bits make a vector.
+    // SAFETY: a block is `repr(C)`, 16 rows of 64 bytes, and aligned to 64 bytes. Each row has the size of two vectors,
+    // the alignment is sufficient, and any bits are a valid vector.
     unsafe { &*std::ptr::from_ref(block).cast() }
 }
 
-/// Number of ones of the words in each of the four lanes.
+/// Number of ones in the words of each of the four lanes.
 #[target_feature(enable = "avx2")]
 fn ones(words: &[__m256i; WORDS]) -> __m256i {
     let full_add = |a, b, c| {
@@ -57,7 +57,7 @@ fn ones(words: &[__m256i; WORDS]) -> __m256i {
         (_mm256_xor_si256(half, c), carry)
     };
     let [last, ones, twos, fours, eights] = carry_save(words, full_add);
-    // At most 8 * (1 + 1 + 2 + 4 + 8) per byte.
+    // The maximum of a byte is 8 * (1 + 1 + 2 + 4 + 8), so no byte overflows.
     let mut bytes = _mm256_add_epi8(look_up::<1>(last), look_up::<1>(ones));
     bytes = _mm256_add_epi8(bytes, look_up::<2>(twos));
     bytes = _mm256_add_epi8(bytes, look_up::<4>(fours));
@@ -65,7 +65,7 @@ fn ones(words: &[__m256i; WORDS]) -> __m256i {
     _mm256_sad_epu8(bytes, _mm256_setzero_si256())
 }
 
-/// Number of ones of each byte, times `WEIGHT`.
+/// Number of ones in each byte, times `WEIGHT`.
 #[target_feature(enable = "avx2")]
 fn look_up<const WEIGHT: i8>(x: __m256i) -> __m256i {
     let [n0, n1, n2, n3, n4] = [0, WEIGHT, 2 * WEIGHT, 3 * WEIGHT, 4 * WEIGHT];

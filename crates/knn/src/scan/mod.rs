@@ -1,12 +1,13 @@
-//! The search of many vectors for those near a query, with the best instructions of the processor.
+//! Search of many vectors for those nearest to a query, with the best instructions of the processor.
 //!
-//! Eight vectors are stored together in a [`Block`], word by word: the first words of all eight, then the second words.
-//! An instruction then works on as many vectors as it has lanes, and at the end each lane holds a whole distance.
-//! Nothing is added across lanes.
+//! A [`Block`] stores eight vectors word by word: the first words of all eight, then the second words, and so on. An
+//! instruction works on as many vectors as it has lanes. At the end, each lane contains the distance of one vector, so
+//! nothing has to be added across lanes.
 //!
-//! The processor's features are detected once, when a [`Scan`] is created. **Invariant:** a [`Scan`] has only
-//! instructions of this processor.
-//! **Invariant:** the search is exact: all kernels return the same result. Only this folder uses `unsafe`.
+//! The features of the processor are detected once, when a [`Scan`] is created.
+//!
+//! **Invariant:** a [`Scan`] uses only instructions that this processor has.
+//! **Invariant:** the search is exact: all instruction sets give the same result. Only this folder uses `unsafe`.
 
 use std::fmt;
 
@@ -22,7 +23,7 @@ mod avx512;
 /// Number of vectors in a block.
 pub(crate) const LANES: usize = 8;
 
-/// Eight vectors: a row for each of their words, a column for each vector.
+/// Eight vectors: each row has one word of every vector, each column is a vector.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Block([[u64; LANES]; WORDS]);
@@ -55,7 +56,7 @@ pub enum InstructionSet {
     Popcnt,
     /// x86-64 with 256-bit vectors.
     Avx2,
-    /// x86-64 with 512-bit vectors and `VPOPCNTDQ`, which counts the ones of eight words.
+    /// x86-64 with 512-bit vectors and `VPOPCNTDQ`, which counts the ones of each of eight words.
     Avx512,
 }
 
@@ -63,7 +64,7 @@ impl InstructionSet {
     /// All instruction sets, slowest first.
     pub const ALL: [Self; 4] = [Self::Plain, Self::Popcnt, Self::Avx2, Self::Avx512];
 
-    /// Whether this processor has them.
+    /// Whether this processor has these instructions.
     #[must_use]
     pub fn is_available(self) -> bool {
         #[cfg(target_arch = "x86_64")]
@@ -95,12 +96,12 @@ impl fmt::Display for InstructionSet {
     }
 }
 
-/// Error: this processor does not have the instructions.
+/// Error: this processor does not have these instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this processor has no {0} instructions")]
 pub struct Unavailable(pub InstructionSet);
 
-/// Scan with instructions of this processor.
+/// Scan with instructions that this processor has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan(InstructionSet);
 
@@ -122,14 +123,14 @@ impl Scan {
         self.0
     }
 
-    /// Inserts the samples of the chunk that are among the `k` nearest so far into `found`.
+    /// Updates `found`, the `k` nearest samples so far, with the samples of the chunk.
     #[cfg(target_arch = "x86_64")]
     #[expect(unsafe_code, reason = "calls functions that need instructions")]
     pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
         match self.0 {
             InstructionSet::Plain => plain(query, chunk, k, found),
-            // SAFETY: a `Scan` is only created with what `is_available` found in this processor, which checks exactly
-            // the features these functions are built with.
+            // SAFETY: a `Scan` is only created if `is_available` found these instructions in this processor. It checks
+            // exactly the features with which these functions are compiled.
             InstructionSet::Popcnt => unsafe { popcnt(query, chunk, k, found) },
             // SAFETY: as above.
             InstructionSet::Avx2 => unsafe { avx2::search(query, chunk, k, found) },
@@ -138,30 +139,31 @@ impl Scan {
         }
     }
 
-    /// Inserts the samples of the chunk that are among the `k` nearest so far into `found`.
+    /// Updates `found`, the `k` nearest samples so far, with the samples of the chunk.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn search(self, query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
         plain(query, chunk, k, found);
     }
 }
 
-/// Samples whose distances are all computed before they are compared.
+/// Samples whose distances are computed together, before they are compared.
 pub(crate) struct Chunk<'a> {
     pub(crate) blocks: &'a [Block],
     pub(crate) ids: &'a [u64],
     pub(crate) labels: &'a [Label],
 }
 
-/// Distances of a chunk, a row for each block.
+/// Distances of a chunk, one row for each block.
 type Distances = [[u16; LANES]; Chunk::BLOCKS];
 
 impl Chunk<'_> {
-    /// Blocks in a whole chunk: 512 KiB, which fit into a second-level cache while a batch is compared with them.
+    /// Number of blocks in a full chunk. Their 512 KiB stay in a second-level cache while a batch is compared with
+    /// them.
     pub(crate) const BLOCKS: usize = 512;
     pub(crate) const SAMPLES: usize = Self::BLOCKS * LANES;
 
-    /// Common part of every `search`. Inlined with its callees, so that it is built with the instructions of the
-    /// function around it.
+    /// Common code of every `search`. It and its callees are inlined, so that they are compiled with the instructions
+    /// of the calling function.
     #[inline(always)]
     fn search(
         &self,
@@ -173,7 +175,7 @@ impl Chunk<'_> {
         let mut distances = [[FAR; LANES]; Self::BLOCKS];
         measure(self.blocks, &mut distances);
         let distances = distances.as_flattened_mut();
-        // Distances of lanes after the last sample are meaningless.
+        // Lanes after the last sample contain no distances.
         if let Some(after) = distances.get_mut(self.ids.len()..self.blocks.len() * LANES) {
             after.fill(FAR);
         }
@@ -197,8 +199,8 @@ fn popcnt(query: &Bits, chunk: &Chunk<'_>, k: K, found: &mut Vec<Neighbor>) {
     one_by_one(query, chunk, k, found, |words| words.iter().map(|word| word.count_ones()).sum());
 }
 
-/// Measures vector by vector with `ones`, which counts those of 16 words. Inlined, so that it is built with the
-/// caller's instructions.
+/// Measures one vector at a time with `ones`, which counts the ones of 16 words. Inlined, so that it is compiled with
+/// the caller's instructions.
 #[inline(always)]
 fn one_by_one(
     query: &Bits,
@@ -219,19 +221,19 @@ fn one_by_one(
     chunk.search(k, found, measure, within);
 }
 
-/// Adds three bits at every position: the sums and the carries.
+/// Adds three bits at every position. Returns the sums and the carries.
 #[inline(always)]
 fn full_add(a: u64, b: u64, c: u64) -> (u64, u64) {
     let half = a ^ b;
     (half ^ c, a & b | half & c)
 }
 
-/// Adds 16 words bit by bit so that only five are left to count: two whose ones count 1, then one each whose ones count
-/// 2, 4 and 8.
+/// Adds 16 words bit by bit, so that the ones of only five words remain to be counted. Each one of the first two words
+/// counts 1, and those of the other words count 2, 4 and 8.
 ///
-/// `full_add` adds three bits at every position and returns the sums and the carries. It costs less than the count of
-/// ones it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire, "Faster population
-/// counts using AVX2 instructions", 2018).
+/// `full_add` adds three bits at every position and returns the sums and the carries. It takes less time than the
+/// counting of ones that it saves, unless counting is a single instruction (Harley and Seal; Mula, Kurz and Lemire,
+/// "Faster population counts using AVX2 instructions", 2018).
 #[inline(always)]
 fn carry_save<V: Copy>(x: &[V; WORDS], full_add: impl Fn(V, V, V) -> (V, V)) -> [V; 5] {
     let (ones, a) = full_add(x[0], x[1], x[2]);

@@ -1,4 +1,4 @@
-//! The forms of a vector: digits, bytes, drawing.
+//! Tests of the text, bytes and drawing of a vector.
 
 use knn::{BITS, BYTES, Bits, BitsError, SIDE};
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
-//! Drawings of any size, pen, paper and place are recognized.
+//! Tests that drawings of any size, pen, paper and place are recognized.
 
 use knn::{BITS, Bits, DrawingError, Grey, K};
 use proptest::prelude::*;
 
-/// Separate polylines through these points, in a square from 0 to 10.
+/// Polylines through these points, in a square from 0 to 10.
 type Strokes = &'static [&'static [(f64, f64)]];
 
 const ZERO: Strokes = &[&[
@@ -42,7 +42,7 @@ impl Image {
 /// Style of a drawing.
 #[derive(Clone, Copy, Debug)]
 struct Hand {
-    /// Height of the drawing, width of the pen, and distance from the left and top, in pixels.
+    /// Height of the drawing, width of the pen, and margins on the left and at the top, in pixels.
     height: usize,
     pen: f64,
     left: usize,
@@ -78,7 +78,7 @@ impl Hand {
     }
 }
 
-/// Distance of a point from the line between two others.
+/// Distance of the point `at` from the line between the other two points.
 fn distance(at: (f64, f64), from: (f64, f64), to: (f64, f64)) -> f64 {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let along = ((at.0 - from.0) * dx + (at.1 - from.1) * dy) / (dx * dx + dy * dy);

@@ -1,4 +1,4 @@
-//! The set of samples against a map, and the vote against its rule.
+//! Tests that a set of samples contains what a map would, and that the vote follows its rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,15 +36,15 @@ fn the_vote_goes_to_the_majority_and_ties_to_the_nearer() {
     check_vote(&[("a", 9)], &[("a", 1)]);
     // More votes have priority over nearness.
     check_vote(&[("a", 1), ("b", 8), ("b", 9)], &[("b", 2), ("a", 1)]);
-    // A tie: the nearest member.
+    // In a tie, the nearest neighbor decides.
     check_vote(&[("a", 2), ("b", 1)], &[("b", 1), ("a", 1)]);
     check_vote(&[("a", 2), ("a", 3), ("b", 1), ("b", 99)], &[("b", 2), ("a", 2)]);
-    // Then the smaller sum.
+    // Then the smaller sum of distances decides.
     check_vote(&[("a", 1), ("a", 5), ("b", 1), ("b", 4)], &[("b", 2), ("a", 2)]);
-    // Then the smaller label, independent of the order.
+    // Then the smaller name decides, in any order of the samples.
     check_vote(&[("b", 1), ("a", 1)], &[("a", 1), ("b", 1)]);
     check_vote(&[("9", 1), ("10", 1)], &[("10", 1), ("9", 1)]);
-    // Only the K nearest vote.
+    // Only the K nearest neighbors vote.
     let near = (0..15).map(|_| ("near", 1));
     let far = (0..40).map(|_| ("far", 2));
     check_vote(&far.chain(near).collect::<Vec<_>>(), &[("near", 15)]);
@@ -63,7 +63,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Contents of a set, as (id, label, ones).
+/// Contents of a set, as (id, label, number of ones).
 fn held(set: &Samples) -> BTreeSet<(u64, String, u32)> {
     set.iter().map(|(id, label, bits)| (id, set.name(label).to_owned(), bits.ones())).collect()
 }
@@ -76,7 +76,7 @@ fn a_clone_stays_as_it_was_while_thousands_come_and_go() {
     };
     push(&mut set, 0..20_000);
     let (clone, before) = (set.clone(), held(&set));
-    // All except every 97th, the last first within each ten, so that parts shrink and merge.
+    // Remove all except every 97th, in descending order within each ten, so that parts shrink and merge.
     for id in (0..20_000u64).map(|n| n / 10 * 10 + 9 - n % 10).filter(|id| id % 97 > 0) {
         assert!(set.remove(id), "{id}");
         assert!(!set.remove(id), "{id}");
@@ -107,7 +107,7 @@ fn a_label_that_no_sample_has_makes_room_for_another() {
         assert!(set.remove(id));
     }
     assert_eq!(set.counts().collect::<Vec<_>>(), [("stays", 1)]);
-    // `Debug` shows the table of names, which has not grown.
+    // The table of names, which `Debug` shows, has not grown.
     assert!(format!("{set:?}").len() < 5_000);
 }
 

@@ -1,5 +1,5 @@
-//! The search against a plain model: every distance bit by bit, sorted, the first K taken. All instruction sets give
-//! the same answers.
+//! Tests of the search against a plain model, which computes every distance bit by bit, sorts, and takes the first K.
+//! All instruction sets give the same results.
 
 use knn::{BITS, Bits, InstructionSet, K, Samples};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn model(samples: &[(u64, Bits)], query: &Bits, k: K) -> Found {
     all
 }
 
-/// Instruction sets of this processor; prints the missing ones.
+/// Instruction sets that this processor has; prints the names of the others.
 fn instructions() -> Vec<InstructionSet> {
     let (available, missing): (Vec<_>, Vec<_>) =
         InstructionSet::ALL.into_iter().partition(|set| set.is_available());
@@ -51,7 +51,7 @@ fn ramp(ones: usize) -> Bits {
 
 #[test]
 fn every_kernel_counts_every_distance() {
-    // One sample for each distance and, from the other end, for each set of bits that differ.
+    // The first query has every possible distance from the samples.
     let samples: Vec<_> = (0..=BITS).map(|ones| (ones as u64, ramp(ones))).collect();
     let queries = [ramp(0), ramp(BITS), ramp(512), Bits::from_fn(|at| at % 2 == 0)];
     for k in [1, 15, 100] {
@@ -75,7 +75,7 @@ fn ties_go_to_the_smaller_id_wherever_it_lies() {
         ("mixed", &|at| at * 7_919 % 10_007),
     ] {
         println!("{name}");
-        // More than a chunk, so that ties occur across chunks too.
+        // These are more samples than a chunk has, so that ties also occur across chunks.
         let equal: Vec<_> = (0..5_000).map(|at| (id(at), ramp(7))).collect();
         let two: Vec<_> = (0..5_000).map(|at| (id(at), ramp(at as usize % 2))).collect();
         check(&equal, &[ramp(0), ramp(7)], K::DEFAULT);
@@ -98,7 +98,7 @@ fn no_samples_have_no_neighbors() {
     check(&[(4, ramp(9))], &[], K::DEFAULT);
 }
 
-/// Vectors with frequent ties: a few centers with few bits flipped, and the extremes.
+/// Vectors with frequent ties, made from a few centers by flipping few bits; and random vectors.
 fn vector() -> impl Strategy<Value = Bits> {
     let centers = [ramp(0), ramp(BITS), ramp(300), Bits::from_fn(|at| at % 3 == 0)];
     prop_oneof![
