@@ -1,9 +1,9 @@
-//! The result of a conversion as bytes, which the process that converts a picture writes, and the process that started
-//! it reads.
+//! Result of a conversion as bytes. The process that converts a picture writes them, and the process that started it
+//! reads them.
 
 use crate::{Encoded, MediaError, Picture, STORED_BYTES_MAX};
 
-/// Maximum bytes of a result.
+/// Maximum size of a result, in bytes.
 pub const ANSWER_BYTES_MAX: usize = 2 * STORED_BYTES_MAX + 1_024;
 
 const CONVERTED: u8 = 0;
@@ -32,8 +32,8 @@ pub fn to_bytes(result: &Result<Picture, MediaError>) -> Vec<u8> {
 /// Parses the bytes of [`to_bytes`].
 ///
 /// # Errors
-/// [`MediaError::Stored`] if the bytes say so, otherwise [`MediaError::Damaged`]: also if they are incomplete, because
-/// the process ended before it had written them.
+/// [`MediaError::Stored`] if the bytes contain this error, otherwise [`MediaError::Damaged`]. Incomplete bytes are also
+/// damaged: the process ended before it had written all.
 pub fn from_bytes(bytes: &[u8]) -> Result<Picture, MediaError> {
     match bytes.split_first() {
         Some((&CONVERTED, rest)) => picture(rest).ok_or(MediaError::Damaged),

@@ -1,4 +1,4 @@
-//! BlurHash: a short text from which apps draw a blurred picture. It is specified at
+//! BlurHash: a short text from which apps draw a blurred picture. Its specification is
 //! <https://github.com/woltapp/blurhash/blob/master/Algorithm.md>.
 
 use std::f64::consts::PI;
@@ -10,7 +10,8 @@ const WAVES: u32 = 4;
 const DIGITS: &[u8; 83] =
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~";
 
-/// Hash of a picture, 36 characters. The work is proportional to the pixels: scale the picture down first.
+/// BlurHash of a picture, 36 characters. The time is proportional to the number of pixels, so scale the picture down
+/// first.
 pub(crate) fn blurhash(picture: &RgbImage) -> String {
     let mut factors = Vec::new();
     for down in 0..WAVES {
@@ -38,7 +39,7 @@ pub(crate) fn blurhash(picture: &RgbImage) -> String {
     hash
 }
 
-/// Amplitude of a wave in each color.
+/// Amplitude of a wave in each of the three colors.
 fn factor(picture: &RgbImage, across: u32, down: u32) -> [f64; 3] {
     let (width, height) = (f64::from(picture.width()), f64::from(picture.height()));
     let mut sum = [0.0; 3];

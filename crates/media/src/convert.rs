@@ -1,4 +1,4 @@
-//! Decodes a picture, scales it down, converts its colors to sRGB, turns it upright, and encodes it.
+//! Conversion of a picture: decodes it, scales it down, converts its colors to sRGB, turns it upright, and encodes it.
 
 use std::io::Cursor;
 
@@ -16,14 +16,14 @@ use crate::{
     DECODER_BYTES_MAX, MediaError, ORIGINAL_PIXELS_MAX, PREVIEW_PIXELS_MAX, STORED_BYTES_MAX,
 };
 
-/// Quality of stored JPEG files, of 100.
+/// Quality of stored JPEG files, from 1 to 100.
 const QUALITY: u8 = 85;
-/// Maximum length of a PNG file for an opaque picture, in bytes; a longer one is stored as JPEG. Drawings and
-/// screenshots are shorter, photographs are not.
+/// Maximum size of a PNG file of an opaque picture, in bytes. If the file is larger, the picture is stored as JPEG. The
+/// files of drawings and screenshots are usually smaller, those of photographs larger.
 const OPAQUE_PNG_BYTES_MAX: usize = 1 << 20;
-/// Longest side of the picture from which the BlurHash is made, in pixels.
+/// Longest side of the picture from which the BlurHash is computed, in pixels.
 const BLURHASH_SIDE: u32 = 32;
-/// Memory of a decoder in addition to the pixels, in bytes.
+/// Memory that a decoder needs in addition to the pixels, in bytes.
 const DECODER_TABLES: u64 = 4 << 20;
 
 /// Purpose of a picture.
@@ -37,14 +37,14 @@ pub enum Shape {
     Header,
 }
 
-/// File to store.
+/// Encoded picture to store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Encoded {
-    /// Bytes of a JPEG or a PNG without metadata.
+    /// Content of a JPEG or PNG file without metadata.
     pub bytes: Vec<u8>,
-    /// Whether it is a PNG.
+    /// Whether the file is a PNG.
     pub is_png: bool,
-    /// Pixels per row.
+    /// Number of pixels per row.
     pub width: u32,
     /// Number of rows.
     pub height: u32,
@@ -75,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// Width and height of the largest picture of this shape, if it has fixed proportions.
+    /// Width and height of the largest picture of this shape; `None` if the shape has no fixed proportions.
     const fn sides(self) -> Option<(u32, u32)> {
         match self {
             Self::Attachment => None,
@@ -85,14 +85,14 @@ impl Shape {
     }
 }
 
-/// Converts a file whose head was read. Blocks for up to a few seconds, and takes up to
+/// Converts a file, whose head has been read. Blocks for up to a few seconds, and uses up to
 /// [`CONVERSION_BYTES_MAX`](crate::CONVERSION_BYTES_MAX) of memory.
 ///
 /// # Errors
-/// The file is damaged, or the result is too long.
+/// If the file is damaged, or the result is too large.
 ///
 /// # Panics
-/// Decoders might panic on some damaged files; the caller must catch that.
+/// If a decoder panics, which may happen with damaged files. The caller must catch the panic.
 pub fn convert(file: &[u8], head: &Head, shape: Shape) -> Result<Picture, MediaError> {
     let (picture, orientation) = decode(file, head)?;
     let has_color = picture.color().has_color();
@@ -140,7 +140,7 @@ fn pixels<D: ImageDecoder>(
     (limits.max_image_width, limits.max_image_height) = (Some(head.width), Some(head.height));
     limits.max_alloc = Some(DECODER_BYTES_MAX + DECODER_TABLES);
     decoder.set_limits(limits).map_err(damaged)?;
-    // The decoder reads the size again: a picture that exceeds the checked size is not decoded.
+    // The decoder reads the size again. Do not decode a picture that is larger than the checked size.
     let (width, height) = decoder.dimensions();
     if width > head.width || height > head.height {
         return Err(MediaError::Damaged);
@@ -159,7 +159,7 @@ fn scaled(picture: DynamicImage, pixels_max: u64) -> DynamicImage {
     let scale = (pixels_max as f64 / pixels as f64).sqrt();
     let side = |side: u32| ((f64::from(side) * scale) as u32).max(1);
     let small = picture.thumbnail_exact(side(width), side(height));
-    // The picture is dropped before it is copied further.
+    // Free the picture before the result is copied again.
     drop(picture);
     plain(small)
 }
@@ -181,7 +181,7 @@ fn cropped(picture: &DynamicImage, (width_max, height_max): (u32, u32)) -> Dynam
     }
 }
 
-/// Converts to 8 bits per color, with transparency only if there is some.
+/// Converts a picture to 8 bits per color, and keeps transparency only if a pixel is transparent.
 fn plain(picture: DynamicImage) -> DynamicImage {
     match picture.color() {
         ColorType::Rgb8 | ColorType::L8 => picture,
@@ -195,7 +195,7 @@ fn plain(picture: DynamicImage) -> DynamicImage {
     }
 }
 
-/// Largest sides of a picture that is rotated afterwards.
+/// Maximum width and height before the picture is turned upright.
 fn turned((width, height): (u32, u32), orientation: Orientation) -> (u32, u32) {
     use Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
     match orientation {
@@ -204,7 +204,7 @@ fn turned((width, height): (u32, u32), orientation: Orientation) -> (u32, u32) {
     }
 }
 
-/// Encodes photographs as JPEG; drawings and transparent pictures as PNG.
+/// Encodes drawings and transparent pictures as PNG, others as JPEG.
 fn encode(picture: &DynamicImage, source: Format) -> Result<Encoded, MediaError> {
     let (width, height) = (picture.width(), picture.height());
     let failed = |_| MediaError::Damaged;

@@ -1,4 +1,4 @@
-//! Format, size, and decoder memory of a file, read from its bytes before decoding.
+//! Head of a file: its format, its size, and the memory that a decoder needs, read from the bytes before decoding.
 
 use crate::jpeg::{self, Jpeg};
 use crate::metadata::without_metadata;
@@ -21,10 +21,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Detects the format of a file by its length and first bytes.
+    /// Detects the format of a file from its first bytes, and checks the file's size.
     ///
     /// # Errors
-    /// It is not a picture, or has too many bytes.
+    /// If the file is not a picture, or is too large.
     pub fn of(file: &[u8]) -> Result<Self, MediaError> {
         if file.len() > FILE_BYTES_MAX {
             return Err(MediaError::Bytes);
@@ -46,48 +46,50 @@ impl Format {
     }
 }
 
-/// Head of a picture that may be decoded.
+/// Head of a picture that is small enough to be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The format.
     pub format: Format,
-    /// Pixels per row, before it is turned upright.
+    /// Number of pixels per row, before the picture is turned upright.
     pub width: u32,
     /// Number of rows.
     pub height: u32,
-    /// Maximum bytes that a decoder takes for it.
+    /// Maximum memory that a decoder needs for the picture, in bytes.
     pub decoder_bytes: u64,
-    /// Bytes of the picture in the file without its metadata.
+    /// Length of the picture in the file without its metadata, in bytes.
     pub(crate) picture_bytes: usize,
 }
 
-/// Reads the head of a file. Copies a JPEG and examines each of its bytes, which takes some milliseconds for a large
-/// one.
+/// Reads the head of a file. For a JPEG, this copies and examines all bytes, which takes some milliseconds if the file
+/// is large.
 ///
 /// # Errors
-/// It is not a picture, or too large.
+/// If the file is not a picture, or is too large.
 pub fn head(file: &[u8]) -> Result<Head, MediaError> {
     let format = Format::of(file)?;
     let mut picture_bytes = file.len();
     let (width, height, pixel_bytes) = match format {
         Format::Jpeg => {
-            // The decoder gets exactly what is left after removing metadata.
+            // Decoders get the file without its metadata, so the markers are read from there.
             let plain = without_metadata(file).ok_or(MediaError::Damaged)?;
             let Jpeg { width, height, components, bytes, is_kept_whole } = jpeg::read(&plain)?;
             picture_bytes = bytes;
-            // The decoded picture, and two bytes of each component if coefficients are kept.
+            // A pixel needs 4 bytes, and 2 more per component if the decoder keeps the coefficients.
             let kept = if is_kept_whole { 2 * u64::from(components) } else { 0 };
             (width, height, 4 + kept)
         }
         Format::Png => png(file).ok_or(MediaError::Damaged)?,
         Format::Gif => {
             let (width, height) = gif(file).ok_or(MediaError::Damaged)?;
-            // The stored frame, the frame as colors, and the canvas on which it is drawn.
+            // A pixel needs 9 bytes: in the stored frame, in the frame as colors, and on the canvas on which the frame
+            // is drawn.
             (width, height, 9)
         }
         Format::Webp => {
             let (width, height) = webp::size(file)?;
-            // Planes of luma, chroma and alpha, and the decoded picture; an animation is drawn on a canvas.
+            // A pixel needs 12 bytes: in the planes of luma, chroma and alpha, in the decoded picture, and on the
+            // canvas.
             (width, height, 12)
         }
     };
@@ -111,14 +113,14 @@ fn check(
     }
     let blocks = w.next_multiple_of(BLOCK_SIDE) * h.next_multiple_of(BLOCK_SIDE);
     let decoder_bytes = blocks * pixel_bytes;
-    // A narrow picture takes whole blocks.
+    // For a narrow picture, whole blocks take much more memory than its pixels.
     if decoder_bytes > DECODER_BYTES_MAX + (DECODER_BYTES_MAX >> 3) {
         return Err(size);
     }
     Ok(Head { format, width, height, decoder_bytes, picture_bytes: 0 })
 }
 
-/// Whether a file begins like MP4 and its relatives, Matroska, Ogg, FLAC or MP3. Only for the message.
+/// Whether a file begins like MP4 or a related format, Matroska, Ogg, FLAC or MP3. Affects only the error message.
 fn is_sound_or_video(file: &[u8]) -> bool {
     let starts = [&b"\x1a\x45\xdf\xa3"[..], b"OggS", b"fLaC", b"ID3", b"\xff\xfb", b"\xff\xf1"];
     let is_picture = [&b"avif"[..], b"avis", b"heic", b"heix", b"mif1"];
@@ -127,7 +129,7 @@ fn is_sound_or_video(file: &[u8]) -> bool {
         || starts.iter().any(|start| file.starts_with(start))
 }
 
-/// Width, height and bytes of memory per pixel.
+/// Width, height, and memory per pixel in bytes.
 fn png(file: &[u8]) -> Option<(u32, u32, u64)> {
     let header = file.get(12..26)?;
     let header = header.strip_prefix(b"IHDR")?;
@@ -139,14 +141,14 @@ fn png(file: &[u8]) -> Option<(u32, u32, u64)> {
     Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height), pixel_bytes))
 }
 
-/// The larger of the canvas and the first frame in each direction.
+/// Width and height of the canvas or of the first frame, whichever is larger in each direction.
 fn gif(file: &[u8]) -> Option<(u32, u32)> {
     let side = |low: u8, high: u8| u32::from(u16::from_le_bytes([low, high]));
     let [w0, w1, h0, h1, flags, ..] = *file.get(6..13)? else { return None };
     let canvas = (side(w0, w1), side(h0, h1));
     let table = if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) };
     let mut rest = file.get(13 + table..)?;
-    // Extensions before the first frame: each is a chain of short blocks.
+    // Skip extensions before the first frame: each is a chain of short blocks.
     while let Some(extension) = rest.strip_prefix(b"\x21") {
         rest = extension.get(1..)?;
         loop {

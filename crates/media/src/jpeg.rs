@@ -1,4 +1,4 @@
-//! Markers of a JPEG file without its metadata: size, coding, and number of scans.
+//! Markers of a JPEG file without its metadata: they give the size, the coding, and the number of scans.
 
 use memchr::memmem;
 
@@ -10,20 +10,20 @@ pub(crate) struct Jpeg {
     pub(crate) width: u32,
     pub(crate) height: u32,
     pub(crate) components: u8,
-    /// Length up to the end of the picture, in bytes. Phones append other pictures, or videos.
+    /// Length up to the end of the picture, in bytes. Phones append other pictures or videos after it.
     pub(crate) bytes: usize,
-    /// Whether a decoder keeps the coefficients until the last scan.
+    /// Whether a decoder keeps all coefficients until it has read the last scan.
     pub(crate) is_kept_whole: bool,
 }
 
-/// Maximum number of scans that any decoder can find in a file: every place at which one could begin, also within a
-/// segment, because decoders differ in what they skip.
+/// Maximum number of scans that a decoder can find in a file. Places within segments count too, because decoders differ
+/// in what they skip.
 fn scans(file: &[u8]) -> usize {
     memmem::find_iter(file, b"\xff\xda").count()
 }
 
-/// Refuses a JPEG with very many scans. Decoding each takes time proportional to the whole picture, however few bytes
-/// it has.
+/// Refuses a JPEG with too many scans. Decoding a scan takes time proportional to the size of the picture, even if the
+/// scan has only a few bytes.
 ///
 /// # Errors
 /// [`MediaError::Scans`]
@@ -31,7 +31,7 @@ pub fn check_scans(file: &[u8]) -> Result<(), MediaError> {
     if scans(file) > SCANS_MAX { Err(MediaError::Scans) } else { Ok(()) }
 }
 
-/// Reads the markers of a whole file, in at most one step per byte.
+/// Reads the markers of a whole file. The time is linear in its length.
 pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
     check_scans(file)?;
     let mut rest = file.get(2..).unwrap_or_default();
@@ -54,7 +54,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
                 let [_, h1, h0, w1, w0, components, ..] = *segment else {
                     return Err(MediaError::Damaged);
                 };
-                // A decoder could use the size of any of several frames.
+                // If there are several frames, a decoder could use the size of any of them.
                 if found.is_some() {
                     return Err(MediaError::Damaged);
                 }
@@ -69,11 +69,12 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
             }
             0xda => {
                 scans += 1;
-                // The coefficients of a scan that lacks a component are kept until the others come.
+                // If a scan lacks components, a decoder keeps its coefficients until the other components come.
                 let components = found.map_or(0, |jpeg| jpeg.components);
                 is_partial |= segment.first() != Some(&components);
             }
-            // Metadata was removed up to the first scan. Decoders join the rest in quadratic time.
+            // `metadata` removes metadata only before the first scan. After it, decoders take quadratic time to join
+            // metadata.
             0xe0..=0xef | 0xfe if scans > 0 => return Err(MediaError::Damaged),
             _ => {}
         }
@@ -84,7 +85,7 @@ pub(crate) fn read(file: &[u8]) -> Result<Jpeg, MediaError> {
     Ok(Jpeg { bytes, is_kept_whole: found.is_kept_whole || scans > 1 || is_partial, ..found })
 }
 
-/// The next marker, and the bytes after it. A zero after 0xff is a byte of a scan.
+/// The next marker, and the bytes after it. Within a scan, 0xff and a zero stand for a byte 0xff, not for a marker.
 fn next_marker(mut rest: &[u8]) -> Option<(u8, &[u8])> {
     loop {
         let at = rest.iter().position(|byte| *byte == 0xff)?;

@@ -1,22 +1,22 @@
-//! Removes everything from image files that is not part of the picture: color profiles (`profile` reads them before),
-//! texts, thumbnails, comments, animation. Decoders would unpack and copy these, at a cost unrelated to the size of the
-//! image.
+//! Removal of everything in a file that is not part of the picture: color profiles (`profile` reads them before),
+//! texts, thumbnails, comments, animation. Decoders would unpack and copy these, which may take more time than the
+//! picture.
 //!
-//! **Invariant:** the result is at most as long as the file, and the work is linear in the file.
+//! **Invariant:** the result is at most as long as the file, and the time is linear in its length.
 
 use std::iter;
 
-/// Maximum length of kept metadata in bytes: that of a segment of a JPEG file. Only the orientation is read, which
-/// takes a few dozen.
+/// Maximum length of kept metadata, in bytes: that of a segment of a JPEG file. Only the orientation is kept, which
+/// needs a few dozen bytes.
 const KEPT_BYTES_MAX: usize = 64 << 10;
 const PNG_SIGNATURE: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG_START: &[u8] = b"\xff\xd8";
-/// Bytes of a PNG chunk without its data: length and type before the data, a checksum after it.
+/// Size of a PNG chunk without its data: length and type before the data, and a checksum after it.
 const CHUNK_HEAD: usize = 8;
 const CHUNK_SUM: usize = 4;
 const EXIF: &[u8] = b"Exif\0\0";
 
-/// A PNG or JPEG file without its metadata, but with the orientation; `None` if it is neither.
+/// Removes the metadata of a PNG or JPEG file, but keeps the orientation. `None` if the file is neither.
 #[must_use]
 pub fn without_metadata(file: &[u8]) -> Option<Vec<u8>> {
     match file.strip_prefix(PNG_SIGNATURE) {
@@ -34,7 +34,7 @@ pub fn png_size(file: &[u8]) -> Option<(u32, u32)> {
     Some((u32::from_be_bytes(*width), u32::from_be_bytes(*height)))
 }
 
-/// Keeps the chunks of the picture. A truncated chunk ends the file.
+/// Keeps the chunks of the picture. Removes everything from a truncated chunk on.
 fn png(mut chunks: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(PNG_SIGNATURE.len() + chunks.len());
     kept.extend_from_slice(PNG_SIGNATURE);
@@ -52,7 +52,7 @@ fn png(mut chunks: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Types and data of the chunks of a PNG file, up to a truncated one. `None` if it is not a PNG file.
+/// Types and data of the chunks of a PNG file, before the first truncated chunk. `None` if it is not a PNG file.
 pub(crate) fn png_chunks(file: &[u8]) -> Option<impl Iterator<Item = (&[u8; 4], &[u8])>> {
     let mut chunks = file.strip_prefix(PNG_SIGNATURE)?;
     Some(iter::from_fn(move || {
@@ -71,15 +71,15 @@ fn png_chunk(chunks: &[u8]) -> Option<(&[u8], &[u8; 4], &[u8])> {
     Some((chunk, kind, rest))
 }
 
-/// Keeps the segments of the picture, and everything after the header of the first scan. Bytes between segments are
-/// removed: a decoder might interpret what this function would skip.
+/// Keeps the segments of the picture, and everything after the header of the first scan. Removes bytes between
+/// segments, because a decoder might interpret them.
 fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(JPEG_START.len() + segments.len());
     kept.extend_from_slice(JPEG_START);
     let mut exif = false;
     while let Some((marker, segment, rest)) = jpeg_segment(segments) {
         let keep = match marker {
-            // Start of scan: no further header segments.
+            // This is the start of a scan, after which there are no more header segments.
             0xda => {
                 kept.extend_from_slice(&[0xff, marker]);
                 kept.extend_from_slice(segment);
@@ -87,9 +87,9 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
                 break;
             }
             0xe1 => !exif && segment.get(2..).is_some_and(|data| data.starts_with(EXIF)),
-            // These two application segments define how colors are encoded.
+            // These two segments of applications define how colors are encoded.
             0xe0 | 0xee => true,
-            // Frames and tables.
+            // These are frames and tables.
             0xc0..=0xcf | 0xdb | 0xdd => true,
             _ => false,
         };
@@ -103,8 +103,8 @@ fn jpeg(mut segments: &[u8]) -> Vec<u8> {
     kept
 }
 
-/// Markers of a JPEG file and their segments, which begin with their length. After the header of the first scan they
-/// may differ from those that a decoder finds. `None` if it is not a JPEG file.
+/// Markers of a JPEG file with their segments, which begin with their length. After the header of the first scan, a
+/// decoder may find other markers. `None` if it is not a JPEG file.
 pub(crate) fn jpeg_segments(file: &[u8]) -> Option<impl Iterator<Item = (u8, &[u8])>> {
     let mut segments = file.strip_prefix(JPEG_START)?;
     Some(iter::from_fn(move || {
@@ -114,13 +114,13 @@ pub(crate) fn jpeg_segments(file: &[u8]) -> Option<impl Iterator<Item = (u8, &[u
     }))
 }
 
-/// The first marker, its segment, which begins with its length, and the rest. Skips bytes before the marker.
+/// The first marker, its segment (which begins with its length), and the rest. Skips bytes before the marker.
 fn jpeg_segment(segments: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let at = memchr::memchr(0xff, segments)?;
     let rest = segments.get(at..)?;
     let fill = rest.iter().position(|byte| !matches!(byte, 0xff | 0))?;
     let (marker, rest) = rest.get(fill..)?.split_first()?;
-    // These markers have no segment, and are invalid before the first scan.
+    // These markers have no segment; before the first scan they are invalid.
     if matches!(marker, 0x01 | 0xd0..=0xd9) {
         return Some((*marker, &[], rest));
     }
@@ -183,7 +183,7 @@ mod tests {
         let exif = segment(0xe1, b"Exif\0\0turned");
         let turned = [JPEG_START, &exif, &frame, &scan, rest].concat();
         check(&[JPEG_START, &exif, &exif, &frame, &scan, rest].concat(), &turned);
-        // Bytes between segments and fill bytes are removed.
+        // Fill bytes and other bytes between segments are removed.
         let spaced = [JPEG_START, b"xx\xff\xff", &adobe, b"y", &frame, &scan, rest].concat();
         check(&spaced, &picture);
         for cut in [JPEG_START.len(), 3, 5, 9] {

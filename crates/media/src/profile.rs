@@ -1,9 +1,9 @@
-//! Color profiles: finds the profile of a file, and converts pixels from its colors to sRGB, the color space of stored
-//! pictures.
+//! Color profiles: the profile in a file, and the conversion of pixels from its colors to sRGB, the color space of
+//! stored pictures.
 //!
-//! **Invariant:** only the matrix and the curves of a profile are read: no tables of colors, no texts. So memory and
-//! time are constant, except for one copy of the profile. A profile without a matrix counts as sRGB, and so does one
-//! that is damaged, or for another kind of colors than the picture's.
+//! **Invariant:** only the matrix and the curves of a profile are read, no tables of colors and no texts. So memory and
+//! time are constant, except for one copy of the profile. A profile counts as sRGB if it is damaged, has no matrix, or
+//! has other color components than the picture.
 
 use std::io::Read as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,22 +18,23 @@ use moxcms::{
 use crate::head::Format;
 use crate::metadata::{jpeg_segments, png_chunks};
 
-/// Longest profile that is read, in bytes. Those of cameras, phones and screens have hundreds to thousands.
+/// Maximum length of a profile that is read, in bytes. Profiles of cameras, phones and screens have at most some
+/// thousand.
 const PROFILE_BYTES_MAX: usize = 1 << 20;
-/// Maximum number of parts of a profile in a JPEG: they are numbered by a byte.
+/// Maximum number of parts of a profile in a JPEG: a part is numbered by a byte.
 const PARTS_MAX: usize = u8::MAX as usize;
-/// Bytes of a profile before the number of tags.
+/// Size of the header of a profile, in bytes. The number of tags follows it.
 const HEADER_BYTES: usize = 128;
-/// Bytes of an entry in the list of tags.
+/// Size of an entry in the list of tags, in bytes.
 const TAG_BYTES: usize = 12;
 /// Tags that are read: columns of the matrix and curves, for colors or gray.
 const TAGS: [&[u8]; 7] = [b"rXYZ", b"gXYZ", b"bXYZ", b"rTRC", b"gTRC", b"bTRC", b"kTRC"];
-/// Number of bytes of pixels converted at a time, a multiple of the bytes of a pixel.
+/// Size of the pixels converted at a time, in bytes; a multiple of the size of a pixel.
 const PIECE_BYTES: usize = 12 << 10;
 
 /// Converts the pixels of a picture to sRGB if its file has a usable profile.
 pub(crate) fn to_srgb(picture: &mut DynamicImage, has_color: bool, file: &[u8], format: Format) {
-    // The profile is untrusted, and the libraries are large. A panic counts as no profile.
+    // The profile is untrusted, and the libraries that read it are large. After a panic, the colors are not converted.
     let _ = catch_unwind(AssertUnwindSafe(|| convert(picture, has_color, &profile(file, format)?)));
 }
 
@@ -65,7 +66,7 @@ fn convert(picture: &mut DynamicImage, has_color: bool, profile: &ColorProfile) 
             }
         }
         DataColorSpace::Gray if !has_color => {
-            // A gray has equal red, green and blue.
+            // Convert all shades of gray, whose red, green and blue are equal.
             let grays: Vec<u8> = (0..=u8::MAX).collect();
             let mut colors = vec![0; 3 * grays.len()];
             transform(Layout::Gray, Layout::Rgb)?.transform(&grays, &mut colors).ok()?;
@@ -92,7 +93,7 @@ fn profile(file: &[u8], format: Format) -> Option<ColorProfile> {
 /// Reads the matrix and the curves of a profile.
 fn parse(mut profile: Vec<u8>) -> Option<ColorProfile> {
     let (header, tags) = profile.split_at_mut_checked(HEADER_BYTES)?;
-    // Flags, intents and dates are left out, because the library refuses unknown ones.
+    // Overwrite flags, intents and dates, because the library refuses unknown ones.
     header.get_mut(24..36)?.copy_from_slice(&[0x07, 0xd0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0]);
     header.get_mut(64..68)?.fill(0);
     let (count, tags) = tags.split_first_chunk_mut::<4>()?;
@@ -105,7 +106,7 @@ fn parse(mut profile: Vec<u8>) -> Option<ColorProfile> {
             }
         }
     }
-    // The data of the tags keeps its place.
+    // The data of the tags stays in the same place.
     let kept = kept.iter().flatten();
     *count = u32::try_from(kept.clone().count()).ok()?.to_be_bytes();
     for (to, from) in tags.chunks_exact_mut(TAG_BYTES).zip(kept) {
@@ -114,7 +115,7 @@ fn parse(mut profile: Vec<u8>) -> Option<ColorProfile> {
     ColorProfile::new_from_slice(&profile).ok()
 }
 
-/// The profile in the segments of a JPEG, which may be in any order.
+/// The profile in the segments of a JPEG, which may come in any order.
 fn jpeg(file: &[u8]) -> Option<Vec<u8>> {
     let mut parts = Vec::new();
     for (marker, segment) in jpeg_segments(file)? {
@@ -134,7 +135,7 @@ fn jpeg(file: &[u8]) -> Option<Vec<u8>> {
         .then(|| parts.iter().flat_map(|(_, data)| *data).copied().collect())
 }
 
-/// The profile of a PNG, or the numbers of a standard color space, which have precedence.
+/// The profile of a PNG. The numbers of a standard color space have precedence over an embedded profile.
 fn png(file: &[u8]) -> Option<ColorProfile> {
     let mut packed = None;
     for (kind, data) in png_chunks(file)? {
@@ -146,17 +147,17 @@ fn png(file: &[u8]) -> Option<ColorProfile> {
         }
     }
     let packed = packed.filter(|packed| packed.len() <= PROFILE_BYTES_MAX)?;
-    // The data begins with a name and the only compression method.
+    // The data begins with a name and a byte for the compression method, of which there is only one.
     let name = packed.iter().position(|byte| *byte == 0)?;
     let [0, packed @ ..] = packed.get(name + 1..)? else { return None };
     let mut profile = Vec::new();
     let mut unpacked = ZlibDecoder::new(packed).take(PROFILE_BYTES_MAX as u64 + 1);
-    // A truncated profile may still have the required tags.
+    // A truncated profile may still contain the required tags.
     let _ = unpacked.read_to_end(&mut profile);
     (profile.len() <= PROFILE_BYTES_MAX).then(|| parse(profile))?
 }
 
-/// The profile of a standard color space, except for one with a greater range of brightness.
+/// The profile of a standard color space; `None` for one with a greater range of brightness.
 fn standard(data: &[u8]) -> Option<ColorProfile> {
     let [primaries, curve, 0, 1] = *data else { return None };
     let transfer_characteristics = TransferCharacteristics::try_from(curve).ok()?;

@@ -1,4 +1,4 @@
-//! Colors of pictures with a color profile, and malicious profiles.
+//! Tests of the colors of pictures with a color profile, and of malicious profiles.
 
 use std::io::Write as _;
 
@@ -11,7 +11,7 @@ use image::{DynamicImage, GrayImage, ImageEncoder, Luma, Rgb, RgbImage, Rgba, Rg
 use media::{Picture, Shape, convert, head};
 use proptest::prelude::*;
 
-/// Columns of the matrices of Display P3 and of sRGB, for the white of profiles.
+/// Columns of the matrices of Display P3 and of sRGB, relative to the white point of profiles.
 const P3: [[f64; 3]; 3] =
     [[0.51512, 0.2412, -0.00105], [0.29198, 0.69225, 0.04189], [0.1571, 0.06657, 0.78407]];
 const SRGB: [[f64; 3]; 3] =
@@ -21,7 +21,7 @@ fn fixed(value: f64) -> [u8; 4] {
     ((value * 65_536.0).round() as i32).to_be_bytes()
 }
 
-/// The curve of sRGB and Display P3, as a function with five parameters.
+/// The curve of sRGB and of Display P3: a function with five parameters.
 fn srgb_curve() -> Vec<u8> {
     let mut curve = b"para\0\0\0\0\0\x03\0\0".to_vec();
     for value in [2.4, 1.0 / 1.055, 0.055 / 1.055, 1.0 / 12.92, 0.04045] {
@@ -30,12 +30,12 @@ fn srgb_curve() -> Vec<u8> {
     curve
 }
 
-/// A curve with one exponent.
+/// A curve with a single exponent.
 fn gamma(exponent: u8) -> Vec<u8> {
     [b"curv\0\0\0\0\0\0\0\x01", &[exponent, 0][..]].concat()
 }
 
-/// A screen profile with these tags.
+/// A profile of a screen, with the given tags.
 fn icc(color_space: &[u8; 4], tags: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     let mut header = vec![0; 128];
     header[8..12].copy_from_slice(&[4, 0x20, 0, 0]);
@@ -61,7 +61,7 @@ fn icc(color_space: &[u8; 4], tags: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     profile
 }
 
-/// A profile with a matrix and one curve, and the usual text.
+/// A profile with a matrix, one curve, and a text as profiles usually have.
 fn matrix(columns: [[f64; 3]; 3], curve: &[u8]) -> Vec<u8> {
     let column = |column: [f64; 3]| [&b"XYZ \0\0\0\0"[..], &column.map(fixed).concat()].concat();
     icc(
@@ -137,7 +137,7 @@ fn check(file: &[u8], expect: [u8; 3], about: u8, name: &str) {
     }
 }
 
-/// A PNG with an added chunk without a right checksum, which is not verified in removed chunks.
+/// A PNG with an additional chunk. Its checksum is wrong, but checksums of removed chunks are not verified.
 fn with_chunk(png: &[u8], name: &[u8; 4], data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u32).to_be_bytes();
     [&png[..33], &length, name, data, b"sum.", &png[33..]].concat()
@@ -149,7 +149,7 @@ fn pictures_with_a_wide_gamut_have_their_colors_in_srgb() {
     let (linear, bright) = (matrix(SRGB, &gamma(1)), matrix(P3, &gamma(2)));
     for to in [To::Jpeg, To::Png, To::Webp] {
         for (name, profile, color, expect) in [
-            // The primary colors of sRGB as they are in Display P3.
+            // These values are the primary colors of sRGB in Display P3.
             ("red", &p3, [234, 51, 35], [255, 0, 0]),
             ("green", &p3, [117, 251, 76], [0, 255, 0]),
             ("blue", &p3, [0, 0, 245], [0, 0, 255]),
@@ -199,7 +199,7 @@ fn gray_transparency_and_turned_pictures_keep_what_they_are() {
     let picture = DynamicImage::from(GrayImage::from_pixel(24, 16, Luma([55])));
     for to in [To::Jpeg, To::Png] {
         check(&file(&picture, &gray, to), [128; 3], 3, "gray");
-        // A profile for other colors than the picture's is ignored.
+        // A profile is ignored if it has other color components than the picture.
         check(&file(&picture, &p3(), to), [55; 3], 3, "gray with a profile of colors");
         check(&file(&flat([234, 51, 35]), &gray, to), [234, 51, 35], 4, "colors with one of gray");
     }
@@ -210,7 +210,7 @@ fn gray_transparency_and_turned_pictures_keep_what_they_are() {
         assert!(pixels.pixels().zip(source.pixels()).all(|(a, b)| a.0[3] == b.0[3]), "{to:?}");
         assert!(pixels.get_pixel(20, 3).0[0] > 250, "{to:?}");
     }
-    // Both the orientation and the colors.
+    // The picture is turned, and its colors are converted.
     let left = RgbImage::from_fn(24, 16, |x, _| Rgb(if x < 12 { [234, 51, 35] } else { [0; 3] }));
     let png = file(&left.into(), &p3(), To::Png);
     let exif = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0";
@@ -253,7 +253,7 @@ fn profiles_that_are_long_or_list_much_are_not_read() {
     for data in [&b""[..], b"name", b"name\0", b"name\0\x01xx", b"name\0\0xx", b"\0\0"] {
         check(&with_chunk(&plain, b"iCCP", data), color, 0, "not packed");
     }
-    // Tags that are not read cost nothing, even if many of them point to a long text.
+    // Tags that are not read take no time, even if many of them refer to a long text.
     let mut many = p3();
     let tags: Vec<u8> =
         [b"desc", &200u32.to_be_bytes()[..], &900_000u32.to_be_bytes()].concat().repeat(80_000);
@@ -264,7 +264,7 @@ fn profiles_that_are_long_or_list_much_are_not_read() {
     let mut wrong = p3();
     wrong[128..132].copy_from_slice(&unknown);
     check(&with_chunk(&plain, b"iCCP", &named(&wrong)), [255, 0, 0], 3, "a list without an end");
-    // A matrix without an inverse, of no color, and curves that lead nowhere.
+    // These profiles have a matrix without an inverse, a matrix of zeros, or a curve that is invalid.
     for (name, columns, curve) in [
         ("no color", [[0.0; 3]; 3], srgb_curve()),
         ("the largest numbers", [[32_767.9; 3]; 3], gamma(255)),
@@ -279,7 +279,7 @@ fn profiles_that_are_long_or_list_much_are_not_read() {
     }
 }
 
-/// Bytes of a profile, some of which are replaced.
+/// A profile with some bytes replaced.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let sources = prop_oneof![
         Just(p3()),
@@ -291,7 +291,7 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
     (sources, changes, any::<prop::sample::Index>(), any::<bool>()).prop_map(
         |(mut profile, changes, cut, is_cut)| {
             for (at, number) in changes {
-                // A word of the header, the list, or the data.
+                // Replace a word of the header, of the list of tags, or of the data.
                 let at = at.index(profile.len() / 4) * 4;
                 profile[at..at + 4].copy_from_slice(&number.to_be_bytes());
             }

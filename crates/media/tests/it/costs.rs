@@ -1,5 +1,5 @@
-//! Conversion times of the worst pictures: `cargo test -p media --test it costs -- --ignored --nocapture`. The
-//! environment variable PICTURES may name a folder with more files.
+//! Prints the times of converting the slowest pictures: `cargo test -p media --test it costs -- --ignored --nocapture`.
+//! The environment variable PICTURES may name a folder with more files.
 
 use std::io::Cursor;
 use std::time::Instant;

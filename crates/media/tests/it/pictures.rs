@@ -1,4 +1,4 @@
-//! Conversions of pictures of every format, and of malicious files.
+//! Tests of the conversion of pictures of every format, and of malicious files.
 
 use std::io::Cursor;
 
@@ -8,7 +8,7 @@ use media::{
     Format, MediaError, ORIGINAL_PIXELS_MAX, PREVIEW_PIXELS_MAX, Picture, Shape, convert, head,
 };
 
-/// A lossy WebP of one pixel.
+/// A lossy WebP picture of one pixel.
 const LOSSY: &[u8] = b"RIFF\x22\0\0\0WEBPVP8 \x16\0\0\0\x30\x01\0\x9d\x01\x2a\x01\0\x01\0\x0e\xc0\xfe\x25\xa4\0\x03\x70\0\0\0\0";
 
 fn picture(width: u32, height: u32) -> RgbImage {
@@ -118,7 +118,7 @@ fn transparency_is_kept() {
 #[test]
 fn metadata_is_dropped_and_the_orientation_in_it_is_applied() {
     let jpeg = file(picture(64, 32), ImageFormat::Jpeg);
-    // Big-endian EXIF with one entry: the orientation, to be turned by 90 degrees; and a secret place after it.
+    // Big-endian EXIF with one entry, the orientation (turn by 90 degrees), and a secret place after it.
     let mut exif =
         b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0".to_vec();
     exif.extend_from_slice(b"secret place");
@@ -149,7 +149,7 @@ fn of_an_animation_the_first_frame_is_kept() {
     drop(encoder);
     let made = converted(&bytes, Shape::Attachment).unwrap();
     assert_eq!(decoded(&made.original.bytes).get_pixel(4, 4).0, [255, 0, 0, 255]);
-    // The rest of the file costs nothing: a million frames, or damage.
+    // Only the first frame is read, so the rest of the file may be truncated.
     bytes.truncate(bytes.len() - 20);
     assert!(converted(&bytes, Shape::Attachment).is_ok());
 }
