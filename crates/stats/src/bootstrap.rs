@@ -1,9 +1,9 @@
-//! Intervals by resampling, which simulates the variation of the estimate over similar trials.
+//! Intervals by resampling: the estimates from random resamples show how the estimate would vary over similar trials.
 //!
-//! With few trials a bootstrap interval of a mean is too narrow, because a sample varies less than its distribution.
-//! Counted with normal values (`tests/coverage.rs`), 83 to 85 of 100 intervals by BCa contain the true mean for 5
-//! trials, 90 for 10, 92 for 20 and 94 for 40. With fewer than about 20 trials prefer [`Interval::of_mean`]. Of 100
-//! intervals of the median, 93 to 95 contain the true one from 5 trials on, also if the distribution is skewed.
+//! With few trials, a bootstrap interval of the mean is too narrow, because a sample varies less than its distribution.
+//! On normal values (`tests/coverage.rs`), 83 to 85 of 100 BCa intervals contain the true mean with 5 trials, 90 with
+//! 10, 92 with 20, and 94 with 40. Prefer [`Interval::of_mean`] for fewer than about 20 trials. Intervals of the median
+//! are better: from 5 trials on, 93 to 95 of 100 contain the true median, even if the distribution is skewed.
 
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -23,7 +23,7 @@ pub enum Center {
 }
 
 impl Center {
-    /// Computes the center of at least one value. May reorder the values.
+    /// Computes the center of a sample that is not empty. May reorder the values.
     fn of(self, values: &mut [f64]) -> f64 {
         match self {
             Center::Mean => values.iter().sum::<f64>() / values.len() as f64,
@@ -44,21 +44,21 @@ impl Center {
 /// Parameters of resampling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bootstrap {
-    /// The number of resamples; the time is proportional to it. Use at least 1,000, so that bounds differ little from
-    /// seed to seed.
+    /// Number of resamples, to which the time is proportional. With at least 1,000, the bounds depend little on the
+    /// seed.
     pub resamples: u32,
-    /// The seed; the same seed gives the same interval.
+    /// Seed of the random choices. The same seed gives the same interval.
     pub seed: u64,
 }
 
 impl Bootstrap {
-    /// Uses 2,000 resamples.
+    /// Creates parameters with this seed and 2,000 resamples.
     pub fn seeded(seed: u64) -> Bootstrap {
         Bootstrap { resamples: 2_000, seed }
     }
 
-    /// The percentile interval: the 2.5 % and 97.5 % points of the estimate over resamples (Efron and Tibshirani 1993,
-    /// chapter 13). `None` with fewer than 2 values or without resamples.
+    /// The percentile interval: the 2.5 % and the 97.5 % quantile of the estimates from all resamples (Efron and
+    /// Tibshirani 1993, chapter 13). `None` if there are fewer than 2 values or no resamples.
     pub fn percentile(self, sample: &[f64], center: Center) -> Option<Interval> {
         let sample = finite(sample, 2)?;
         let resample = |rng: &mut StdRng, scratch: &mut Vec<f64>| {
@@ -68,11 +68,10 @@ impl Bootstrap {
         between(center.of(&mut sample.to_vec()), &self.replicates(resample), [1.0 - UPPER, UPPER])
     }
 
-    /// The bias-corrected and accelerated interval (BCa, Efron and Tibshirani 1993, chapter 14): the
-    /// points `Φ(z0 + (z0 + z) / (1 - a (z0 + z)))` for `z` at 2.5 % and 97.5 %, where `z0` is
-    /// `Φ⁻¹` of the share of resamples below the estimate, those equal to it counted half, and `a` is
-    /// the skewness of the estimates that leave out one value, divided by 6. `None` with fewer than 2
-    /// values or without resamples.
+    /// The bias-corrected and accelerated interval (BCa, Efron and Tibshirani 1993, chapter 14): the quantiles `Φ(z0 +
+    /// (z0 + z) / (1 - a (z0 + z)))` for `z` at 2.5 % and 97.5 %. `z0` is `Φ⁻¹` of the share of resamples whose
+    /// estimate is below that of the sample; equal ones count half. `a` is the skewness of the estimates that leave out
+    /// one value, divided by 6. `None` if there are fewer than 2 values or no resamples.
     pub fn bca(self, sample: &[f64], center: Center) -> Option<Interval> {
         let sample = finite(sample, 2)?;
         let estimate = center.of(&mut sample.to_vec());
@@ -88,20 +87,20 @@ impl Bootstrap {
         let equal = replicates.partition_point(|&value| value <= estimate) - below;
         let count = replicates.len() as f64;
         let share = (below as f64 + equal as f64 / 2.0) / count;
-        // A share of 0 or 1 only means that there were too few resamples.
+        // Limit the share: exactly 0 or 1 only means that there were too few resamples.
         let z0 = normal_quantile(share.clamp(0.5 / count, 1.0 - 0.5 / count));
         let acceleration = acceleration(sample, center);
         let point = |share: f64| {
             let z = z0 + normal_quantile(share);
             let divisor = 1.0 - acceleration * z;
-            // Beyond its pole the formula changes its sign; use the end of the distribution.
+            // Beyond its pole, the formula has the wrong sign. Use the end of the distribution instead.
             if divisor <= 0.0 { share.round() } else { normal_below(z0 + z / divisor) }
         };
         between(estimate, &replicates, [1.0 - UPPER, UPPER].map(point))
     }
 
-    /// The ratio of the centers of two independent samples, by percentiles, both resampled each time.
-    /// `None` with fewer than 2 values on a side, without resamples, or unless all values are above 0.
+    /// The ratio of the centers of two independent samples, with its percentile interval. Both samples are resampled
+    /// each time. `None` if a sample has fewer than 2 values, a value is not above 0, or there are no resamples.
     pub fn ratio(self, new: &[f64], base: &[f64], center: Center) -> Option<Interval> {
         let (new, base) = (above_zero(new)?, above_zero(base)?);
         let resample = |rng: &mut StdRng, scratch: &mut Vec<f64>| {
@@ -116,9 +115,10 @@ impl Bootstrap {
     }
 
     /// The ratio of the means of two experiments whose trials have several iterations each: the outer slices are
-    /// trials, the inner ones their iterations. Trials are resampled, and then the iterations within each of them
-    /// (hierarchical bootstrap, Kalibera and Jones 2013). All trials have the same weight. `None` with fewer than 2
-    /// trials on a side, with a trial without iterations, without resamples, or unless all values are above 0.
+    /// trials, the inner slices are their iterations. Each resample draws trials, and then iterations within each drawn
+    /// trial (hierarchical bootstrap, Kalibera and Jones 2013). All trials have the same weight. `None` if an
+    /// experiment has fewer than 2 trials, a trial has no iterations, a value is not above 0, or there are no
+    /// resamples.
     pub fn ratio_of_nested_means(self, new: &[Vec<f64>], base: &[Vec<f64>]) -> Option<Interval> {
         let mean_of_means = |trials: &[Vec<f64>]| {
             let means: Option<Vec<f64>> = trials.iter().map(|trial| mean(trial)).collect();
@@ -144,8 +144,8 @@ impl Bootstrap {
         between(estimate, &self.replicates(resample), [1.0 - UPPER, UPPER])
     }
 
-    /// The estimates from all resamples in ascending order. `resample` gets a vector to reuse; resamples without an
-    /// estimate are left out.
+    /// The estimates from all resamples, in ascending order. `resample` gets a vector that it may use. Resamples whose
+    /// estimate is `None` are left out.
     pub(crate) fn replicates(
         self,
         mut resample: impl FnMut(&mut StdRng, &mut Vec<f64>) -> Option<f64>,
@@ -166,7 +166,7 @@ pub(crate) fn draw(sample: &[f64], count: usize, rng: &mut StdRng, drawn: &mut V
     drawn.extend((0..count).filter_map(one));
 }
 
-/// The interval between two shares of replicates, which are in ascending order.
+/// The interval between two quantiles of `replicates`, which are in ascending order.
 pub(crate) fn between(estimate: f64, replicates: &[f64], shares: [f64; 2]) -> Option<Interval> {
     let [low, high] = shares.map(|share| quantile_of_sorted(replicates, share));
     Some(Interval { estimate, low: low?, high: high? })
@@ -176,8 +176,8 @@ fn above_zero(sample: &[f64]) -> Option<&[f64]> {
     finite(sample, 2).filter(|sample| sample.iter().all(|&value| value > 0.0))
 }
 
-/// `Σ d³ / (6 (Σ d²)^1.5)`, where each `d` is the mean of the estimates that leave out one value, minus one of these; 0
-/// if they are equal.
+/// Computes `Σ d³ / (6 (Σ d²)^1.5)`. There is one estimate for each value left out, and one `d` for each estimate: the
+/// mean of all these estimates minus this one. 0 if the estimates are equal.
 fn acceleration(sample: &[f64], center: Center) -> f64 {
     let mut rest = Vec::with_capacity(sample.len());
     let without = |left_out: usize| {
@@ -243,8 +243,8 @@ mod tests {
         }
     }
 
-    /// Trials that differ much while the iterations within each are alike: as if there were only as many values as
-    /// trials.
+    /// Trials that differ much while the iterations within each are equal give an interval as wide as that of one value
+    /// per trial.
     #[test]
     fn iterations_do_not_hide_how_much_trials_differ() {
         let bootstrap = Bootstrap::seeded(5);

@@ -1,4 +1,4 @@
-//! Comparison of two designs by their times, and the verdict.
+//! Comparison of two designs by their times, and its verdict.
 
 use crate::interval::CONFIDENCE;
 use crate::{Interval, MannWhitney, Welch, holm, mann_whitney, ratio_of_means, welch};
@@ -6,19 +6,19 @@ use crate::{Interval, MannWhitney, Welch, holm, mann_whitney, ratio_of_means, we
 /// Comparison of the times of two designs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// The time of the new design divided by that of the base; below 1 is faster.
+    /// The time of the new design divided by the time of the base; below 1, the new design is faster.
     pub ratio: Interval,
-    /// The p-value for verdicts: that of Welch's test, or that of the pairs if there are any.
+    /// The p-value for verdicts: that of the test of pairs if the trials were paired, otherwise that of Welch's test.
     pub p: f64,
     /// Welch's test of the means.
     pub welch: Welch,
-    /// The test of Mann and Whitney, which is insensitive to outliers. If it contradicts Welch's test, look at the
-    /// values.
+    /// The test of Mann and Whitney, which is insensitive to outliers. If its result contradicts Welch's test, look at
+    /// the values.
     pub mann_whitney: MannWhitney,
 }
 
-/// Compares times, or other costs, of which smaller ones are better. `None` with fewer than 2 values on a side, unless
-/// all are above 0, or if the base varies so much that its mean could be 0.
+/// Compares times, or other costs of which smaller values are better. `None` if a side has fewer than 2 values, a value
+/// is not above 0, or the base varies so much that its mean could be 0.
 pub fn compare(new: &[f64], base: &[f64]) -> Option<Comparison> {
     if new.iter().chain(base).any(|&value| value <= 0.0) {
         return None;
@@ -39,21 +39,21 @@ pub enum Verdict {
     Faster,
     /// The new design takes more time.
     Slower,
-    /// A difference is at most this share, in either direction: 0.03 is 3 %.
+    /// A difference in either direction is at most this share: 0.03 is 3 %.
     NoDifferenceLargerThan(f64),
-    /// Inconclusive: a difference that matters is neither shown nor excluded, and more trials are needed.
+    /// Inconclusive: a difference that matters is neither shown nor excluded. More trials are needed.
     CannotTell,
 }
 
 impl Verdict {
-    /// The verdict on a ratio of times. `p_adjusted` is the p-value of its test, adjusted for the number of tests;
+    /// The verdict on a ratio of times. `p_adjusted` is the p-value of the test, adjusted for the number of tests.
     /// `margin` is the smallest difference that matters: 0.05 is 5 %.
     ///
-    /// - `p_adjusted` below 0.05 and an interval below 1: faster; above 1: slower.
-    /// - Otherwise, an interval within `1 / (1 + margin)` to `1 + margin`: no difference larger than
-    ///   the bound that is farther from 1 (Schuirmann's two one-sided tests, 1987, stated more
-    ///   strictly: with the 95 % interval instead of the 90 % interval).
-    /// - Otherwise inconclusive.
+    /// - If `p_adjusted` is below 0.05 and the interval is below 1: faster; above 1: slower.
+    /// - Otherwise, if the interval is within `1 / (1 + margin)` to `1 + margin`: no difference larger than the bound
+    ///   that is farther from 1. This is Schuirmann's method of two one-sided tests (1987), made stricter by the use of
+    ///   the 95 % interval instead of the 90 % interval.
+    /// - Otherwise: inconclusive.
     pub fn of(ratio: &Interval, p_adjusted: f64, margin: f64) -> Verdict {
         let Interval { low, high, .. } = *ratio;
         let is_significant = p_adjusted < 1.0 - CONFIDENCE;
@@ -72,17 +72,17 @@ impl Verdict {
     }
 }
 
-/// A verdict and its p-value.
+/// Verdict with its p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The p-value of the comparison, Holm-adjusted over the table.
+    /// The p-value of the comparison, adjusted by Holm's method for the number of comparisons in the table.
     pub p_adjusted: f64,
     /// The verdict.
     pub verdict: Verdict,
 }
 
-/// Judges all comparisons of a table together. The chance of even one false "faster" or "slower" in the whole table is
-/// at most 5 %. The results have the order of the table.
+/// Judges all comparisons of a table together. The probability that the whole table has any false "faster" or "slower"
+/// is at most 5 %. The results are in the order of the table.
 pub fn verdicts(table: &[Comparison], margin: f64) -> Vec<Judged> {
     let p: Vec<f64> = table.iter().map(|comparison| comparison.p).collect();
     let judge = |(comparison, p_adjusted): (&Comparison, f64)| {
@@ -113,7 +113,7 @@ mod tests {
         check((0.80, 0.90), 0.001, Verdict::Faster);
         check((1.10, 1.20), 0.001, Verdict::Slower);
         check((0.99, 0.995), 0.001, Verdict::Faster);
-        // One test of many: not significant after the correction.
+        // After the correction for many tests, the difference is not significant.
         check((0.80, 0.90), 0.06, Verdict::CannotTell);
         check((0.97, 0.99), 0.06, Verdict::NoDifferenceLargerThan(1.0 / 0.97 - 1.0));
         check((0.98, 1.03), 0.7, Verdict::NoDifferenceLargerThan(0.03));
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_table_is_judged_as_a_whole() {
-        // Welch's p-value is 0.0184 for each pair: significant alone, not as one of three.
+        // Welch's p-value is 0.0184 for each comparison. Alone it would be significant, but not as one of three.
         let (new, base) = ([9.2, 9.6, 9.5, 9.1, 10.1], [10.0, 10.1, 10.4, 9.9, 10.3]);
         let one = compare(&new, &base).unwrap();
         assert!((0.0167..0.025).contains(&one.welch.p), "{one:?}");

@@ -7,8 +7,8 @@ use crate::describe::{deviation, finite, quantile};
 pub struct Density {
     /// The standard deviation of the kernel, in the unit of the values.
     pub bandwidth: f64,
-    /// Values in ascending order, from the minimum to the maximum of the sample, with the density at each, whose
-    /// integral over all values is 1.
+    /// Values in ascending order, from the minimum to the maximum of the sample, each with the density there. The
+    /// integral of the density over all numbers is 1.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -19,14 +19,14 @@ pub struct Density {
 /// density(x) = 1 / (n h) Σ φ((x - x_i) / h),   h = 0.9 min(deviation, quartiles' distance / 1.34) / n^0.2
 /// ```
 ///
-/// It covers only the range of the sample, so a plot shows no unmeasured value. `None` with fewer than 2 values, if all
-/// are the same, or with fewer than 2 points.
+/// The values are within the range of the sample, so that a plot shows no value that was not measured. `None` if the
+/// sample has fewer than 2 values or all are equal, or if `points` is below 2.
 pub fn density(sample: &[f64], points: usize) -> Option<Density> {
     let sample = finite(sample, 2)?;
     let [least, lower, upper, most] =
         [0.0, 0.25, 0.75, 1.0].map(|share| quantile(sample, share).unwrap_or_default());
     let (deviation, apart) = (deviation(sample)?, (upper - lower) / 1.34);
-    // If more than half of the values are the same, the quartiles are useless.
+    // If more than half of the values are equal, the distance of the quartiles may be 0.
     let spread = if apart > 0.0 { deviation.min(apart) } else { deviation };
     let count = sample.len() as f64;
     let bandwidth = 0.9 * spread * count.powf(-0.2);

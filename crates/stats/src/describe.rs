@@ -1,9 +1,9 @@
 //! Description of a sample: center, spread, quantiles.
 
-/// Maximum length of a whisker, in distances between the quartiles (Tukey 1977).
+/// Maximum length of a whisker, as a multiple of the distance between the quartiles (Tukey 1977).
 const WHISKER: f64 = 1.5;
 
-/// The values, if there are at least `least` and all are finite.
+/// The sample; `None` if it has fewer than `least` values or one is not finite.
 pub(crate) fn finite(sample: &[f64], least: usize) -> Option<&[f64]> {
     (sample.len() >= least && sample.iter().all(|value| value.is_finite())).then_some(sample)
 }
@@ -14,8 +14,8 @@ pub fn mean(sample: &[f64]) -> Option<f64> {
     Some(sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
-/// The variance of the sample's distribution: the sum of squared distances from the mean, divided by one less than the
-/// number of values. `None` with fewer than 2.
+/// The variance of the distribution, estimated from the sample: the sum of squared distances from the mean, divided by
+/// the number of values minus 1. `None` if there are fewer than 2 values.
 pub fn variance(sample: &[f64]) -> Option<f64> {
     let sample = finite(sample, 2)?;
     let mean = mean(sample)?;
@@ -28,14 +28,14 @@ pub fn deviation(sample: &[f64]) -> Option<f64> {
     Some(variance(sample)?.sqrt())
 }
 
-/// The middle value, or the mean of the two in the middle. `None` without values.
+/// The middle value, or the mean of the two middle values. `None` without values.
 pub fn median(sample: &[f64]) -> Option<f64> {
     quantile(sample, 0.5)
 }
 
-/// The value below which a `share` of the sample lies, 0 to 1, interpolated between neighbors: definition 7 of Hyndman
-/// and Fan (Sample quantiles in statistical packages, 1996), the default of R. `None` without values, or if `share` is
-/// outside 0 to 1.
+/// The value below which a `share` (0 to 1) of the sample lies, interpolated between neighbors by definition 7 of
+/// Hyndman and Fan (Sample quantiles in statistical packages, 1996), the default of R. `None` without values, or if
+/// `share` is not between 0 and 1.
 pub fn quantile(sample: &[f64], share: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(finite(sample, 1)?), share)
 }
@@ -61,7 +61,7 @@ pub(crate) fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
 /// Data of a box plot (Tukey, Exploratory data analysis, 1977).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BoxSummary {
-    /// The lowest value within 1.5 distances of the quartiles below the lower one.
+    /// The lowest value that is at most 1.5 distances of the quartiles below the lower quartile.
     pub low: f64,
     /// The quartile with a quarter of the values below.
     pub lower_quartile: f64,
@@ -69,14 +69,14 @@ pub struct BoxSummary {
     pub median: f64,
     /// The quartile with three quarters of the values below.
     pub upper_quartile: f64,
-    /// The highest value within 1.5 distances of the quartiles above the upper one.
+    /// The highest value that is at most 1.5 distances of the quartiles above the upper quartile.
     pub high: f64,
     /// The values beyond `low` and `high`, in ascending order.
     pub outliers: Vec<f64>,
 }
 
 impl BoxSummary {
-    /// The summary of a sample; quartiles are those of [`quantile`]. `None` without values.
+    /// The summary of a sample, with quartiles by [`quantile`]. `None` without values.
     pub fn of(sample: &[f64]) -> Option<BoxSummary> {
         let sorted = sorted(finite(sample, 1)?);
         let [lower_quartile, median, upper_quartile] =
@@ -86,7 +86,7 @@ impl BoxSummary {
         let within = lower_quartile - reach..=upper_quartile + reach;
         let (near, outliers): (Vec<f64>, Vec<f64>) =
             sorted.into_iter().partition(|value| within.contains(value));
-        // Interpolated quartiles may lie beyond the last value within reach.
+        // An interpolated quartile may be beyond the last value within the whisker's length.
         let low = near.first().copied().unwrap_or(lower_quartile).min(lower_quartile);
         let high = near.last().copied().unwrap_or(upper_quartile).max(upper_quartile);
         Some(BoxSummary { low, lower_quartile, median: median?, upper_quartile, high, outliers })

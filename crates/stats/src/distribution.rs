@@ -2,8 +2,8 @@
 
 use statrs::distribution::{Binomial, ContinuousCDF as _, DiscreteCDF as _, Normal, StudentsT};
 
-/// The share of Student's t distribution with `degrees` degrees of freedom (above 0) that is farther from 0 than `t`,
-/// on both sides.
+/// The share of Student's t distribution that is farther from 0 than `t`, on both sides. `degrees` are its degrees of
+/// freedom, above 0.
 pub(crate) fn student_beyond(t: f64, degrees: f64) -> f64 {
     if t.is_infinite() {
         return 0.0;
@@ -33,8 +33,8 @@ pub(crate) fn normal_quantile(share: f64) -> f64 {
     Normal::standard().inverse_cdf(share)
 }
 
-/// The quantile of the binomial distribution: the smallest number of successes in `tries` tries that is not exceeded in
-/// at least a `share` of cases.
+/// The quantile of the binomial distribution: the smallest number that the successes in `tries` tries do not exceed in
+/// at least this `share` of cases.
 pub(crate) fn binomial_most(tries: u64, probability: f64, share: f64) -> u64 {
     let Ok(binomial) = Binomial::new(probability, tries) else {
         unreachable!("a probability is within 0 to 1")

@@ -1,11 +1,11 @@
 //! Fits of laws by least squares: growth of throughput with threads, and of times with a size.
 //!
-//! Intervals of parameters are from a bootstrap within each place: of `n` trials at a place `n - 1` are drawn with
-//! replacement, which gives their mean the right variance also with few trials (Rao and Wu: Resampling inference with
-//! complex survey data, 1988). The bounds are percentiles of the refitted parameters, chosen by Student's t with the
-//! trials' degrees of freedom, because the variation of a few trials is itself uncertain (Hesterberg: What teachers
-//! should know about the bootstrap, 2015). They show the variation of the trials, not whether the law is wrong: compare
-//! the curve with the measured values.
+//! The interval of a parameter is from a bootstrap within each place: of the `n` trials at a place, `n - 1` are drawn
+//! with replacement, which gives their mean the right variance even if `n` is small (Rao and Wu: Resampling inference
+//! with complex survey data, 1988). The bounds are percentiles of the parameters fitted to the resamples. Student's t
+//! with the trials' degrees of freedom determines the percentiles, because the variation of a few trials is itself
+//! uncertain (Hesterberg: What teachers should know about the bootstrap, 2015). The bounds show the variation of the
+//! trials, not whether the law is right: for that, compare the curve with the measured values.
 
 mod power;
 mod scaling;
@@ -22,7 +22,7 @@ use crate::{Bootstrap, Interval};
 pub use power::{PowerLaw, fit_power_law};
 pub use scaling::{Amdahl, Scalability, fit_amdahl, fit_scalability};
 
-/// The trials at one place of the lower axis.
+/// Trials at one place of the lower axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Measured {
     /// The number of threads, or the size.
@@ -40,8 +40,8 @@ struct Point {
     weight: f64,
 }
 
-/// Fits the parameters of a law to the means at each place, which gives the same result as a fit to all trials, and
-/// again to resamples.
+/// Fits the parameters of a law to the mean at each place, which gives the same result as a fit to all trials. Then
+/// fits them to resamples.
 fn fit<const N: usize>(
     measured: &[Measured],
     bootstrap: Bootstrap,
@@ -78,7 +78,7 @@ fn fit<const N: usize>(
     complete.then_some(intervals)
 }
 
-/// Number of different places of the points.
+/// Number of different places among the points.
 fn places(points: &[Point]) -> usize {
     let mut places: Vec<f64> = points.iter().map(|point| point.x).collect();
     places.sort_unstable_by(f64::total_cmp);

@@ -1,8 +1,8 @@
-//! Intervals, and those of means by Student's t.
+//! Intervals, and intervals of means by Student's t.
 //!
-//! If trials are independent, identically distributed and about normal, 95 of 100 intervals contain the true mean. The
-//! tests count this. An interval shows the variation between trials, not an error common to all: a slow machine is slow
-//! in every trial.
+//! If trials are independent, have the same distribution and are about normal, 95 of 100 intervals contain the true
+//! mean; the tests count this. An interval shows the variation between trials, not an error that all share: a slow
+//! machine is slow in every trial.
 
 use crate::describe::{mean, variance};
 use crate::distribution::student_quantile;
@@ -11,7 +11,7 @@ use crate::distribution::student_quantile;
 pub const CONFIDENCE: f64 = 0.95;
 /// The confidence in percent.
 pub const CONFIDENCE_PERCENT: u32 = 95;
-/// The share of a distribution below the upper bound.
+/// The share of a distribution that is below the upper bound.
 pub(crate) const UPPER: f64 = f64::midpoint(1.0, CONFIDENCE);
 
 /// An estimate and its bounds, with a confidence of [`CONFIDENCE`].
@@ -26,16 +26,17 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The mean of a sample and `mean ± t * deviation / sqrt(n)`, where `t` is the 97.5 % point of
-    /// Student's t with `n - 1` degrees of freedom (Student: The probable error of a mean, 1908).
-    /// `None` with fewer than 2 values.
+    /// The mean of a sample, with the bounds `mean ± t * deviation / sqrt(n)`. `t` is the 97.5 % quantile of Student's
+    /// t with `n - 1` degrees of freedom (Student: The probable error of a mean, 1908). `None` if there are fewer than
+    /// 2 values.
     pub fn of_mean(sample: &[f64]) -> Option<Interval> {
         let (mean, half) = (mean(sample)?, half_width(sample)?);
         Some(Interval { estimate: mean, low: mean - half, high: mean + half })
     }
 
-    /// The geometric mean of values above 0 whose logarithms have a symmetric distribution, as with rates and times, by
-    /// [`Interval::of_mean`] of the logarithms. `None` with fewer than 2 values, or if one is not above 0.
+    /// The geometric mean of values above 0, computed by [`Interval::of_mean`] of their logarithms. The logarithms
+    /// should have a symmetric distribution, as those of rates and times do. `None` if there are fewer than 2 values or
+    /// one is not above 0.
     pub fn of_geometric_mean(sample: &[f64]) -> Option<Interval> {
         let logarithms: Vec<f64> = sample.iter().map(|value| value.ln()).collect();
         let Interval { estimate, low, high } = Interval::of_mean(&logarithms)?;
@@ -47,7 +48,7 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Half the distance of the bounds, as a share of the estimate: 0.02 is ± 2 %.
+    /// Half the distance between the bounds, as a share of the estimate: 0.02 is ± 2 %.
     pub fn half_width_relative(&self) -> f64 {
         (self.high - self.low) / 2.0 / self.estimate.abs()
     }
@@ -59,7 +60,7 @@ impl Interval {
     }
 }
 
-/// The distance of each bound from the mean.
+/// The distance between the mean and each bound.
 pub(crate) fn half_width(sample: &[f64]) -> Option<f64> {
     let (variance, count) = (variance(sample)?, sample.len() as f64);
     Some(student_quantile(UPPER, count - 1.0) * (variance / count).sqrt())
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_that_of_the_textbook() {
-        // Mean 3, deviation sqrt(2.5), so 2.776445 * sqrt(2.5 / 5) on each side.
+        // The mean is 3 and the deviation sqrt(2.5), so each bound is 2.776445 * sqrt(2.5 / 5) away.
         let Interval { estimate, low, high } =
             Interval::of_mean(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         assert_eq!(estimate, 3.0);

@@ -1,14 +1,14 @@
-//! Statistics of repeated measurements: estimates, their uncertainty, comparisons, and scaling.
+//! Statistics of repeated measurements: estimates with their uncertainty, comparisons, and scaling.
 //!
-//! Samples are slices of values in any unit, one for each trial. A function returns `None` if its result is undefined:
-//! too few values, or one that is not finite. The crate has no clock, no I/O and no randomness without a seed: the same
-//! input gives the same output.
+//! Samples are slices of values in any unit, one value for each trial. A function returns `None` if its result is
+//! undefined, because there are too few values or one is not finite. The same input gives the same output: the crate
+//! uses no clock, no I/O and no randomness without a seed.
 //!
 //! **Invariant:** every interval has the same confidence, [`CONFIDENCE`].
-//! **Invariant:** results that R also computes are compared with R's (`tests/reference.R`); simulations count how often
-//! an interval contains the true value.
+//! **Invariant:** results that R also computes are compared with R's (`tests/reference.R`). For intervals, simulations
+//! count how often they contain the true value.
 //!
-//! Sources that several parts share:
+//! Sources that several modules use:
 //!
 //! - Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation. OOPSLA 2007.
 //! - Kalibera, Jones: Rigorous benchmarking in reasonable time. ISMM 2013.

@@ -1,15 +1,15 @@
-//! Noise of the machine, from the times of a fixed calibration loop that runs between trials.
+//! Noise of the machine, measured by the times of a fixed calibration loop that runs between trials.
 //!
-//! The loop always does the same work, so the variation of its time is not caused by the program: other work on the
-//! machine, a throttled processor, another virtual machine on the same core.
+//! The loop always does the same work, so the measured program does not cause variations of its time. Causes are other
+//! work on the machine, a throttled processor, or another virtual machine on the same core.
 
 use crate::describe::{finite, median, quantile};
 
-/// Deviation from the median of a quiet machine above which a time is off; 0.05 is 5 %.
+/// Maximum deviation of a time from the usual time; with a greater deviation, the time is off. 0.05 is 5 %.
 pub const TOLERANCE: f64 = 0.05;
-/// Minimum number of times for determining the usual one.
+/// Minimum number of times from which the usual time is determined.
 pub const CALIBRATIONS_MIN: usize = 5;
-/// Maximum share of off times on a quiet machine.
+/// Maximum share of times that are off on a quiet machine.
 const OFF_SHARE_MAX: f64 = 0.1;
 
 /// The usual time of the loop on this machine.
@@ -18,10 +18,10 @@ pub struct Calibration {
     median: f64,
 }
 
-/// Noise of the machine in one word.
+/// Judgement of a machine in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoiseVerdict {
-    /// At most one time in ten is off, the spread is within [`TOLERANCE`], and so is the drift.
+    /// At most one time in ten is off, and both spread and drift are within [`TOLERANCE`].
     Quiet,
     /// The times vary too much.
     Noisy,
@@ -34,38 +34,38 @@ pub enum NoiseVerdict {
 pub struct Noise {
     /// Summary in one word.
     pub verdict: NoiseVerdict,
-    /// The distance between the 10 % and the 90 % point, as a share of the median.
+    /// The distance between the 10 % and the 90 % quantile, as a share of the median.
     pub spread: f64,
-    /// The difference of the medians of the last and the first third of the times, as a share of the latter; below 0 if
-    /// the machine became faster.
+    /// The median of the last third of the times minus the median of the first third, as a share of the latter. Below
+    /// 0, the machine became faster.
     pub drift: f64,
     /// The share of times that are off.
     pub off_share: f64,
 }
 
 impl Calibration {
-    /// Determines the usual time from times before the first trial. `None` with fewer than 5 times, or unless all are
-    /// above 0.
+    /// Determines the usual time from times before the first trial. `None` if there are fewer than 5 times or one is
+    /// not above 0.
     pub fn of(before: &[f64]) -> Option<Calibration> {
         let before = finite(before, CALIBRATIONS_MIN)?;
         let is_time = before.iter().all(|&time| time > 0.0);
         is_time.then(|| median(before)).flatten().map(|median| Calibration { median })
     }
 
-    /// The usual time, in the unit of the times given.
+    /// The usual time, in the unit of the given times.
     pub fn median(&self) -> f64 {
         self.median
     }
 
-    /// Whether a time differs from the usual one by more than [`TOLERANCE`]. A trial next to such a time must be
-    /// marked.
+    /// Whether a time differs from the usual time by more than [`TOLERANCE`]. Reports must mark trials next to such a
+    /// time.
     pub fn is_off(&self, time: f64) -> bool {
         let allowed = self.median / (1.0 + TOLERANCE)..=self.median * (1.0 + TOLERANCE);
         !allowed.contains(&time)
     }
 
-    /// Judges the machine by the times during the run, in their order. `None` with fewer than 5, or if one is not
-    /// finite.
+    /// Judges the machine by the times during the run, in their order. `None` if there are fewer than 5 times or one is
+    /// not finite.
     pub fn judge(&self, during: &[f64]) -> Option<Noise> {
         let during = finite(during, CALIBRATIONS_MIN)?;
         let off = during.iter().filter(|&&time| self.is_off(time)).count();
@@ -97,7 +97,7 @@ mod tests {
     fn a_quiet_machine_varies_little() {
         let mut times: Vec<f64> = (0..30).map(|at| 100.0 + f64::from(at % 4)).collect();
         assert_eq!(judge(&times).verdict, NoiseVerdict::Quiet);
-        // A single stall does not make a machine noisy; the trial next to it is marked.
+        // A single stall does not make a machine noisy; only the trial next to it is marked.
         times[12] = 180.0;
         let found = judge(&times);
         assert_eq!(found.verdict, NoiseVerdict::Quiet);
@@ -124,7 +124,7 @@ mod tests {
         assert!((faster.drift + 10.0 / 112.25).abs() < 1e-9, "{faster:?}");
     }
 
-    /// Times that are equal to each other, but not to those before the run.
+    /// The times are equal to each other, but differ from the times before the run.
     #[test]
     fn a_machine_that_is_slower_than_before_is_noisy() {
         let found = judge(&[120.0; 10]);

@@ -1,4 +1,4 @@
-//! Two designs measured in the same blocks: an influence that slows a block slows both, and cancels in their ratio.
+//! Two designs measured in the same blocks. What slows a block slows both designs, so it cancels in their ratio.
 
 use crate::describe::{deviation, mean};
 use crate::distribution::{binomial_most, student_beyond};
@@ -10,19 +10,19 @@ use crate::{Comparison, Interval, mann_whitney, welch};
 pub struct Paired {
     /// The mean of the logarithms of the ratios divided by its standard error.
     pub t: f64,
-    /// The probability, for a ratio of 1, of a `t` at least as far from 0.
+    /// The probability, if the ratio is 1, of a `t` at least as far from 0.
     pub p: f64,
 }
 
-/// Student's t test that the geometric mean of ratios is 1, two-sided (Student: The probable error of a mean, 1908, on
-/// the differences of pairs; here of logarithms):
+/// Two-sided t test of Student that the geometric mean of ratios is 1 (Student: The probable error of a mean, 1908).
+/// Student applied it to the differences of pairs, this function to the logarithms of ratios:
 ///
 /// ```text
 /// t = mean(ln ratio) / (deviation(ln ratio) / sqrt(n)),   n - 1 degrees of freedom
 /// ```
 ///
-/// Ratios without any variation are exactly 1 or differ from it for certain. `None` with fewer than 2, or unless all
-/// are above 0.
+/// If the ratios do not vary, `p` is 1 if they are exactly 1, otherwise 0. `None` if there are fewer than 2 ratios or
+/// one is not above 0.
 pub fn paired(ratios: &[f64]) -> Option<Paired> {
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.ln()).collect();
     let (mean, deviation) = (mean(&logarithms)?, deviation(&logarithms)?);
@@ -35,14 +35,15 @@ pub fn paired(ratios: &[f64]) -> Option<Paired> {
     Some(Paired { t, p: student_beyond(t, count - 1.0) })
 }
 
-/// Compares times, or other costs, of which smaller ones are better, that were measured in pairs: the new design and
-/// the base, one pair per block. The ratio is the geometric mean of the ratios of the blocks, with the interval of
-/// [`Interval::of_geometric_mean`], and verdicts use the p-value of [`paired`].
+/// Compares times, or other costs of which smaller values are better, measured in pairs: each block has one value of
+/// the new design and one of the base. The ratio is the geometric mean of the ratios of the blocks, with the interval
+/// of [`Interval::of_geometric_mean`]. Verdicts use the p-value of [`paired`].
 ///
-/// The order of the two within a block is random. So if they are equal, each pair is as likely as its reverse: the
-/// logarithms of the ratios are symmetric around 0, for any distribution of times and any differences of blocks.
+/// The order of the two designs within a block is random. So if the designs are equal, each pair is as likely as its
+/// reverse: the logarithms of the ratios are symmetric around 0, whatever the distribution of times and the differences
+/// between blocks.
 ///
-/// `None` with fewer than 2 pairs, or unless all values are above 0 and finite.
+/// `None` if there are fewer than 2 pairs, or a value is not above 0 and finite.
 pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Comparison> {
     let (new, base): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     if new.iter().chain(&base).any(|&value| value <= 0.0) {
@@ -57,8 +58,8 @@ pub fn compare_pairs(pairs: &[(f64, f64)]) -> Option<Comparison> {
     })
 }
 
-/// The maximum plausible number of false findings in `tests` tests of equal things: in 95 of 100 cases there are not
-/// more, if each test has a false finding with a probability of 5 %.
+/// Maximum plausible number of false findings in `tests` tests of equal designs. If each test has a false finding with
+/// a probability of 5 %, 95 of 100 such series have at most this number.
 pub fn false_findings_most(tests: u64) -> u64 {
     binomial_most(tests, 1.0 - CONFIDENCE, CONFIDENCE)
 }
@@ -67,8 +68,8 @@ pub fn false_findings_most(tests: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The closed form of the distribution with 3 degrees of freedom: `p = 1 - 2 / π (x / (1 + x²) + atan(x))`, with `x
-    /// = t / sqrt(3)`.
+    /// For 3 degrees of freedom there is a closed form: `p = 1 - 2 / π (x / (1 + x²) + atan(x))`, with `x = t /
+    /// sqrt(3)`.
     #[test]
     fn p_is_that_of_the_closed_form() {
         let found = paired(&[1.1, 1.2, 1.05, 1.3]).unwrap();
@@ -101,7 +102,7 @@ mod tests {
         }
     }
 
-    /// Sums of the binomial distribution: 0.952 with 4 of 40, 0.862 with 3.
+    /// Probabilities of the binomial distribution: 0.952 for at most 4 findings in 40 tests, 0.862 for at most 3.
     #[test]
     fn some_false_findings_are_no_surprise() {
         for (tests, most) in [(20, 3), (40, 4), (1_000, 62)] {

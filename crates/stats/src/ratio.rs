@@ -1,4 +1,4 @@
-//! Ratios: of one measurement to another, of the means of two samples, and their summary.
+//! Ratios: of two measurements, of the means of two samples, and the mean of ratios.
 
 use crate::Interval;
 use crate::describe::{finite, mean};
@@ -6,13 +6,13 @@ use crate::interval::half_width;
 
 /// One measurement divided by another of the same unit; above 0 and finite.
 ///
-/// It is a type because only ratios may be summarized by a geometric mean (Fleming and Wallace: How not to lie with
-/// statistics, 1986): the result does not depend on which of the two systems is the base.
+/// `Ratio` is a type because only ratios may be summarized by a geometric mean. That mean does not depend on which of
+/// the two systems is the base (Fleming and Wallace: How not to lie with statistics, 1986).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct Ratio(f64);
 
 impl Ratio {
-    /// Divides `new` by `base`. `None` unless both are above 0 and the result is finite.
+    /// Divides `new` by `base`. `None` if one of them is not above 0, or the result is not finite.
     pub fn of(new: f64, base: f64) -> Option<Ratio> {
         let ratio = new / base;
         (new > 0.0 && base > 0.0 && ratio.is_finite() && ratio > 0.0).then_some(Ratio(ratio))
@@ -23,33 +23,33 @@ impl Ratio {
         self.0
     }
 
-    /// The ratio of the base to the new one.
+    /// The ratio of the base to the new measurement.
     #[must_use]
     pub fn inverse(self) -> Ratio {
         Ratio(1.0 / self.0)
     }
 }
 
-/// The n-th root of the product of n ratios. `None` without any.
+/// The n-th root of the product of n ratios. `None` without ratios.
 pub fn geometric_mean(ratios: &[Ratio]) -> Option<Ratio> {
     let logarithms: Vec<f64> = ratios.iter().map(|ratio| ratio.0.ln()).collect();
     Some(Ratio(mean(&logarithms)?.exp()))
 }
 
-/// The ratio of the means of two independent samples with its interval, after Kalibera and Jones
-/// (2013), who use Fieller's theorem (1954).
+/// The ratio of the means of two independent samples, with its interval by Fieller's theorem (1954), as Kalibera and
+/// Jones (2013) use it.
 ///
-/// With the half-widths `h` of the intervals of both means ([`Interval::of_mean`]), the interval is
-/// all `r` with `(new - r * base)² <= h_new² + r² * h_base²`:
+/// With the half-widths `h` of the intervals of both means ([`Interval::of_mean`]), the interval contains all `r` with
+/// `(new - r * base)² <= h_new² + r² * h_base²`:
 ///
 /// ```text
 /// (new * base ± sqrt(new² h_base² + base² h_new² - h_new² h_base²)) / (base² - h_base²)
 /// ```
 ///
-/// If a trial is a process with many iterations, its value is the mean of its iterations: the values then reflect the
-/// variation within and between processes.
+/// If a trial is a process with many iterations, use the mean of its iterations as its value: the values then reflect
+/// the variation within and between processes.
 ///
-/// `None` with fewer than 2 values on a side, or if the interval of the base contains 0.
+/// `None` if a sample has fewer than 2 values, or if the interval of the base contains 0.
 pub fn ratio_of_means(new: &[f64], base: &[f64]) -> Option<Interval> {
     let (new, base) = (finite(new, 2)?, finite(base, 2)?);
     let ((new, h_new), (base, h_base)) =
@@ -82,15 +82,15 @@ mod tests {
         assert_eq!(geometric_mean(&[]), None);
     }
 
-    /// The example of Fleming and Wallace, in short: a system that is twice as fast at one task and half as fast at
-    /// another is equally fast, independent of the base.
+    /// An example after Fleming and Wallace: a system that is twice as fast at one task and half as fast at another is
+    /// equally fast, whichever system is the base.
     #[test]
     fn a_geometric_mean_does_not_depend_on_the_base() {
         let mean = geometric_mean(&[ratio(0.5), ratio(2.0)]).unwrap();
         assert!((mean.value() - 1.0).abs() < 1e-12);
     }
 
-    /// The mean of the base is 1, but its interval reaches below 0.
+    /// The mean of the base is 1, but the lower bound of its interval is below 0.
     #[test]
     fn an_interval_that_would_contain_infinity_is_none() {
         assert_eq!(ratio_of_means(&[9.0, 11.0], &[-1.0, 3.0]), None);

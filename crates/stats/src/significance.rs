@@ -1,32 +1,32 @@
-//! Tests whether two samples differ, and the correction for many tests.
+//! Tests of whether two samples differ, and the correction for several tests.
 
 use crate::describe::{finite, mean, sorted, variance};
 use crate::distribution::{normal_below, student_beyond};
 
-/// Sample size below which samples without ties are tested exactly, as in R.
+/// Size below which samples without ties are tested exactly, as in R.
 const EXACT_BELOW: usize = 50;
 
 /// The result of [`welch`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Welch {
-    /// The difference of the means divided by its standard error.
+    /// The difference between the means, divided by its standard error.
     pub t: f64,
     /// Degrees of freedom after Welch and Satterthwaite.
     pub degrees: f64,
-    /// The probability, for equal means, of a `t` at least as far from 0.
+    /// The probability, if the means are equal, of a `t` at least as far from 0.
     pub p: f64,
 }
 
-/// Welch's t test of equal means, two-sided, for samples whose variances may differ (Welch: The
-/// generalization of Student's problem, 1947).
+/// Welch's two-sided t test of equal means, for samples whose variances may differ (Welch: The generalization of
+/// Student's problem, 1947).
 ///
 /// ```text
 /// t = (mean_a - mean_b) / sqrt(v_a + v_b),   v = variance / n
 /// degrees = (v_a + v_b)² / (v_a² / (n_a - 1) + v_b² / (n_b - 1))
 /// ```
 ///
-/// Two samples without any variation are exactly equal or differ for certain. `None` with fewer than 2 values on a
-/// side.
+/// If neither sample varies, `p` is 1 if the samples are equal, otherwise 0. `None` if a sample has fewer than 2
+/// values.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
     let (count_a, count_b) = (a.len() as f64, b.len() as f64);
     let (v_a, v_b) = (variance(a)? / count_a, variance(b)? / count_b);
@@ -37,7 +37,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
         return Some(Welch { t, degrees: count_a + count_b - 2.0, p });
     }
     let t = difference / squares.sqrt();
-    // Shares of the sum, so that small variances do not vanish when they are squared.
+    // Square shares of the sum, because the squares of small variances would be 0.
     let (part_a, part_b) = (v_a / squares, v_b / squares);
     let degrees = 1.0 / (part_a * part_a / (count_a - 1.0) + part_b * part_b / (count_b - 1.0));
     Some(Welch { t, degrees, p: student_beyond(t, degrees) })
@@ -46,19 +46,19 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Welch> {
 /// The result of [`mann_whitney`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MannWhitney {
-    /// The number of pairs in which the value of the first sample is greater, where ties count half; W in R.
+    /// The number of pairs in which the value of the first sample is greater, where ties count half. R calls it W.
     pub u: f64,
-    /// The probability, for equal distributions, of a `u` at least as far from its middle.
+    /// The probability, if the distributions are equal, of a `u` at least as far from the middle of its range.
     pub p: f64,
-    /// Whether `p` is exact; otherwise it is that of the normal approximation.
+    /// Whether `p` is exact. Otherwise it is from the normal approximation.
     pub exact: bool,
 }
 
-/// The test of Mann and Whitney, two-sided, that neither sample tends to have greater values (On a
-/// test of whether one of two random variables is stochastically larger than the other, 1947).
+/// The two-sided test of Mann and Whitney that neither sample tends to have greater values (On a test of whether one of
+/// two random variables is stochastically larger than the other, 1947).
 ///
-/// Exact if both samples have fewer than 50 values and no two values are equal. Otherwise the normal approximation,
-/// with the correction for continuity and, with `t` values in each tie,
+/// The test is exact if both samples have fewer than 50 values and no two values are equal. Otherwise it is the normal
+/// approximation with the correction for continuity and the following variance, where each tie has `t` values:
 ///
 /// ```text
 /// variance = n_a n_b / 12 * (n + 1 - Σ (t³ - t) / (n (n - 1)))
@@ -88,7 +88,7 @@ pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p: p.min(1.0), exact: false })
 }
 
-/// The number of values of each tie.
+/// The number of equal values in each tie.
 fn tie_sizes(values: &[f64]) -> Vec<f64> {
     let sorted = sorted(values);
     let ties = sorted.chunk_by(|a, b| a == b).filter(|tie| tie.len() > 1);
@@ -97,28 +97,28 @@ fn tie_sizes(values: &[f64]) -> Vec<f64> {
 
 /// The two-sided p-value of `u`, which must be a whole number.
 fn exact_p(count_a: usize, count_b: usize, u: f64) -> f64 {
-    // The distribution is symmetric.
+    // The distribution of `u` is symmetric.
     let least = u.min((count_a * count_b) as f64 - u) as usize;
     let beyond: f64 = arrangements(count_a, count_b, least).iter().sum();
     let all: f64 = (1..=count_a).map(|i| (count_b + i) as f64 / i as f64).product();
     (2.0 * beyond / all).min(1.0)
 }
 
-/// The number of orders of two samples with each `u` from 0 to `most`: the coefficients of the Gaussian binomial, the
-/// product over `i` of `(1 - q^(b + i)) / (1 - q^i)`. All are whole numbers: exact up to 2^53, and with an error of
-/// some parts in 10^16 above.
+/// The number of orders of the values of two samples, for each `u` from 0 to `most`: the coefficients of the Gaussian
+/// binomial, which is the product of `(1 - q^(b + i)) / (1 - q^i)` for all `i`. All are whole numbers. They are exact
+/// up to 2^53; greater ones have a relative error of some parts in 10^16.
 fn arrangements(count_a: usize, count_b: usize, most: usize) -> Vec<f64> {
     let mut counts = vec![0.0; most + 1];
     if let Some(none) = counts.first_mut() {
         *none = 1.0;
     }
     for i in 1..=count_a {
-        // Times 1 - q^(b + i): minus a shifted copy.
+        // Multiply by 1 - q^(b + i): subtract a shifted copy.
         let copy = counts.clone();
         for (count, before) in counts.iter_mut().skip(count_b + i).zip(&copy) {
             *count -= before;
         }
-        // Divided by 1 - q^i: each plus the one `i` before, which is already divided.
+        // Divide by 1 - q^i: add to each coefficient the one `i` before it, which is already divided.
         for start in (i..=most).step_by(i) {
             let (done, rest) = counts.split_at_mut(start);
             for (count, before) in rest.iter_mut().zip(done.iter().skip(start - i)) {
@@ -129,9 +129,10 @@ fn arrangements(count_a: usize, count_b: usize, most: usize) -> Vec<f64> {
     counts
 }
 
-/// The p-values of several tests, adjusted so that the chance of even one false finding is that of a single test (Holm:
-/// A simple sequentially rejective multiple test procedure, 1979): the smallest of `m` is multiplied by `m`, the next
-/// by `m - 1` and so on, never below the previous one, at most 1. The results have the order of `p`.
+/// The p-values of several tests, adjusted so that the probability of any false finding is that of a single test (Holm:
+/// A simple sequentially rejective multiple test procedure, 1979). The smallest of `m` p-values is multiplied by `m`,
+/// the next by `m - 1`, and so on; each result is at least the previous one and at most 1. The results are in the order
+/// of `p`.
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut ranked: Vec<(usize, f64)> = p.iter().copied().enumerate().collect();
     ranked.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -167,7 +168,7 @@ mod tests {
         assert!(tiny.p > 0.5, "{tiny:?}");
     }
 
-    /// All orders of 2 and 2 values: u = 0, 1, 2, 2, 3, 4.
+    /// There are six orders of two and two values, with u = 0, 1, 2, 2, 3, 4.
     #[test]
     fn arrangements_are_counted() {
         assert_eq!(arrangements(2, 2, 4), [1.0, 1.0, 2.0, 1.0, 1.0]);
@@ -178,7 +179,7 @@ mod tests {
         assert!((sum / expect - 1.0).abs() < 1e-12, "{sum} is 98 over 49");
     }
 
-    /// All distributions of the values 1 to 7 over samples of 3 and 4.
+    /// Tests all ways to divide the values 1 to 7 into samples of 3 and 4.
     #[test]
     fn exact_p_is_the_share_of_orders_at_least_as_far_off() {
         let deals: Vec<u32> = (0..1_u32 << 7).filter(|deal| deal.count_ones() == 3).collect();

@@ -7,42 +7,42 @@ use crate::welch;
 const BATCH: usize = 5;
 /// Minimum number of averages for a result.
 const BATCHES_MIN: usize = 10;
-/// Share of the later mean above which two means differ,
+/// Minimum difference between two means that differ, as a share of the later mean.
 const DIFFERENCE_MAX: f64 = 0.02;
-/// unless the p-value of the test is at least this.
+/// Minimum p-value with which a difference counts as chance.
 const P_MIN: f64 = 0.01;
 
 /// The result of [`warm_up`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WarmUp {
-    /// The warm-up ends at an index; the values before it are left out.
+    /// The warm-up ends at an index. The values before it do not count.
     Ends {
-        /// Index of the first value that counts, a multiple of 5; 0 without warm-up.
+        /// Index of the first value that counts, a multiple of 5. It is 0 if there is no warm-up.
         at: usize,
     },
     /// The values still change at the end: the trial is too short for a steady state.
     NeverSteady,
-    /// Fewer than 50 values, or one that is not finite.
+    /// There are fewer than 50 values, or one is not finite.
     TooShort,
 }
 
-/// Finds the end of the warm-up in values of one trial, in their order, in two steps.
+/// Finds the end of the warm-up in two steps. The values are those of one trial, in their order.
 ///
-/// 1. MSER-5: the values are averaged in fives to `z`, and the cut is where the squared standard error
-///    of the mean of the rest is smallest (White: An effective truncation heuristic for bias reduction in
-///    simulation output, 1997; White, Cobb, Spratt: A comparison of five steady-state truncation
-///    heuristics for simulation, 2000). Leaving out more values increases it, unless these are different.
+/// 1. MSER-5: the values are averaged in fives to `z`. The cut is where the squared standard error of the mean of the
+///    remaining values is smallest (White: An effective truncation heuristic for bias reduction in simulation output,
+///    1997; White, Cobb, Spratt: A comparison of five steady-state truncation heuristics for simulation, 2000). Leaving
+///    out more values increases this error, unless those values are different.
 ///
 ///    ```text
 ///    MSER(d) = Σ_{j > d} (z_j - mean_{j > d})² / (k - d)²,   d = 0 ... k / 2
 ///    ```
 ///
-/// 2. If the means of the two halves of the rest differ by more than 2 %, and not by chance, there is no
-///    steady state (after Geweke: Evaluating the accuracy of sampling-based approaches to the
-///    calculation of posterior moments, 1992; here by Welch's test, p below 0.01).
+/// 2. If the means of the two halves of the remaining values differ by more than 2 %, and not by chance, there is no
+///    steady state (after Geweke: Evaluating the accuracy of sampling-based approaches to the calculation of posterior
+///    moments, 1992; here by Welch's test, p below 0.01).
 ///
-/// `tests/coverage.rs` counts both errors on values without a warm-up: on average it leaves out 13 % of 50 values, 3 %
-/// of 200, and calls at most 1 % of such trials never steady.
+/// `tests/coverage.rs` counts the errors on values without a warm-up: on average, the function leaves out 13 % of 50
+/// values and 3 % of 200, and calls at most 1 % of such trials never steady.
 pub fn warm_up(series: &[f64]) -> WarmUp {
     let Some(series) = finite(series, BATCH * BATCHES_MIN) else { return WarmUp::TooShort };
     let (whole, _) = series.as_chunks::<BATCH>();
@@ -80,7 +80,7 @@ mod tests {
         (0..count).map(|_| 10.0 + rng.random_range(-0.5..0.5)).collect()
     }
 
-    /// End of the warm-up for 51 noise sequences with `added` values, in ascending order.
+    /// End of the warm-up in each of 51 random sequences to which `added` is added. The ends are in ascending order.
     fn ends(count: usize, added: impl Fn(f64) -> f64) -> Vec<usize> {
         let end = |seed| {
             let values = noise(seed, count).into_iter().enumerate();

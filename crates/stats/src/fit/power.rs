@@ -6,9 +6,9 @@ use crate::{Bootstrap, Interval};
 /// The law `y = factor * x^exponent`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PowerLaw {
-    /// The value at 1.
+    /// The value of `y` where `x` is 1.
     pub factor: Interval,
-    /// The exponent: 0 is constant, 1 linear, 2 quadratic.
+    /// The exponent: 0 is constant growth, 1 linear, 2 quadratic.
     pub exponent: Interval,
 }
 
@@ -19,17 +19,17 @@ impl PowerLaw {
     }
 }
 
-/// Fits a power law by least squares on the logarithms, where errors are relative:
+/// Fits a power law by least squares of the logarithms, so that errors are relative:
 ///
 /// ```text
 /// exponent = Σ (u - mean u) (v - mean v) / Σ (u - mean u)²,   u = ln x, v = ln y
 /// ```
 ///
-/// The fit is for measured growth, where the experiment chooses x. The exponent of a distribution must be estimated in
+/// Use the fit for measured growth, where the experiment chooses x. The exponent of a distribution must be estimated in
 /// another way (Clauset, Shalizi, Newman: Power-law distributions in empirical data, 2009).
 ///
-/// `None` with fewer than 2 different places, fewer than 2 trials at one, unless all values are above 0, or without
-/// resamples.
+/// `None` if there are fewer than 2 different places, a place has fewer than 2 trials, a value is not above 0, or there
+/// are no resamples.
 pub fn fit_power_law(measured: &[Measured], bootstrap: Bootstrap) -> Option<PowerLaw> {
     let logarithms = |of: &Measured| Measured {
         x: of.x.ln(),

@@ -1,14 +1,14 @@
 //! Throughput over threads: Amdahl's law and the universal scalability law.
 //!
-//! Both are fitted by least squares of the throughput, like R's `nls` does with the same formula, with the parameters
-//! in their valid range: the method is that of Levenberg and Marquardt, and if the best value is beyond a bound, the
-//! parameter is fixed at the bound and the others are fitted again.
+//! Both are fitted by least squares of the throughput, as R's `nls` does with the same formulas. The method is that of
+//! Levenberg and Marquardt. If the best value of a parameter is outside of its valid range, the parameter is fixed at
+//! the bound, and the others are fitted again.
 
 use super::{Measured, Point, fit, places};
 use crate::{Bootstrap, Interval};
 
 const STEPS_MAX: u32 = 100;
-/// Damping above which steps are too small to matter.
+/// Damping above which steps are too small to change the result.
 const DAMPING_MAX: f64 = 1e12;
 
 /// The law `throughput(n) = single * n / (1 + serial * (n - 1))` (Amdahl: Validity of the single processor approach to
@@ -17,7 +17,7 @@ const DAMPING_MAX: f64 = 1e12;
 pub struct Amdahl {
     /// The throughput of one thread.
     pub single: Interval,
-    /// The share of the work that cannot be done in parallel, 0 to 1; the greatest speed-up is 1 / serial.
+    /// The share of the work that cannot be done in parallel, 0 to 1. The maximum speed-up is 1 / serial.
     pub serial: Interval,
 }
 
@@ -36,8 +36,8 @@ pub struct Scalability {
     pub single: Interval,
     /// The cost σ of waiting for shared resources, 0 to 1.
     pub contention: Interval,
-    /// The cost κ of keeping shared data coherent between each pair of threads, at least 0. Above 0 there is a number
-    /// of threads beyond which throughput falls.
+    /// The cost κ of keeping shared data coherent between each pair of threads, at least 0. If it is above 0,
+    /// throughput falls beyond some number of threads.
     pub coherency: Interval,
 }
 
@@ -48,24 +48,24 @@ impl Scalability {
         throughput([single.estimate, contention.estimate, coherency.estimate], threads)
     }
 
-    /// The number of threads with the highest throughput, `sqrt((1 - σ) / κ)`. `None` if throughput always rises.
+    /// The number of threads with the highest throughput, `sqrt((1 - σ) / κ)`. `None` if throughput rises without
+    /// limit.
     pub fn peak(&self) -> Option<f64> {
         let coherency = self.coherency.estimate;
         (coherency > 0.0).then(|| ((1.0 - self.contention.estimate) / coherency).sqrt())
     }
 }
 
-/// Fits Amdahl's law to throughputs by number of threads. `None` with fewer than 2 different numbers
-/// of threads, fewer than 2 trials at one, if a number of threads is below 1 or a throughput not
-/// above 0, or without resamples.
+/// Fits Amdahl's law to throughputs by number of threads. `None` if there are fewer than 2 different numbers of
+/// threads, one has fewer than 2 trials or is below 1, a throughput is not above 0, or there are no resamples.
 pub fn fit_amdahl(measured: &[Measured], bootstrap: Bootstrap) -> Option<Amdahl> {
     let [single, serial, _] =
         fit(check(measured)?, bootstrap, |points| best(points, 2, &[Some(0.0)]))?;
     Some(Amdahl { single, serial })
 }
 
-/// Fits the universal scalability law to throughputs by number of threads. `None` with fewer than 3 different numbers
-/// of threads, or in the other cases of [`fit_amdahl`].
+/// Fits the universal scalability law to throughputs by number of threads. `None` if there are fewer than 3 different
+/// numbers of threads, and in the other cases of [`fit_amdahl`].
 pub fn fit_scalability(measured: &[Measured], bootstrap: Bootstrap) -> Option<Scalability> {
     let [single, contention, coherency] =
         fit(check(measured)?, bootstrap, |points| best(points, 3, &[None, Some(0.0)]))?;
@@ -84,19 +84,19 @@ fn throughput([single, contention, coherency]: Parameters, threads: f64) -> f64 
     single * threads / delay([contention, coherency], threads)
 }
 
-/// Time of a piece of work with `threads` threads, as a multiple of that with one.
+/// Time of a piece of work with `threads` threads, as a multiple of its time with one thread.
 fn delay([contention, coherency]: [f64; 2], threads: f64) -> f64 {
     1.0 + (contention + coherency * threads) * (threads - 1.0)
 }
 
-/// The least-squares parameters within the bounds. `coherencies` are the values at which to fix the coherency, `None`
-/// to fit it. `None` if there are points at fewer than `places_min` places.
+/// The least-squares parameters within their valid ranges. Each item of `coherencies` is a value at which the coherency
+/// is fixed, or `None` to fit it. Returns `None` if the points are at fewer than `places_min` places.
 fn best(points: &[Point], places_min: usize, coherencies: &[Option<f64>]) -> Option<Parameters> {
     if places(points) < places_min {
         return None;
     }
     let first = points.iter().min_by(|a, b| a.x.total_cmp(&b.x))?;
-    // Scaled by about the throughput of one thread, all parameters have similar sizes.
+    // Divide by about the throughput of one thread, so that all parameters have a similar size.
     let unit = first.y / first.x;
     let scaled: Vec<Point> = points.iter().map(|p| Point { y: p.y / unit, ..*p }).collect();
     let mut found: Option<(f64, Parameters)> = None;
@@ -117,7 +117,7 @@ fn best(points: &[Point], places_min: usize, coherencies: &[Option<f64>]) -> Opt
     Some([single * unit, contention, coherency])
 }
 
-/// The sum of squares; infinite where the law is undefined.
+/// The sum of squares; infinite if the law is undefined.
 fn error(points: &[Point], parameters: Parameters) -> f64 {
     let [_, contention, coherency] = parameters;
     let of = |point: &Point| {
@@ -129,7 +129,7 @@ fn error(points: &[Point], parameters: Parameters) -> f64 {
     points.iter().map(of).sum()
 }
 
-/// Levenberg and Marquardt's method, with some parameters fixed.
+/// Levenberg and Marquardt's method; parameters in `held` are fixed.
 fn descend(points: &[Point], held: [Option<f64>; 3]) -> Option<Parameters> {
     let [_, contention, coherency] = held;
     let mut at = [1.0, contention.unwrap_or(0.1), coherency.unwrap_or(1e-3)];
@@ -160,7 +160,7 @@ fn descend(points: &[Point], held: [Option<f64>; 3]) -> Option<Parameters> {
 
 type Matrix = [[f64; 3]; 3];
 
-/// The sums of products of derivatives, and of derivatives with residuals. The step of a fixed parameter is 0.
+/// Sums of products of the derivatives with each other, and with the residuals. The step of a fixed parameter is 0.
 fn normal_equations(
     points: &[Point],
     at: Parameters,
@@ -188,7 +188,7 @@ fn normal_equations(
     (matrix, gradient)
 }
 
-/// The matrix with its diagonal scaled up by the damping. An empty row gets a 1, so that its step is 0.
+/// The matrix with its diagonal increased by the damping. An empty row gets a 1, so that its step is 0.
 fn damped(mut matrix: Matrix, damping: f64) -> Matrix {
     for (at, row) in matrix.iter_mut().enumerate() {
         if let Some(cell) = row.get_mut(at) {
@@ -203,7 +203,7 @@ fn add(a: Parameters, b: Parameters) -> Parameters {
     [a0 + b0, a1 + b1, a2 + b2]
 }
 
-/// Solves the equations by Cramer's rule. `None` without a unique solution.
+/// Solves the equations by Cramer's rule. `None` if there is no unique solution.
 fn solve([a, b, c]: Matrix, [r, s, t]: [f64; 3]) -> Option<[f64; 3]> {
     let ([a0, a1, a2], [b0, b1, b2], [c0, c1, c2]) = (a, b, c);
     let determinant = determinant([a, b, c]);

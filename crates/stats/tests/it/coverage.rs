@@ -1,5 +1,6 @@
-//! Shares of intervals that contain the true value, and of tests that find a false difference, counted on simulated
-//! trials. `--nocapture` prints all shares. `cargo xtask nightly` counts five times as many, with narrower bounds.
+//! Counts, on simulated trials, the shares of intervals that contain the true value and of tests that find a false
+//! difference. `--nocapture` prints all shares. `cargo xtask nightly` runs five times as many repetitions, with
+//! narrower bounds.
 
 use std::ops::RangeInclusive;
 
@@ -21,28 +22,27 @@ fn normals(count: usize, mean: f64, deviation: f64, rng: &mut StdRng) -> Vec<f64
     (0..count).map(|_| mean + deviation * normal(rng)).collect()
 }
 
-/// Values distributed like times: skewed to the right, with a median of 1.
+/// Skewed values, as times are, with a median of 1.
 fn skewed(count: usize, rng: &mut StdRng) -> Vec<f64> {
     (0..count).map(|_| (0.7 * normal(rng)).exp()).collect()
 }
 
-/// Number of repetitions in a test run, from that of `cargo xtask nightly`.
+/// Number of repetitions in this run: `nightly` in `cargo xtask nightly`, otherwise a fifth.
 fn repetitions(nightly: u32) -> u32 {
     if std::env::var_os("ROOST_NIGHTLY").is_some() { nightly } else { nightly / 5 }
 }
 
-/// Three standard errors of a share counted in this many runs; 0 with the repetitions of the nightly run, whose bounds
-/// are measured.
+/// Tolerance: three standard errors of a share counted in this many runs. In the nightly run it is 0, because the
+/// bounds were measured with its number of repetitions.
 fn error(share: f64, runs: u32) -> f64 {
     if std::env::var_os("ROOST_NIGHTLY").is_some() {
         return 0.0;
     }
-    // Bounds of 0 and 1 need no tolerance.
     3.0 * (share * (1.0 - share) / f64::from(runs)).sqrt()
 }
 
-/// Counts in how many of `runs` (nightly) each of several conditions is true, and compares each share with the expected
-/// range.
+/// Runs `holds` many times, counts how often each of its conditions is true, and compares each share with the expected
+/// range. `runs` is the number of runs in `cargo xtask nightly`.
 fn count<const N: usize>(
     name: &str,
     runs: u32,
@@ -74,7 +74,7 @@ fn bootstrap(rng: &mut StdRng, resamples: u32) -> Bootstrap {
 #[test]
 fn students_intervals_hold_at_their_confidence() {
     for trials in [2, 3, 5, 10, 100] {
-        // Four standard errors of a share of 95 % with this count.
+        // The range is 95 % plus or minus four standard errors of this number of runs.
         let expect = 0.9413..=0.9587;
         count(&format!("student {trials}"), 10_000, [expect.clone(), expect], |rng| {
             let plain = Interval::of_mean(&normals(trials, 7.0, 2.0, rng)).unwrap();
@@ -85,7 +85,7 @@ fn students_intervals_hold_at_their_confidence() {
     }
 }
 
-/// Checks the shares in the documentation of `bootstrap`.
+/// Checks the figures in the documentation of `bootstrap`.
 #[test]
 fn bootstrap_intervals_are_too_narrow_only_with_few_trials() {
     let median = || 0.92..=0.96;
@@ -108,7 +108,7 @@ fn bootstrap_intervals_are_too_narrow_only_with_few_trials() {
     }
 }
 
-/// On skewed values with a known mean, BCa corrects part of the percentile interval's error.
+/// BCa corrects part of the error of percentile intervals on skewed values with a known mean.
 #[test]
 fn bca_holds_more_often_than_percentiles_where_values_are_skewed() {
     let mean = (0.7_f64 * 0.7 / 2.0).exp();
@@ -157,14 +157,14 @@ fn same(kind: usize, trials: usize, rng: &mut StdRng) -> [Vec<f64>; 2] {
     [(), ()].map(|()| match kind {
         0 => normals(trials, 100.0, 5.0, rng),
         1 => skewed(trials, rng),
-        // A quiet machine with occasional stalls.
+        // A quiet machine has occasional stalls.
         _ => (0..trials)
             .map(|_| 100.0 + normal(rng) + if rng.random_bool(0.1) { 40.0 } else { 0.0 })
             .collect(),
     })
 }
 
-/// Trials of two designs in the same blocks: a block on a slow machine slows both.
+/// Trials of two designs in the same blocks. A slow block slows both designs.
 fn in_blocks(kind: usize, trials: usize, ratio: f64, rng: &mut StdRng) -> Vec<(f64, f64)> {
     let [new, base] = same(kind, trials, rng);
     let pair = |(new, base): (f64, f64)| {
@@ -184,22 +184,22 @@ fn any_differs(table: &[Comparison]) -> bool {
     verdicts(table, 0.05).iter().any(|judged| differs(judged.verdict))
 }
 
-/// Single comparisons, and any in a table of six, of independent trials and of pairs. With 20,000 repetitions each, the
-/// highest share of false findings of independent trials is 4.6 % (30 normal trials, the table); with few trials it is
-/// lower.
+/// Counts false findings of single comparisons and of tables of six, for independent trials and for pairs. With 20,000
+/// repetitions each, the highest share for independent trials is 4.6 % (table, 30 normal trials); with fewer trials,
+/// shares are lower.
 #[test]
 fn equal_designs_differ_in_at_most_one_of_twenty_experiments() {
     const RUNS: u32 = 1_000;
-    // The test of pairs is exact for normal logarithms: its share is 5 %, and not below.
+    // For normal logarithms, the test of pairs is exact: its share is 5 %, not less.
     const PAIR_RUNS: u32 = 10_000;
-    // One case may have three standard errors more than 5 %; all together may not.
+    // The share of a single case may exceed 5 % by three standard errors, the mean of all cases may not.
     let most = |runs: u32| 0.05 + 3.0 * (0.05 * 0.95 / f64::from(runs)).sqrt();
     let (mut all, mut all_pairs) = (Vec::new(), Vec::new());
     for (kind, name) in ["normal", "skewed", "stalls"].iter().enumerate() {
         for trials in [3, 5, 10, 30] {
             let name = format!("A/A {name} {trials}");
             all.extend(count(&name, RUNS, [0.0..=most(RUNS), 0.0..=most(RUNS)], |rng| {
-                // `None` if the base varies so much that its mean could be 0.
+                // The result is `None` if the base varies so much that its mean could be 0.
                 let mut compared = || {
                     let [new, base] = same(kind, trials, rng);
                     compare(&new, &base)
@@ -219,11 +219,11 @@ fn equal_designs_differ_in_at_most_one_of_twenty_experiments() {
     }
     let most = |shares: &[f64], runs| 0.05 + error(0.05, shares.len() as u32 * repetitions(runs));
     assert!(mean(&all).unwrap() <= most(&all, RUNS), "{all:?}");
-    // Normal trials have 5 %, others less.
+    // The share is 5 % for normal trials, and less for others.
     assert!(mean(&all_pairs).unwrap() <= most(&all_pairs, PAIR_RUNS), "{all_pairs:?}");
 }
 
-/// The interval of pairs contains the true value, and is narrower than that of independent samples if blocks differ.
+/// The interval of pairs contains the true value. If blocks differ, it is narrower than that of independent samples.
 #[test]
 fn intervals_of_pairs_hold_and_are_narrower_if_blocks_differ() {
     for trials in [4, 5, 10, 20] {

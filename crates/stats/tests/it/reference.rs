@@ -1,4 +1,4 @@
-//! Textbook samples, compared with R's results: `reference.R` prints `reference.txt`.
+//! Compares results on textbook samples with those of R: `reference.R` prints `reference.txt`.
 
 use stats::{
     Bootstrap, Center, Interval, Measured, density, deviation, fit_amdahl, fit_power_law,
@@ -10,7 +10,7 @@ const SLEEP_2: [f64; 10] = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4];
 const SKEWED: [f64; 15] =
     [1.1, 1.3, 1.2, 1.0, 1.4, 1.9, 2.7, 1.2, 1.1, 5.2, 1.6, 1.3, 1.8, 1.2, 3.1];
 
-/// Compares values with a line of R's output, to a relative precision.
+/// Compares values with a line of R's output; `precision` is relative.
 fn check(name: &str, found: &[f64], precision: f64) {
     let lines = include_str!("../reference.txt").lines();
     let (_, line) =
@@ -61,7 +61,7 @@ fn densities_are_those_of_r() {
     check("density", &found.points.iter().map(|(_, density)| *density).collect::<Vec<_>>(), 1e-9);
 }
 
-/// Each value twice, because the functions need several trials per place.
+/// Repeats each value, because the functions need at least two trials per place.
 fn measured<const N: usize>(x: [f64; N], y: [f64; N]) -> Vec<Measured> {
     x.into_iter().zip(y).map(|(x, y)| Measured { x, trials: vec![y, y] }).collect()
 }
@@ -95,7 +95,7 @@ fn fits_find_the_parameters_of_r() {
     check("power law", &[found.factor.estimate.ln(), found.exponent.estimate], 1e-9);
 }
 
-/// Both resample at random, so their bounds agree only to about one part in fifty.
+/// Both programs resample at random, so their bounds agree only to about 2 %.
 #[test]
 fn bootstrap_intervals_are_those_of_r() {
     let bootstrap = Bootstrap { resamples: 50_000, seed: 7 };
