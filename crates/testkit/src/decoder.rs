@@ -1,5 +1,5 @@
-//! Decoder of a Redis server's replies. [`Decoder`] owns the tokens of the unfinished reply as a flat list; the reply
-//! is built from it once it is complete, so that a reply in many parts is parsed once.
+//! Decoder of a Redis server's replies. [`Decoder`] keeps the tokens of the unfinished reply in a flat list, and builds
+//! the reply from them once it is complete. So each part of a reply is parsed only once.
 
 use std::ops::Range;
 use std::slice;
@@ -11,18 +11,18 @@ use crate::Reply;
 pub struct ReplyLimits {
     /// Maximum depth of nested aggregates.
     pub depth_max: usize,
-    /// Maximum number of elements in all aggregates together; a pair of a map counts as two.
+    /// Maximum number of elements in all aggregates together. A pair of a map counts as two elements.
     pub elements_max: usize,
     /// Maximum length of a string, in bytes.
     pub bulk_bytes_max: usize,
-    /// Maximum length of a line without its end, in bytes: a status, an error, a number, a header.
+    /// Maximum length of a line (a status, an error, a number, or a header) without its line end, in bytes.
     pub line_bytes_max: usize,
 }
 
 /// Error of a malformed reply. The stream cannot be read any further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// The byte begins no type, or an attribute or a streamed part, which roost never sends.
+    /// The byte begins no known type. Attributes and streamed parts count as unknown, because roost never sends them.
     #[error("a reply begins with '{}', which is no type known here", .0.escape_ascii())]
     UnknownType(u8),
     /// A line is longer than [`ReplyLimits::line_bytes_max`].
@@ -50,16 +50,16 @@ pub enum DecodeError {
 
 /// Decoder of the replies of one connection.
 ///
-/// **Invariant:** its tokens refer to the unfinished reply at the beginning of the caller's buffer.
+/// **Invariant:** the tokens refer to the unfinished reply at the beginning of the caller's buffer.
 #[derive(Debug)]
 pub struct Decoder {
     limits: ReplyLimits,
     /// End of the bytes that have been read.
     at: usize,
     tokens: Vec<Token>,
-    /// Number of missing elements of each aggregate around `at`, from the outermost.
+    /// For each aggregate around `at`, from the outermost: the number of elements that have not been read.
     open: Vec<usize>,
-    /// Number of elements in the headers read so far.
+    /// Number of elements announced by all headers read so far.
     elements: usize,
 }
 
@@ -71,12 +71,12 @@ enum Token {
     Double(f64),
     Boolean(bool),
     Null,
-    /// Marker and number of elements of an aggregate.
+    /// Marker of an aggregate, and number of its elements.
     Aggregate(u8, usize),
 }
 
 impl ReplyLimits {
-    /// Limits far above the needs of a client of this server, and low enough to protect its memory.
+    /// Limits far above the needs of a client of roost, and low enough to protect the client's memory.
     pub const CLIENT: Self = Self {
         depth_max: 32,
         elements_max: 1 << 20,
@@ -86,15 +86,15 @@ impl ReplyLimits {
 }
 
 impl Decoder {
-    /// Creates a decoder at the beginning of a stream.
+    /// Creates a decoder for a new connection.
     #[must_use]
     pub fn new(limits: ReplyLimits) -> Self {
         Self { limits, at: 0, tokens: Vec::new(), open: Vec::new(), elements: 0 }
     }
 
-    /// Takes the next reply from the front of `rest`, and moves `rest` after it.
+    /// Takes the next reply from the front of `rest`, and moves `rest` past it.
     ///
-    /// `None` means that more bytes are needed: call again with `rest` followed by more.
+    /// `None` means that more bytes are needed: call again with `rest` followed by more bytes.
     ///
     /// # Errors
     /// If the reply at the front of `rest` is malformed or exceeds a limit.
@@ -120,7 +120,7 @@ impl Decoder {
         Ok(Some(reply))
     }
 
-    /// Counts a token with `elements` elements after it. Returns whether it was the last of the reply.
+    /// Counts a token that announces `elements` more elements. Returns whether the reply is now complete.
     fn is_complete_with(&mut self, elements: usize) -> bool {
         if elements > 0 {
             self.open.push(elements);
@@ -136,7 +136,7 @@ impl Decoder {
         true
     }
 
-    /// The token at `at` if it is complete, and the position of the next one.
+    /// The token at `at`, if it is complete, and the position after it.
     fn token(&self, input: &[u8]) -> Result<Option<(Token, usize)>, DecodeError> {
         let input = input.get(self.at..).unwrap_or_default();
         let Some((marker, after_marker)) = input.split_first() else { return Ok(None) };
@@ -249,7 +249,7 @@ fn text(marker: u8, bytes: &[u8]) -> Reply {
 
 fn length(line: &[u8]) -> Result<usize, DecodeError> {
     let length: usize = parse(line)?;
-    // A length has neither a plus sign nor leading zeros.
+    // A length in its canonical form has no plus sign and no leading zeros.
     if length.to_string().as_bytes() == line { Ok(length) } else { Err(DecodeError::BadNumber) }
 }
 

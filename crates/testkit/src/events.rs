@@ -1,4 +1,4 @@
-//! Stream of Server-Sent Events, read as it arrives.
+//! Reader of a stream of Server-Sent Events, as they arrive.
 
 use std::io::{BufRead as _, BufReader, ErrorKind, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,9 +14,9 @@ use crate::http::{Chunked, connect, number, read_head};
 pub struct Event {
     /// Kind of the event: `post`, `mention`, `resync` and so on.
     pub kind: String,
-    /// Id with which a stream can resume after the event; empty if it has none.
+    /// Id of the event, after which a stream can resume; empty if the event has none.
     pub id: String,
-    /// Id of the post, story or user; 0 if there is none.
+    /// Id of the post, story or user; 0 if the event has none.
     pub post: u64,
     /// Text of the post or story, if any.
     pub text: Option<String>,
@@ -26,12 +26,12 @@ pub struct Event {
 #[derive(Debug)]
 pub struct Events {
     lines: BufReader<Chunked<BufReader<TcpStream>>>,
-    /// Id with which a stream can resume after the last read event.
+    /// Id of the last read event that has one.
     pub last_id: String,
 }
 
 impl Event {
-    /// Kind of the event, and its text, or the id if there is no text; empty without either.
+    /// Kind of the event, and its text. Without a text, the id takes its place, if there is one.
     #[must_use]
     pub fn shown(self) -> (String, String) {
         let id = Some(self.post).filter(|_| self.kind != "resync").map(|id| id.to_string());
@@ -40,7 +40,7 @@ impl Event {
 }
 
 impl Events {
-    /// Opens the stream at `path`, with the events from now on, or after the event `last`.
+    /// Opens the stream at `path`. It begins after the event `last`, or with new events if `last` is `None`.
     #[must_use]
     pub fn open(address: SocketAddr, path: &str, last: Option<&str>) -> Self {
         let mut connection = connect(address).unwrap();
@@ -61,7 +61,7 @@ impl Events {
         events
     }
 
-    /// Waits for the next event; `None` when the server has ended the stream.
+    /// Waits for the next event; `None` once the server has ended the stream.
     pub fn next_event(&mut self) -> Option<Event> {
         let start = Instant::now();
         loop {
@@ -80,14 +80,14 @@ impl Events {
                     let text = data.get("text").map(|text| text.as_str().unwrap().to_owned());
                     return Some(Event { kind, id, post, text });
                 }
-                // A block without an event has only comments, which keep the connection alive.
+                // A block without an event contains only comments, which keep the connection alive.
                 block => assert!(block.iter().all(|line| line.starts_with(": ")), "{block:?}"),
             }
             assert!(start.elapsed() < PATIENCE, "no event within {PATIENCE:?}");
         }
     }
 
-    /// Waits for the next event, as in [`Event::shown`].
+    /// Waits for the next event, and returns it as [`Event::shown`] does.
     pub fn next_shown(&mut self) -> Option<(String, String)> {
         self.next_event().map(Event::shown)
     }
@@ -102,7 +102,7 @@ impl Events {
         (0..count).map(|_| self.next_stored().expect("the stream continues")).collect()
     }
 
-    /// Waits for stored events, up to the mention in the post with this text.
+    /// Waits for stored events, until one is the mention in the post with this text.
     pub fn until_mention(&mut self, text: &str) -> Vec<Event> {
         let is_it = |event: &Event| event.kind == "mention" && event.text.as_deref() == Some(text);
         let mut events = self.take(1);
@@ -112,7 +112,7 @@ impl Events {
         events
     }
 
-    /// Lines up to the next empty one, without the id, which becomes `last_id`; `None` at the end.
+    /// Reads lines up to the next empty line; `None` at the end. A line with an id is not returned but sets `last_id`.
     fn block(&mut self) -> Option<Vec<String>> {
         let mut block = Vec::new();
         loop {

@@ -13,7 +13,7 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Copies the directory `from` with all files in it to `to`. Skips sockets, which a killed server leaves.
+/// Copies the directory `from` with all its files to `to`. Skips sockets, which a killed server leaves there.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {

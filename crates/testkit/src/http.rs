@@ -1,4 +1,4 @@
-//! Blocking client: one kept-alive connection, one request at a time, and no request sent twice.
+//! Blocking HTTP client: it has one kept-alive connection, sends one request at a time, and sends no request twice.
 
 use std::io::{self, BufRead, BufReader, Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -25,7 +25,7 @@ pub struct Answer {
     /// Status code.
     pub status: u16,
     head: Vec<(String, String)>,
-    /// Body without chunks.
+    /// Body, decoded from its chunks.
     pub body: Vec<u8>,
 }
 
@@ -62,7 +62,7 @@ impl Answer {
         self
     }
 
-    /// Asserts that this is an error of the API with this status and code. `what` is for the message.
+    /// Asserts that this is an error of the API with this status and code. The message of a failure contains `what`.
     pub fn assert_error(&self, status: u16, code: &str, what: &str) {
         assert_eq!(self.status, status, "{what}: {}", self.text());
         assert_eq!(self.header("content-type"), Some("application/json"), "{what}");
@@ -82,7 +82,7 @@ impl Answer {
 }
 
 impl Client {
-    /// Creates a client that presents `key`, if any. It connects with its first request.
+    /// Creates a client that presents `key`, if there is one. It connects with the first request.
     #[must_use]
     pub fn new(address: SocketAddr, key: Option<String>) -> Self {
         Self { address, key, connection: None, patience: PATIENCE }
@@ -94,7 +94,7 @@ impl Client {
         Self { patience, ..self }
     }
 
-    /// Sends a request, over a new connection if needed.
+    /// Sends a request, on a new connection if there is none.
     ///
     /// # Errors
     /// If the connection fails. Whether the server has received the request is then unknown.
@@ -109,7 +109,7 @@ impl Client {
         let authorization = authorization.iter().map(|value| ("Authorization", value.as_str()));
         let headers: Vec<_> = authorization.chain(headers.iter().copied()).collect();
         let request = request(&self.address.to_string(), method, path, &headers, body);
-        // The connection is stored again only after a complete response, so an error drops it.
+        // A connection is kept only after a complete response, so an error drops it.
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect_within(self.address, self.patience)?,
@@ -148,7 +148,7 @@ impl Client {
     /// Sends a POST request.
     ///
     /// # Errors
-    /// Those of [`Client::send`].
+    /// See [`Client::send`].
     pub fn try_post(
         &mut self,
         path: &str,
@@ -195,7 +195,7 @@ impl Client {
         self.walk(path, "next").concat()
     }
 
-    /// Items of the pages from `path` on, following the cursors `cursor`.
+    /// Items of the pages from `path` on. The next page is the one at the cursor in the field `cursor`.
     pub fn walk(&mut self, path: &str, cursor: &str) -> Vec<Vec<Value>> {
         let mut pages = Vec::new();
         let mut path = Some(path.to_owned());
@@ -208,7 +208,7 @@ impl Client {
     }
 }
 
-/// Path of the page at a cursor, of the list that has a page at `path`.
+/// Path of the page at a cursor, in the list that `path` belongs to.
 #[must_use]
 pub fn at(path: &str, cursor: &str) -> String {
     let (list, query) = path.split_once('?').unwrap_or((path, ""));
@@ -241,7 +241,7 @@ pub fn request(
 #[must_use]
 pub fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     let mut connection = connect(address).unwrap();
-    // A server may refuse a request before it has read all of it. Then writing fails, but reading works.
+    // A server may refuse a request before it has read all of it. Then writing fails, but the response can be read.
     drop(connection.get_mut().write_all(request));
     let (status, head) = read_head(&mut connection).unwrap();
     let mut answer = Answer { status, head, body: Vec::new() };
@@ -250,7 +250,7 @@ pub fn raw(address: SocketAddr, request: &[u8]) -> Answer {
     } else {
         connection.read_to_end(&mut answer.body)
     };
-    // If the server did not read everything, the end of the connection is an error.
+    // If the server has not read everything, reading ends with an error instead of the end of the connection.
     drop(read);
     answer
 }
@@ -262,7 +262,7 @@ pub fn number(id: &Value) -> u64 {
     text.parse().unwrap_or_else(|_| panic!("no id: {id}"))
 }
 
-/// Opens a connection on which no read waits longer than [`PATIENCE`].
+/// Opens a connection whose reads wait at most [`PATIENCE`].
 ///
 /// # Errors
 /// If there is no server.

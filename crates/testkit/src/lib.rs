@@ -1,13 +1,13 @@
-//! Code shared by the tests of several crates, by `bench` and by `dst`. No product depends on it.
+//! Code shared by the tests of several crates, by `bench` and by `dst`. No product crate depends on it.
 //!
-//! A failed expectation panics, because its callers are tests.
+//! Functions panic if an expectation is not met, because their callers are tests.
 //!
-//! `disk` and `server` are features, so that tests of small crates build neither the log nor tokio.
+//! The modules `disk` and `server` are features, so that tests of small crates do not build the log and tokio.
 //!
-//! Similar code exists elsewhere on purpose: `powerloss` works with any process and uses no other crate of this
-//! repository; the child servers of `roost/src/running.rs` belong to the product and those of `bench/src/rig.rs` are
-//! asynchronous; `edge/src/process.rs` and `sim/src/generator.rs` read the memory of their own process; models for one
-//! test are next to it.
+//! Some code elsewhere is similar on purpose. `powerloss` works with any process and uses no other crate of this
+//! repository. The child servers of `roost/src/running.rs` belong to the product, and those of `bench/src/rig.rs` are
+//! asynchronous. `edge/src/process.rs` and `sim/src/generator.rs` read the memory of their own process. A model that
+//! only one test needs is in the same crate as the test.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -38,12 +38,12 @@ pub use picture::gif;
 pub use random::Random;
 pub use reply::Reply;
 
-/// Timeout of every wait in the tests, reached only if something hangs.
+/// Maximum duration of every wait in the tests. It is reached only if something hangs.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Reports a skipped test and the reason. A failure in CI, which sets `ROOST_NO_SKIP`.
+/// Reports a skipped test and the reason. In CI, which sets `ROOST_NO_SKIP`, a skipped test is a failure.
 pub fn skipped(what: &str) {
     assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "tests must not be skipped here: {what}");
-    // The output of print macros is hidden for a test that passes.
+    // Write to the stream directly: a passing test does not show the output of print macros.
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Faulty machines for single processes: a wrong clock, and a small disk.
+//! Faulty machines for single processes: with a wrong clock, or with a small disk.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::process::Process;
 use crate::skipped;
 
-/// Clock of processes under libfaketime, which changes the time of the machine's clock but not its rate.
+/// Clock of processes that run under libfaketime. It changes the time of the machine's clock, but not its rate.
 #[derive(Debug)]
 pub struct WrongClock {
     library: PathBuf,
@@ -14,7 +14,8 @@ pub struct WrongClock {
 }
 
 impl WrongClock {
-    /// Creates a clock that is set in a file. `None`, with a report, if libfaketime is not installed.
+    /// Creates a clock whose time is set in a file. If libfaketime is not installed, reports a skipped test and returns
+    /// `None`.
     #[must_use]
     pub fn new(file: PathBuf) -> Option<Self> {
         let folders = std::fs::read_dir("/usr/lib").ok()?.flatten().map(|entry| entry.path());
@@ -30,7 +31,7 @@ impl WrongClock {
 
     /// Sets the clock in the format of libfaketime: `+3d`, or `@2200-01-01 00:00:00`.
     pub fn set(&self, time: &str) {
-        // The file is replaced as a whole, since a process may read it at any time.
+        // Replace the file as a whole, because a process may read it at any time.
         let new = self.file.with_extension("new");
         std::fs::write(&new, time).unwrap();
         std::fs::rename(new, &self.file).unwrap();
@@ -47,7 +48,7 @@ impl WrongClock {
     }
 }
 
-/// Disk in memory that only chosen processes see. An idle process keeps it mounted.
+/// Disk in memory that only chosen processes see. A process that does nothing keeps it mounted.
 #[derive(Debug)]
 pub struct SmallDisk {
     folder: PathBuf,
@@ -55,7 +56,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts a disk of `bytes` bytes in an existing folder. `None`, with a report, if this user cannot mount one.
+    /// Mounts a disk of `bytes` bytes in an existing folder. If this user cannot mount one, reports a skipped test and
+    /// returns `None`.
     #[must_use]
     pub fn new(folder: &Path, bytes: usize) -> Option<Self> {
         let mount = "mount -t tmpfs -o size=$1 tmpfs $0 && echo mounted && exec sleep infinity";

@@ -1,4 +1,4 @@
-//! Simplest possible rows: ordered maps in memory. Tests compare every other store with them.
+//! The simplest possible rows: ordered maps in memory. Tests compare every other store with them.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +18,12 @@ pub struct MemoryRows {
     totals: Totals,
     keys: BTreeMap<(Space, u64, Vec<u8>), KeyRow>,
     buckets: BTreeMap<BucketId, Bucket>,
-    /// Whether changes are recorded for undoing.
+    /// Whether changes are recorded, so that they can be undone.
     saves: bool,
     before: Vec<Before>,
 }
 
-/// State before a change.
+/// Recorded state before a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Before {
     Point((PointTable, u64), Option<Value>),
@@ -35,7 +35,7 @@ enum Before {
 }
 
 impl MemoryRows {
-    /// Rows with the ephemeral ones replaced by those of `ahead`: a possible state after a crash.
+    /// These rows with the ephemeral rows of `ahead`, which is a possible state after a crash.
     #[must_use]
     pub fn with_fleeting_of(&self, ahead: &Self) -> Self {
         let mut mixed = self.clone();
@@ -260,7 +260,7 @@ impl MemoryRows {
 
 fn place(space: Space, key: &[u8]) -> (Space, u64, Vec<u8>) {
     use std::hash::{DefaultHasher, Hasher as _};
-    // Keys are walked in the order of their hashes, so that no test relies on alphabetical order.
+    // Walk keys in the order of their hashes, so that no test depends on alphabetical order.
     let mut hasher = DefaultHasher::new();
     hasher.write(key);
     (space, hasher.finish() >> 1, key.to_vec())

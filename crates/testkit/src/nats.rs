@@ -13,8 +13,8 @@ use crate::machine::SmallDisk;
 use crate::process::Process;
 use crate::skipped;
 
-/// Finds a program where `cargo xtask test --install` puts it, or in `PATH`. Reports a skipped test if it is missing;
-/// in CI, which sets `ROOST_NO_SKIP`, that is a failure.
+/// Finds a program where `cargo xtask test --install` puts it, or in `PATH`. If it is missing, reports a skipped test,
+/// which is a failure in CI (with `ROOST_NO_SKIP`).
 #[must_use]
 pub fn program(name: &str) -> Option<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
@@ -28,7 +28,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
     found
 }
 
-/// Running servers, whose data is removed at the end.
+/// Running servers. Their data is removed at the end.
 pub struct NatsServers {
     program: PathBuf,
     servers: Vec<Server>,
@@ -44,24 +44,24 @@ struct Server {
 }
 
 impl NatsServers {
-    /// Starts `count` servers with JetStream that sync always, and waits until they work. Adds `settings` to the
-    /// configuration of each. `None`, with a report, without the program.
+    /// Starts `count` servers with JetStream that sync always, and waits until they work. `settings` are added to the
+    /// configuration of each. If the program is missing, reports a skipped test and returns `None`.
     #[must_use]
     pub fn start(count: usize, settings: &str) -> Option<Self> {
         let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
         Self::start_with(count, &format!("{jetstream}{settings}"))
     }
 
-    /// Starts `count` servers whose whole configuration, except names and addresses, is `settings`. `DIR` in it is
-    /// replaced by a folder of the server. `None`, with a report, without the program.
+    /// Starts `count` servers. `settings` is their whole configuration, except names and addresses; `DIR` in it is
+    /// replaced by a folder of the server. If the program is missing, reports a skipped test and returns `None`.
     #[must_use]
     pub fn start_with(count: usize, settings: &str) -> Option<Self> {
         Self::configured(count, settings, None)
     }
 
-    /// Starts `count` servers, the last with its data on a disk of `bytes` bytes, unless this user cannot mount one.
-    /// Clients only learn the addresses they are given, which may be those of proxies. `None`, with a report, without
-    /// the program.
+    /// Starts `count` servers. The data of the last is on a disk of `bytes` bytes, if this user can mount one. The
+    /// servers do not advertise addresses, so clients use only the addresses they are given, which may be those of
+    /// proxies. If the program is missing, reports a skipped test and returns `None`.
     #[must_use]
     pub fn with_small_disk(count: usize, settings: &str, bytes: usize) -> Option<Self> {
         let jetstream = "jetstream { store_dir: \"DIR\", sync_interval: always }\n";
@@ -159,7 +159,8 @@ impl NatsServers {
     }
 }
 
-/// Runs the program `nats` against a server, which must succeed. Returns its output; `None` without the program.
+/// Runs the program `nats` against a server. Panics if it fails, and returns its output; `None` if the program is
+/// missing.
 #[must_use]
 pub fn nats<S: AsRef<OsStr>>(url: &str, arguments: impl IntoIterator<Item = S>) -> Option<String> {
     let mut command = Command::new(program("nats")?);
@@ -175,7 +176,7 @@ pub fn nats<S: AsRef<OsStr>>(url: &str, arguments: impl IntoIterator<Item = S>) 
     Some(text)
 }
 
-/// Free ports, all different.
+/// Free ports, all distinct.
 fn free_ports(count: usize) -> Vec<u16> {
     let listeners: Vec<TcpListener> =
         (0..count).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()).collect();

@@ -25,7 +25,7 @@ pub fn memory(process: u32) -> Option<Memory> {
     Some(Memory { resident: bytes("VmRSS:")?, peak: bytes("VmHWM:")? })
 }
 
-/// Number of bytes that this process has read so far, from the disk or from the system's cache.
+/// Number of bytes that this process has read so far, whether from a disk or from the system's cache.
 #[must_use]
 pub fn bytes_read() -> u64 {
     let io = fs::read_to_string("/proc/self/io").unwrap();
@@ -37,19 +37,19 @@ pub fn bytes_read() -> u64 {
 #[must_use]
 pub fn processor_seconds(process: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The fields begin after the last parenthesis, since the name before it may contain any text.
+    // The fields begin after the last parenthesis, because the name of the process may contain any text.
     let (_, fields) = stat.rsplit_once(") ")?;
     let ticks = fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<f64>().ok());
     Some(ticks.sum::<f64>() / TICKS)
 }
 
-/// Processor time of this thread, in nanoseconds. Independent of other work on the machine.
+/// Processor time of this thread, in nanoseconds. Other work on the machine does not affect it.
 #[must_use]
 pub fn thread_processor_ns() -> u64 {
     of_schedstat(&fs::read_to_string("/proc/thread-self/schedstat").unwrap()).unwrap()
 }
 
-/// Processor time of the named thread of this process, in nanoseconds; `None` if there is none.
+/// Processor time of the thread of this process with this name, in nanoseconds; `None` if there is none.
 #[must_use]
 pub fn named_thread_processor_ns(name: &str) -> Option<u64> {
     let tasks = fs::read_dir("/proc/self/task").ok()?.filter_map(Result::ok);

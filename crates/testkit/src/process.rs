@@ -1,4 +1,4 @@
-//! Processes of the binary, with their output as it arrives and their exit.
+//! Processes of the binary: their output as it arrives, and their exit.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead as _, BufReader, Read};
@@ -13,8 +13,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::PATIENCE;
 use crate::http::Client;
 
-/// Makes a command that runs `roost`, for tests of its package: cargo builds it for them and provides its path. The
-/// variables `ROOST_*` of the shell do not reach it.
+/// Makes a command that runs `roost`. Works only in tests of the package `roost`, for which cargo builds the binary and
+/// provides its path. The command does not inherit variables `ROOST_*`.
 #[must_use]
 pub fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
     let program = std::env::var_os("CARGO_BIN_EXE_roost");
@@ -28,7 +28,7 @@ pub fn roost<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command
     command
 }
 
-/// Lines of an output, added as they arrive.
+/// Lines of an output; more are added as they arrive.
 #[derive(Clone, Debug, Default)]
 struct Lines(Arc<(Mutex<Output>, Condvar)>);
 
@@ -56,7 +56,7 @@ impl Lines {
         self.0.1.notify_all();
     }
 
-    /// Waits until `find` finds something in the lines; `None` if the output ends first.
+    /// Waits until `find` returns something for the lines so far; `None` if the output ends first.
     fn wait<T>(&self, mut find: impl FnMut(&Output) -> Option<T>) -> Option<T> {
         let start = Instant::now();
         let (mut lines, mut newest) = (0, start);
@@ -68,7 +68,7 @@ impl Lines {
             if output.lines.len() > lines {
                 (lines, newest) = (output.lines.len(), Instant::now());
             }
-            // The timeout starts again with each new line, so that a slow process has more time.
+            // Each new line starts the timeout again, so that a slow process has more time.
             let left = PATIENCE.checked_sub(newest.elapsed());
             let left = left.filter(|_| start.elapsed() < 5 * PATIENCE);
             if output.over {
@@ -90,7 +90,7 @@ impl std::fmt::Display for Output {
     }
 }
 
-/// Running process; killed when dropped.
+/// Running process. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -98,7 +98,7 @@ pub struct Process {
     err: Lines,
 }
 
-/// Exit of a process, and its output.
+/// Output of a process, and its exit.
 #[derive(Debug)]
 pub struct Ended {
     /// Exit code or signal.
@@ -132,7 +132,7 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// Waits for a line of standard output that begins with `before`; returns the rest of it.
+    /// Waits for a line of standard output that begins with `before`; returns the rest of the line.
     pub fn said(&self, before: &str) -> Option<String> {
         let find = |output: &Output| {
             output.lines.iter().find_map(|line| Some(line.strip_prefix(before)?.to_owned()))
@@ -154,7 +154,7 @@ impl Process {
         self.logged_line(|line| line.contains(part))
     }
 
-    /// Waits for the first line of the log that is `wanted`; `None` if the process ends without one.
+    /// Waits for the first line of the log for which `wanted` is true; `None` if the process ends without one.
     pub fn logged_line(&self, wanted: impl Fn(&String) -> bool) -> Option<String> {
         self.err.wait(|output| output.lines.iter().find(|line| wanted(line)).cloned())
     }
@@ -224,7 +224,7 @@ pub struct Server {
     pub process: Process,
     /// Address of the HTTP server.
     pub address: SocketAddr,
-    /// Key of clients, if any.
+    /// Key that clients present, if there is one.
     pub key: Option<String>,
 }
 
@@ -250,13 +250,13 @@ impl Server {
         Self { address: address.parse().unwrap(), process, key: None }
     }
 
-    /// Client that presents the key, if any.
+    /// Client that presents the key, if there is one.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::new(self.address, self.key.clone())
     }
 
-    /// Stops the server with SIGTERM, which must be a clean shutdown.
+    /// Stops the server with SIGTERM, and asserts that it shuts down cleanly.
     pub fn stop(self) -> Ended {
         self.process.signal(Signal::TERM);
         let ended = self.process.ended();

@@ -1,5 +1,5 @@
-//! Random numbers from a seed, the same on every machine and with every version of the compiler and of libraries, so
-//! that a seed repeats a run. (SplitMix64; Steele, Lea, Flood 2014.)
+//! Random numbers from a seed. They are the same on every machine and with every version of the compiler and of
+//! libraries, so that a seed repeats a run. (SplitMix64; Steele, Lea, Flood 2014.)
 
 /// Random number generator.
 #[derive(Clone, Debug)]
@@ -12,7 +12,8 @@ impl Random {
         Self(seed)
     }
 
-    /// Creates a separate generator for one purpose, so that using more numbers for it does not change the others.
+    /// Creates a separate generator for one purpose. Other purposes then do not depend on how many numbers this one
+    /// uses.
     pub fn fork(&mut self) -> Self {
         Self(self.next())
     }
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn numbers_never_change() {
         let mut random = Random::new(1_234_567);
-        // Numbers published with the algorithm.
+        // These numbers were published with the algorithm.
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973];
         assert_eq!([random.next(), random.next()], expected);
     }

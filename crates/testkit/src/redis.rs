@@ -1,4 +1,4 @@
-//! Blocking Redis client that can also send without reading.
+//! Blocking Redis client, which can also send without reading replies.
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use crate::{Decoder, PATIENCE, ReplyLimits};
 pub struct Redis {
     stream: TcpStream,
     decoder: Decoder,
-    /// Received bytes. Those before `read` belong to returned replies.
+    /// Received bytes. The bytes before `read` belong to returned replies.
     arrived: Vec<u8>,
     read: usize,
 }
@@ -52,7 +52,7 @@ impl Redis {
         self.try_send(bytes).unwrap();
     }
 
-    /// Sends as many of these bytes as the peer accepts immediately; none if it has closed the connection.
+    /// Sends as many of these bytes as the peer accepts immediately, or none if the peer has closed the connection.
     pub fn push(&mut self, bytes: &[u8]) {
         self.stream.set_nonblocking(true).unwrap();
         let mut rest = bytes;
@@ -113,13 +113,13 @@ impl Redis {
         self.receive()
     }
 
-    /// Sends a line of words and waits for the reply.
+    /// Sends a command of words separated by spaces, and waits for its reply.
     pub fn line(&mut self, line: &str) -> Reply {
         self.send(&self::line(line));
         self.receive()
     }
 
-    /// Sends a line of words repeatedly until the server is not busy.
+    /// Sends a command of words separated by spaces, again and again until the server is not busy.
     pub fn until_not_busy(&mut self, line: &str) -> Reply {
         let start = Instant::now();
         loop {
@@ -131,7 +131,7 @@ impl Redis {
         }
     }
 
-    /// Sends lines of words together and waits for all replies.
+    /// Sends several commands of words separated by spaces, and waits for all replies.
     pub fn pipeline(&mut self, lines: impl IntoIterator<Item = String>) -> Vec<Reply> {
         let lines: Vec<_> = lines.into_iter().map(|line| self::line(&line)).collect();
         self.send(&lines.concat());

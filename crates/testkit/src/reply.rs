@@ -11,7 +11,7 @@ pub enum Reply {
     Error(String),
     /// Integer.
     Integer(i64),
-    /// Any bytes, or null in any of the three encodings.
+    /// Any bytes, or null in any of its three encodings.
     Bulk(Option<Vec<u8>>),
     /// Text with its format.
     Verbatim([u8; 3], Vec<u8>),
@@ -19,7 +19,7 @@ pub enum Reply {
     Array(Vec<Self>),
     /// Pairs of key and value, in the order they were sent.
     Map(Vec<(Self, Self)>),
-    /// A set of replies. It is not checked that they differ.
+    /// Set of replies. Whether they differ is not checked.
     Set(Vec<Self>),
     /// Message that is not a reply to a command.
     Push(Vec<Self>),
@@ -38,19 +38,19 @@ impl Reply {
         Self::Simple("OK".into())
     }
 
-    /// Text of an error; empty for other replies.
+    /// Text of an error; empty if the reply is no error.
     #[must_use]
     pub fn error(&self) -> &str {
         if let Self::Error(text) = self { text } else { "" }
     }
 
-    /// Number of an integer reply; panics otherwise.
+    /// Number of an integer reply. Panics for other replies.
     #[must_use]
     pub fn integer(&self) -> i64 {
         if let Self::Integer(number) = self { *number } else { panic!("no integer: {self:?}") }
     }
 
-    /// Bytes of a bulk reply; panics otherwise.
+    /// Bytes of a bulk reply. Panics for other replies.
     #[must_use]
     pub fn bytes(self) -> Vec<u8> {
         if let Self::Bulk(Some(bytes)) = self { bytes } else { panic!("no bytes: {self:?}") }

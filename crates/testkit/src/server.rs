@@ -1,4 +1,4 @@
-//! Server that runs in this process, on a free port.
+//! Server that runs in the process of the test, on a free port.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Server with its runtime. Shut down when dropped, unless a test has failed.
+/// Server with its runtime. Dropping it shuts it down, unless a test has failed.
 #[derive(Debug)]
 pub struct Serving {
     /// Address of the server.
@@ -18,7 +18,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Starts the server that `serve` returns. The server ends when the receiver that `serve` gets has a message.
+    /// Starts the server that `serve` returns. A message to the receiver that `serve` gets must end the server.
     pub fn start<F>(
         threads: usize,
         serve: impl FnOnce(TcpListener, oneshot::Receiver<()>) -> F,

@@ -5,18 +5,18 @@ use std::fmt;
 /// Faults of the disk while a process runs.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Operation at which the process stops, counted from now: 1 is the next one.
+    /// Operation during which the process stops. Counted from now: 1 is the next operation.
     pub stop_at: Option<u64>,
-    /// Number of bytes that can be written until the disk is full.
+    /// Number of bytes that can be written before the disk is full.
     pub bytes_left: Option<u64>,
-    /// Number of the write that fails, counted from now: 1 is the next one.
+    /// Number of the write that fails. Counted from now: 1 is the next write.
     pub failed_write: Option<u64>,
-    /// Number of the sync that fails, counted from now. As on Linux, the data is lost, readers still see it, and later
-    /// syncs succeed.
+    /// Number of the sync that fails, counted from now. As on Linux, the failed sync loses the data, but readers still
+    /// see it, and later syncs succeed.
     pub failed_sync: Option<u64>,
-    /// Number of the write that lands in a wrong place but reports success, counted from now.
+    /// Number of the write that goes to a wrong place but reports success, counted from now.
     pub misdirected_write: Option<u64>,
-    /// Makes one in this many reads and writes partial or interrupted; 0 for none.
+    /// Makes one in this many reads and writes partial or interrupted; if 0, none.
     pub partial: u64,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for Faults {
     }
 }
 
-/// Counts an event down. Returns true for the last one.
+/// Decreases the number. Returns true if this was the last event.
 pub(super) fn count_down(left: &mut Option<u64>) -> bool {
     match left {
         Some(0 | 1) => {

@@ -1,4 +1,4 @@
-//! File operations of the log on the disk.
+//! File operations of the simulated disk, for the log.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ impl Disk for FaultyDisk {
 
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         self.operate(|state| {
-            // A sync in progress when the process stops guarantees nothing.
+            // If the process has stopped during this sync, the sync guarantees nothing.
             if !state.stopped {
                 state.durable_names = state.names.clone();
                 state.unsynced_names.clear();

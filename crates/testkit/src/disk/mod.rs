@@ -1,12 +1,12 @@
-//! Disk in memory that fails like real disks: it loses power, fills up, fails, tears, loses and misdirects writes, and
-//! flips bits. Everything follows from the seed.
+//! Disk in memory that fails like real disks: it loses power, fills up, refuses, tears, loses and misdirects writes,
+//! and flips bits. The seed determines all of this.
 //!
-//! State: for every file the bytes that a reader sees and those on the platter, sector by sector; the same for the
-//! names in the only directory. After a power loss the disk has the synced data, and a random part of the rest. Names
-//! are whole paths.
+//! State: for every file, the bytes that a reader sees and the bytes on the platter, sector by sector; for the only
+//! directory, the names in the same two forms. After a power loss, the disk has the synced data and a random part of
+//! the rest. Names are whole paths.
 //!
-//! Operations of threads whose name begins with `log-` take place, but do not count towards the moment at which
-//! everything stops, so that a run does not depend on the scheduling of threads.
+//! Operations of threads whose name begins with `log-` take place, but do not count for [`Faults::stop_at`], so that a
+//! run does not depend on the scheduling of threads.
 
 mod faults;
 mod files;
@@ -24,7 +24,7 @@ use crate::Random;
 
 const SECTOR: usize = 512;
 
-/// Simulated disk. Clones share it.
+/// Simulated disk. A clone is another handle of the same disk.
 #[derive(Clone, Debug)]
 pub struct FaultyDisk(Arc<Mutex<State>>);
 
@@ -46,9 +46,9 @@ struct State {
     durable_names: BTreeMap<PathBuf, usize>,
     unsynced_names: Vec<NameChange>,
     faults: Faults,
-    /// Whether the process has stopped, so that everything fails.
+    /// Whether the process has stopped. If so, every operation fails.
     stopped: bool,
-    /// Whether an operation of this process has failed because of a fault.
+    /// Whether a fault has made an operation of this process fail.
     has_failed: bool,
     /// Whether a write was misdirected, so that the log may have lost acknowledged data.
     lied: bool,
@@ -86,12 +86,13 @@ impl FaultyDisk {
         })))
     }
 
-    /// Replaces the faults of the disk.
+    /// Replaces the faults that are set.
     pub fn set_faults(&self, faults: Faults) {
         self.state().faults = faults;
     }
 
-    /// Stops everything during the n-th operation from now, where 1 is the next one. A restart must follow.
+    /// Stops the process during the n-th operation from now; 1 is the next one. Call [`FaultyDisk::restart`]
+    /// afterwards.
     pub fn stop_at(&self, operation: u64) {
         self.state().faults.stop_at = Some(operation);
     }
@@ -101,19 +102,19 @@ impl FaultyDisk {
         self.state().faults.bytes_left = Some(bytes);
     }
 
-    /// Makes the n-th sync of a file from now fail, where 1 is the next one: see [`Faults::failed_sync`].
+    /// Makes the n-th sync of a file from now fail; 1 is the next one: see [`Faults::failed_sync`].
     pub fn fail_sync(&self, sync: u64) {
         self.state().faults.failed_sync = Some(sync);
     }
 
-    /// Removes all faults. Returns whether this process had any.
+    /// Removes all faults. Returns whether any were set, or have made an operation of this process fail.
     pub fn repair(&self) -> bool {
         let mut state = self.state();
         let faults = std::mem::take(&mut state.faults);
         std::mem::take(&mut state.has_failed) || faults != Faults::default()
     }
 
-    /// Makes every operation fail from now on, because the process has ended.
+    /// Ends the process: every operation fails from now on.
     pub fn stop(&self) {
         self.state().stopped = true;
     }
@@ -137,7 +138,7 @@ impl FaultyDisk {
         state.files.retain(|id, _| used.contains(id));
     }
 
-    /// Flips a bit of a non-empty file. Returns its place, to be flipped back.
+    /// Flips a bit of a file that is not empty. Returns its place, so that it can be flipped back.
     pub fn flip_bit(&self) -> Option<(PathBuf, usize, u8)> {
         let mut state = self.state();
         let names: Vec<(PathBuf, usize)> =
@@ -147,7 +148,7 @@ impl FaultyDisk {
         }
         let (name, id) = state.random.pick(&names).clone();
         let file = state.files.get(&id)?;
-        // The flipped bit is usually in the written part of the file.
+        // Prefer the written part of the file.
         let written = file.now.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
         let all = file.now.len();
         let reach = if state.random.once_in(4) { all } else { written.min(all) };
@@ -167,7 +168,7 @@ impl FaultyDisk {
         }
     }
 
-    /// Loses power and restarts. The same seed keeps the same part of the unsynced data.
+    /// Loses power and restarts. The seed determines which unsynced data is kept.
     pub fn lose_power(&self, seed: u64) {
         self.state().random = Random::new(seed);
         self.restart(Crash::PowerLoss);
@@ -187,7 +188,7 @@ impl FaultyDisk {
         state.file(id).now.clone()
     }
 
-    /// Puts a file on the disk durably, replacing any former one.
+    /// Puts a durable file on the disk, and replaces any file of this name.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let (now, durable) = (bytes.to_vec(), bytes.to_vec());
@@ -196,7 +197,7 @@ impl FaultyDisk {
         state.durable_names.insert(path.to_owned(), id);
     }
 
-    /// Changes a file without an operation of the disk.
+    /// Changes the content of a file directly, without an operation of the disk.
     pub fn edit(&self, path: &Path, edit: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = self.contents(path);
         edit(&mut bytes);
@@ -218,7 +219,7 @@ impl FaultyDisk {
         self.state().stopped
     }
 
-    /// Counts a write of the store. Fails if the process stops there, or if a fault makes this write fail.
+    /// Counts a write of the store. Fails if the process stops during this write, or if a fault makes the write fail.
     pub fn pass(&self) -> io::Result<()> {
         self.operate(|state| {
             if count_down(&mut state.faults.failed_write) {
@@ -230,12 +231,12 @@ impl FaultyDisk {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Another thread that panicked has poisoned the lock. Its test reports the panic and may still read the disk.
+        // If another thread panicked, it poisoned the lock. Its test reports the panic, and may still read the disk.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `act` unless the process has stopped. If it stops during the operation, the caller gets an error although
-    /// the operation took place.
+    /// Runs `act` unless the process has stopped. If the process stops during the operation, the operation takes place,
+    /// but the caller gets an error.
     fn operate<T>(&self, act: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
         let mut state = self.state();
         if state.stopped {
@@ -340,7 +341,7 @@ impl State {
         }
     }
 
-    /// Number of completed bytes of `bytes`: all, or fewer if the operation is partial. An error if it is interrupted.
+    /// Number of bytes that are read or written: all, or fewer if the operation is partial. Fails if it is interrupted.
     fn part(&mut self, bytes: usize) -> io::Result<usize> {
         let partial = self.faults.partial;
         if partial == 0 || !self.random.once_in(partial) || bytes <= SECTOR {
@@ -361,9 +362,9 @@ impl State {
         }
         let mut writes = self.part(bytes.len())?;
         if let Some(left) = self.faults.bytes_left {
-            // Overwriting existing data takes no further space.
+            // Overwriting existing data needs no more space.
             let there = self.file(id).now.len().saturating_sub(offset);
-            // Only whole sectors are written, as `commitlog::disk` promises.
+            // Only whole sectors are written: this is a promise of `commitlog::disk`.
             writes = writes.min(there + left as usize / SECTOR * SECTOR);
             if writes == 0 {
                 return Err(io::ErrorKind::StorageFull.into());

@@ -1,4 +1,4 @@
-//! Tests of the data that the disk keeps and loses.
+//! Tests of which data the disk keeps and which it loses.
 
 use commitlog::disk::Disk as _;
 
