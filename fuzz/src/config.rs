@@ -1,4 +1,4 @@
-//! Configuration files: each is refused, or gives settings with which a node can be opened.
+//! Fuzz target of configuration files: a file is refused, or gives settings with which a node can be opened.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::settings::Settings;
 
 static FOLDER: LazyLock<TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
 
-/// Text of a configuration file. Names of hosts are excluded, because they would be looked up.
+/// Input: the text of a configuration file. Texts with names of hosts are skipped, because names would be looked up.
 pub fn config(data: &[u8]) {
     if data.windows(6).any(|word| word.eq_ignore_ascii_case(b"listen")) {
         return;

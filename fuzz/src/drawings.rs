@@ -1,13 +1,14 @@
-//! Images and grids of gray pixels: each is refused, or normalized to a drawing with ink.
+//! Fuzz target of images: an image is refused, or normalized to a drawing with ink.
 
 use api::drawing;
 use knn::Grey;
 
-/// Decoder memory above which images are skipped here, in bytes: they are slow and find no other
+/// Maximum memory of the decoder, in bytes. Images that need more are skipped: they are slow, and find no other
 /// failures.
 const BYTES_MAX: u64 = 16 << 20;
 
-/// Input: a PNG or JPEG file. The same bytes are also read as a width in one byte, followed by gray pixels.
+/// Input: a PNG or JPEG file. The same bytes are also read as a grid of gray pixels: its width in one byte, then the
+/// pixels.
 pub fn drawings(data: &[u8]) {
     if let Ok(image) = drawing::open(data)
         && image.bytes() <= BYTES_MAX

@@ -1,4 +1,4 @@
-//! Error type required by the patterns of the Redis server.
+//! The error type that `patterns` of the Redis server needs.
 
 /// Error without details.
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Patterns of KEYS and SCAN, compared with the simplest possible matcher.
+//! Fuzz target of patterns of KEYS and SCAN, compared with the simplest possible matcher.
 
 use crate::glob::{PATTERN_BYTES_MAX, Pattern};
 
@@ -23,8 +23,8 @@ pub fn globs(data: &[u8]) {
     }
 }
 
-/// Matches stars and question marks by the definition, with the lengths of the text that each part of the pattern
-/// matches.
+/// Matches stars and question marks by their definition: computes the lengths of the text that each part of the pattern
+/// can match.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let mut ends = vec![false; text.len() + 1];
     ends[0] = true;

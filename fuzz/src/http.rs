@@ -1,6 +1,6 @@
-//! HTTP requests from the request line to the last byte of the response, and lines of a batch.
+//! Fuzz targets of HTTP requests, up to the last byte of the response, and of lines of a batch.
 //!
-//! There is no transport: the router gets requests as hyper would pass them.
+//! Requests use no transport: the router gets them as hyper would pass them.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use tower::ServiceExt as _;
 
 use crate::server;
 
-/// Longest response that is read, in bytes.
+/// Maximum length of a response that is read, in bytes.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
 
 static ROUTER: LazyLock<Router> = LazyLock::new(|| {
@@ -34,10 +34,10 @@ static ROUTER: LazyLock<Router> = LazyLock::new(|| {
     router
 });
 
-/// Input: `METHOD target`, header lines, a blank line, and the body.
+/// Input: `METHOD target`, header lines, an empty line, and the body.
 pub fn http(data: &[u8]) {
     let Some(request) = parse(data) else { return };
-    // Outside the runtime, because creating it waits.
+    // Create the router outside of the runtime, because that waits.
     let router = ROUTER.clone();
     server::RUNTIME.block_on(async {
         let response = router.oneshot(request).await.unwrap();
@@ -91,10 +91,10 @@ async fn post_lines(router: &Router, lines: &[u8]) -> Option<Vec<u8>> {
     read(router.clone().oneshot(request.unwrap()).await.unwrap()).await
 }
 
-/// Reads a response to its end, if it has one; returns the body of a 200.
+/// Reads a response to its end, unless it is a stream of events. Returns the body if the status is 200.
 pub(crate) async fn read(response: Response<Body>) -> Option<Vec<u8>> {
     let (head, body) = response.into_parts();
-    // Too many requests, and more samples than the memory allows.
+    // Status 503 means too many requests, and 507 more samples than the memory allows.
     let is_limit = [503, 507].contains(&head.status.as_u16());
     assert!(!head.status.is_server_error() || is_limit, "{}", head.status);
     let kind = head.headers.get("content-type").cloned();

@@ -1,12 +1,12 @@
-//! Fuzz targets: each is a function of any bytes that must neither panic nor return contradicting results.
-//! `tests/replay.rs` runs them on the inputs in `corpus/` in every test run; `runner/` is the program that searches for
-//! new inputs (`cargo xtask fuzz TARGET`).
+//! Fuzz targets. Each is a function of any bytes, which must neither panic nor return contradicting results. Every test
+//! run replays the inputs in `corpus/` (`tests/replay.rs`). The program in `runner/` searches for new inputs (`cargo
+//! xtask fuzz TARGET`).
 //!
-//! State: the servers of `http`, `mastodon` and `redis`, one for all inputs.
+//! State: one server for each of `http`, `mastodon` and `redis`, which all inputs share.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
-// Private parts of the binary and of the Redis server, under the paths that they expect.
+// Private modules of the binary and of the Redis server, at the paths that they expect.
 #[allow(dead_code, reason = "parts of a program")]
 #[path = "../../crates/roost/src/address.rs"]
 mod address;
@@ -32,8 +32,8 @@ mod resp;
 mod rows;
 mod server;
 
-/// The targets. Each program of `runner/` uses one, so that it contains no code of the others: libFuzzer examines all
-/// code after every input.
+/// The targets. Each program of `runner/` uses only one, so that it does not contain the code of the others: after
+/// every input, libFuzzer examines all code of the program.
 pub mod targets {
     pub use crate::config::config;
     pub use crate::drawings::drawings;
@@ -46,10 +46,10 @@ pub mod targets {
     pub use crate::rows::rows;
 }
 
-/// A function of any bytes.
+/// Function of any bytes.
 pub type Target = fn(&[u8]);
 
-/// All targets, by name; their inputs are in the folder of that name in `corpus/`.
+/// All targets by name. The inputs of a target are in the folder of that name in `corpus/`.
 pub const TARGETS: [(&str, Target); 10] = [
     ("batch", targets::batch),
     ("config", targets::config),

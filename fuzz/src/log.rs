@@ -1,4 +1,5 @@
-//! Recovery of a log with changed bytes: it is refused, or has a prefix of the written groups.
+//! Fuzz target of the recovery of a log with changed bytes: the log is refused, or contains a prefix of the written
+//! groups.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,12 +9,12 @@ use std::sync::{Arc, Mutex};
 use commitlog::disk::{Disk, DiskFile};
 use commitlog::{LocalLog, Log as _, LogOptions, Position};
 
-/// Options for segments of a few groups.
+/// Options with which a segment holds only a few groups.
 const OPTIONS: LogOptions = LogOptions { segment_bytes: 4_096, prepares_on_thread: false };
 const GROUPS_MAX: usize = 24;
 
-/// Input: a byte for the number of groups, then changes: three bytes for the place, one for the new value. A place
-/// beyond the log shortens the last file.
+/// Input: a byte for the number of groups, then changes. A change is three bytes for the place, and one for the new
+/// value. If the place is beyond the end of the log, the last file is shortened.
 pub fn log(data: &[u8]) {
     let Some((groups, changes)) = data.split_first() else { return };
     let groups = usize::from(*groups) % GROUPS_MAX;
@@ -41,7 +42,7 @@ pub fn log(data: &[u8]) {
     assert_eq!(log.last().0, last + 1);
 }
 
-/// Payload of the group with this number, from 0.
+/// Payload of the group with this number, counted from 0.
 fn payload(number: usize) -> Vec<u8> {
     vec![number as u8 + 1; 1 + number * 97 % 1500]
 }
@@ -68,7 +69,8 @@ type MemoryFile = Arc<Bytes>;
 struct Bytes(Mutex<Vec<u8>>);
 
 impl MemoryDisk {
-    /// Changes a byte at a place in the concatenation of all files, or the length of the last one.
+    /// Changes the byte at a place in the concatenation of all files; beyond their end, changes the length of the last
+    /// file.
     fn change(&self, mut place: usize, with: u8) {
         let files = self.0.lock().unwrap();
         for file in files.values() {

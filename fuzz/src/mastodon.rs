@@ -1,8 +1,8 @@
-//! Requests of apps and browsers, up to the last byte of the response.
+//! Fuzz target of requests of apps and browsers, up to the last byte of the response.
 //!
-//! There are two users, each with a token and a session whose secrets are `ada-token`, `ada-session` and so on. In an
-//! input, `$0` and `$1` are the ids of the newest posts in their homes, and `$2` is the id of the app. Sessions and
-//! tokens revoked by an input are granted again before the next one.
+//! There are two users, each with a token and a session. Their secrets are `ada-token`, `ada-session` and so on. In an
+//! input, `$0` and `$1` are the ids of the newest posts in the users' homes, and `$2` is the id of the app. After each
+//! input, sessions and tokens that it revoked are granted again.
 
 use std::sync::LazyLock;
 
@@ -44,7 +44,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
             website: None,
             redirects: vec![RedirectUri::parse(RedirectUri::OUT_OF_BAND).unwrap()],
             scopes: AccessScopes::parse(SCOPES).unwrap(),
-            // Its secret is discarded, so the app itself revokes nothing.
+            // Nobody knows the secret, so the app itself cannot revoke anything.
             secret: Secret::random().unwrap().hash(),
         })),
     );
@@ -53,7 +53,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     options.registrations = Registrations::Open;
     options.password_grant = true;
     options.anonymous_reads = true;
-    // A password takes as long as thousands of other requests.
+    // Limit requests with a password as usual, because each takes as long as thousands of others.
     let usual = Rates::default();
     options.rates = Rates {
         failures_of_address: usual.failures_of_address,
@@ -66,7 +66,7 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
     Server { node, router, app }
 });
 
-/// Input: `METHOD target`, header lines, a blank line, and the body, as for the target `http`.
+/// Input: `METHOD target`, header lines, an empty line, and the body, as for the target `http`.
 pub fn mastodon(data: &[u8]) {
     let server = &*SERVER;
     grant(server);
@@ -79,7 +79,7 @@ pub fn mastodon(data: &[u8]) {
     });
 }
 
-/// Grants a session and a token to each user who lacks one.
+/// Grants a session and a token to each user who has none.
 fn grant(Server { node, app, .. }: &Server) {
     for (user, name) in USERS {
         let Some(account) = node.facts().account(user) else { continue };
@@ -126,7 +126,7 @@ fn submit(node: &Node, command: AccountCommand) -> AccountDone {
     }
 }
 
-/// Hash of an unknown password.
+/// Hash of a password that nobody knows.
 fn password() -> PasswordHash {
     let text = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
     PasswordHash::parse(text).unwrap()

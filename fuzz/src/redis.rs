@@ -1,4 +1,4 @@
-//! Redis commands, executed: every reply is complete, and none is an internal error.
+//! Fuzz target of Redis commands, which are executed: every reply is complete, and none is an internal error.
 
 use std::net::SocketAddr;
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use crate::server;
 
 /// Maximum number of commands of an input.
 const COMMANDS_MAX: usize = 64;
-/// Echoed text: its reply shows that all earlier replies have been sent.
+/// Text that the server echoes. Its echo shows that all earlier replies have been sent.
 const MARK: &[u8] = b"that-was-all";
 
 static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
@@ -25,19 +25,19 @@ static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
     address
 });
 
-/// Input: a command on each line, with blanks between its words.
+/// Input: a command on each line, with spaces between its words.
 pub fn redis(data: &[u8]) {
     let mut bytes = command(&[b"FLUSHALL"]);
     for line in data.split(|byte| *byte == b'\n').take(COMMANDS_MAX) {
         let words: Vec<&[u8]> = line.split(|byte| *byte == b' ').collect();
         bytes.extend(command(&words));
     }
-    // So that the last reply is neither part of a transaction nor suppressed.
+    // Make sure that the last reply is neither part of a transaction nor suppressed.
     for last in [&[b"DISCARD".as_slice()][..], &[b"CLIENT", b"REPLY", b"ON"], &[b"PING", MARK]] {
         bytes.extend(command(last));
     }
     let mut redis = Redis::new(*ADDRESS);
-    // A server that has closed the connection reads no more.
+    // Ignore the error: a server that has closed the connection reads no more.
     drop(redis.try_send(&bytes));
     while let Some(reply) = redis.receive_or_end() {
         let text = format!("{reply:?}");

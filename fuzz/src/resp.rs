@@ -1,4 +1,4 @@
-//! The parser of the Redis protocol gives the same result for any division of a stream into pieces.
+//! Fuzz target of the parser of the Redis protocol: its result does not depend on how a stream is divided into pieces.
 
 use resp::{Limits, Parser};
 
@@ -6,10 +6,10 @@ use resp::{Limits, Parser};
 const LIMITS: Limits =
     Limits { arguments_max: 12, bulk_bytes_max: 12, line_bytes_max: 24, command_bytes_max: 60 };
 
-/// The commands of a stream, and the error or the remaining bytes at its end.
+/// The commands of a stream, and the error at its end or the remaining bytes.
 type Found = (Vec<Vec<Vec<u8>>>, Result<Vec<u8>, String>);
 
-/// Input: a byte for the size of the pieces and whether the client has authenticated, then the stream.
+/// Input: a byte that gives the size of the pieces and whether the client has authenticated, then the stream.
 pub fn resp(data: &[u8]) {
     let Some((first, stream)) = data.split_first() else { return };
     let size = usize::from(first >> 1) + 1;

@@ -1,4 +1,5 @@
-//! Rows of the store and entries of the log: bytes are refused, or are a value that is written and read back unchanged.
+//! Fuzz target of rows of the store and entries of the log: bytes are refused, or decode to a value that survives
+//! encoding and decoding.
 
 use std::fmt::Debug;
 

@@ -17,7 +17,7 @@ pub(crate) fn node() -> Node {
     let mut options = NodeOptions::new(folder.path().join("data"));
     options.durability = Durability::Never;
     let node = Node::open(&options).unwrap();
-    // Its files stay usable without names, as long as no new ones are needed.
+    // Forget the folder. Its files can still be used without names, unless the node needs new files.
     std::mem::forget(folder);
     node
 }

@@ -1,4 +1,4 @@
-//! Replays every input on which a fuzz target has failed once.
+//! Replays every input in `corpus/`.
 
 #![allow(clippy::unwrap_used, reason = "what fails here is the test")]
 

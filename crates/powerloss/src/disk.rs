@@ -1,14 +1,14 @@
 //! Possible contents of a disk after a power loss: everything that was synced, and any part of the rest.
 //!
-//! State: for every file its durable bytes and the changes since its last sync; the same for the names in every
-//! directory. Syncing a file does not make its name durable, and syncing a directory no content. The disk behaves as
-//! badly as POSIX allows:
-//! - every sector of 512 bytes, or every page of 4 KiB, has the content of any moment since the last sync, independent
-//!   of others; so has the length, and bytes never written are zeros;
-//! - any part of the names that were made, changed or removed since the directory was synced is unchanged;
-//! - a rename within a directory is kept as a whole or not at all (every journaling file system does that, and fjall
-//!   and the log of roost rely on it). For a rename into another directory, the new name and the removal of the old one
-//!   are kept independently.
+//! State: for every file, its durable bytes and the changes since its last sync; for every directory, its names in the
+//! same way. Syncing a file does not make its name durable, and syncing a directory makes no content durable. The disk
+//! behaves as badly as POSIX allows:
+//! - Each sector of 512 bytes, or each page of 4 KiB, has its content of any moment since the last sync, independent of
+//!   the others. The length too is that of any moment, and bytes never written are zeros.
+//! - Any of the names made, changed or removed since the last sync of the directory may be as before.
+//! - A rename within a directory takes place as a whole or not at all: every journaling file system ensures that, and
+//!   fjall and the log of roost rely on it. A rename into another directory is two independent changes: the new name
+//!   appears, and the old one disappears.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -22,14 +22,15 @@ use rand::{RngExt as _, SeedableRng as _};
 use crate::Record;
 use crate::loss::{Change, Choice, Loss, PAGE_BYTES};
 
-/// Syncs that the disk honors.
+/// Kinds of syncs that the disk honors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accounting {
     /// All syncs.
     Honest,
-    /// No syncs of files: such a disk must lose acknowledged changes, or the test that uses it tests nothing.
+    /// All syncs except those of files. Such a disk must lose acknowledged changes; otherwise the test that uses it
+    /// tests nothing.
     ForgetsFiles,
-    /// No syncs of directories.
+    /// All syncs except those of directories.
     ForgetsDirectories,
 }
 
@@ -38,7 +39,7 @@ pub struct Disk {
     root: PathBuf,
     nodes: Vec<Node>,
     by_inode: HashMap<u64, usize>,
-    /// Number of records applied, used as the time.
+    /// Number of records applied so far, which serves as the time.
     now: u64,
     accounting: Accounting,
 }
@@ -60,15 +61,15 @@ struct Dir {
 enum NameChange {
     Set(PathBuf, usize),
     Remove(PathBuf),
-    /// Rename in the same directory.
+    /// Rename within a directory.
     Rename(PathBuf, PathBuf, usize),
 }
 
 impl Disk {
-    /// Reads a directory, all of which is durable. Its path must be absolute and without links.
+    /// Reads a directory. All its content counts as durable. Its path must be absolute and contain no links.
     ///
     /// # Errors
-    /// From the file system.
+    /// Errors of the file system.
     pub fn read(root: &Path, accounting: Accounting) -> io::Result<Self> {
         let (nodes, by_inode) = (Vec::new(), HashMap::new());
         let mut disk = Self { root: root.to_owned(), nodes, by_inode, now: 0, accounting };
@@ -138,7 +139,7 @@ impl Disk {
     }
 
     fn change(&mut self, inode: u64, change: Change) {
-        // Files of the same file system outside the directory are unknown.
+        // This file is on the same file system, but outside of the directory.
         let Some(id) = self.by_inode.get(&inode) else { return };
         match self.nodes.get_mut(*id) {
             Some(Node::File { unsynced, .. }) => unsynced.push((self.now, change)),
@@ -174,7 +175,7 @@ impl Disk {
         self.name(to, |new| NameChange::Rename(old, new, id));
     }
 
-    /// Changes a name in the directory of `path`.
+    /// Changes one name in the directory that contains `path`.
     fn name(&mut self, path: &Path, change: impl FnOnce(PathBuf) -> NameChange) {
         let parent = path.parent().and_then(|parent| self.find(parent)).expect("a directory");
         let change = change(PathBuf::from(path.file_name().expect("a name")));
@@ -191,7 +192,7 @@ impl Disk {
         }
     }
 
-    /// The file that a process finds at this path.
+    /// The file that a process finds at this path now.
     fn find(&self, path: &Path) -> Option<usize> {
         let below = path.strip_prefix(&self.root).ok()?;
         below.components().try_fold(0, |id, name| {
@@ -216,7 +217,7 @@ impl Disk {
     /// Replaces the directory by a possible state after a power loss. The same seed gives the same state.
     ///
     /// # Errors
-    /// From the file system.
+    /// Errors of the file system.
     pub fn lose_power(&self, loss: Loss, seed: u64) -> io::Result<()> {
         fs::remove_dir_all(&self.root)?;
         let mut rng = StdRng::seed_from_u64(seed);
@@ -234,7 +235,7 @@ impl Disk {
     ) -> io::Result<()> {
         match self.nodes.get(id) {
             Some(Node::File { durable, unsynced }) => {
-                // A file with two names is written once.
+                // Write a file with two names only once.
                 if let Some(first) = written.get(&id) {
                     return fs::hard_link(first, path);
                 }
@@ -273,7 +274,7 @@ impl NameChange {
     }
 }
 
-/// Writes a file, leaving holes for zeros.
+/// Writes a file. Blocks of zeros become holes.
 fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = fs::File::create(path)?;
     file.set_len(content.len() as u64)?;

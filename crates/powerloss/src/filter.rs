@@ -1,8 +1,8 @@
-//! The filter of system calls, and the only code whose calls it permits.
+//! The filter of system calls, and the only code whose own calls the filter permits.
 
 #![expect(unsafe_code, reason = "system calls")]
 
-/// System calls that raise a signal. Those unknown to `handle` end the process.
+/// System calls that raise a signal. If `handle` does not know one of them, the process ends.
 const STOPPED: [i64; 34] = [
     libc::SYS_open,
     libc::SYS_openat,
@@ -41,9 +41,9 @@ const STOPPED: [i64; 34] = [
 ];
 
 unsafe extern "C" {
-    /// Makes a system call that the filter permits, because it is made here.
+    /// Makes a system call. The filter permits it because the call instruction is at this place.
     pub(crate) fn powerloss_call(nr: i64, args: *const i64) -> i64;
-    /// The address after the permitted instruction.
+    /// The address after the permitted call instruction.
     static powerloss_call_end: u8;
 }
 
@@ -64,13 +64,13 @@ std::arch::global_asm!(
     "ret",
 );
 
-/// Makes a system call of the layer.
+/// Makes a system call for the layer itself.
 pub(crate) unsafe fn system(nr: i64, args: [i64; 6]) -> i64 {
     // SAFETY: guaranteed by the caller.
     unsafe { powerloss_call(nr, args.as_ptr()) }
 }
 
-/// Installs the filter: calls of [`STOPPED`] that do not come from [`powerloss_call`] raise SIGSYS.
+/// Installs the filter. Calls of [`STOPPED`] raise SIGSYS unless [`powerloss_call`] makes them.
 pub(crate) fn install_filter() -> Option<()> {
     const NR: u32 = 0;
     const POINTER: u32 = 8;
@@ -88,12 +88,12 @@ pub(crate) fn install_filter() -> Option<()> {
     let mut filter = vec![load(NR)];
     for (index, call) in STOPPED.into_iter().enumerate() {
         let left = (STOPPED.len() - index) as u8;
-        // Jump to the check of `mmap`'s arguments, or to that of the address after them.
+        // For `mmap`, jump to the check of its arguments; for other calls, jump to the check of the address.
         let skip = if call == libc::SYS_mmap { left } else { left + 5 };
         filter.push(jump(libc::BPF_JEQ, call as u32, skip, 0));
     }
     filter.push(answer(libc::SECCOMP_RET_ALLOW));
-    // Only a shared, writable mapping changes a file.
+    // Only a shared, writable mapping can change a file.
     filter.push(load(ARGUMENTS + 2 * 8));
     filter.push(jump(libc::BPF_JSET, libc::PROT_WRITE as u32, 1, 0));
     filter.push(answer(libc::SECCOMP_RET_ALLOW));

@@ -1,10 +1,10 @@
-//! The layer inside the process under test: a seccomp filter that intercepts calls that change files, and the signal
-//! handler that makes and records them.
+//! The layer inside the process under test: a seccomp filter that intercepts calls that may change files, and a signal
+//! handler that makes these calls and records them.
 //!
-//! State: set once, before `main`; then the journal, under its lock. The handler allocates nothing and calls only
-//! functions that are safe in a signal handler.
+//! State: variables that are set once, before `main`; then the journal, under its lock. The handler does not allocate,
+//! and calls only functions that are safe in a signal handler.
 //!
-//! **Invariant:** a call that may change a file of the directory is recorded, or ends the process.
+//! **Invariant:** a call that may change a file of the directory is either recorded, or ends the process.
 
 #![expect(unsafe_code, reason = "system calls and a signal handler")]
 
@@ -26,19 +26,19 @@ static DEVICE: AtomicU64 = AtomicU64::new(0);
 #[unsafe(link_section = ".init_array")]
 static INIT: extern "C" fn() = init;
 
-/// Runs before `main`, in this process's only thread; does nothing unless the environment asks for it.
+/// Runs before `main`, in the only thread of the process. Does nothing unless the environment requests it.
 extern "C" fn init() {
-    // SAFETY: no other thread exists that changes the environment.
+    // SAFETY: there is no other thread that could change the environment.
     let (journal, directory) = unsafe {
         (libc::getenv(c"POWERLOSS_JOURNAL".as_ptr()), libc::getenv(c"POWERLOSS_DIRECTORY".as_ptr()))
     };
     if journal.is_null() || directory.is_null() {
         return;
     }
-    // SAFETY: strings of the environment, which live as long as the process.
+    // SAFETY: these are strings of the environment, which live as long as the process.
     let start = unsafe { begin(journal, directory) };
     if start.is_none() {
-        // SAFETY: ends the process. A test must not continue without the layer.
+        // SAFETY: the call ends the process, because a test must not continue without the layer.
         unsafe { libc::_exit(97) };
     }
 }
@@ -46,12 +46,12 @@ extern "C" fn init() {
 /// Starts recording.
 ///
 /// # Safety
-/// Both are strings that live as long as the process.
+/// Both arguments are strings that live as long as the process.
 unsafe fn begin(journal: *const c_char, directory: *mut c_char) -> Option<()> {
-    // SAFETY: plain calls with valid strings and structures.
+    // SAFETY: these are plain calls with valid strings and structures.
     unsafe {
         let fd = libc::open(journal, libc::O_RDWR | libc::O_CLOEXEC);
-        // Only once: a process that uses this crate has the layer twice.
+        // Begin only once: a process that uses this crate contains the layer twice.
         libc::unsetenv(c"POWERLOSS_JOURNAL".as_ptr());
         let memory = map(fd).ok()?;
         libc::close(fd);
@@ -74,9 +74,9 @@ unsafe fn begin(journal: *const c_char, directory: *mut c_char) -> Option<()> {
     Some(())
 }
 
-/// Makes the intercepted call and returns its result in its register.
+/// Makes the intercepted call, and puts its result into the register for results.
 extern "C" fn on_call(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives the context of the call to the handler.
+    // SAFETY: the kernel passes the context of the call to the handler.
     unsafe {
         let registers = &raw mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let register = |number: c_int| (*registers).as_mut_ptr().add(number as usize);
@@ -100,11 +100,11 @@ struct Call {
     args: [i64; 6],
 }
 
-/// Makes the call, and records it if it changes the directory; returns its result or negative error.
+/// Makes the call, and records it if it changes the directory. Returns the result, or the negative error.
 unsafe fn handle(call: Call) -> i64 {
     let [first, second, third, fourth, fifth, _] = call.args;
     let here = i64::from(libc::AT_FDCWD);
-    // SAFETY: the arguments are those of the process.
+    // SAFETY: the arguments are those that the process passed.
     unsafe {
         match call.nr {
             libc::SYS_open => opened(call, here, first, second),
@@ -141,7 +141,7 @@ unsafe fn handle(call: Call) -> i64 {
 }
 
 unsafe fn plain(call: Call) -> i64 {
-    // SAFETY: the call of the process, with its arguments.
+    // SAFETY: the process requested this call with these arguments.
     unsafe { powerloss_call(call.nr, call.args.as_ptr()) }
 }
 
@@ -154,9 +154,9 @@ unsafe fn unknown(call: Call) -> i64 {
     }
 }
 
-/// Ends the process like a power loss: no thread executes anything more.
+/// Ends the process as a power loss does: no thread executes anything more.
 unsafe fn die() -> i64 {
-    // SAFETY: no arguments in memory.
+    // SAFETY: the call has no arguments in memory.
     unsafe {
         let process = system(libc::SYS_getpid, [0; 6]);
         system(libc::SYS_kill, [process, i64::from(libc::SIGKILL), 0, 0, 0, 0]);
@@ -167,11 +167,11 @@ unsafe fn die() -> i64 {
 }
 
 unsafe fn head() -> &'static Head {
-    // SAFETY: set before the filter was installed, and never unmapped.
+    // SAFETY: the address was set before the filter was installed, and is never unmapped.
     unsafe { &*MEMORY.load(Ordering::Acquire).cast::<Head>() }
 }
 
-/// Lock that orders the calls of all threads; released on drop.
+/// Lock that puts the calls of all threads in order; released on drop.
 struct Turn;
 
 impl Turn {
@@ -193,7 +193,7 @@ impl Turn {
         die_at != 0 && head.records.load(Ordering::Relaxed) + 1 >= die_at
     }
 
-    /// Appends a record with the concatenated parts as payload; then ends the process if it must.
+    /// Appends a record, whose payload is the concatenated parts. Then ends the process if this was its last call.
     unsafe fn record(&self, mut fixed: Fixed, parts: &[(*const u8, usize)]) {
         // SAFETY: the parts are readable, and `place` checks the space.
         unsafe {
@@ -229,9 +229,9 @@ impl Drop for Turn {
     }
 }
 
-/// The inode and mode of an open file, if it is a file or directory on the device of the directory.
+/// The inode and mode of an open file or directory, if it is on the same device as the directory.
 unsafe fn ours(fd: i64) -> Option<(u64, u32)> {
-    // SAFETY: a structure of the right size.
+    // SAFETY: the structure has the right size.
     unsafe {
         let mut stat: libc::stat = std::mem::zeroed();
         if system(libc::SYS_fstat, [fd, (&raw mut stat) as i64, 0, 0, 0, 0]) != 0 {
@@ -244,7 +244,7 @@ unsafe fn ours(fd: i64) -> Option<(u64, u32)> {
 }
 
 unsafe fn is_ours(fd: i64) -> bool {
-    // SAFETY: a call without memory.
+    // SAFETY: the call has no arguments in memory.
     unsafe { ours(fd).is_some() }
 }
 
@@ -255,11 +255,11 @@ unsafe fn opened(call: Call, dir: i64, path: i64, flags: i64) -> i64 {
     let changes = flags & (libc::O_CREAT | libc::O_TRUNC) != 0;
     let strange = flags & libc::O_DSYNC != 0 || flags & libc::O_TMPFILE == libc::O_TMPFILE;
     if !changes && !strange {
-        // SAFETY: the call of the process.
+        // SAFETY: the process requested this call.
         return unsafe { plain(call) };
     }
     let mut buffer = [0; PATH_BYTES];
-    // SAFETY: the path is one of the process.
+    // SAFETY: the path is from the process.
     unsafe {
         let Some(bytes) = path_below(dir, path, &mut buffer) else { return plain(call) };
         if strange {
@@ -276,13 +276,13 @@ unsafe fn opened(call: Call, dir: i64, path: i64, flags: i64) -> i64 {
     }
 }
 
-/// Makes a write of `count` parts, at an offset or at the current position.
+/// Makes a write of `count` parts, at the offset `at` or at the current position.
 unsafe fn written(call: Call, parts: *const libc::iovec, count: i64, at: Option<i64>) -> i64 {
     let [fd, ..] = call.args;
-    // SAFETY: the parts are those of the process.
+    // SAFETY: the parts are from the process.
     unsafe {
         let Some((inode, _)) = ours(fd) else { return plain(call) };
-        // Writes to files never have more parts than a record takes.
+        // A record takes at most 64 parts. Writes to files never have more.
         let mut copied = [(std::ptr::null(), 0); 64];
         let flags = system(libc::SYS_fcntl, [fd, i64::from(libc::F_GETFL), 0, 0, 0, 0]);
         let appends = flags & i64::from(libc::O_APPEND) != 0;
@@ -320,7 +320,7 @@ unsafe fn written(call: Call, parts: *const libc::iovec, count: i64, at: Option<
 
 unsafe fn resized(call: Call, bytes: i64) -> i64 {
     let [fd, ..] = call.args;
-    // SAFETY: a call without memory.
+    // SAFETY: the call has no arguments in memory.
     unsafe {
         let Some((inode, _)) = ours(fd) else { return plain(call) };
         let turn = Turn::take();
@@ -332,11 +332,11 @@ unsafe fn resized(call: Call, bytes: i64) -> i64 {
     }
 }
 
-/// Records a sync without making it: only the journal decides what is durable. A process that ends during a sync has
-/// not synced anything.
+/// Records a sync without making it, because only the journal decides what is durable. A sync during which the process
+/// ends has no effect.
 unsafe fn synced(call: Call) -> i64 {
     let [fd, ..] = call.args;
-    // SAFETY: a call without memory.
+    // SAFETY: the call has no arguments in memory.
     unsafe {
         let Some((inode, _)) = ours(fd) else { return plain(call) };
         let turn = Turn::take();
@@ -351,7 +351,7 @@ unsafe fn synced(call: Call) -> i64 {
 /// Makes a call that creates or removes a file or directory.
 unsafe fn changed(call: Call, kind: u64, dir: i64, path: i64) -> i64 {
     let mut buffer = [0; PATH_BYTES];
-    // SAFETY: the path is one of the process.
+    // SAFETY: the path is from the process.
     unsafe {
         let Some(bytes) = path_below(dir, path, &mut buffer) else { return plain(call) };
         let turn = Turn::take();
@@ -376,14 +376,14 @@ unsafe fn changed(call: Call, kind: u64, dir: i64, path: i64) -> i64 {
 /// Makes a rename or link.
 unsafe fn named(call: Call, kind: u64, from: (i64, i64), to: (i64, i64)) -> i64 {
     let (mut old, mut new) = ([0; PATH_BYTES], [0; PATH_BYTES]);
-    // SAFETY: the paths are those of the process.
+    // SAFETY: the paths are from the process.
     unsafe {
         let olds = path_below(from.0, from.1, &mut old);
         let news = path_below(to.0, to.1, &mut new);
         let (olds, news) = match (olds, news) {
             (Some(olds), Some(news)) => (olds, news),
             (None, None) => return plain(call),
-            // Moves into the directory or out of it.
+            // This is a move into the directory or out of it.
             _ => return unknown(call),
         };
         let turn = Turn::take();

@@ -1,12 +1,12 @@
-//! Power losses for a whole process, without root and without a kernel module.
+//! Simulated power losses of a whole process, without root and without a kernel module.
 //!
-//! `libpowerloss.so` is loaded into the process under test with `LD_PRELOAD`. A seccomp filter turns every system call
-//! that can change a file into a signal; its handler makes the call and records it in a [`Journal`], a file in shared
-//! memory that survives the process. So calls that bypass the C library are recorded as well, and an unknown call ends
-//! the process instead of being missed. Afterwards a [`Disk`] computes a possible content of the disk: everything that
-//! was synced, and any part of the rest.
+//! `LD_PRELOAD` loads `libpowerloss.so` into the process under test. A seccomp filter turns every system call that can
+//! change a file into a signal. The handler of the signal makes the call and records it in a [`Journal`], a file in
+//! shared memory that survives the process. This also records calls that bypass the C library; a call that the handler
+//! does not know ends the process. Afterwards, a [`Disk`] computes a possible content of the disk: everything that was
+//! synced, and any part of the rest.
 //!
-//! It works on Linux on x86-64. Only tests use it.
+//! It works only on Linux on x86-64, and only tests use it.
 //!
 //! Read `layer`, `filter`, `journal`, then `disk` and `loss`.
 

@@ -1,6 +1,6 @@
-//! Choice of the changes since the last sync that survive: all, none, those before some time, or a random part.
+//! Choice of the unsynced changes that survive: all, none, those before some moment, or a random part.
 //!
-//! State: the random numbers, so that a seed gives the same result.
+//! State: a random number generator with a seed. The same seed gives the same result.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ pub enum Loss {
     Everything,
     /// All changes before a moment, and none after it.
     Before,
-    /// Any changes, in any order: on average this many of a thousand.
+    /// Any changes, whatever their order: on average this many of a thousand.
     Parts(u32),
 }
 
 #[derive(Clone)]
 pub(crate) enum Change {
-    /// Bytes at an offset; without data, zeros.
+    /// Bytes at an offset; zeros if there is no data.
     Write {
         offset: u64,
         bytes: u64,
@@ -35,7 +35,7 @@ pub(crate) enum Change {
 }
 
 impl Change {
-    /// Range of changed bytes; a new length changes none.
+    /// Range of changed bytes; empty for a change of the length.
     fn range(&self) -> (u64, u64) {
         match self {
             Self::Write { offset, bytes, .. } => (*offset, offset + bytes),
@@ -50,7 +50,7 @@ impl Change {
         }
     }
 
-    /// Writes the bytes of the change between `from` and `to`.
+    /// Writes the part of the changed bytes that is between `from` and `to`.
     fn apply_part(&self, content: &mut Vec<u8>, from: u64, to: u64) {
         let Self::Write { offset, data, .. } = self else { return };
         let (low, high) = self.range();
@@ -103,7 +103,7 @@ impl Choice {
         content
     }
 
-    /// Content in which each part of the file, and its length, is from its own random moment.
+    /// Content whose parts, and whose length, are each from a random moment of their own.
     fn any_parts(&mut self, durable: &[u8], unsynced: &[(u64, Change)]) -> Vec<u8> {
         let part = if self.rng.random() { SECTOR_BYTES } else { PAGE_BYTES };
         let mut parts = BTreeSet::new();
@@ -131,8 +131,8 @@ impl Choice {
         content
     }
 
-    /// Draws the number of first `changes` that are kept: all with the probability of [`Loss::Parts`], otherwise a random
-    /// number, which is 0 half of the time.
+    /// Draws how many of the `changes` to one part are kept. These are all changes, with the probability of
+    /// [`Loss::Parts`]; otherwise a random number of the first ones, which is 0 half of the time.
     fn moment_of(&mut self, changes: usize) -> usize {
         if self.keeps(0) {
             changes
@@ -142,7 +142,7 @@ impl Choice {
     }
 }
 
-/// Clears the bytes after a shorter length.
+/// Sets bytes to zero that are beyond a shorter length.
 fn cut(content: &mut [u8], from: u64, to: u64) {
     let to = to.min(content.len() as u64);
     if let Some(gone) = content.get_mut(from as usize..to.max(from) as usize) {

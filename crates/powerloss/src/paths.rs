@@ -1,4 +1,4 @@
-//! Absolute paths of the files in system calls, computed without allocation.
+//! Absolute paths of the files in system calls, determined without allocation.
 
 #![expect(unsafe_code, reason = "memory of the process")]
 
@@ -8,21 +8,22 @@ use std::sync::atomic::Ordering;
 use crate::filter::system;
 use crate::layer::DIRECTORY;
 
-/// Longest path in bytes.
+/// Maximum length of a path, in bytes.
 pub(crate) const PATH_BYTES: usize = 4096;
 
-/// Writes the absolute path into `buffer`, zero-terminated, and returns its length, if it is below the directory.
+/// Writes the absolute path into `buffer`, with a zero at its end. Returns its length; `None` if the path is not below
+/// the directory.
 pub(crate) unsafe fn path_below(
     dir: i64,
     path: i64,
     buffer: &mut [u8; PATH_BYTES],
 ) -> Option<usize> {
-    // SAFETY: the path is one of the process; the buffer is longer than what is written.
+    // SAFETY: the path is from the process, and the buffer is longer than what is written.
     unsafe {
         let path = CStr::from_ptr(path as *const c_char).to_bytes();
         let mut bytes = 0;
         if path.first() != Some(&b'/') {
-            // The test does not run the process inside the directory.
+            // The working directory is not below the directory, because tests do not start the process there.
             if dir == i64::from(libc::AT_FDCWD) {
                 return None;
             }
@@ -52,7 +53,7 @@ unsafe fn path_of(fd: i64, buffer: &mut [u8; PATH_BYTES]) -> Option<usize> {
     for (at, digit) in digits.iter().take(count).rev().enumerate() {
         *link.get_mut(14 + at)? = *digit;
     }
-    // SAFETY: the link ends with a zero; the kernel writes at most this number of bytes.
+    // SAFETY: the link ends with a zero, and the kernel writes at most this number of bytes.
     let bytes = unsafe {
         let room = (PATH_BYTES / 2) as i64;
         system(

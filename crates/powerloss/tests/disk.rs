@@ -1,4 +1,4 @@
-//! Tables of what the disk keeps and loses; and that the layer records an unmodified process.
+//! Tests of what the disk keeps and loses, in tables. Tests that the layer records an unmodified process.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 
@@ -11,7 +11,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use powerloss::{Accounting, DIRECTORY, Disk, JOURNAL, Journal, Loss, Record, SUPPORTED};
 
-/// Creates a directory with the file `old`, 1,024 bytes of `o`, and a disk of it.
+/// Creates a directory that contains the file `old` with 1,024 bytes of `o`, and a disk of the directory.
 fn disk(accounting: Accounting) -> (tempfile::TempDir, Disk, PathBuf, u64) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap().join("data");
@@ -26,7 +26,7 @@ fn write(inode: u64, offset: u64, data: &[u8]) -> Record<'_> {
     Record::Write { inode, offset, bytes: data.len() as u64, data: Some(data) }
 }
 
-/// The names in a directory.
+/// The names of the files in a directory.
 fn names(root: &Path) -> Vec<String> {
     let mut names: Vec<_> = fs::read_dir(root)
         .unwrap()
@@ -114,7 +114,7 @@ fn a_disk_that_ignores_syncs_loses_what_was_synced() {
 /// Environment variable with the script of a child process: see [`child`].
 const SCRIPT: &str = "POWERLOSS_TEST_SCRIPT";
 
-/// Changes files according to the script of the test that starts it, in a separate process.
+/// Changes files in a separate process, according to the script that the test chose.
 #[test]
 #[ignore = "started by other tests"]
 fn child() {
@@ -137,7 +137,7 @@ fn child() {
             fs::create_dir_all(root.join("dir/below")).unwrap();
             fs::write(root.join("dir/below/file"), "").unwrap();
             fs::rename(root.join("old"), root.join("b")).unwrap();
-            // Calls relative to descriptors of directories.
+            // These calls are relative to descriptors of directories.
             fs::remove_dir_all(root.join("dir/below")).unwrap();
         }
         "two" => {
@@ -149,7 +149,7 @@ fn child() {
     }
 }
 
-/// Runs [`child`] under the layer; returns the disk after it.
+/// Runs [`child`] under the layer. Returns the disk after the run.
 fn run(root: &Path, script: &str, die_after: Option<u64>) -> (Disk, Journal, ExitStatus) {
     let journal = Journal::create(&root.parent().unwrap().join("journal")).unwrap();
     if let Some(calls) = die_after {
@@ -165,7 +165,7 @@ fn run(root: &Path, script: &str, die_after: Option<u64>) -> (Disk, Journal, Exi
     (disk, journal, status)
 }
 
-/// The library, next to this test's binary.
+/// Path of the library, which is next to this test's binary.
 fn layer() -> PathBuf {
     std::env::current_exe().unwrap().parent().unwrap().join("libpowerloss.so")
 }
@@ -179,7 +179,7 @@ fn the_layer_records_a_process_that_knows_nothing_of_it() {
     let (disk, journal, status) = run(&root, "many", None);
     assert!(status.success(), "{status} {:?}", journal.unknown_call());
     for name in ["a", "b", "old", "dir/below/file"] {
-        // Removed, so that the test sees what the disk brings back.
+        // Remove the file. Afterwards it exists only if the disk writes it.
         fs::remove_file(root.join(name)).ok();
     }
     disk.lose_power(Loss::Everything, 0).unwrap();
@@ -197,7 +197,7 @@ fn a_process_ends_during_the_call_that_it_was_told() {
         return;
     }
     let (_folder, _, root, _) = disk(Accounting::Honest);
-    // The second call is the write.
+    // The second call of the script is the write.
     let (disk, journal, status) = run(&root, "two", Some(2));
     assert_eq!(status.signal(), Some(9));
     assert_eq!((journal.records(), disk.unsynced()), (2, 2));
@@ -211,7 +211,7 @@ fn a_call_that_the_layer_does_not_know_ends_the_process() {
     }
     let (_folder, _, root, _) = disk(Accounting::Honest);
     let (_, journal, status) = run(&root, "unknown", None);
-    // 88 is symlink, 266 symlinkat.
+    // Number 88 is `symlink`, 266 is `symlinkat`.
     assert!(matches!(journal.unknown_call(), Some(88 | 266)), "{:?}", journal.unknown_call());
     assert_eq!(status.signal(), Some(9));
 }

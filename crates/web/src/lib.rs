@@ -1,18 +1,18 @@
-//! Web pages: one HTML document at `/`, its assets at `/assets/`, and a document for unknown addresses, all embedded in
-//! the program.
+//! Web pages: an HTML document at `/`, its assets at `/assets/`, and a document for unknown addresses. All are embedded
+//! in the program.
 //!
 //! The pages contain no data. They load it from the public API like any other client, so they need no key of their own.
 //!
-//! The modules in `js` use no framework and no build step. `main.js` is the frame, which loads a module of `pages` for
-//! the address after `#`. `api.js`, `sse.js` and `live.js` connect to the server. `feed.js`, `story_list.js` and
-//! `paper.js` own their displayed content; `dom.js` creates every node. `session.js`, `route.js`, `drafts.js` and
-//! `compose.js` keep the user, scroll positions, unsent text and requests without a response. Lists are compared with
-//! the server's after a time in which live updates may have been missed.
+//! The modules in `js` use no framework and no build step. `main.js` is the frame: for the address after `#`, it loads
+//! a module of `pages`. `api.js`, `sse.js` and `live.js` connect to the server. `feed.js`, `story_list.js` and
+//! `paper.js` manage the content that they display; `dom.js` creates every node. `session.js`, `route.js`, `drafts.js`
+//! and `compose.js` keep the user, scroll positions, unsent texts, and requests without a response. After a time in
+//! which live updates may have been missed, displayed lists are compared with those of the server.
 //!
-//! **Invariant:** a window with a session acts for its user only, and no script can read the session's secret. The
-//! displayed content is removed before the browser keeps the page for *Back*.
-//! **Invariant:** a page loads nothing from other hosts, runs no inline script and never interprets text as markup. The
-//! Content-Security-Policy makes browsers block all three.
+//! **Invariant:** a window with a session acts only for the session's user, and no script can read the session's
+//! secret. The displayed content is removed before the browser keeps the page for *Back*.
+//! **Invariant:** a page loads nothing from other hosts, runs no inline script, and never interprets text as markup.
+//! The Content-Security-Policy makes browsers prevent all three.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 struct Asset {
     name: &'static str,
     bytes: &'static [u8],
-    /// File as served, prepared at the first request.
+    /// The file as it is served, prepared at the first request.
     ready: OnceLock<Arc<StaticFile>>,
 }
 
@@ -111,12 +111,12 @@ assets! {
 pub enum Pages {
     /// Embedded in the program.
     Embedded,
-    /// A folder that is read again at every request, for development of the pages.
+    /// A folder, which is read again at every request; for development of the pages.
     Folder(PathBuf),
 }
 
 impl FileSource for Pages {
-    /// Finds a file by its name; the empty name is the document of the pages.
+    /// Finds a file by its name. The empty name is the document of the pages.
     fn find(&self, name: &str) -> Lookup {
         let name = if name.is_empty() { SHELL } else { name };
         match self {
@@ -169,7 +169,7 @@ mod tests {
     const COMPRESSED_BYTES_MAX: usize = 160_000;
     /// Maximum size of the font, in bytes.
     const FONT_BYTES_MAX: usize = 60_000;
-    /// Maximum length of a module, in lines, as for Rust.
+    /// Maximum length of a module, in lines.
     const LINES_MAX: usize = 400;
 
     fn files(folder: &Path, prefix: &str, found: &mut Vec<String>) {
