@@ -1,6 +1,6 @@
 //! The Mastodon client API, against controls and targets: see `bench apps --help`.
 //!
-//! Many users act, so that the limits of one user are not reached: the measured server has the default settings.
+//! Many users act, so that none reaches the limits of one user: the measured server has the default settings.
 
 mod home;
 mod log_ins;

@@ -1,5 +1,5 @@
-//! Buckets over the Redis protocol: `redis-benchmark` alternately against roost and a redis-server with the same
-//! durability, and the memory of a million keys in both.
+//! Buckets over the Redis protocol: `redis-benchmark` runs alternately against roost and against a redis-server with
+//! the same durability. Also compares the memory of a million keys in both.
 
 use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -14,21 +14,21 @@ use crate::report::{Report, Target};
 use crate::rig::{memory_mb, started};
 
 const CLIENTS: &str = "100";
-/// Requests per second of a run's length.
+/// Number of requests for each second of a run.
 const PLAIN_PER_SECOND: u64 = 75_000;
 const PIPELINED_PER_SECOND: u64 = 400_000;
 const KEYS: u32 = 1_000_000;
-/// Maximum memory relative to the control.
+/// Maximum memory of roost relative to that of the control.
 const MEMORY_MAX: f64 = 1.2;
 
-/// Load, and the target of the ratio to the control.
+/// Load, with the target of the ratio between roost and the control.
 struct Load {
     test: &'static str,
     pipeline: u64,
     target: f64,
 }
 
-/// Durability setting of each server, with the same guarantee.
+/// Setting of each server that gives the same durability.
 struct Policy {
     roost: &'static str,
     redis: &'static str,
@@ -81,7 +81,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Drives one load alternately against both.
+/// Runs one load alternately against both servers.
 fn compare(
     plan: &Plan,
     policy: &Policy,
@@ -118,7 +118,7 @@ fn compare(
     Ok(())
 }
 
-/// Server in its own process and directory; killed on drop.
+/// Server in its own process and directory. It is killed on drop.
 struct Server {
     address: SocketAddr,
     child: tokio::process::Child,
@@ -163,7 +163,7 @@ impl Server {
             .args(["-n", &(per_second * plan.seconds).to_string()])
             .output()?;
         let text = String::from_utf8(output.stdout)?;
-        // "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95...","p99...","max..."
+        // The columns are "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95...","p99...","max...".
         let line = text.lines().last().context("redis-benchmark prints nothing")?;
         let mut columns = line.split(',').map(|column| column.trim_matches('"').parse::<f64>());
         let (Some(Ok(per_second)), Some(Ok(p99_ms))) = (columns.nth(1), columns.nth(4)) else {

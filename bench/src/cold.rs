@@ -1,5 +1,5 @@
-//! The first read of an inactive user who follows 500 users, over HTTP: right after the posts were written, and after a
-//! restart with only the files' pages in memory.
+//! The first read, over HTTP, by an inactive user who follows 500 users: right after the posts were written, and after
+//! a restart with only the pages of the files in memory.
 
 use std::time::Instant;
 
@@ -32,7 +32,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Milliseconds of each user's first read.
+/// Duration of each user's first read, in milliseconds.
 async fn first_reads(roost: &Server, readers: std::ops::Range<u32>) -> anyhow::Result<Vec<f64>> {
     let mut connection = sim::client::Connection::connect(roost.address).await?;
     let mut times = Vec::new();
@@ -46,7 +46,7 @@ async fn first_reads(roost: &Server, readers: std::ops::Range<u32>) -> anyhow::R
     Ok(times)
 }
 
-/// Samples without the first, which warms up.
+/// Samples except the first, which is for warm-up.
 fn skip(samples: &[f64]) -> Vec<f64> {
     samples.iter().skip(1).copied().collect()
 }

@@ -1,8 +1,8 @@
-//! The first read of an inactive user's home, inside the server, in processor time of the reading thread. The control,
-//! in the same run, is the definition: the newest posts of every followed user are read from the store and merged.
+//! The first read of an inactive user's home inside the server, in processor time of the reading thread. The control
+//! does what the definition says: it reads the newest posts of every followed user from the store and merges them.
 //!
-//! 20,000 users of the simulator's population with ten posts each represent a million: every memory budget is a
-//! fiftieth of the default, so the caches hold the same shares.
+//! 20,000 users of the simulator's population with ten posts each represent a million users. Every memory budget is a
+//! fiftieth of the default, so the caches contain the same shares.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,22 +19,22 @@ use crate::report::{Report, Target};
 use crate::stories::submit_all;
 
 const USERS: u32 = 20_000;
-/// Factor of users for which the default budgets are meant.
+/// Ratio of a million users, for which the default budgets are meant, to the number of users here.
 const SCALE: usize = 50;
 /// Average number of posts of a user.
 const POSTS_EACH: u32 = 10;
-/// Number of additional readers who follow many, and the number of users they follow.
+/// Numbers of additional readers who follow many users, each with the number of users that they follow.
 const BIG_READERS: [(u32, u32); 2] = [(200, 2_000), (60, 7_500)];
-/// Number of readers in the population who follow about 120.
+/// Number of readers from the population, who follow about 120 users.
 const READERS: usize = 1_000;
-/// Number of readers right after a start, and of those who read again: their timelines fit the budget.
+/// Number of readers right after a start, and of those who read again. The budget is enough for their timelines.
 const FEW: usize = 20;
 const AROUND_120: std::ops::RangeInclusive<usize> = 100..=140;
 /// Number of posts gathered for a timeline, as in the server.
 const KEPT: usize = feed::limits::PAGE_MAX + 4;
-/// Number of users who follow others while homes are read.
+/// Number of users who follow others while other users' homes are read.
 const WRITERS: u32 = 100;
-/// Number of commands submitted together.
+/// Number of commands that are submitted together.
 const BATCH: usize = 4_000;
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -60,7 +60,8 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Measures `readers`, whose number of follows is in `name`, against a target in microseconds.
+/// Measures the reads of `readers` and compares them with a target in microseconds. `name` says how many users they
+/// follow.
 fn measure_readers(
     plan: &Plan,
     report: &mut Report,
@@ -75,7 +76,7 @@ fn measure_readers(
         let [control, following, at_start, alone, rendered, again, busy] = &mut figures;
         let node = Node::open(options)?;
         let mut out = Vec::new();
-        // Each home is read for the first time.
+        // Each home is read only once.
         let mut page = |user| {
             out.clear();
             black_box(node.home(user, &newest(20), &mut out));
@@ -111,8 +112,8 @@ fn measure_readers(
     Ok(())
 }
 
-/// Runs `act` while another thread follows and unfollows as fast as it can, so that checkpoints and compactions are
-/// running. The measured users take no part.
+/// Runs `act` while another thread follows and unfollows as fast as it can, so that there are checkpoints and
+/// compactions. The measured users are not involved.
 fn while_follows_are_written(node: &Node, act: impl FnOnce() -> f64) -> anyhow::Result<f64> {
     let done = AtomicBool::new(false);
     let first = USERS + BIG_READERS.iter().map(|(count, _)| count).sum::<u32>();

@@ -1,4 +1,4 @@
-//! The control: the HTTP library alone, used as its documentation shows.
+//! The control: a server with the plain HTTP library, used as in its documentation.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use clap::Args;
 
-/// Serves constant bytes to every GET and, once the body is read, to every POST.
+/// Serves constant bytes as the response to every GET, and to every POST once its body is read.
 #[derive(Args)]
 pub(crate) struct Control {
     /// Bytes of the response to GET
@@ -30,7 +30,7 @@ impl Control {
             drop(body);
             std::future::ready((StatusCode::CREATED, json(), posted.clone()))
         };
-        // Serves all paths, so that roost's own clients can be driven against it.
+        // Serve all paths, so that roost's own clients can use the control.
         let router = Router::new().fallback_service(get(read).post(write));
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         runtime.block_on(async {

@@ -1,6 +1,6 @@
-//! Bytes on disk of a follow, a post, a story and a key, and the bytes that are freed when half are deleted.
+//! Size on disk of a follow, a post, a story and a key, and the size that is freed when half of them are deleted.
 //!
-//! Only the store counts: the log is cut with each checkpoint.
+//! Only the store is measured, because each checkpoint truncates the log.
 
 use feed::{Command, Done, Lifetime, PostId, PostText, StoryId, UserId, UserRef};
 use kv::{BucketId, Bytes, Expiry, KeyOp, KeyOps, Only};
@@ -18,16 +18,16 @@ const USERS: u32 = 20_000;
 const POSTS: u32 = 1_000_000;
 const STORIES: u32 = 500_000;
 const KEYS: u32 = 1_000_000;
-/// Bytes of a value.
+/// Size of a value, in bytes.
 const VALUE: usize = 100;
 /// Number of keys that are changed together.
 const KEYS_AT_ONCE: u32 = 1_000;
 
-/// Kind of record, with its creation and the deletion of half of the records.
+/// Kind of record, with functions that create records and delete half of them.
 struct Kind {
     name: &'static str,
     make: fn(&Node, &Runtime, &mut Vec<u64>) -> anyhow::Result<()>,
-    /// Deletes the records with these ids, every second one.
+    /// Deletes every second of the records with these ids.
     delete: fn(&Node, &Runtime, &[u64]) -> anyhow::Result<()>,
 }
 
@@ -134,7 +134,7 @@ fn post_stories(node: &Node, runtime: &Runtime, ids: &mut Vec<u64>) -> anyhow::R
 fn delete_stories(node: &Node, runtime: &Runtime, ids: &[u64]) -> anyhow::Result<()> {
     let stories = ids.iter().map(|story| Command::DeleteStory { story: StoryId(*story) });
     submit_all(node, runtime, stories)?;
-    // Removes their rows.
+    // Remove the rows of the deleted records.
     node.do_due();
     Ok(())
 }
@@ -145,7 +145,7 @@ fn key(number: u32) -> String {
     format!("key:{number:08}")
 }
 
-/// Hexadecimal digits, which cannot be compressed to less than half.
+/// Hexadecimal digits, which cannot be compressed to less than half their length.
 fn value(number: u32) -> String {
     let mixed = |n: usize| (u64::from(number) << 8 | n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut digits: String =

@@ -1,4 +1,5 @@
-//! 10 million live stories that expire over a day: their memory, the cost of an expiry, and the effect on other users.
+//! 10 million live stories that expire within a day: their memory, the cost of their expiry, and its effect on other
+//! users.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,11 +18,11 @@ use crate::stories::{befriend, pairs, post_story, read_home, register, submit_al
 const USERS: u32 = 100_000;
 const STORIES: u32 = 10_000_000;
 const DAY_S: u32 = 86_400;
-/// Number of users who read and post stories meanwhile; their homes have been read before.
+/// Number of other users, who read and post stories at the same time. Their homes have been read before.
 const OTHERS: u32 = 1_000;
-/// Pause after the load, in which the store finishes its background work.
+/// Pause after loading, so that the store can finish its background work.
 const SETTLE: Duration = Duration::from_secs(15);
-/// Interval between acts, alternately reads of homes and posts of stories.
+/// Interval between actions, which alternate between reading a home and posting a story.
 const PACE: Duration = Duration::from_micros(500);
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -39,7 +40,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     submit_all(&node, &runtime, (0..USERS).map(register))?;
     submit_all(&node, &runtime, pairs(USERS, 10).map(|(user, other)| befriend(user, other)))?;
     let start = Instant::now();
-    // Scattered, so that the stories of one second are from many users.
+    // Times of expiry are scattered, so that the stories that expire in the same second are from many users.
     let life = |n: u32| Lifetime::from_secs(u64::from(n.wrapping_mul(7_919) % DAY_S) + 1);
     let life = |n| life(n).unwrap_or_else(|_| unreachable!("within a day"));
     submit_all(&node, &runtime, (0..STORIES).map(|n| post_story(n % USERS, life(n))))?;
@@ -61,7 +62,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let mut each_us = Vec::new();
     for _ in 0..plan.runs {
         for (what, longest) in &mut noticed {
-            // One second of expiries at a time, as in normal operation; an hour at once, as after a restart.
+            // In normal operation, stories expire second by second. After a restart, those of an hour expire together.
             let (step_ms, pause) = match *what {
                 "nothing expires" => (0, Duration::from_millis(100)),
                 "ten times the usual rate" => (1_000, Duration::from_millis(100)),
@@ -98,7 +99,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Adds the waits of other users while stories expired as in `what`.
+/// Adds the latency of other users, while stories expired as `what` says.
 fn add_waits(what: &str, noticed: &[Noticed], report: &mut Report) {
     let of = |figure: fn(&Noticed) -> f64| noticed.iter().map(figure).collect::<Vec<f64>>();
     report.add(format!("home reads meanwhile, p99.9: {what}"), "ms", of(|n| n.read.0), None);
@@ -114,7 +115,7 @@ struct Noticed {
     posted: (f64, f64),
 }
 
-/// Reads homes and posts stories alternately.
+/// Alternates between reading a home and posting a story.
 fn notice(node: &Node, runtime: &Runtime, time: Duration) -> anyhow::Result<Noticed> {
     let (mut read, mut posted) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);
     let mut out = Vec::with_capacity(8_192);

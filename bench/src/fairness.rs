@@ -1,6 +1,6 @@
-//! Latency of another client (the stranger) while one client floods one route, compared with its latency while an
-//! unrelated process uses as much processor time: sharing two processors affects both, so the ratio shows the effect of
-//! the server.
+//! Latency of a client (the stranger) while another client floods one route. It is compared with the latency while an
+//! unrelated process uses as much processor time. Both share the processors with the stranger, so the ratio shows the
+//! effect of the server.
 
 mod flood;
 mod floods;
@@ -26,15 +26,15 @@ use stranger::{KINDS, PACE, Paced, Waits};
 
 /// Number of connections of the flooding client.
 const CONNECTIONS: usize = 4;
-/// Maximum ratio of a stranger's p99 to that with the control.
+/// Maximum ratio of the stranger's p99 during a flood to its p99 with the control.
 const RATIO_MAX: f64 = 1.5;
-/// Number of follows and of friends of each user.
+/// Number of follows, and of friends, of each user.
 const FOLLOWS: u32 = 20;
-/// Share of a processor below which a server is idle.
+/// Processor use below which a server is idle, as a share of one processor.
 const REST_CORES: f64 = 0.1;
-/// Longest wait until it is idle.
+/// Maximum time to wait until a server is idle.
 const REST_PATIENCE: Duration = Duration::from_secs(120);
-/// Interval over which processor use is measured.
+/// Interval over which the use of processors is measured.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(crate) async fn measure(
@@ -117,7 +117,7 @@ impl Flooded {
 
     async fn measure(&self, plan: &Plan, flood: Flood, report: &mut Report) -> anyhow::Result<()> {
         let time = Duration::from_secs(plan.seconds);
-        // The processor time of a flood is known only after the first run.
+        // Run the flood first, because the control must use as much processor time.
         let mut cores = self.flooded(flood, time).await?.1;
         let mut runs = Vec::new();
         for _ in 0..plan.runs {
@@ -145,7 +145,7 @@ impl Flooded {
         let (address, connections) = (address.to_string(), CONNECTIONS.to_string());
         let arguments = ["flood", &flood.name(), "--address", &address, "--connections"];
         let mut flooder = this(&[&arguments[..], &[&connections]].concat())?;
-        // The flood has begun when it is measured.
+        // Wait until the flood has begun.
         tokio::time::sleep(LOOK).await;
         let pids = [self.server.child.id(), flooder.id()];
         let seconds = || pids.iter().flatten().map(|pid| processor_seconds(*pid)).sum::<f64>();
@@ -158,7 +158,7 @@ impl Flooded {
     }
 }
 
-/// Waits until a server is idle, up to a limit; returns the duration.
+/// Waits until a server is idle, or until the maximum time. Returns how long it waited.
 pub(crate) async fn rest(server: &Server) -> anyhow::Result<Duration> {
     let pid = server.child.id().context("the server has ended")?;
     let start = Instant::now();
@@ -172,7 +172,7 @@ pub(crate) async fn rest(server: &Server) -> anyhow::Result<Duration> {
     }
 }
 
-/// Starts this program with other arguments; killed on drop.
+/// Starts this program with other arguments. The process is killed on drop.
 fn this(arguments: &[&str]) -> anyhow::Result<Child> {
     Ok(Command::new(std::env::current_exe()?).args(arguments).kill_on_drop(true).spawn()?)
 }

@@ -1,4 +1,4 @@
-//! FAISS as a child process, if a Python has it.
+//! FAISS as a child process, if the given Python has it.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) struct Faiss {
 }
 
 impl Faiss {
-    /// Starts FAISS; `None` if `python` does not exist or does not have it.
+    /// Starts FAISS. `None` if `python` does not exist, or does not have FAISS.
     pub(crate) fn start(
         python: &Path,
         references: &[Bits],
@@ -41,18 +41,19 @@ impl Faiss {
             std::fs::write(&file, bytes)?;
             command.arg(file);
         }
-        // Its threads would otherwise spin for a while after every answer and take processor time from others.
+        // Otherwise, threads of FAISS would spin for a while after every answer, and use processor time that others
+        // need.
         command.env("OMP_WAIT_POLICY", "passive");
         command.arg(k.count().to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let (ask, replies) = child.stdin.take().zip(child.stdout.take()).context("no pipes")?;
         let mut answers = BufReader::new(replies).lines();
-        // It has read the files when it prints its version.
+        // FAISS prints its version after it has read the files.
         let version = answers.next().context("FAISS did not start")??;
         Ok(Some(Self { child, ask, answers, version }))
     }
 
-    /// Answers all queries with this method of the script.
+    /// Answers all queries with the given method of the script.
     pub(crate) fn answer(&mut self, way: &str) -> anyhow::Result<Answered> {
         writeln!(self.ask, "{way}")?;
         let line = self.answers.next().context("FAISS has ended")??;
@@ -63,7 +64,7 @@ impl Faiss {
 
 impl Drop for Faiss {
     fn drop(&mut self) {
-        // It may have ended already; errors do not matter here.
+        // Ignore the error: the process may already have ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

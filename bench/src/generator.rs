@@ -1,5 +1,5 @@
-//! The limits of `roost simulate` itself, against the bare control: requests per second in the open loop, its
-//! scheduling delay, and the cost of a million users.
+//! Limits of `roost simulate` itself, measured against the bare control: requests per second in the open loop, the
+//! delay of its schedule, and the cost of a million users.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::{KEY, Server};
 
-/// Bytes of a page of 20 posts.
+/// Size of a page of 20 posts, in bytes.
 const PAGE: usize = 4_000;
 /// Requests per second in the open loop.
 const PER_SECOND: u32 = 60_000;
@@ -33,7 +33,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         closed_cores.push(number(&most, "/generator/cores")?);
     }
     let each = |what: &str| format!("{PER_SECOND} requests per second due: {what}");
-    // All but one in a hundred, because due times are random.
+    // The target is 99 % of this rate, because due times are random.
     let target = Some(Target::AtLeast(f64::from(PER_SECOND) * 0.99));
     report.add(each("done"), "1/s", done, target);
     report.add(each("the generator's cores"), "cores", cores, Some(Target::AtMost(1.0)));
@@ -48,7 +48,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Drives the control as if it had these users.
+/// Runs `roost simulate` against the control, as if the control had these users.
 fn simulate(plan: &Plan, control: &Server, users: &str, more: &[&str]) -> anyhow::Result<Value> {
     let json = tempfile::NamedTempFile::new()?;
     let (target, seconds) = (format!("http://{}", control.address), format!("{}s", plan.seconds));

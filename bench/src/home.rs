@@ -1,4 +1,4 @@
-//! Home timeline reads: 20 posts, an active reader, 64 connections, against the control.
+//! Home timelines of 20 posts, read by active users over 64 connections, compared with the control.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let path = |user: usize| format!("/v1/users/{user}/timeline");
     let body = roost.ask(&roost.get(&path(0))).await?;
 
-    // Each connection reads for several users, so that the requests are not one cached response.
+    // Each connection reads for several users, so that the responses are not always the same cached one.
     let readers = |connection: usize| {
         (0..15).map(|turn| roost.get(&path((connection * 15 + turn) % USERS as usize))).collect()
     };
@@ -31,8 +31,8 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     against_control((plan, report), (roost.address, body.len()), of, 0.8, readers).await
 }
 
-/// Drives reads of pages with 20 of `items`, of this many bytes, alternately with a server that sends as many constant
-/// bytes; `requests` returns those of a connection.
+/// Reads pages with 20 of `items`, and alternately as many constant bytes from the control; `bytes` is their size.
+/// `requests` returns the requests of a connection.
 pub(crate) async fn against_control(
     (plan, report): (&Plan, &mut Report),
     (address, bytes): (SocketAddr, usize),

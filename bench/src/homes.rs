@@ -1,5 +1,5 @@
-//! Posts and homes inside the server, without a client: the work of the writer's thread, reads of active homes with and
-//! without new posts, reads and posts mixed, and posts by an author with a million active followers.
+//! Posts and homes inside the server, without a client: the work of the writer's thread; reads of active homes, with
+//! and without new posts; reads mixed with posts; and posts by an author with a million active followers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,17 +13,17 @@ use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::at_pace;
 
-/// Number of users of the world with equal users, and of users that each follows.
+/// Number of users, and number of users that each of them follows, if all users are equal.
 const USERS: u32 = 20_000;
 const FOLLOWING: u32 = 100;
-/// Number of readers of one sample.
+/// Number of readers of a sample.
 const READERS: u32 = 2_000;
-/// Number of posts submitted together in the mixed workload.
+/// Number of posts that are submitted together in the mixed workload.
 const TOGETHER: u32 = 64;
 const FOLLOWERS: u32 = 1_000_000;
 /// Number of other users, who post and read while the author with a million followers posts.
 const OTHERS: u32 = 1_000;
-/// Interval between their acts.
+/// Interval between actions of the other users.
 const PACE: Duration = Duration::from_micros(250);
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -75,7 +75,7 @@ impl World {
         self.submit((0..users).map(register).map(Request::from))
     }
 
-    /// Posts as authors among the first `authors` users.
+    /// Makes posts by authors among the first `authors` users.
     fn post(&mut self, posts: u32, authors: u32) -> anyhow::Result<()> {
         let posts: Vec<Request> = (0..posts).map(|_| post(self.below(authors))).collect();
         self.submit(posts.into_iter())
@@ -88,7 +88,7 @@ impl World {
         }
     }
 
-    /// Nanoseconds per read by these users.
+    /// Average time of these users' reads, in nanoseconds.
     fn timed(&self, users: impl ExactSizeIterator<Item = u32>) -> f64 {
         let count = users.len();
         let start = Instant::now();
@@ -101,8 +101,8 @@ fn processor_ns() -> f64 {
     testkit::proc::processor_seconds(std::process::id()).unwrap_or_default() * 1e9
 }
 
-/// Posts of authors with 100 active followers, in full groups, in processor time of the writer's thread: applying them,
-/// and appending them to a log that is not synced.
+/// Posts in full groups, by authors with 100 active followers. Measures the processor time of the writer's thread: for
+/// applying the posts, and for appending them to a log that is not synced.
 fn by_the_writer(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     const AUTHORS: u32 = 64;
     const READERS: u32 = 100;
@@ -180,7 +180,7 @@ fn among_equals(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Posts of user 0, who has a million active followers, and others who follow each other.
+/// Posts of user 0, who has a million active followers. Other users follow each other.
 fn to_a_million(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let mut world = World::new()?;
     let users = 1 + FOLLOWERS + OTHERS;
@@ -189,7 +189,7 @@ fn to_a_million(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let among = (FOLLOWERS + 1..users)
         .flat_map(|user| (1..20).map(move |step| follow(user, beside(user + step))));
     world.submit(follows.chain(among).map(Request::from))?;
-    // Full timelines, as those of users who have followed others for a while.
+    // Fill the timelines, as those of users who have followed others for a while.
     world.post(120, 1)?;
     (0..users).for_each(|user| world.read(user));
     let (mut posts, mut processor, mut reads) = (Vec::new(), Vec::new(), Vec::new());
@@ -197,7 +197,7 @@ fn to_a_million(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
         let (start, before) = (Instant::now(), processor_ns());
         world.post(1, 1)?;
         posts.push(start.elapsed().as_secs_f64() * 1e6);
-        // Work that the post defers is done meanwhile.
+        // In this second, the server does the work that the post has deferred.
         std::thread::sleep(Duration::from_secs(1));
         processor.push((processor_ns() - before) / 1e6);
         world.post(1, 1)?;
@@ -221,7 +221,7 @@ fn to_a_million(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Id of one of the others.
+/// Id of one of the other users.
 fn beside(number: u32) -> u32 {
     FOLLOWERS + 1 + number % OTHERS
 }
@@ -242,7 +242,8 @@ fn post(author: u32) -> Request {
     Request::from(Command::Publish(Box::new(post)))
 }
 
-/// The 99th percentile of posts and reads by others while user 0 posts ten times per second, in milliseconds.
+/// The 99th percentile of the latency of other users' posts and reads while user 0 makes ten posts per second, in
+/// milliseconds.
 fn disturb(world: &World, time: Duration) -> anyhow::Result<(f64, f64)> {
     let (node, done) = (&world.node, AtomicBool::new(false));
     let (mut posts, mut reads) = (Histogram::<u64>::new(3)?, Histogram::<u64>::new(3)?);

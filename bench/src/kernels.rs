@@ -1,5 +1,5 @@
-//! Searches inside this process: the instruction sets alternate with each other, with a read of as much memory and, if
-//! a Python has it, with FAISS; then a million references against the memory bandwidth.
+//! Searches inside this process. The instruction sets alternate with each other, with a read of as much memory, and
+//! with FAISS if the given Python has it. Then a million references are compared with the memory bandwidth.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -15,12 +15,12 @@ use crate::report::{Report, Target};
 
 const QUERIES: usize = 1_000;
 const THREADS: usize = 2;
-/// Rounds of the short searches per run: a round takes a quarter of a second.
+/// Number of rounds of the short searches in a run. A round takes a quarter of a second.
 const ROUNDS_PER_RUN: usize = 12;
 const MILLION: usize = 1_000_000;
 const MILLION_QUERIES: usize = 8;
 
-/// Searches the built-in references, then a million generated from them.
+/// Searches the built-in references, and then a million references generated from them.
 pub(crate) fn measure(plan: &Plan, python: &Path, report: &mut Report) -> anyhow::Result<()> {
     let digits: Vec<Bits> = knn::digits().iter().map(|(_, _, bits)| bits).collect();
     let mut noise = Noise(0x9e37_79b9_7f4a_7c15);
@@ -72,7 +72,7 @@ fn built_in(
     Ok(())
 }
 
-/// Target of the time of a query, in microseconds.
+/// Target of the time per query, in microseconds.
 fn target(set: InstructionSet) -> Option<f64> {
     match set {
         InstructionSet::Plain => None,
@@ -82,7 +82,7 @@ fn target(set: InstructionSet) -> Option<f64> {
     }
 }
 
-/// Searches more references than any cache holds, so that memory is the bound.
+/// Searches more references than any cache can hold, so that memory is the limit.
 fn million(
     plan: &Plan,
     references: &[Bits],
@@ -111,7 +111,7 @@ fn million(
     Ok(())
 }
 
-/// Method of answering all queries, and the microseconds per query in each round.
+/// Method of answering all queries, with the microseconds per query in each round.
 struct Way<'a> {
     name: String,
     target: Option<Target>,
@@ -119,7 +119,7 @@ struct Way<'a> {
     micros: Vec<f64>,
 }
 
-/// Time of all queries, and the sum of all distances if there are any.
+/// Time of all queries; and the sum of all distances, if the method computes them.
 pub(crate) struct Answered {
     pub(crate) seconds: f64,
     pub(crate) distances: Option<u64>,
@@ -135,8 +135,8 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Runs every method once per round, so that all have the same disturbances. All must find the same distances. The
-/// first round warms up.
+/// Runs every method once per round, so that disturbances affect all methods. All methods must find the same distances.
+/// The first round warms up.
 fn take_turns(ways: &mut [Way<'_>], rounds: usize, queries: usize) -> anyhow::Result<()> {
     let mut expected = None;
     for round in 0..=rounds {
@@ -195,12 +195,12 @@ fn on_threads(samples: &Samples, queries: &[Bits]) -> u64 {
     })
 }
 
-/// Memory of the size of `count` references.
+/// Memory as large as `count` references.
 fn rows(count: usize) -> Vec<[u64; 16]> {
     vec![[1; 16]; count]
 }
 
-/// Only reads all of it once for each query.
+/// Only reads all memory once for each query.
 fn read(rows: &[[u64; 16]], queries: usize) -> anyhow::Result<Answered> {
     timed_read(queries, || {
         let mut sums = [0; 16];
@@ -211,7 +211,7 @@ fn read(rows: &[[u64; 16]], queries: usize) -> anyhow::Result<Answered> {
     })
 }
 
-/// Compares its halves, which the C library does at the speed of memory.
+/// Compares the two halves of the memory for each query, which the C library does at the speed of memory.
 fn compare(rows: &[[u64; 16]], queries: usize) -> anyhow::Result<Answered> {
     let (left, right) = rows.split_at(rows.len() / 2);
     timed_read(queries, || {
@@ -225,7 +225,7 @@ fn timed_read(queries: usize, mut read: impl FnMut()) -> anyhow::Result<Answered
     Ok(Answered { seconds: start.elapsed().as_secs_f64(), distances: None })
 }
 
-/// Random numbers of xorshift64, always the same sequence.
+/// Random numbers by xorshift64; the sequence is always the same.
 struct Noise(u64);
 
 impl Noise {
@@ -236,7 +236,7 @@ impl Noise {
         self.0
     }
 
-    /// One of `vectors` with a fifth of its bits flipped.
+    /// A random one of `vectors`, with a fifth of its bits flipped.
     fn near(&mut self, vectors: &[Bits]) -> Bits {
         let at = (self.next() >> 33) as usize % vectors.len();
         let vector = vectors.get(at).copied().unwrap_or(Bits::ZERO);

@@ -1,6 +1,6 @@
-//! Reads of story homes while stories have a TTL of 1, 5, 30 and 300 seconds, inside the server: 6,000 users with 10
-//! friends and 10 stories each, posted again as they expire. The shorter the TTL, the more stories are posted; so the
-//! shortest is also compared with the longest at the same post rate.
+//! Reads of homes of stories inside the server, while stories have a TTL of 1, 5, 30 or 300 seconds: 6,000 users have
+//! 10 friends and 10 stories each, and post each story again when it expires. A shorter TTL means more posts, so the
+//! shortest TTL is also compared with the longest at the same rate of posts.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,14 +17,15 @@ use crate::stories::{USERS_INSIDE, befriend, pairs, post_story, read_home, regis
 
 /// Number of live stories.
 const STORIES: u32 = USERS_INSIDE * 10;
-/// TTLs in seconds and story posts per second: at the rate of expiry, and then the control.
+/// TTLs in seconds, with the number of stories posted per second: first the number that expires, and last the control,
+/// which posts as many with the longest TTL.
 const RUNS: [(u32, u32); 5] =
     [(1, STORIES), (5, STORIES / 5), (30, STORIES / 30), (300, STORIES / 300), (300, STORIES)];
-/// Interval between reads of homes: the shortest that one thread can sleep.
+/// Interval between reads of homes, the shortest that a thread can sleep.
 const PACE: Duration = Duration::from_micros(500);
 /// Interval between batches of story posts.
 const POST_PACE: Duration = Duration::from_millis(5);
-/// Maximum ratio by which homes may get slower.
+/// Maximum ratio of latency with the shortest TTL to latency with the longest.
 const SLOWER_MAX: f64 = 1.3;
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -66,7 +67,7 @@ fn simulate(plan: &Plan, life_s: u32, posted_per_second: u32) -> anyhow::Result<
     let done = AtomicBool::new(false);
     let read = std::thread::scope(|scope| {
         let poster = scope.spawn(|| keep_posting(&node, &there, life, posted_per_second, &done));
-        // Until the first stories have expired and every home has been read once.
+        // Read every home once, and then until the first stories have expired.
         let mut out = Vec::with_capacity(8_192);
         (0..USERS_INSIDE).for_each(|user| read_home(&node, UserId(user), &mut out));
         read_homes(&node, Duration::from_millis(2_500))?;
@@ -111,7 +112,7 @@ fn keep_posting(
     Ok(())
 }
 
-/// Reads homes at a fixed rate; an open loop.
+/// Reads homes at a fixed rate, in an open loop.
 fn read_homes(node: &Node, time: Duration) -> anyhow::Result<Histogram<u64>> {
     let mut times = Histogram::<u64>::new(3)?;
     let mut out = Vec::with_capacity(8_192);

@@ -1,5 +1,5 @@
-//! Measures roost. Every figure is a ratio to a control, or has its bound measured, in the same run: see `--help`. The
-//! controls are bare axum handlers that send as many bytes, and the disk.
+//! Measures roost: see `--help`. Every figure is a ratio to a control, or is compared with a bound, measured in the
+//! same run. The controls are the disk, and plain axum handlers that send as many bytes.
 
 mod apps;
 mod buckets;
@@ -26,7 +26,7 @@ mod stories;
 
 use std::path::{Path, PathBuf};
 
-// The same allocator as the server, which the in-process measurements represent.
+// Use the allocator of the server, because some measurements run its code in this process.
 use allocator as _;
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -124,7 +124,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// `roost` is the path of the binary; `None` for the one next to this program.
+    /// Creates the parameters. `roost` is the path of the binary; `None` is the binary next to this program.
     fn new(runs: usize, seconds: u64, roost: Option<PathBuf>) -> anyhow::Result<Self> {
         let beside = std::env::current_exe()?.with_file_name("roost");
         let roost = roost.unwrap_or(beside);

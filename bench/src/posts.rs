@@ -1,5 +1,5 @@
-//! Posts to 100 active followers: 64 connections and one, by policy, against the control's POST rate and the disk's own
-//! append + fdatasync.
+//! Posts to 100 active followers, over 64 connections and over one, for each policy of durability. They are compared
+//! with the rate of POST requests to the control, and with append + fdatasync on the disk.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -83,7 +83,7 @@ impl Samples {
     }
 }
 
-/// Registers authors with 100 followers each, all of whom have read their timeline.
+/// Registers authors with 100 followers each. All followers have read their home timelines.
 async fn prepare(roost: &Server) -> anyhow::Result<()> {
     roost.batch(register_lines("u", AUTHORS + FOLLOWERS)).await?;
     let follows = (AUTHORS..AUTHORS + FOLLOWERS)
@@ -100,7 +100,7 @@ fn post(roost: &Server, author: u32, number: u64) -> Vec<u8> {
     roost.post(&format!("/v1/users/{author}/posts"), &body)
 }
 
-/// The median time, in microseconds, to append 200 bytes to a file and wait for the disk.
+/// The median time of appending 200 bytes to a file and waiting for the disk, in microseconds.
 fn disk_us(directory: &Path, rounds: usize) -> anyhow::Result<f64> {
     let path = directory.join("disk-probe");
     let mut file = File::create(&path)?;

@@ -1,5 +1,5 @@
-//! Recognitions of one drawing as a hexadecimal string: over 64 connections against the control's POST rate with a body
-//! and a response of the same sizes, and 1,000 per second in an open loop.
+//! Recognitions of one drawing as hexadecimal digits: over 64 connections, compared with POST requests to the control
+//! with a body and a response of the same sizes; and 1,000 per second in an open loop.
 
 use std::time::Duration;
 
@@ -54,8 +54,8 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     open_loop(plan, &roost, report).await
 }
 
-/// The open loop of `roost simulate --profile recognize`, whose latency is measured from the due times. It also reports
-/// the delay of a thread that only sleeps until the same times.
+/// Runs `roost simulate --profile recognize`, which measures latency from the due times. Also reports the delay of a
+/// thread that only sleeps until the same times.
 async fn open_loop(plan: &Plan, roost: &Server, report: &mut Report) -> anyhow::Result<()> {
     let references = knn::digits().iter().map(|(_, _, bits)| bits.to_bytes()).collect();
     let drawings = Drawings { references, per_second: PER_SECOND };

@@ -1,4 +1,4 @@
-//! Results: samples, medians with their extremes, targets, and output files.
+//! Results: samples, medians with minimum and maximum, targets, and output files.
 
 use std::fmt;
 use std::path::Path;
@@ -50,7 +50,7 @@ impl Report {
         }
     }
 
-    /// Adds the samples of a figure and prints it at once: a whole run takes minutes.
+    /// Adds the samples of a figure, and prints the figure now, because a whole run takes minutes.
     pub(crate) fn add(
         &mut self,
         name: impl Into<String>,

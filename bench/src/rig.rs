@@ -12,13 +12,13 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinSet;
 
-/// Application key of every measured server, because roost runs with a key in production.
+/// Application key of every measured server, because roost in production runs with a key.
 pub(crate) const KEY: &str = "key-of-the-benchmark";
 
-/// Server in its own process; killed on drop.
+/// Server in its own process. It is killed on drop.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// The address for Redis clients, if any.
+    /// The address for Redis clients, if the server has one.
     pub(crate) redis: Option<SocketAddr>,
     pub(crate) child: Child,
 }
@@ -32,7 +32,7 @@ impl Server {
         Self::start(command).await
     }
 
-    /// Starts roost with its default settings, except for `settings`.
+    /// Starts roost with `settings`, and default settings otherwise.
     pub(crate) async fn roost(
         roost: &Path,
         data: &Path,
@@ -93,7 +93,7 @@ impl Server {
         Ok(response.body.to_vec())
     }
 
-    /// Sends lines to the batch route in pieces; every line must be accepted.
+    /// Sends lines to the batch route in pieces. Every line must be accepted.
     pub(crate) async fn batch(
         &self,
         lines: impl IntoIterator<Item = String>,
@@ -126,9 +126,9 @@ pub(crate) fn memory_mb(pid: u32) -> anyhow::Result<(f64, f64)> {
     Ok((memory.resident as f64 / 1e6, memory.peak as f64 / 1e6))
 }
 
-/// Starts a server and waits until it prints a line with `ready`; returns the lines up to it.
+/// Starts a server, and waits until it prints a line with `ready`. Returns the lines up to that one.
 ///
-/// It does not use the test kit's processes, which would hold back the server's log during a run.
+/// The function does not use the processes of the test kit, which would keep the server's log in memory.
 pub(crate) async fn started(
     mut command: Command,
     ready: &str,
@@ -141,7 +141,7 @@ pub(crate) async fn started(
         let is_ready = line.contains(ready);
         lines.push(line);
         if is_ready {
-            // Further output is read and dropped, so that the server never blocks on it.
+            // Read and drop the rest of the output, so that the server never waits until it is read.
             tokio::spawn(async move { while let Ok(Some(_)) = output.next_line().await {} });
             return Ok((child, lines));
         }
@@ -156,8 +156,8 @@ pub(crate) struct Driven {
     pub(crate) latency: Histogram<u64>,
 }
 
-/// Drives `address` over concurrent connections, each of which sends its next request after the response to the
-/// previous one. Every response must be a success.
+/// Sends requests to `address` over concurrent connections. Each connection sends its next request after the response
+/// to the previous one. Every response must be a success.
 pub(crate) async fn drive(
     address: SocketAddr,
     connections: usize,
@@ -194,8 +194,9 @@ pub(crate) async fn drive(
     Ok(Driven { per_second, latency })
 }
 
-/// Calls `act` every `pace` for `time`, however long it takes: an open loop. `act` gets its number and its due time.
-/// Latency is measured from then, so it includes waiting after a slow call.
+/// Calls `act` at every multiple of `pace` during `time`, however long a call takes: an open loop. `act` gets the
+/// number of the call and its due time. Latency is measured from the due time, so it includes waiting for a slow
+/// earlier call.
 pub(crate) fn at_pace(
     pace: Duration,
     time: Duration,
@@ -225,12 +226,12 @@ pub(crate) fn follow_line(user: u32, other: u32) -> String {
     format!("{{\"op\":\"follow\",\"user\":{user},\"other\":{other}}}\n")
 }
 
-/// A line of the batch route with a post of usual length.
+/// A line of the batch route with a post of typical length.
 pub(crate) fn post_line(user: u32, number: u64) -> String {
     format!("{{\"op\":\"post\",\"user\":{user},\"text\":\"{}\"}}\n", text(number))
 }
 
-/// A text of usual length.
+/// A text of typical length.
 pub(crate) fn text(number: u64) -> String {
     format!("Number {number:07}: today the weather was kinder than the forecast, so we went out.")
 }

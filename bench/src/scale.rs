@@ -1,5 +1,5 @@
-//! Growth of figures with the number of users: loading, memory, disk, capacity, and the time until a killed server
-//! answers again and gathers home timelines that are not in memory.
+//! Growth of figures with the number of users: loading, memory, disk, capacity, and two durations after a kill: until
+//! the server responds again, and of gathering home timelines that are not in memory.
 //!
 //! A power law is fitted to each figure over the sizes: an exponent of 1 means proportional growth.
 
@@ -26,20 +26,20 @@ use crate::rig::{KEY, Server, post_line};
 const POSTS_EACH: u64 = 10;
 /// Number of connections that read cold homes.
 const READERS: u32 = 16;
-/// Number of posts between a checkpoint and a kill, which a start replays.
+/// Number of posts between a checkpoint and a kill. The next start replays them.
 const POSTS_REPLAYED: u64 = 20_000;
-/// Upper bound of the posts per second of a bulk load, for its minimum duration.
+/// Upper bound of the posts per second in a bulk load, from which the load's minimum duration is computed.
 const POSTS_PER_S_MAX: u64 = 400_000;
-/// Minimum time of another client's measurement during the load.
+/// Minimum time of the measurement of another client during the load.
 const BESIDE_MIN: Duration = Duration::from_secs(10);
-/// Interval between the requests of that client: longer than a synced change.
+/// Interval between the requests of the other client, which is longer than a synced change.
 const BESIDE_PACE: Duration = Duration::from_millis(40);
-/// Maximum ratio of another client's p99 to that on an idle server.
+/// Maximum ratio of the other client's p99 to its p99 on an idle server.
 const BUSY_MAX: f64 = 2.0;
-/// The largest size, for which there are absolute targets.
+/// The largest number of users. Absolute targets are for this number.
 const MILLION: u32 = 1_000_000;
 
-/// Figures of one number of users, for the fits.
+/// Figures for one number of users, for the fits.
 struct Size {
     users: u32,
     figures: Vec<(String, f64)>,
@@ -51,7 +51,7 @@ impl Size {
     }
 }
 
-/// Measures each size. Writes a page with a plot of each figure over the sizes into `out`.
+/// Measures for each number of users. Writes a page with a plot of each figure into `out`.
 pub(crate) async fn measure(
     plan: &Plan,
     sizes: &[u32],
@@ -110,7 +110,7 @@ struct Measured<'r> {
 }
 
 impl Measured<'_> {
-    /// Adds a figure; the target counts for a million users.
+    /// Adds a figure. Its target counts only for a million users.
     fn add(&mut self, name: &str, unit: &'static str, samples: Vec<f64>, target: Option<Target>) {
         let users = self.size.users;
         let median = stats::median(&samples).unwrap_or(f64::NAN);
@@ -136,12 +136,12 @@ impl Measured<'_> {
         Ok(())
     }
 
-    /// Posts as all users in batches, and measures another client meanwhile, afterwards and on an idle server.
+    /// Posts as all users, in batches. Measures another client during the posts, after them, and on an idle server.
     async fn post(&mut self, roost: &Server) -> anyhow::Result<()> {
         let (start, users) = (Instant::now(), u64::from(self.size.users));
         let posts = POSTS_EACH * users;
         let batch = roost.batch((0..posts).map(|n| post_line((n * 7 % users) as u32, n)));
-        // For a small number of users the load is over before anything could be measured.
+        // With few users, the load ends too early for a measurement.
         let time = Duration::from_secs(posts / POSTS_PER_S_MAX);
         let time = if time < BESIDE_MIN { Duration::ZERO } else { time };
         let (loaded, beside) = tokio::join!(batch, waits(roost, time));
@@ -180,8 +180,8 @@ impl Measured<'_> {
             running = Server::roost(&plan.roost, data, &[]).await?;
             running.ask(&running.get("/v1/users/5/timeline")).await?;
             answers.push(start.elapsed().as_secs_f64());
-            // Each run reads other users: a third as fast as it can, a third at half that rate, and a third as fast as
-            // it can after the server has filled its caches.
+            // Each run reads the homes of other users. It reads a third as fast as it can, a third at half that rate,
+            // and a third as fast as it can once the server has filled its caches.
             let share = users / (3 * plan.runs as u32 + 3);
             let part = |nth| spread((3 * run as u32 + nth) * share, share, users);
             let fast = cold_homes(&running, part(0), plan.seconds, None).await?;
@@ -209,7 +209,7 @@ async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::R
     it.post(&roost).await?;
     it.add_memory("memory with these posts", &roost)?;
     it.add("disk", "MB", vec![disk_mb(data.path())?], None);
-    // Homes are not in memory in the first search, and those of many users are in the second.
+    // In the first search, homes are not in memory. In the second, those of many users are.
     for (name, target) in [
         ("capacity, nobody active before", None),
         ("capacity, after that search", Some(Target::AtLeast(25e3))),
@@ -222,7 +222,7 @@ async fn measure_size(plan: &Plan, users: u32, report: &mut Report) -> anyhow::R
     Ok(it.size)
 }
 
-/// Latency of another client for a time; empty if the time is zero.
+/// Latency of another client during `time`; empty if `time` is zero.
 async fn waits(roost: &Server, time: Duration) -> anyhow::Result<Waits> {
     let redis = roost.redis.context("it listens to Redis clients")?;
     let address = roost.address;
@@ -280,8 +280,8 @@ async fn capacity(
     Ok([per_s("mean")?, per_s("low")?, per_s("high")?])
 }
 
-/// Users `first` to `first + count` of all in an order in which neighbors are far apart: rows of users with similar
-/// numbers are in the same block of the store.
+/// Users `first` to `first + count` in an order in which neighbors have very different numbers, because the store keeps
+/// rows of users with similar numbers in the same block.
 fn spread(
     first: u32,
     count: u32,
@@ -297,7 +297,7 @@ struct ColdHomes {
     latency: Histogram<u64>,
 }
 
-/// Reads the home of each of `users` once, as fast as possible or at a rate, for `seconds` at most.
+/// Reads the home of each of `users` once, as fast as possible or at a fixed rate, and stops after `seconds`.
 async fn cold_homes(
     roost: &Server,
     users: impl Iterator<Item = u32> + Clone + Send + 'static,
@@ -320,7 +320,7 @@ async fn cold_homes(
                 if due - start >= time {
                     break;
                 }
-                // The clock of the runtime ticks every millisecond: a sleep that is over at once takes one.
+                // Sleep only if necessary: even the shortest sleep takes a tick of the runtime, a millisecond.
                 if due > Instant::now() {
                     tokio::time::sleep_until(due.into()).await;
                 }
@@ -340,8 +340,8 @@ async fn cold_homes(
     Ok(ColdHomes { per_second: latency.len() as f64 / start.elapsed().as_secs_f64(), latency })
 }
 
-/// The law `y = factor * x^exponent` through points, by least squares of the logarithms; without intervals, because
-/// most figures have one sample for each size.
+/// The law `y = factor * x^exponent` through points, by least squares of the logarithms. It has no intervals, because
+/// most figures have only one sample for each number of users.
 struct PowerLaw {
     factor: f64,
     exponent: f64,
@@ -363,7 +363,7 @@ impl PowerLaw {
     }
 }
 
-/// Bytes of all files below a directory, in MB. A file may be removed meanwhile.
+/// Size of all files below a directory, in MB. Files may be removed at the same time.
 pub(crate) fn disk_mb(directory: &Path) -> anyhow::Result<f64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory)? {

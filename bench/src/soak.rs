@@ -1,7 +1,7 @@
-//! Hours of mixed load at half of the server's capacity, with restarts: checks that memory, descriptors, disk and
-//! latency do not grow, and that deleted and expired texts are gone from the files.
+//! Hours of mixed load at half of the server's capacity, with restarts. Checks that memory, descriptors, disk and
+//! latency do not grow, and that the files do not contain deleted and expired texts.
 //!
-//! The load is stationary: each client deletes as many posts as it makes, stories and keys expire, follows end.
+//! The load does not grow: each client deletes as many posts as it makes, stories and keys expire, and follows end.
 
 mod clients;
 mod plots;
@@ -19,16 +19,16 @@ use crate::report::{Report, Target};
 use crate::rig::{Server, follow_line, register_lines};
 use clients::{Clients, KINDS};
 
-/// Number of users, and of users that each follows.
+/// Number of users, and number of users that each of them follows.
 const USERS: u32 = 10_000;
 const FOLLOWS: u32 = 20;
 /// Length of the closed loop that measures the server's capacity.
 const CAPACITY: Duration = Duration::from_secs(30);
 /// Interval between two samples.
 const SAMPLE: Duration = Duration::from_secs(10);
-/// Interval between two restarts: the server is alternately killed and stopped.
+/// Interval between two restarts. The server is killed and stopped in turns.
 const RESTART: Duration = Duration::from_secs(600);
-/// Settings of the server. Texts that were deleted or expired for twice the erasure time must be in no file.
+/// Settings of the server. A text that was deleted or expired for twice the erasure time must not be in a file.
 const SETTINGS: [&str; 4] = ["--erase-within", "2m", "--redis-listen", "127.0.0.1:0"];
 const ERASED_AFTER: Duration = Duration::from_secs(240);
 
@@ -40,7 +40,7 @@ struct Sample {
     descriptors: f64,
     disk_mb: f64,
     per_second: f64,
-    /// Latency of all requests from their due times, in milliseconds.
+    /// Latency of all requests, measured from their due times, in milliseconds.
     p50_ms: f64,
     p99_ms: f64,
     max_ms: f64,
@@ -58,7 +58,7 @@ const QUANTITIES: [Quantity; 5] = [
     ("p99", "ms", |sample| sample.p99_ms),
 ];
 
-/// Runs for `minutes`; writes `soak.csv` and `soak.html` into `out`.
+/// Runs for `minutes`, and writes `soak.csv` and `soak.html` into `out`.
 pub(crate) async fn measure(
     plan: &Plan,
     minutes: u64,
@@ -114,7 +114,7 @@ fn count(samples: &[Sample]) -> f64 {
     samples.iter().filter(|sample| sample.restarted).count() as f64
 }
 
-/// Ends the server: at once, or like an operator.
+/// Ends the server: kills it, or stops it as an operator does.
 async fn end(server: &mut Server, kill: bool) -> anyhow::Result<()> {
     if !kill {
         let process = server.child.id().and_then(|id| i32::try_from(id).ok());
@@ -123,7 +123,7 @@ async fn end(server: &mut Server, kill: bool) -> anyhow::Result<()> {
         rustix::process::kill_process(process, rustix::process::Signal::TERM)?;
         server.child.wait().await?;
     }
-    // Does nothing to a process that has ended.
+    // This does nothing if the process has ended.
     server.child.kill().await.or(anyhow::Ok(()))
 }
 
@@ -149,7 +149,7 @@ fn sample(
     })
 }
 
-/// Compares the median of the last quarter with that of the second one: the first quarter warms up.
+/// Compares the median of the last quarter with the median of the second quarter; the first quarter is for warm-up.
 fn compare(samples: &[Sample], report: &mut Report) {
     let quarter = samples.len() / 4;
     let median = |from: usize, value: fn(&Sample) -> f64| {

@@ -1,5 +1,5 @@
-//! Stories homes: over HTTP at 64 connections against the control, inside the server on two threads, and the growth of
-//! a home's time with the number of friends' stories.
+//! Homes of stories: over HTTP with 64 connections, compared with the control; inside the server on two threads; and
+//! how the time of a home grows with the number of friends' stories.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -35,7 +35,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let control = Server::control(body.len(), 1).await?;
 
     let constant = |_: usize| vec![control.get("/")];
-    // Each connection reads for several users, so that the requests are not one cached response.
+    // Each connection reads for several users, so that the responses are not always the same cached one.
     let readers = |crowd: &Crowd, connection: usize| -> Vec<Vec<u8>> {
         (0..15).map(|turn| roost.get(&crowd.path(connection * 15 + turn))).collect()
     };
@@ -71,7 +71,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     Ok(())
 }
 
-/// Users in a ring, each a friend of the nearest ones and with as many stories as friends.
+/// Users in a ring. Each is a friend of the nearest users, and has as many stories as friends.
 struct Crowd {
     first: u32,
     friends: u32,
@@ -102,7 +102,7 @@ impl Crowd {
     }
 }
 
-/// Friendships in a ring of `users`, `friends` for each.
+/// Friendships in a ring of `users`. Each user has this many friends.
 pub(crate) fn pairs(users: u32, friends: u32) -> impl Iterator<Item = (u32, u32)> {
     (0..users)
         .flat_map(move |user| (1..=friends / 2).map(move |step| (user, (user + step) % users)))
@@ -119,7 +119,7 @@ pub(crate) fn measure_inside(plan: &Plan, report: &mut Report) -> anyhow::Result
     report.add("story homes in process, 10 x 10, 2 threads", "1/s", rates, least);
     node.close();
 
-    // Without memory for the lists of stories, each home reads the store.
+    // If there is no memory for the lists of stories, each home is read from the store.
     for (budget, source) in [(None, "memory"), (Some(0), "the store")] {
         let mut nodes = Vec::new();
         for stories in [10, 100, 1_000] {
@@ -159,13 +159,13 @@ fn populated(
     submit_all(&node, runtime, pairs(users, 10).map(|(user, other)| befriend(user, other)))?;
     let day = Lifetime::from_secs(86_400).unwrap_or_else(|_| unreachable!("valid"));
     submit_all(&node, runtime, (0..users * stories).map(|n| post_story(n % users, day)))?;
-    // Reads go to the store only after a checkpoint: wait for the last one.
+    // Reads use the store only after a checkpoint. Closing the node waits for the last one.
     node.close();
     drop(node);
     Ok(Node::open(&options)?)
 }
 
-/// Submits commands in pieces; all must succeed.
+/// Submits commands in pieces. All must succeed.
 pub(crate) fn submit_all(
     node: &Node,
     runtime: &Runtime,
@@ -174,7 +174,7 @@ pub(crate) fn submit_all(
     submit_each(node, runtime, commands, |_| ())
 }
 
-/// Submits many commands, none of which may be refused; `each` gets their results.
+/// Submits many commands, none of which may be refused. `each` gets their results.
 pub(crate) fn submit_each(
     node: &Node,
     runtime: &Runtime,
@@ -212,7 +212,7 @@ pub(crate) fn post_story(author: u32, life: Lifetime) -> Command {
     Command::PostStory { author: UserRef::Id(UserId(author)), text, life }
 }
 
-/// Reads the homes of all users in turn on two threads.
+/// Reads the homes of all users in turn, on two threads. Returns the number of homes per second.
 fn homes_a_second(node: &Node, time: Duration) -> f64 {
     let start = Instant::now();
     let homes: u64 = std::thread::scope(|scope| {
@@ -250,7 +250,7 @@ fn microseconds_a_home(node: &Node) -> f64 {
     start.elapsed().as_secs_f64() * 1e6 / f64::from(HOMES)
 }
 
-/// Reads a home like the server: from memory if possible, otherwise from the store.
+/// Reads a home as the server does: from memory if possible, otherwise from the store.
 pub(crate) fn read_home(node: &Node, user: UserId, out: &mut Vec<u8>) {
     out.clear();
     if node.try_stories_home(user, &NEWEST, out).is_none() {

@@ -1,4 +1,4 @@
-//! Home timelines of 20 full entities: an active reader, 64 connections, against the control.
+//! Home timelines of 20 full entities, read by active users over 64 connections, compared with the control.
 
 use anyhow::Context as _;
 use sim::client::Connection;
@@ -11,7 +11,7 @@ use crate::report::Report;
 const USERS: u32 = 2_000;
 const FOLLOWING: u32 = 50;
 const POSTS: u64 = 20_000;
-/// Number of users who read over one connection: enough that none reaches the limit of a user.
+/// Number of users who read over each connection, so that no user reaches the limit of one user.
 const READERS: usize = 30;
 /// Path of the page.
 const HOME: &str = "/api/v1/timelines/home?limit=20";
@@ -85,7 +85,7 @@ async fn send_all(world: &World, requests: Vec<Vec<u8>>) -> anyhow::Result<Vec<V
     Ok(bodies)
 }
 
-/// Requests for homes of the readers of a connection.
+/// Requests for the homes of the users who read over this connection.
 pub(super) fn readers(world: &World, connection: usize) -> anyhow::Result<Vec<Vec<u8>>> {
     world.gets((0..READERS).map(|turn| connection * READERS + turn), HOME)
 }

@@ -1,5 +1,5 @@
-//! Home timelines at a fixed rate, without and with 100 password log-ins per second: the cost of password hashes for
-//! other users. The server computes as many log-ins as its limit allows, and refuses the others.
+//! Home timelines at a fixed rate, without and with 100 log-ins by password per second: shows how password hashes
+//! affect other users. The server hashes as many passwords as its limit allows, and refuses the other log-ins.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -16,13 +16,13 @@ use super::{World, home};
 use crate::Plan;
 use crate::report::{Report, Target};
 
-/// Home timelines per second: a small share of the server's capacity, so that it has time for both.
+/// Home timelines per second. This is a small share of the server's capacity, so that it has time for log-ins too.
 const HOMES_PER_SECOND: u32 = 1_000;
 const READERS: usize = 32;
 const LOG_INS_PER_SECOND: u32 = 100;
-/// Number of connections that log in: the number of offered log-ins while one waits for its turn.
+/// Number of connections that log in. Each connection waits for its log-in before the next.
 const LOG_IN_CONNECTIONS: usize = 64;
-/// Number of accounts that log in: enough that none reaches the limit of its log-ins.
+/// Number of accounts that log in, so that none reaches the limit of its log-ins.
 const ACCOUNTS: usize = 64;
 const PASSWORD: &str = "a password for the benchmark";
 
@@ -43,7 +43,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         let without = homes(address, &requests, time).await?;
         let offered = log_ins.clone();
         let (offer, taken) = std::sync::mpsc::channel();
-        // On a separate thread, so that it does not delay the readers.
+        // Log in on a separate thread, so that readers are not delayed.
         let thread = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let answers = paced(address, &offered, LOG_INS_PER_SECOND, time);
@@ -82,13 +82,14 @@ async fn homes(
 
 /// Responses to requests at a rate.
 struct Answers {
-    /// Latency in nanoseconds, measured from sending, or from the due time if the connection was busy then.
+    /// Latency in nanoseconds, measured from sending a request. If the connection was still busy, it is measured from
+    /// the due time.
     latency: Histogram<u64>,
     /// Number of responses with status 503.
     refused: u64,
 }
 
-/// Sends requests at a rate, one connection per list.
+/// Sends requests at a fixed rate, with one connection for each list.
 async fn paced(
     address: SocketAddr,
     requests: &[Vec<Vec<u8>>],
@@ -111,7 +112,7 @@ async fn paced(
                 if due - start >= time {
                     break;
                 }
-                // A sleep that is over at once takes a tick of the runtime, a millisecond.
+                // Sleep only if necessary: even the shortest sleep takes a tick of the runtime, a millisecond.
                 if due > Instant::now() {
                     tokio::time::sleep_until(due.into()).await;
                 }
@@ -152,7 +153,7 @@ async fn create(plan: &Plan, data: &std::path::Path, handle: &str) -> anyhow::Re
     Ok(())
 }
 
-/// Log-in requests for the accounts, each from its own address: a proxy on this machine is trusted.
+/// Log-in requests of the accounts. Each account has its own address, because a proxy on this machine is trusted.
 async fn log_in_requests(world: &World) -> anyhow::Result<Vec<Vec<Vec<u8>>>> {
     let app = "{\"client_name\":\"bench\",\"redirect_uris\":\"urn:ietf:wg:oauth:2.0:oob\"}";
     let app = world.server.ask(&world.server.post("/api/v1/apps", app)).await?;

@@ -1,4 +1,4 @@
-//! Posts to 100 active followers over 64 connections, durable, through this API and through roost's own, alternately.
+//! Durable posts to 100 active followers over 64 connections, alternately through this API and through roost's own API.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use crate::Plan;
 use crate::report::{Report, Target};
 use crate::rig::{Server, drive, text};
 
-/// Number of authors: enough that none reaches the limit of posts of a user.
+/// Number of authors, so that none reaches the limit of posts of one user.
 const AUTHORS: u32 = 6_400;
 const FOLLOWERS: u32 = 100;
 const CONNECTIONS: usize = 64;
-/// Follows per line.
+/// Number of follows in a line of the batch route.
 const LINE: usize = 800;
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -44,7 +44,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
     let (address, time) = (world.server.address, Duration::from_secs(plan.seconds));
     let (mut bare, mut app, mut direct, mut ratios) = (vec![], vec![], vec![], vec![]);
     for run in 0..=plan.runs {
-        // The first round only warms up, and is short to save posts of the limit.
+        // The first round only warms up. It is short, because its posts count for the limit.
         let time = if run == 0 { Duration::from_secs(1) } else { time };
         let constant = drive(control.address, CONNECTIONS, time, constant).await?;
         let ours =

@@ -1,4 +1,4 @@
-//! Search for accounts and hashtags by prefix, among a million users and 10,000 hashtags.
+//! Searches for accounts and hashtags by prefix, among a million users and 10,000 hashtags.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::report::{Report, Target};
 use crate::rig::{drive, register_lines};
 
 const USERS: u32 = 1_000_000;
-/// Number of users who search: enough that none reaches the limit of a user.
+/// Number of users who search, so that none reaches the limit of one user.
 const SEARCHERS: u32 = 800;
 const TAGS: u64 = 10_000;
 const POSTS: u64 = 100_000;
@@ -28,7 +28,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
         let of = |connection: usize| {
             let mine = (0..SEARCHERS as usize).skip(connection).step_by(CONNECTIONS);
             let request = |user: usize| {
-                // Prefixes of one to four digits, with more and fewer matches.
+                // Prefixes have one to four digits, so the number of matches varies.
                 let number = user * 7_919 % 10_usize.pow(1 + user as u32 % 4);
                 let path = format!("/api/v2/search?type={kind}&limit=20&q={start}{number}");
                 world.get(user, &path)

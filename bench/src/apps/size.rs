@@ -1,5 +1,5 @@
-//! Memory, and the time from a start to the first response, of a large server: 100,000 accounts, 12 million follows, 1
-//! million posts, and 3 million favourites and boosts, which are imported. All users have read their home timelines.
+//! Memory of a large server, and the time from its start to its first response. It has 100,000 accounts, 12 million
+//! follows, 1 million posts, and 3 million favourites and boosts, all imported. Each user has read the home timeline.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -20,9 +20,9 @@ const USERS: u32 = 100_000;
 const FOLLOWING: u32 = 120;
 const POSTS: u64 = 1_000_000;
 const CONNECTIONS: usize = 16;
-/// Time of the first post, in milliseconds since 2024: in 2026.
+/// Time of the first post, in milliseconds since 2024; it is in 2026.
 const FIRST_MS: u64 = 70_000_000_000;
-/// Milliseconds between two posts; the reactions to a post are between them.
+/// Interval between two posts, in milliseconds. The reactions to a post are in this interval.
 const STEP_MS: u64 = 10;
 const HOME: &str = "/api/v1/timelines/home?limit=20";
 

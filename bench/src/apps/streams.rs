@@ -1,5 +1,5 @@
-//! Delivery to streams while 500 users post 5,000 times per second: each of 32 listening followers follows another of
-//! these users. A stream reads 20 times per second, so these posts are further apart. The time is measured from sending
+//! Delivery to streams while 500 users make 5,000 posts per second. Each of 32 followers listens to one of these users.
+//! The posts of one user are further apart than the reads of a stream, 20 per second. The time is measured from sending
 //! a post until the follower has read its event.
 
 use std::io::{ErrorKind, Read as _, Write as _};
@@ -20,21 +20,21 @@ use crate::rig::{follow_line, text};
 
 const AUTHORS: u32 = 500;
 const PER_SECOND: u64 = 5_000;
-/// Number of connections that post: enough that each is answered before its next post is due.
+/// Number of connections that post. They are enough for each to have its response before its next post is due.
 const CONNECTIONS: u64 = 32;
-/// Number of followers who listen, each to one author: every 15th.
+/// Number of followers who listen. Each follows one author, every 15th of them.
 const LISTENERS: u32 = 32;
 const APART: u32 = 15;
-/// Longest silence of the stream after which missing posts count as lost.
+/// Longest silence of a stream; after it, missing posts count as lost.
 const SILENCE: Duration = Duration::from_secs(2);
-/// Text before the number of a post, and the number's digits.
+/// Text before the number of a post, and how many digits the number has.
 const MARK: &[u8] = b"Number ";
 const DIGITS: usize = 7;
 
 /// Deliveries of one run.
 struct Delivered {
     latency: Histogram<u64>,
-    /// Posts by authors with a listener.
+    /// Number of posts by authors who have a listener.
     expected: u64,
     per_second: f64,
 }
@@ -65,7 +65,7 @@ pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<
 
 async fn run_once(world: &World, run: u64, seconds: u64) -> anyhow::Result<Delivered> {
     let posts = PER_SECOND * seconds;
-    // Each run has its own numbers.
+    // Each run uses other numbers of posts.
     let first = run * 1_000_000;
     let sent: Arc<Vec<AtomicU64>> = Arc::new((0..posts).map(|_| AtomicU64::new(0)).collect());
     let start = Instant::now();
@@ -89,7 +89,7 @@ async fn run_once(world: &World, run: u64, seconds: u64) -> anyhow::Result<Deliv
     Ok(Delivered { latency: joined.await??, expected, per_second })
 }
 
-/// Posts at the rate, and records the time of each post. Returns the total duration.
+/// Posts at a fixed rate, and records the time of each post. Returns the total duration.
 async fn post_all(
     world: &World,
     first: u64,
@@ -109,7 +109,7 @@ async fn post_all(
             {
                 let number: u64 = number;
                 let due = begun + Duration::from_secs(1) * number as u32 / PER_SECOND as u32;
-                // A sleep that is over at once takes a tick of the runtime, a millisecond.
+                // Sleep only if necessary: even the shortest sleep takes a tick of the runtime, a millisecond.
                 if due > Instant::now() {
                     tokio::time::sleep_until(due.into()).await;
                 }
@@ -132,12 +132,12 @@ async fn post_all(
 /// Client of a stream.
 struct Listener {
     stream: TcpStream,
-    /// Bytes that were not searched yet.
+    /// Received bytes that are not searched yet.
     rest: Vec<u8>,
 }
 
 impl Listener {
-    /// Connects; a connected listener gets every later post.
+    /// Connects as a listener, who then gets every later post.
     fn connect(world: &World, user: usize) -> anyhow::Result<Self> {
         let mut stream = TcpStream::connect(world.server.address)?;
         stream.set_read_timeout(Some(SILENCE))?;
@@ -157,7 +157,7 @@ impl Listener {
         Ok(read)
     }
 
-    /// Records the arrival of each post, until all have arrived or the stream is silent.
+    /// Records the arrival of each post, until all have arrived or the stream is silent for too long.
     fn listen(
         mut self,
         first: u64,
@@ -179,7 +179,7 @@ impl Listener {
             }
             let now = start.elapsed().as_nanos() as u64;
             while let Some(number) = self.next()? {
-                // Posts of the previous run may still arrive.
+                // The stream may still contain posts of the previous run.
                 let time = number.checked_sub(first).and_then(|at| sent.get(at as usize));
                 if let Some(time) = time {
                     latency.record(now.saturating_sub(time.load(Ordering::Relaxed)))?;

@@ -1,6 +1,6 @@
-//! The check of a token inside the process: two routes with the same constant response, only one of which needs a
-//! token. The difference of their times is the check: the header, the hash of the token, the cache, the scopes, and the
-//! count of the user's requests.
+//! Cost of the check of a token, measured inside the process: two routes have the same constant response, but only one
+//! requires a token. The difference between their times is the cost of the check: reading the header, hashing the
+//! token, looking it up in the cache, checking the scopes, and counting the user's requests.
 
 use std::time::Instant;
 
@@ -20,13 +20,13 @@ use tower::ServiceExt as _;
 use crate::Plan;
 use crate::report::{Report, Target};
 
-/// Requests of one sample.
+/// Number of requests of one sample.
 const REQUESTS: u32 = 50_000;
-/// Users with tokens: some of the cached entries are in the caches of the processor, as for a busy server.
+/// Number of users with tokens. Only some of their cached entries are in the processor's caches, as for a busy server.
 const USERS: u32 = 1_000;
-/// Path that returns `[]` to everybody.
+/// Path that returns `[]` to every client.
 const PUBLIC: &str = "/api/v1/custom_emojis";
-/// Path that returns `[]` to users.
+/// Path that returns `[]` to clients with a token.
 const OF_USER: &str = "/api/v1/announcements";
 
 pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
@@ -55,7 +55,7 @@ pub(crate) fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Time of a request, which has a token for both paths.
+/// Time of a request, in nanoseconds. The request has a token on both paths.
 async fn nanoseconds(router: &Router, path: &str, tokens: &[String]) -> anyhow::Result<f64> {
     let start = Instant::now();
     for token in tokens.iter().cycle().take(REQUESTS as usize) {

@@ -1,5 +1,4 @@
-//! Processes that use processor time while another client is measured: one that floods a server, and one that only
-//! spins.
+//! Processes that use processor time while another client is measured: one floods a server, the other only spins.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +14,7 @@ use crate::rig::KEY;
 
 /// Period in which a spinning thread spins and sleeps once.
 const SPIN_PERIOD: Duration = Duration::from_millis(1);
-/// Pause after a connection broke.
+/// Pause before a broken connection is opened again.
 const RECONNECT: Duration = Duration::from_millis(5);
 
 /// Floods a server until it is killed.
@@ -42,7 +41,7 @@ impl Flooder {
                 let (flood, address, bytes) = (self.flood, self.address, Arc::clone(&bytes));
                 tasks.spawn(async move {
                     loop {
-                        // A server may refuse a flood and close the connection, which is then opened again.
+                        // A server may refuse a flood and close the connection. Open it again.
                         let _broken = connection(flood, address, &bytes).await;
                         tokio::time::sleep(RECONNECT).await;
                     }
@@ -54,7 +53,7 @@ impl Flooder {
     }
 }
 
-/// Writes without waiting for responses, which are dropped.
+/// Writes without waiting for responses, and drops the responses.
 async fn connection(flood: Flood, address: SocketAddr, bytes: &[u8]) -> std::io::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let mut thrown = vec![0; 256 << 10];
@@ -118,7 +117,7 @@ impl Spinner {
     }
 }
 
-/// Request for the timeline of the stranger.
+/// Request for the home timeline of the stranger.
 pub(super) fn home(address: SocketAddr) -> Vec<u8> {
     let mut bytes = Vec::new();
     Requests::new(&address.to_string(), Some(KEY)).get("/v1/users/0/timeline", &mut bytes);

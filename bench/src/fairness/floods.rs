@@ -1,4 +1,4 @@
-//! The floods: requests that one client repeats, on one route each.
+//! The floods. In each, a client repeats requests on one route.
 
 use std::fmt::Write as _;
 
@@ -9,21 +9,21 @@ use crate::rig::{KEY, text};
 
 /// Number of users of a flooded server.
 pub(super) const USERS: u32 = 200;
-/// Number of existing keys, `k0` and so on.
+/// Number of keys that exist: `k0`, `k1` and so on.
 pub(super) const KEYS: usize = 200_000;
-/// Bytes of their values.
+/// Size of the values of these keys, in bytes.
 pub(super) const VALUE_BYTES: usize = 32;
 /// Number of keys in one read.
 const READ_KEYS: usize = 65_536;
-/// Number of keys set, and removed, by one change: a few less than the maximum rows of a change.
+/// Number of keys that one change sets or removes: a few less than the maximum number of rows of a change.
 const SET_KEYS: usize = 60_000;
 const REMOVED_KEYS: usize = 80_000;
-/// Bytes of a long value.
+/// Size of a long value, in bytes.
 const LONG_BYTES: usize = 900_000;
-/// Number of short requests sent at a time.
+/// Number of short requests that are sent together.
 const PIPELINED: usize = 256;
 
-/// Route, and the way to flood it. `...-cold` is for a server whose keys are not all in memory.
+/// Route, and how it is flooded. A flood `...-cold` is for a server that does not have all keys in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "kebab-case")]
 pub(crate) enum Flood {
@@ -61,7 +61,7 @@ impl Flood {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Whether it needs a server whose keys are not all in memory.
+    /// Whether the flood needs a server that does not have all keys in memory.
     pub(super) fn is_cold(self) -> bool {
         matches!(
             self,
@@ -73,17 +73,17 @@ impl Flood {
         )
     }
 
-    /// Whether it uses HTTP.
+    /// Whether the flood uses HTTP.
     pub(super) fn is_http(self) -> bool {
         self.name().starts_with("http")
     }
 
-    /// Whether each request needs a new connection, which ends when the response begins.
+    /// Whether each request needs a new connection, which the flood closes when the response begins.
     pub(super) fn reconnects(self) -> bool {
         self == Self::HttpEvents
     }
 
-    /// Bytes that a connection repeats, to a server at this address.
+    /// Bytes that a connection repeats to a server at this address.
     pub(super) fn bytes(self, host: &str) -> Vec<u8> {
         let requests = Http(Requests::new(host, Some(KEY)), host.to_owned());
         let of_user = |number: usize| number as u32 % USERS;
@@ -166,7 +166,7 @@ impl Flood {
     }
 }
 
-/// Writer of requests for a host.
+/// Writer of HTTP requests, and the host to which they are sent.
 struct Http(Requests, String);
 
 impl Http {
@@ -195,7 +195,7 @@ impl Http {
         for n in 0..count {
             let body = body(n);
             let mut head = String::new();
-            // Writing to a string does not fail.
+            // Ignore the result: writing to a string does not fail.
             let _ = write!(
                 head,
                 "{method} {} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {KEY}\r\n\
@@ -221,14 +221,14 @@ pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     }
 }
 
-/// Appends a command for each key, with the value if there is one.
+/// Appends one command for each key. Each contains the value, if there is one.
 fn each(out: &mut Vec<u8>, name: &[u8], keys: &[String], value: Option<&[u8]>) {
     for key in keys {
         of_all(out, name, std::slice::from_ref(key), value);
     }
 }
 
-/// Appends one command for all keys, each followed by the value if there is one.
+/// Appends a single command with all keys. The value, if there is one, follows each key.
 pub(super) fn of_all(out: &mut Vec<u8>, name: &[u8], keys: &[String], value: Option<&[u8]>) {
     let of_key = |key| std::iter::once(String::as_bytes(key)).chain(value);
     let words: Vec<&[u8]> = std::iter::once(name).chain(keys.iter().flat_map(of_key)).collect();

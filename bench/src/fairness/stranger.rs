@@ -1,4 +1,4 @@
-//! The stranger: a client of three threads that each send short requests at a fixed rate, and their latency.
+//! The stranger: a client of three threads, which each send short requests at a fixed rate. Measures their latency.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use crate::rig::KEY;
 
 /// Interval between the requests of each thread, for a server that does not sync each change.
 pub(crate) const PACE: Duration = Duration::from_millis(2);
-/// Timeout of a response, which ends the measurement.
+/// Maximum time to wait for a response. After it, the measurement fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Key that is read.
@@ -28,8 +28,8 @@ pub(crate) struct Waits {
     pub(crate) refused: u64,
 }
 
-/// Length of a measurement, and the interval between the requests of each thread. If a response takes longer than that,
-/// the next request is late, which counts as waiting.
+/// Length of a measurement, and interval between the requests of each thread. If a response takes longer than this
+/// interval, the next request is sent late; this delay counts as latency.
 #[derive(Clone, Copy)]
 pub(crate) struct Paced {
     pub(crate) time: Duration,
@@ -52,8 +52,9 @@ pub(crate) fn measure(http: SocketAddr, redis: SocketAddr, time: Paced) -> anyho
     })
 }
 
-/// Sends requests at a fixed rate. Latency is measured from sending a request, or from its due time if the previous one
-/// was not answered by then: a late wake-up of this thread is not the server's.
+/// Sends requests at a fixed rate. Latency is measured from sending a request, because the server is not to blame if
+/// this thread wakes up late. If the previous request had no response by the due time, latency is measured from the due
+/// time.
 fn paced(
     Paced { time, pace }: Paced,
     mut ask: impl FnMut() -> anyhow::Result<bool>,
@@ -62,7 +63,7 @@ fn paced(
     let (start, mut answered) = (Instant::now(), Instant::now());
     for n in 0.. {
         let due = start + pace * n;
-        // A thread that is far behind schedule has recorded large latencies already.
+        // A thread that is far from its schedule has already recorded large latencies, so it may stop.
         if due - start >= time || start.elapsed() >= 2 * time {
             break;
         }
@@ -82,7 +83,7 @@ fn homes(address: SocketAddr, time: Paced) -> anyhow::Result<(Histogram<u64>, u6
     paced(time, || Ok(runtime.block_on(connection.send(&request))?.is_success()))
 }
 
-/// Logs in with the key.
+/// Connects, and logs in with the key.
 fn connected(address: SocketAddr) -> anyhow::Result<TcpStream> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
@@ -94,7 +95,7 @@ fn connected(address: SocketAddr) -> anyhow::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Sets the key that is read.
+/// Sets the key that is read later.
 pub(crate) fn prepare(address: SocketAddr) -> anyhow::Result<()> {
     let mut request = Vec::new();
     command(&mut request, &[b"SET", READ_KEY, &[b'v'; VALUE_BYTES]]);

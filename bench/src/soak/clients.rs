@@ -1,5 +1,5 @@
-//! The clients: each removes later what it creates, at a fixed rate or as fast as it can, and reconnects after a
-//! restart of the server.
+//! Clients of the soak test. Each removes later what it creates, sends requests at a fixed rate or as fast as it can,
+//! and connects again after a restart of the server.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::SocketAddr;
@@ -32,15 +32,15 @@ pub(super) const KINDS: [(&str, u64); 10] = [
     ("recognitions", 2),
     ("Redis commands", 8),
 ];
-/// Number of connections, each with one request at a time.
+/// Number of connections. Each has at most one request at a time.
 const CLIENTS: u64 = 16;
-/// Maximum number of posts of each client, which then deletes the oldest.
+/// Maximum number of posts of each client. A client with more deletes its oldest.
 const POSTS: usize = 2_000;
 /// TTL of stories and keys, in seconds.
 const TTL_S: u64 = 30;
 /// Number of keys of each client.
 const KEYS: u64 = 2_000;
-/// One in this many deleted and expired texts is remembered, and only the newest of these.
+/// One in this many deleted and expired texts is remembered, and of these only the newest.
 const REMEMBERED: u8 = 16;
 const GONE_MAX: usize = 100_000;
 /// Pause before another attempt to connect.
@@ -81,8 +81,8 @@ impl Clients {
         Self { users, waits, failed: AtomicU64::new(0), gone }
     }
 
-    /// Runs all clients for a time, together at `rate` or as fast as they can, and concurrently `beside`. Returns the
-    /// number of responses per second.
+    /// Runs all clients for a time, at `rate` together or as fast as they can, and runs `beside` at the same time.
+    /// Returns the number of responses per second.
     pub(super) async fn run(
         self: &Arc<Self>,
         addresses: &watch::Receiver<Option<Addresses>>,
@@ -118,7 +118,7 @@ impl Clients {
         self.failed.load(Ordering::Relaxed) as f64
     }
 
-    /// Texts deleted or expired for longer than `age`, by kind.
+    /// Texts that were deleted or have expired for longer than `age`, by kind.
     pub(super) fn gone(&self, age: Duration) -> Vec<(&'static str, HashSet<Token>)> {
         let gone = self.gone.lock();
         let old = |gone: &Gone| {
@@ -128,7 +128,7 @@ impl Clients {
         GONE.into_iter().zip(gone.iter().map(old)).collect()
     }
 
-    /// Remembers a text that is deleted or will expire.
+    /// Remembers a text that was deleted, or that will expire.
     fn forget(&self, kind: usize, since: Instant, token: Token) {
         let [first, ..] = token;
         if first % REMEMBERED != 0 {
@@ -161,13 +161,13 @@ impl Clients {
                 tokio::time::sleep(RECONNECT).await;
                 continue;
             };
-            // The time without a server is not latency.
+            // Begin the schedule now: the time without a server is not latency.
             let mut due = Instant::now();
             while Instant::now() < end {
                 due = pace.map_or_else(Instant::now, |pace| due + pace);
                 let is_late = Instant::now() > due;
                 tokio::time::sleep_until(due.into()).await;
-                // A late wake-up of this task is not the server's.
+                // If this task wakes up late, the server is not to blame.
                 let since = if is_late { due } else { Instant::now() };
                 match client.act(&mut server, &self).await? {
                     true => answers += 1,
@@ -214,7 +214,7 @@ impl Link {
     }
 }
 
-/// Sends an inline command; the reply must be a line, or a line and a value.
+/// Sends an inline command. The reply must be a line, or a line and a value.
 async fn redis_reply(stream: &mut TcpStream, line: &str) -> anyhow::Result<()> {
     stream.write_all(line.as_bytes()).await?;
     let (mut bytes, mut piece) = (Vec::new(), [0; 512]);
@@ -251,7 +251,7 @@ impl Client {
         std::array::from_fn(|_| *self.random.pick(LETTERS))
     }
 
-    /// Sends a request; false if the connection broke or the server is busy.
+    /// Sends a request. Returns false if the connection broke or the server is busy.
     async fn act(&mut self, server: &mut Link, shared: &Clients) -> anyhow::Result<bool> {
         let kind = self.random.weighted(&KINDS.map(|(_, share)| share));
         let user = self.random.below(self.users);
@@ -274,7 +274,7 @@ impl Client {
                 shared.failed.fetch_add(1, Ordering::Relaxed);
                 Ok(false)
             }
-            // Changes of a killed server without a response may be gone already.
+            // Status 404 is a success too: if the server was killed, changes without a response may be lost.
             Some((200..=299 | 404, _)) => Ok(true),
             Some((status, body)) => {
                 anyhow::bail!("{status}: {}", String::from_utf8_lossy(&body))
@@ -341,7 +341,7 @@ impl Client {
     async fn follow(&mut self, server: &mut Link) -> Option<(u16, Vec<u8>)> {
         self.follows = !self.follows;
         let method = if self.follows { "PUT" } else { "DELETE" };
-        // No other client follows from here.
+        // Only this client follows as `user`.
         let (user, other) = (self.number, self.users - 1 - self.number);
         server.ask(method, &format!("/v1/users/{user}/following/{other}"), "").await
     }
@@ -371,7 +371,7 @@ impl Client {
     }
 }
 
-/// JSON of a text with the token, and further fields.
+/// JSON of a text that contains the token, with further fields.
 fn text(token: &Token, more: &str) -> String {
     format!(
         "{{\"text\":\"{} and the usual length of a text\"{more}}}",

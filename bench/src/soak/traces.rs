@@ -6,10 +6,10 @@ use std::path::Path;
 
 use super::clients::{TOKEN_BYTES, Token};
 
-/// Bytes read at once.
+/// Number of bytes read at once.
 const PIECE: usize = 4 << 20;
 
-/// Number of `tokens` that are in any file below `folder`.
+/// Number of `tokens` that are in at least one file below `folder`.
 pub(super) fn count(folder: &Path, tokens: &HashSet<Token>) -> anyhow::Result<usize> {
     let (mut found, mut folders) = (HashSet::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
@@ -33,7 +33,7 @@ fn count_in(
     let mut file = std::fs::File::open(file)?;
     let mut bytes = Vec::new();
     loop {
-        // A token may be in two pieces.
+        // Keep the end of each piece, because a token may be in two pieces.
         let kept = bytes.len().min(TOKEN_BYTES - 1);
         bytes.drain(..bytes.len() - kept);
         if file.by_ref().take(PIECE as u64).read_to_end(&mut bytes)? == 0 {
