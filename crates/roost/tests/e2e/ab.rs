@@ -1,4 +1,4 @@
-//! The command line of the 2014 report, unchanged, with the tool of its measurements.
+//! Test with the tool of the 2014 report's measurements: the report's command line works unchanged.
 
 use std::process::Command;
 

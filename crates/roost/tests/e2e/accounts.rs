@@ -1,4 +1,4 @@
-//! Accounts as operators and apps use them: `roost account` while a server runs and while it is stopped.
+//! Tests of accounts as operators and apps use them: `roost account` while a server runs, and while none does.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn account(data: &Path, arguments: &[&str]) -> Ended {
     Process::start(roost(["account"]).args(arguments).arg("--data").arg(data)).ended()
 }
 
-/// Runs a command that must succeed; returns what it prints.
+/// Runs a command that must succeed. Returns its output.
 fn done(data: &Path, arguments: &[&str]) -> String {
     let ended = account(data, arguments);
     assert!(ended.status.success(), "{arguments:?}: {ended:#?}");
@@ -32,7 +32,7 @@ impl App {
         Self { id: text("client_id"), secret: text("client_secret") }
     }
 
-    /// Logs in; returns the token if the password is right.
+    /// Logs in with the app. Returns the token; `None` if the password is wrong.
     fn log_in(&self, server: &Server, name: &str, password: &str) -> Option<String> {
         let asked = json!({
             "grant_type": "password", "client_id": self.id, "client_secret": self.secret,
@@ -107,7 +107,7 @@ fn a_server_that_was_killed_leaves_a_socket_that_does_no_harm() {
 
 #[test]
 fn only_trusted_proxies_choose_the_address_that_limits_are_for() {
-    // Number of apps that a client can register with a different forged address in each request.
+    // Number of apps that a client can register if each request has a different forged address.
     let registered = |flags: &[&str], forged: &dyn Fn(u32) -> String| {
         let data = tempfile::tempdir().unwrap();
         let server = Server::start(&mut serve(data.path(), flags));

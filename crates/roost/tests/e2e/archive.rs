@@ -1,4 +1,4 @@
-//! Archives of the log: restores to any time, and archives that are missing, full, foreign or damaged.
+//! Tests of archives of the log: restores to any time, and archives that are missing, full, foreign or damaged.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -21,10 +21,10 @@ use crate::support::world::{Account, Post, World, ids};
 
 const USERS: u32 = 6;
 const CHANGES: usize = 260;
-/// Number of times to restore to.
+/// Number of times to which the test restores.
 const TIMES: usize = 12;
 
-/// Changes so far, with the state after each.
+/// The changes made so far, with the state after each.
 struct History {
     world: World,
     keys: BTreeMap<String, Vec<u8>>,
@@ -37,7 +37,7 @@ impl History {
         self.states.push((self.world.clone(), self.keys.clone()));
     }
 
-    /// Makes one change, which is one group of the log.
+    /// Makes one change, which is a group of its own in the log.
     fn change(&mut self, client: &mut Client) {
         let number = self.states.len();
         let users = self.world.0.len() as u32;
@@ -66,7 +66,7 @@ impl History {
                 client.send("DELETE", &path, &[], &[]).unwrap().expect(204);
             }
             2 => {
-                // Long values, so that checkpoints and cuts happen.
+                // Values are long, so that checkpoints are taken and the log is cut.
                 let key = format!("/v1/buckets/0/keys/{}", self.random.random_range(0..9));
                 let value = vec![number as u8; self.random.random_range(1..90_000)];
                 client.send("PUT", &key, &[], &value).unwrap().expect(204);
@@ -103,7 +103,7 @@ fn check(client: &mut Client, (world, keys): &(World, BTreeMap<String, Vec<u8>>)
     }
 }
 
-/// Times of the groups in an archive.
+/// Times of the groups in an archive, by position.
 fn times(archive: &Path) -> BTreeMap<u64, u64> {
     let mut times = BTreeMap::new();
     let read = ArchiveReader::open(archive).unwrap().read(Position(0), &mut |group| {
@@ -122,7 +122,7 @@ fn restore<'a>(backup: &'a Path, archive: &'a Path, data: &'a Path) -> Vec<&'a s
     vec!["restore", path(backup), "--archive", path(archive), "--data", path(data)]
 }
 
-/// Sends requests until a metric has a good value.
+/// Sends requests until the value of a metric is good.
 fn wait_for(server: &Server, name: &str, good: impl Fn(f64) -> bool) {
     let start = Instant::now();
     let mut client = server.client();
@@ -151,7 +151,7 @@ fn a_restore_to_any_time_has_exactly_the_state_of_that_time() {
         random: StdRng::seed_from_u64(7),
     };
     history.keep();
-    // Ends by a signal, by kill -9, and again; the backup is made in the middle of the third run.
+    // The server is stopped by a signal or killed, in turns. The backup is made in the second run.
     for run in 0..4 {
         let server = Server::open(&data, &settings);
         let mut client = server.client();
@@ -184,7 +184,7 @@ fn a_restore_to_any_time_has_exactly_the_state_of_that_time() {
         server.stop();
         fs::remove_dir_all(restored).unwrap();
     }
-    // Without a time, everything is restored; the restored directory is independent from then on.
+    // Without a time, everything is restored. The restored directory does not belong to the archive any more.
     let restored = folder.path().join("restored");
     done(&restore(&file, &archive, &restored));
     done(&["verify", "--data", path(&restored)]);
@@ -193,20 +193,20 @@ fn a_restore_to_any_time_has_exactly_the_state_of_that_time() {
     assert!(ended.err.contains("belongs to another data directory"), "{ended:#?}");
     let server = Server::open(&restored, &[]);
     check(&mut server.client(), history.states.last().unwrap());
-    // A time after the last known change.
+    // This time is after the last known change.
     let none = folder.path().join("none");
     let late = [&restore(&file, &archive, &none)[..], &["--to", "2092-01-01T00:00:00Z"]].concat();
     assert!(refused(&late, 1).contains("only times from"));
     assert!(!none.exists());
 }
 
-/// The last group in a backup.
+/// Position of the last group in a backup.
 fn contents_up_to(file: &Path) -> u64 {
     ::backup::verify(fs::File::open(file).unwrap()).unwrap().0.last
 }
 
-/// Returns a stopped server's directory of 40 posts, a backup of its first half, and an archive of everything with a
-/// file for each ten posts; and the ids of the posts.
+/// Makes four things in `folder`: the directory of a stopped server with 40 posts, a backup of its first half, an
+/// archive of everything with a file for each ten posts, and the ids of the posts.
 fn archived(folder: &Path) -> (PathBuf, PathBuf, PathBuf, Vec<u64>) {
     let [data, archive, file] = ["data", "archive", "file"].map(|name| folder.join(name));
     let mut made = Vec::new();
@@ -241,7 +241,7 @@ fn gaps_and_damage_are_refused_with_file_and_place_and_restored_up_to() {
     let last = all.last().unwrap();
     let whole = fs::read(last).unwrap();
     let restored = |name: &str| folder.path().join(name);
-    // Time in a message up to which all changes are known.
+    // The time, in an error, up to which all changes are known.
     let hinted = |error: &str| {
         let (_, rest) = error.split_once("add --to ").unwrap();
         rest.split(": ").next().unwrap().to_owned()
@@ -277,7 +277,7 @@ fn gaps_and_damage_are_refused_with_file_and_place_and_restored_up_to() {
             None => fs::rename(folder.path().join("aside"), broken).unwrap(),
         }
     }
-    // Files before the backup are not needed.
+    // Files before the backup are not needed for a restore.
     fs::remove_file(&all[0]).unwrap();
     done(&restore(&file, &archive, &restored("all")));
     let server = Server::open(&restored("all"), &[]);
@@ -298,7 +298,8 @@ fn an_archive_belongs_to_one_data_directory() {
     let error = |data: &Path| {
         let mut command = serve(data, &["--archive", path(&archive), "--open"]);
         let ended = Process::start(&mut command).ended();
-        // The other process may end, so its lock is not an error of the settings.
+        // If another process writes to the archive, the exit code is 1, because that process may end. Other errors are
+        // in the settings.
         let code = if ended.err.contains("another process") { 1 } else { 2 };
         assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
         ended.err
@@ -312,14 +313,14 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(refusal.contains("belongs to another data directory"), "{refusal}");
     let refusal = refused(&["backup", "--data", path(&other), "--archive", path(&archive)], 1);
     assert!(refusal.contains("belongs to another data directory"), "{refusal}");
-    // Two servers run on copies of one directory.
+    // Now two servers run on copies of one directory.
     copy(&data, &older);
     let server = Server::open(&data, &["--archive", path(&archive), "--archive-interval", "10ms"]);
     assert!(error(&older).contains("another process writes to the archive"));
     server.client().publish(0, "newer");
     wait_for(&server, "roost_archive_lag_seconds", |lag| lag == 0.0);
     server.stop();
-    // The copy continued differently, or did not continue.
+    // First the copy lacks a change of the archive, then it has a different one.
     assert!(error(&older).contains("has different changes"));
     let server = Server::open(&older, &[]);
     server.client().publish(0, "another");
@@ -330,7 +331,7 @@ fn an_archive_belongs_to_one_data_directory() {
     assert!(refusal.contains("does not continue the backup"), "{refusal}");
     fs::remove_dir_all(&restored).unwrap();
     assert!(error(&older).contains("has different changes"));
-    // The directory has other contents than an archive.
+    // This directory is not an archive.
     assert!(refused(&restore(&file, &data, &restored), 1).contains("is not an archive"));
     let mut command = serve(&other, &["--archive", path(&data), "--open"]);
     assert!(Process::start(&mut command).ended().err.contains("is not an archive"));
@@ -348,7 +349,7 @@ fn a_missing_archive_stops_nothing_and_gets_everything_later() {
     let mut client = server.client();
     client.register("ann");
     back_up(&server, &file);
-    // Much more than is kept without an archive.
+    // This is much more than the log keeps without an archive.
     let filled = 60;
     for number in 0..filled {
         let key = format!("/v1/buckets/0/keys/{number}");
@@ -356,11 +357,11 @@ fn a_missing_archive_stops_nothing_and_gets_everything_later() {
     }
     wait_for(&server, "roost_archive_failures_total", |failures| failures > 1.0);
     wait_for(&server, "roost_log_bytes", |bytes| bytes > 50e6);
-    // The disk is back.
+    // Now the disk is available.
     fs::create_dir(&disk).unwrap();
     assert!(server.process.logged("the archive can be written again").is_some());
     wait_for(&server, "roost_archive_lag_seconds", |lag| lag == 0.0);
-    // A disk that is full for one file.
+    // The disk is full for one file.
     let failures = Cell::new(f64::MAX);
     wait_for(&server, "roost_archive_failures_total", |count| {
         failures.set(count);
@@ -405,7 +406,7 @@ fn beyond_its_limit_the_log_is_cut_and_the_gap_is_known_everywhere() {
     }
     back_up(&server, &file);
     fs::rename(&archive, &aside).unwrap();
-    // The first segment has the archived groups. More than the next one is cut, too.
+    // The archived groups are in the first segment. Write until the log is cut beyond it.
     let segments = || fs::read_dir(data.join("log")).unwrap().map(|file| file.unwrap().file_name());
     let first = segments().min();
     let value = vec![1; 1 << 20];
@@ -427,7 +428,7 @@ fn beyond_its_limit_the_log_is_cut_and_the_gap_is_known_everywhere() {
     let restored = folder.path().join("restored");
     assert!(refused(&["verify", path(&archive)], 3).contains("lacks the groups"));
     assert!(refused(&restore(&file, &archive, &restored), 1).contains("lacks the groups"));
-    // A backup made after the gap is good again.
+    // A backup made after the gap can be restored.
     done(&restore(&later, &archive, &restored));
     let server = Server::open(&restored, &[]);
     assert_eq!(posts(&mut server.client(), 0).len(), 1);
@@ -437,7 +438,7 @@ fn beyond_its_limit_the_log_is_cut_and_the_gap_is_known_everywhere() {
 fn the_log_of_a_directory_with_a_damaged_store_is_archived_and_nothing_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let [data, archive, file] = ["data", "archive", "file"].map(|name| folder.path().join(name));
-    // Nothing is archived within an hour.
+    // Nothing is archived within the time of this test.
     let settings =
         ["--archive", path(&archive), "--archive-interval", "1h", "--erase-within", "4h"];
     let server = Server::open(&data, &settings);
@@ -457,7 +458,7 @@ fn the_log_of_a_directory_with_a_damaged_store_is_archived_and_nothing_is_lost()
     assert_eq!(posts(&mut server.client(), 0), made);
 }
 
-/// Bytes of all files below a directory.
+/// Size of all files below a directory, in bytes.
 fn size(dir: &Path) -> u64 {
     let mut sum = 0;
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -495,7 +496,7 @@ fn a_restore_that_is_killed_is_refused_with_the_commands_that_finish_it() {
         let to = folder.path().join("to");
         let share = random.random_range(0..=whole);
         let mut process = Process::start(&mut roost(restore(&file, &archive, &to)));
-        // Until a part was written.
+        // Wait until a part was written.
         while size(&to) < share && process.runs() {
             std::thread::yield_now();
         }

@@ -1,4 +1,4 @@
-//! Backups of running and stopped servers, restores of them, and checks that find damage.
+//! Tests of backups of running and stopped servers, of restoring backups, and of checks that find damage.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::support::http::{Client, number};
 use crate::support::process::{Ended, Process, Server, roost, run, serve};
 
 const WRITERS: usize = 3;
-/// Changes that each writer makes before the backup begins.
+/// Number of changes that each writer makes before the backup begins.
 const BEFORE: usize = 60;
 
 pub(crate) fn path(text: &Path) -> &str {
@@ -33,14 +33,14 @@ pub(crate) fn done(arguments: &[&str]) -> Ended {
     ended
 }
 
-/// Runs the binary, which must end with this code; returns what it printed.
+/// Runs the binary, which must end with this exit code. Returns its output.
 pub(crate) fn refused(arguments: &[&str], code: i32) -> String {
     let ended = run(arguments);
     assert_eq!(ended.status.code(), Some(code), "{arguments:?}: {ended:#?}");
     ended.out + &ended.err
 }
 
-/// A server that does not start; returns its error.
+/// Starts a server, which must fail. Returns its error.
 pub(crate) fn not_served(data: &Path) -> String {
     let ended = Process::start(serve(data, &[]).arg("--open")).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
@@ -77,7 +77,7 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_and_nothing_torn() {
             let (mut client, stop) = (server.client(), &stop);
             scope.spawn(move || {
                 for at in 0.. {
-                    // 9 kB of characters, so that checkpoints and cuts of the log happen all the time.
+                    // The value has 9 kB, so that checkpoints and cuts of the log are frequent.
                     let key = format!("/v1/buckets/ledger/keys/{user}-{at}");
                     client.send("PUT", &key, &[], &vec![at as u8; 9_000]).unwrap().expect(204);
                     acknowledged.lock().unwrap().push(client.publish(*user, &format!("post {at}")));
@@ -110,7 +110,7 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_and_nothing_torn() {
         let (found, acknowledged) = (posts(&mut client, *user), acknowledged.into_inner().unwrap());
         assert!(found.len() >= before, "{} of {before} posts of {user}", found.len());
         assert_eq!(found, acknowledged[..found.len()], "a writer's first changes, all of them");
-        // The key before each post, and at most one more.
+        // A writer sets a key before each post. After the last post in the backup, there may be one more key.
         for at in 0..found.len() + 2 {
             let key = format!("/v1/buckets/ledger/keys/{user}-{at}");
             let answer = client.get(&key);
@@ -131,7 +131,7 @@ fn a_backup_under_load_holds_all_that_was_acknowledged_and_nothing_torn() {
 /// All rows in a backup.
 type Rows = [BTreeMap<Vec<u8>, Vec<u8>>; 2];
 
-/// Rows, times of the groups, and the file of keys.
+/// Rows of a backup, times of its groups, and the file of keys.
 fn contents(file: &Path) -> (Rows, Vec<u64>, Option<Vec<u8>>) {
     let mut reader = Reader::open(fs::File::open(file).unwrap()).unwrap();
     let rows = [Keyspace::Ephemeral, Keyspace::Facts].map(|keyspace| {
@@ -155,7 +155,7 @@ fn contents(file: &Path) -> (Rows, Vec<u64>, Option<Vec<u8>>) {
     (rows, times, keys)
 }
 
-/// Fills a stopped server's directory with some data of every kind.
+/// Fills the directory of a stopped server with data of every kind.
 pub(crate) fn something(data: &Path) {
     let server = Server::start(serve(data, &[]).env("ROOST_KEY", "a-key-of-this-test"));
     drop(server.stop());
@@ -192,7 +192,7 @@ fn what_is_restored_has_the_rows_and_keys_of_what_was_backed_up() {
     assert!(one.0[0].len() > 1 && one.0[1].len() > 50, "{} rows", one.0[1].len());
     assert!(one == two);
     assert!(String::from_utf8(one.2.unwrap()).unwrap().contains("\"app\""));
-    // Backups can be written to a pipe and read from it.
+    // A backup can be written to a pipe, and read from a pipe.
     let mut command = roost(["backup", "--data", path(&restored), "--out", "-"]);
     let output = command.output().unwrap();
     let mut verify = roost(["verify", "-"]);
@@ -212,7 +212,8 @@ fn a_restore_to_a_time_has_exactly_the_changes_up_to_it() {
     back_up(&server, &file);
     server.stop();
     let (_, times, _) = contents(&file);
-    // No checkpoint was due: a group for each change, one after the other.
+    // The backup has all groups, because no checkpoint was due. Each change is a group, because they came one after the
+    // other.
     assert_eq!(times.len(), made.len() + 1);
     for at in [0, 11, 40] {
         let restored = folder.path().join(format!("restored{at}"));
@@ -259,7 +260,7 @@ fn damaged_backups_are_found_and_never_become_a_directory_that_is_served() {
     }
     fs::write(&bad, "no backup").unwrap();
     assert!(refused(&["verify", path(&bad)], 1).contains("not a backup"));
-    // A directory that is not empty is left unchanged.
+    // The restore does not change a directory that is not empty.
     let error = refused(&["restore", path(&file), "--data", path(&data)], 1);
     assert!(error.contains("not empty"), "{error}");
     done(&["verify", "--data", path(&data)]);
@@ -281,7 +282,8 @@ fn a_copy_of_the_directory_of_a_running_server_is_refused() {
         let error = refused(&["backup", "--data", path(copy), "--out", "-"], 1);
         assert!(error.contains("roost backup"), "{error}");
     }
-    // The original is not a copy. Removing the file `lock` declares that nothing wrote to the crashed one.
+    // The original directory is not a copy. For the crashed one, removing `lock` declares that nothing wrote to the
+    // original.
     fs::remove_file(crashed.join("lock")).unwrap();
     for directory in [&data, &crashed] {
         let server = Server::open(directory, &[]);
@@ -355,7 +357,7 @@ fn a_backup_needs_the_scope_admin_and_is_made_one_at_a_time() {
     server.key = Some("a-key-of-this-test".into());
     let mut client = server.client();
     client.put("/v1/buckets/b").expect(204);
-    // More than the buffers of a connection hold.
+    // The values are longer than the buffers of a connection.
     for at in 0..3 {
         let key = format!("/v1/buckets/b/keys/{at}");
         client.send("PUT", &key, &[], &vec![at; 16 << 20]).unwrap().expect(204);
@@ -370,7 +372,7 @@ fn a_backup_needs_the_scope_admin_and_is_made_one_at_a_time() {
         assert!(ended.err.contains("--scope admin"), "{ended:#?}");
     }
     assert!(!file.exists());
-    // A client that reads only the head keeps its backup open.
+    // This client reads only the head, so its backup does not end.
     let mut slow = TcpStream::connect(server.address).unwrap();
     let key = "a-key-of-this-test";
     let request = format!(

@@ -1,4 +1,5 @@
-//! Wrong clocks: the real binary under libfaketime, which changes the time of the machine's clock but not its rate.
+//! Tests of wrong clocks. The real binary runs under libfaketime, which changes the time of the machine's clock, but
+//! not its rate.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,7 +59,7 @@ fn ahead_seconds(server: &Server) -> f64 {
     line.unwrap().parse().unwrap()
 }
 
-/// Returns once the key has expired; the connection times out otherwise.
+/// Waits until the key has expired.
 fn expires(redis: &mut Redis, key: &str) {
     while redis.line(&format!("EXISTS {key}")).integer() == 1 {
         std::thread::yield_now();
@@ -128,11 +129,11 @@ fn a_running_server_does_not_follow_a_jump_of_its_clock_that_is_too_long() {
     assert_eq!(redis.line("EXISTS a").integer(), 1);
     assert_eq!(redis.line("SET b v PX 200"), Reply::ok());
     expires(&mut redis, "b");
-    // A jump that is not too long is followed.
+    // The server follows a shorter jump of the clock.
     wrong.set("+40h");
     expires(&mut redis, "a");
     assert!(ahead_seconds(&server).abs() < 60.0);
-    // Back again: the server's time goes on.
+    // After the clock jumps back, the server's time still advances.
     wrong.set("+0");
     assert_eq!(redis.line("SET c v PX 200"), Reply::ok());
     expires(&mut redis, "c");
@@ -152,7 +153,7 @@ fn a_clock_that_was_ten_years_ahead_can_be_undone() {
     server.stop();
     let error = wrong.refused("+0");
     assert!(error.contains("--set-back"), "{error}");
-    // A later start with --accept-clock goes on from there.
+    // With --accept-clock, a later start continues from the time of the last change.
     let (server, _) = wrong.start("+0", &["--accept-clock"]);
     assert!(server.client().publish(ann, "still ahead") > last);
     server.stop();

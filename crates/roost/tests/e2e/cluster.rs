@@ -1,4 +1,5 @@
-//! A cluster from end to end: three processes of `nats-server` and three of `roost`, which are killed under load.
+//! Tests of a cluster from end to end: three processes of `nats-server` and three of `roost`, which are killed under
+//! load.
 
 mod diverged;
 mod faults;
@@ -28,32 +29,32 @@ use testkit::redis::Redis;
 
 use self::links::Links;
 
-/// Text of a command at which the rules of the nodes panic, in a debug build.
+/// Text of a post at which the rules of the nodes panic, in a debug build.
 const PANIC: &str = "the rule of this post panics";
 
-/// Number of writers; each writes as its own user.
+/// Number of writers. Each writes as a different user.
 const WRITERS: usize = 3;
 
 struct World {
     servers: NatsServers,
-    /// Links between the nodes and the servers, if they can be cut.
+    /// Links between the nodes and the servers; `None` if they cannot be cut.
     links: Option<Links>,
-    /// Clocks of the nodes, if they can be set.
+    /// Clocks of the nodes; empty if they cannot be set.
     clocks: Vec<WrongClock>,
     folder: TempDir,
     nodes: Vec<Option<Server>>,
 }
 
 impl World {
-    /// Starts three servers and a cluster of `nodes` nodes, created like an operator does. Without nats-server it
-    /// reports a skip and returns `None`.
+    /// Starts three servers, and a cluster of `nodes` nodes, created as an operator does. If nats-server is missing,
+    /// reports a skipped test and returns `None`.
     fn start(nodes: usize) -> Option<Self> {
         let servers = NatsServers::start(3, "max_payload: 8MB\n")?;
         Some(Self::with(servers, None, false, nodes))
     }
 
-    /// Creates a cluster of `nodes` nodes on servers, which the nodes reach over `links`, if any. With `clocks`, the
-    /// clocks of the nodes can be set, if libfaketime is installed.
+    /// Creates a cluster of `nodes` nodes on these servers. The nodes reach the servers over `links`, if there are any.
+    /// If `clocks` is set and libfaketime is installed, the clocks of the nodes can be set.
     fn with(servers: NatsServers, links: Option<Links>, clocks: bool, nodes: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = |node| WrongClock::new(folder.path().join(format!("clock-{node}")));
@@ -61,7 +62,7 @@ impl World {
         let mut world = Self { servers, links, clocks, folder, nodes: Vec::new() };
         let (first, urls) = (world.data(0), world.servers.urls());
         let start = Instant::now();
-        // Electing a leader takes the servers some time.
+        // The servers may still be electing a leader.
         loop {
             let made =
                 run(["cluster", "init", "--experimental", "--data", text(&first), "--nats", &urls]);
@@ -131,7 +132,7 @@ impl World {
         Redis::new(self.redis_addresses()[node])
     }
 
-    /// Waits until all nodes have the same position and digest; returns these.
+    /// Waits until all nodes have the same position and digest. Returns the position and the digest.
     fn same_digests(&self) -> (u64, String) {
         let start = Instant::now();
         loop {
@@ -161,7 +162,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Makes a change until a node acknowledges it; returns its position.
+/// Repeats a change until a node acknowledges it. Returns its position.
 fn insist(
     addresses: &Mutex<Vec<SocketAddr>>,
     first: usize,
@@ -180,7 +181,7 @@ fn insist(
                 return answer.header("roost-position").unwrap().parse().unwrap();
             }
             Ok(answer) => {
-                // The user may have been registered on another node a moment ago.
+                // The node may not yet have the user, who was registered on another node.
                 assert!(matches!(answer.status, 503 | 404), "{} {}", answer.status, answer.text());
                 assert!(answer.status == 404 || answer.header("retry-after").is_some());
             }
@@ -191,7 +192,7 @@ fn insist(
     unreachable!("attempts do not end")
 }
 
-/// All texts of a user's posts on a node that has reached `after`, oldest first.
+/// Waits until the node has reached position `after`. Returns the texts of all posts of a user, oldest first.
 fn texts(client: &mut Client, user: u64, after: u64) -> Vec<String> {
     let start = Instant::now();
     let (path, after) = (format!("/v1/users/{user}"), after.to_string());
@@ -205,7 +206,7 @@ fn texts(client: &mut Client, user: u64, after: u64) -> Vec<String> {
     texts
 }
 
-/// Each acknowledged change happens once, on all nodes, even if processes are killed.
+/// Each acknowledged change takes effect once, on all nodes, even if processes are killed.
 #[test]
 fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
     let Some(mut world) = World::start(3) else { return };
@@ -254,7 +255,7 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             world.servers.restart(round);
             wait(100);
         }
-        // Enough changes for several digests of each node; a node whose digest differs would stop.
+        // Make enough changes for several digests of each node. A node whose digest differed would stop.
         wait(4_000);
         done.store(true, Ordering::Relaxed);
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
@@ -267,7 +268,7 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             assert!(found == *expected, "node {node}: {found:?}\n{expected:?}");
         }
     }
-    // The counted groups and their rows are the same everywhere.
+    // All nodes have counted the same groups, and have the same rows.
     world.same_digests();
 }
 
@@ -354,7 +355,7 @@ fn whoever_has_no_key_does_not_wait_for_a_position() {
     get(None, "/v1/nothing").assert_error(401, "unauthorized", "no such path");
 }
 
-/// Each mistake causes an error with advice, before anything is served.
+/// Each mistake causes an error with advice before anything is served.
 #[test]
 fn wrong_starts_say_what_to_do() {
     let Some(mut world) = World::start(1) else { return };
@@ -381,26 +382,27 @@ fn wrong_starts_say_what_to_do() {
         (&data, &["--nats", &urls, "--nats-creds", "/nowhere"], "cannot read /nowhere"),
         (&other, &["--nats", &urls], "belongs to no cluster: make a new cluster with"),
     ] {
-        // Only unavailable servers may become available with the same settings.
+        // The exit code is 1 only if another attempt with the same settings may succeed, because servers are
+        // unavailable.
         let code = if expected.starts_with("no NATS server") { 1 } else { 2 };
         let error = refused(data, log, code);
         assert!(error.contains(expected), "{log:?}: {error}");
     }
-    // Another cluster on the same servers.
+    // This is another cluster on the same servers.
     let mark = data.join("cluster");
     let own = std::fs::read_to_string(&mark).unwrap();
     std::fs::write(&mark, format!("{}\n", ClusterId(7))).unwrap();
     let foreign = refused(&data, &["--nats", &urls], 1);
     assert!(foreign.contains("belongs to cluster") && foreign.contains(own.trim()), "{foreign}");
     std::fs::write(&mark, own).unwrap();
-    // A killed node must read the log first, unless the log is lost.
+    // A node that was killed must first read the log, unless the loss is accepted.
     world.restart(0);
     world.kill(0);
     let killed = run(["cluster", "leave", "--data", text(&data)]);
     assert!(killed.status.code() == Some(1) && killed.err.contains("--accept-loss"), "{killed:#?}");
     world.restart(0);
     world.stop(0);
-    // A stream of the same name, created by another product.
+    // The stream has the same name, but another product created it.
     let url = world.servers.url(0);
     if nats(&url, ["stream", "rm", "roost", "--force"]).is_some() {
         let add = ["stream", "add", "roost", "--subjects=orders", "--replicas=3", "--defaults"];
@@ -415,7 +417,7 @@ fn wrong_starts_say_what_to_do() {
     alone.client().get("/v1/cluster").assert_error(404, "no_cluster", "it has left");
 }
 
-/// Only one of a directory and its copy continues; the other one gives advice.
+/// Only one of a directory and its copy can serve. The error of the other has advice.
 #[test]
 fn two_processes_as_one_node_do_not_both_serve() {
     let Some(mut world) = World::start(1) else { return };
@@ -444,7 +446,7 @@ fn wrong_credentials_are_refused_and_the_directory_belongs_to_no_cluster() {
     let data = folder.path().join("data");
     for credentials in ["", "roost:wrong@"] {
         let log = servers.url(0).replace("nats://", &format!("nats://{credentials}"));
-        // A password is refused on the command line.
+        // A password on the command line is refused.
         let mut init = roost(["cluster", "init", "--experimental", "--data", text(&data)]);
         let init = Process::start(init.env("ROOST_NATS", &log)).ended();
         assert_eq!(init.status.code(), Some(1), "{init:#?}");
@@ -455,7 +457,7 @@ fn wrong_credentials_are_refused_and_the_directory_belongs_to_no_cluster() {
     drop(Server::open(&data, &[]));
 }
 
-/// A new user sees a cluster with one command, or a message about what is missing.
+/// A new user starts a cluster with one command, or reads what is missing.
 #[test]
 fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
     let Some(program) = program("nats-server") else { return };
@@ -471,7 +473,7 @@ fn a_demo_of_a_cluster_ends_with_all_nodes_compared() {
     assert!(missing.err.contains("go install github.com/nats-io/nats-server"), "{missing:#?}");
 }
 
-/// A backup of a running node has everything, and can be restored as a standalone server.
+/// A backup of a running node contains everything that was acknowledged, and can be restored as a standalone server.
 #[test]
 fn a_backup_of_a_node_has_all_that_was_acknowledged() {
     let Some(world) = World::start(1) else { return };

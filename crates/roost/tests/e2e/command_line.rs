@@ -1,5 +1,5 @@
-//! The command line as users type it: help pages, exit codes, sources of settings, and data that must not be sent or
-//! shown. Declarations of options are tested next to them.
+//! Tests of the command line as users type it: help pages, exit codes, sources of settings, and data that must not be
+//! sent or shown. The declarations of options are tested next to them.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -40,7 +40,8 @@ fn every_command_has_a_short_and_a_long_help_page() {
             }
         }
     }
-    // The program, 15 commands, and those of key, account, cluster and lab.
+    // The pages are that of the program, those of 15 commands, and those of the subcommands of key, account, cluster
+    // and lab.
     assert!(pages >= 16 + 3 + 9 + 3 + 4, "{pages} pages");
     let help = run(["serve", "--help"]).out;
     for word in ["ROOST_KEY", "[env: ROOST_LOG=]", "127.0.0.1:8998", "./roost-data", "--check"] {
@@ -187,7 +188,7 @@ fn commands_exit_with_0_1_or_3_as_their_help_says() {
         (&["repair", "--data", &data, "--out", &path("repaired")], 0, "nothing is lost"),
         (&["key", "create", "k", "--data", &data], 0, "roost_"),
         (&["account", "list", "--data", &data], 0, "HANDLE"),
-        // Errors of which another attempt may succeed.
+        // After these errors, another attempt may succeed.
         (&["backup", "--server", "http://127.0.0.1:1", "--out", &path("x")], 1, "cannot connect"),
         (&["backup", "--data", &missing, "--out", &path("x")], 1, "error: "),
         (&["verify", &path("damaged")], 1, "not a backup"),
@@ -241,7 +242,7 @@ fn the_variable_names_the_data_directory_of_every_command() {
     for made in ["repaired", "restored", "imported"] {
         assert!(with(&path(made), &["account", "list"]).out.contains("ann"), "{made}");
     }
-    // Sources named on the command line have priority.
+    // A source named on the command line has priority.
     let none = path("none");
     assert!(with(&none, &["verify", &path("backup")]).out.contains("no damage"));
     with(&none, &["export", "--backup", &path("backup"), "--out", &path("again")]);
@@ -294,7 +295,7 @@ fn check_prints_each_setting_with_its_source_and_starts_nothing() {
     for text in [&ended.out, &ended.err] {
         assert!(!text.contains("secret") && !text.contains("a-key-of-the"), "{ended:#?}");
     }
-    // Every setting has a row.
+    // Every setting has a row in the table.
     let help = run(["serve", "--help"]).out;
     let variables = help.matches("[env: ROOST_").count();
     let rows = ended.out.lines().filter(|line| line.starts_with("  ")).count();
@@ -353,7 +354,7 @@ fn a_command_warns_before_it_sends_a_key_that_others_can_read() {
         .ended();
     let out = data.path().join("backup");
     let port = server.address.port();
-    // Another name for this machine, which is not a loopback address.
+    // This is another name for this machine, which is not a loopback address.
     for (host, key, warnings) in [
         ("0.0.0.0", Some("a-wrong-key"), 1),
         ("0.0.0.0", None, 0),

@@ -1,9 +1,11 @@
-//! `kill -9` at random moments under load: afterwards exactly the acknowledged changes exist, once and in order.
+//! Tests of `kill -9` at random moments under load: afterwards, exactly the acknowledged changes exist, once and in
+//! order.
 //!
-//! In a round, each worker changes its own users, until the round's number of acknowledgements is reached; the worker
-//! that receives the last one kills the server. So every other worker has at most one change with an unknown outcome.
-//! After the restart these are resolved by reading, and everything is compared with a simple list of all changes. A
-//! tiny overlay makes checkpoints run all the time, and many texts are long, so that the log fills segments and is cut.
+//! In a round, each worker changes its own users, until the round's number of changes is acknowledged. The worker with
+//! the last of these acknowledgements kills the server. So each other worker has at most one change with an unknown
+//! outcome. After the restart, reads determine these outcomes, and everything is compared with a plain list of all
+//! changes. The overlay is tiny, so that checkpoints are frequent, and many texts are long, so that the log fills
+//! segments and is cut.
 
 mod batch;
 mod check;
@@ -29,20 +31,20 @@ use check::check_everything;
 use pipeline::Pipeline;
 use worker::Worker;
 
-/// Number of kills under load. Further kills hit starting servers.
+/// Number of kills under load. There are also kills of servers that are starting.
 const KILLS: u64 = 27;
 const WORKERS: u32 = 6;
 const PIPELINES: u32 = 2;
-/// Maximum number of acknowledgements before a kill.
+/// Maximum number of acknowledgements in a round.
 const ACKS_MAX: u64 = 2_000;
 const POLICIES: [&str; 3] = ["always", "never", "interval"];
 
-/// The end of a round.
+/// Condition that ends a round.
 pub(crate) struct Round {
     /// Number of acknowledgements at which the round ends.
     at: u64,
     acks: AtomicU64,
-    /// Server to kill at the end, if any.
+    /// Server to kill at the end; `None` to kill none.
     victim: Option<Pid>,
 }
 
@@ -51,13 +53,13 @@ impl Round {
         Self { at, acks: AtomicU64::new(0), victim }
     }
 
-    /// Returns a round that ends with the server.
+    /// Returns a round that ends when the server has ended.
     pub(crate) fn until_the_server_ends(server: &Server) -> Self {
         Self::until(u64::MAX, Some(server.process.id()))
     }
 
-    /// Counts an acknowledged change; returns whether the round is over. A round with a kill is over when the server no
-    /// longer answers.
+    /// Counts an acknowledged change. Returns whether the round has ended. A round with a server to kill does not end
+    /// here, but when the server no longer answers.
     pub(crate) fn acknowledged(&self) -> bool {
         let acks = self.acks.fetch_add(1, Ordering::Relaxed) + 1;
         match self.victim {
@@ -69,10 +71,10 @@ impl Round {
     }
 }
 
-/// Users registered so far with their handles, shared by the workers.
+/// Users registered so far, with their handles. The workers share it.
 pub(crate) type Directory = Mutex<Vec<(u32, String)>>;
 
-/// All clients of a server with their ledgers: HTTP, batches and Redis.
+/// All clients of a server (over HTTP, in batches and over Redis), with their ledgers.
 pub(crate) struct Load {
     workers: Vec<Worker>,
     pipelines: Vec<Pipeline>,
@@ -88,7 +90,7 @@ impl Load {
         }
     }
 
-    /// Lets all clients work until the round is over; returns the number of acknowledgements.
+    /// Runs all clients until the round has ended. Returns the number of acknowledgements.
     pub(crate) fn run(&mut self, server: &Server, round: Round) -> u64 {
         let redis = redis_address(server);
         std::thread::scope(|scope| {
@@ -104,13 +106,13 @@ impl Load {
         round.acks.into_inner()
     }
 
-    /// Number of clients with changes whose outcome is unknown.
+    /// Number of clients that have changes with an unknown outcome.
     pub(crate) fn unknown(&self) -> usize {
         let workers = self.workers.iter().filter(|worker| worker.is_waiting()).count();
         workers + self.pipelines.iter().filter(|pipeline| pipeline.is_waiting()).count()
     }
 
-    /// Determines the unknown outcomes after a restart, then compares everything.
+    /// Determines the unknown outcomes after a restart, and then compares everything.
     pub(crate) fn resolve_and_check(&mut self, server: &Server, readers: Readers<'_>) {
         let mut client = server.client();
         for worker in &mut self.workers {
@@ -157,7 +159,7 @@ fn whatever_was_acknowledged_survives_kill_9_once_and_in_order() {
     assert!(first_group_kept(data.path()) > 1, "the log was never cut");
 }
 
-/// Kills a server on `data`, which is empty, `kills` times, and compares everything after each kill.
+/// Kills a server `kills` times, and compares everything after each kill. The directory `data` is empty before.
 pub(crate) fn kills(data: &Path, kills: u64, seed: u64) -> Counts {
     let mut rng = StdRng::seed_from_u64(seed);
     let mut load = Load::new(&mut rng);
@@ -177,7 +179,7 @@ pub(crate) fn kills(data: &Path, kills: u64, seed: u64) -> Counts {
     }
     counts.checkpoints += checkpoints_in(&server.stop().err);
 
-    // At the end without a kill, so that cached timelines are read instead of gathered ones.
+    // Do not kill the server again, so that this compares cached timelines instead of newly gathered ones.
     let server = Server::start(&mut command(data, 0));
     load.check(&server, Readers::All);
     load.run(&server, Round::until(ACKS_MAX, None));
@@ -197,7 +199,7 @@ fn command(data: &Path, round: u64) -> Command {
     server(data, POLICIES[(round % POLICIES.len() as u64) as usize])
 }
 
-/// A server that takes checkpoints all the time, with this durability.
+/// Command of a server with this durability and frequent checkpoints.
 pub(crate) fn server(data: &Path, policy: &str) -> Command {
     let more = ["--open", "--overlay-memory", "64KiB", "--durability", policy];
     let mut command = serve(data, &more);
@@ -206,7 +208,7 @@ pub(crate) fn server(data: &Path, policy: &str) -> Command {
     command
 }
 
-/// Kills a server that is recovering, or has just recovered.
+/// Kills a server while it recovers, or just after.
 fn kill_while_starting(data: &Path, round: u64, rng: &mut StdRng) {
     let process = Process::start(&mut command(data, round));
     if rng.random_bool(0.5) {
@@ -221,7 +223,7 @@ pub(crate) fn checkpoints_in(log: &str) -> u64 {
     log.lines().filter(|line| line.contains(r#""message":"checkpoint""#)).count() as u64
 }
 
-/// Number of the oldest group in the log, which is the name of its first file.
+/// Number of the oldest group in the log, which is in the name of the first file.
 pub(crate) fn first_group_kept(data: &Path) -> u64 {
     let files = std::fs::read_dir(data.join("log")).unwrap();
     let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());

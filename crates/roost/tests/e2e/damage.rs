@@ -1,4 +1,4 @@
-//! A damaged row: the server runs, and refuses requests that need it.
+//! Tests of a damaged row: the server runs, and refuses only requests that need the row.
 
 use std::path::Path;
 
@@ -10,18 +10,18 @@ use crate::support::process::Server;
 use crate::support::redis::{Redis, Reply};
 
 pub(crate) const KEYS: u8 = 40;
-/// Bytes of a value: a block of the store holds one.
+/// Length of a value, in bytes. Only one such value fits into a block of the store.
 const VALUE: usize = 100_000;
 /// Key whose row is damaged.
 pub(crate) const DAMAGED: u8 = 17;
 
-/// Incompressible value, stored in the file unchanged.
+/// Value that cannot be compressed, so its bytes are in a file as they are.
 pub(crate) fn value(number: u8) -> Vec<u8> {
     let mut random = StdRng::seed_from_u64(number.into());
     (0..VALUE).map(|_| random.random()).collect()
 }
 
-/// Flips one bit in the middle of the value, found anywhere in the store.
+/// Flips one bit in the middle of the value, which must be in some file of the store.
 pub(crate) fn damage(store: &Path, value: &[u8]) {
     let part = &value[VALUE / 2..VALUE / 2 + 64];
     let mut found = 0;
@@ -42,7 +42,7 @@ pub(crate) fn start(data: &Path) -> (Server, Redis) {
     (server, Redis::new(address.parse().unwrap()))
 }
 
-/// Creates a directory with the keys. No other row shares a block with one of them.
+/// Creates a data directory with the keys. Each key has a block of the store for itself.
 pub(crate) fn filled<T>(data: &Path, prepare: impl Fn(&Server) -> T) -> T {
     let (server, mut redis) = start(data);
     let prepared = prepare(&server);
@@ -71,7 +71,7 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
         }
     }
     assert_eq!(refused, 1);
-    // The log has the number of the connection that met the damage, as in CLIENT ID.
+    // The log has the number of the connection, as CLIENT ID returns it, on which the damage was found.
     let Reply::Integer(id) = redis.run(&[b"CLIENT", b"ID"]) else { panic!("no number") };
     let id = format!("\"connection_id\":{id}");
     for message in ["commands failed because of the server", "the disk is damaged"] {
@@ -81,7 +81,7 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     let mut client = server.client();
     let answer = client.get(&format!("/v1/buckets/0/keys/k%{DAMAGED:02x}")).expect(500);
     assert_eq!(answer.json()["error"], "damaged");
-    // The log has the damage met by this request.
+    // The log has the id of the request in which the damage was found.
     let id = answer.json()["request_id"].as_str().unwrap().to_owned();
     assert_eq!(answer.header("x-request-id"), Some(id.as_str()));
     let cause = |line: &String| line.contains(&id) && line.contains("the disk is damaged");
@@ -89,7 +89,7 @@ fn a_damaged_row_refuses_what_needs_it_and_nothing_else() {
     assert!(line.contains("checksum") || line.contains("read"), "{line}");
     let error = redis.run(&[b"APPEND", &[b'k', DAMAGED], b"more"]);
     assert!(error.error().contains("its disk is damaged"), "{error:?}");
-    // All other data works.
+    // All other data can be used.
     assert_eq!(redis.line("SET other 1"), Reply::ok());
     client.publish(ann, "still here");
     client.get(&format!("/v1/users/{ann}/timeline")).expect(200);

@@ -1,4 +1,4 @@
-//! `roost simulate` on a terminal: tmux provides a screen that can be read.
+//! Tests of `roost simulate` on a terminal. tmux provides a screen that the tests can read.
 
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -8,17 +8,17 @@ use crate::support::{PATIENCE, skipped};
 /// Interval between two reads of the screen.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Terminal with a shell. Ends, with all its processes, on drop.
+/// Terminal with a shell. It ends on drop, with all its processes.
 struct Terminal {
-    /// Directory of its socket, separate from other tmux servers and removed at the end.
+    /// Directory of the socket of this tmux, which is separate from other servers and removed at the end.
     sockets: tempfile::TempDir,
 }
 
 impl Terminal {
-    /// A terminal of 100 by 30 that runs a command and then prints its exit code.
+    /// Starts a terminal of 100 by 30 characters, in which the command runs and then its exit code is printed.
     fn running(command: &str) -> Self {
         let terminal = Self { sockets: tempfile::tempdir().unwrap() };
-        // The screen must stay readable after the command has ended.
+        // `cat` keeps the terminal open, so that the screen can be read after the command has ended.
         let shell = format!("{command}; echo ended with $?; exec cat");
         let size = ["-x", "100", "-y", "30"];
         let began = terminal.tmux(&[&["new-session", "-d"], &size[..], &[&shell]].concat());
@@ -28,7 +28,7 @@ impl Terminal {
 
     fn tmux(&self, arguments: &[&str]) -> Output {
         let mut tmux = Command::new("tmux");
-        // No settings of this machine, and names that are known everywhere.
+        // Use no settings of this machine, and a type of terminal that every machine has.
         tmux.args(["-L", "roost", "-f", "/dev/null"]).env("TMUX_TMPDIR", self.sockets.path());
         tmux.env("SHELL", "/bin/sh").env("TERM", "xterm-256color");
         for (name, _) in std::env::vars_os() {
@@ -44,7 +44,7 @@ impl Terminal {
         String::from_utf8_lossy(&captured.stdout).replace('\u{a0}', " ")
     }
 
-    /// Waits until the screen contains all of these parts; returns it.
+    /// Waits until the screen contains all of these parts. Returns the screen.
     fn shows(&self, parts: &[&str]) -> String {
         let start = Instant::now();
         loop {
@@ -68,7 +68,7 @@ impl Drop for Terminal {
     }
 }
 
-/// Starts a simulation that would take ten minutes, if tmux is installed.
+/// Starts a simulation of ten minutes. `None` if tmux is not installed.
 fn simulation() -> Option<Terminal> {
     if Command::new("tmux").arg("-V").output().is_err() {
         skipped("the dashboard on a terminal: install the package tmux");
@@ -102,7 +102,7 @@ fn ctrl_c_on_the_dashboard_sums_up_too_and_the_terminal_echoes_again() {
     terminal.shows(&["Requests per second", "q or Ctrl-C"]);
     terminal.press("C-c");
     terminal.shows(&["the run was cut short", "ended with"]);
-    // `cat` prints nothing before the end of the line: the screen shows the terminal's echo.
+    // `cat` prints nothing before the end of the line, so what the screen shows is the echo of the terminal.
     terminal.tmux(&["send-keys", "-l", "heard"]);
     terminal.shows(&["heard"]);
 }

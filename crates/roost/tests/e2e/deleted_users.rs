@@ -1,4 +1,4 @@
-//! Deletion of a user with very many rows, with `kill -9` while the rows are removed.
+//! Tests of the deletion of a user with very many rows, with `kill -9` while the rows are removed.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,7 @@ fn filled(client: &mut Client) -> u64 {
     post
 }
 
-/// Checks that the user is found nowhere, at any stage of the removal.
+/// Checks that nothing shows the user, at any stage of the removal.
 fn check(client: &mut Client, post: u64) {
     for path in ["/v1/users/0", "/v1/users/@ada", "/v1/users/@ada/posts"] {
         client.get(path).expect(404);

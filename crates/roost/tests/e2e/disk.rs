@@ -1,4 +1,4 @@
-//! Full disk: a small one that is mounted for one process.
+//! Tests of a full disk: a small disk, mounted for one process.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -18,24 +18,24 @@ use testkit::machine::SmallDisk;
 use crate::support::PATIENCE;
 
 const MIB: usize = 1 << 20;
-/// Bytes of the disk.
+/// Size of the disk, in bytes.
 const DISK: usize = 160 * MIB;
 
-/// Small disk.
+/// A small disk.
 struct Small {
     data: tempfile::TempDir,
     disk: SmallDisk,
 }
 
 impl Small {
-    /// Mounts a disk; `None` if this user cannot mount anything.
+    /// Mounts a disk; `None` if this user cannot mount one.
     fn new() -> Option<Self> {
         let data = tempfile::tempdir().unwrap();
         let disk = SmallDisk::new(data.path(), DISK)?;
         Some(Self { data, disk })
     }
 
-    /// The command of a server whose data is on the disk.
+    /// Command of a server whose data is on the disk.
     fn command(&self) -> Command {
         let settings = ["--open", "--redis-listen", "127.0.0.1:0", "--overlay-memory", "8MiB"];
         let inner =
@@ -54,7 +54,7 @@ impl Small {
         (server, Redis::new(address.parse().unwrap()))
     }
 
-    /// Path of a file on the disk that does not belong to the server.
+    /// Path of a file on the disk that the server does not use.
     fn other(&self) -> PathBuf {
         self.disk.outside("other")
     }
@@ -74,7 +74,7 @@ fn metric(server: &Server, name: &str) -> f64 {
     metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
 }
 
-/// Sets a long value; false if the disk is full.
+/// Sets a key to a long value. Returns false if the disk is full.
 fn fill(redis: &mut Redis, number: usize) -> bool {
     let value = vec![number as u8; MIB];
     match redis.run(&[b"SET", format!("k{number}").as_bytes(), &value]) {
@@ -96,12 +96,12 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let mut client = server.client();
     let ann = client.register("ann");
     let [post, other] = ["before", "another"].map(|text| client.publish(ann, text));
-    // Another file fills the disk.
+    // Another file takes most of the disk.
     std::fs::write(small.other(), vec![1; 70 * MIB]).unwrap();
     let kept = (0..1_000).take_while(|number| fill(&mut redis, *number)).count();
     assert!(server.process.logged("only deletions are accepted").is_some());
     assert_eq!(metric(&server, "roost_disk_full"), 1.0);
-    // Reads do not fail.
+    // Reads work.
     assert_eq!(redis.line("DBSIZE").integer(), kept as i64);
     client.get(&format!("/v1/users/{ann}/timeline")).expect(200);
     client.get("/healthz").expect(200);
@@ -109,7 +109,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     let path = format!("/v1/users/{ann}/posts");
     let refused = client.post(&path, &json!({"text": "now"})).expect(507);
     assert_eq!(refused.json()["error"], "disk_full");
-    // Deletions are accepted, even between refused lines.
+    // A deletion is accepted, even if the lines before and after it are refused.
     let text = json!({"op": "post", "user": ann.to_string(), "text": "now"});
     let delete = json!({"op": "delete_post", "user": ann.to_string(), "id": other.to_string()});
     let lines: String = [&text, &delete, &text].map(|line| format!("{line}\n")).concat();
@@ -122,7 +122,7 @@ fn a_full_disk_refuses_writes_until_something_is_deleted_and_answers_reads() {
     for number in 0..kept {
         assert_eq!(redis.line(&format!("DEL k{number}")).integer(), 1);
     }
-    // Space is free again.
+    // Make space again.
     std::fs::remove_file(small.other()).unwrap();
     assert!(server.process.logged("the disk has enough free space again").is_some());
     assert!(fill(&mut redis, 0));
@@ -140,7 +140,7 @@ fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
     assert!((0..20).all(|number| fill(&mut redis, number)));
     small.use_up();
     assert!(server.process.logged("only deletions are accepted").is_some());
-    // The last bytes may be gone only after the server has checked.
+    // Another file may take the last bytes only after the server has checked. Wait for the next check.
     let start = Instant::now();
     while metric(&server, "roost_disk_free_bytes") > 0.0 {
         assert!(start.elapsed() < PATIENCE);
@@ -155,11 +155,11 @@ fn a_server_runs_and_starts_on_a_disk_that_something_else_has_used_up() {
     assert_eq!(redis.line("DBSIZE").integer(), 20);
     server.client().get(&format!("/v1/users/{ann}")).expect(200);
     assert!(!fill(&mut redis, 20));
-    // The server can be stopped and started.
+    // The server can be stopped and started on the full disk.
     server.stop();
     let (server, mut redis) = small.start();
     assert_eq!(redis.line("DBSIZE").integer(), 20);
-    // Once space is free, everything works.
+    // Once there is space again, everything works.
     std::fs::remove_file(small.other()).unwrap();
     assert!(server.process.logged("the disk has enough free space again").is_some());
     assert!((20..60).all(|number| fill(&mut redis, number)));

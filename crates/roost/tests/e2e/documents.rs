@@ -1,8 +1,8 @@
-//! Commands of the documents: every block of every document is pasted into a shell, like a reader does, and its output
-//! is compared. Each document has its own folder and address.
+//! Tests of the commands in the documents: every block of every document is pasted into a shell, as a reader does, and
+//! its output is compared. Each document has a folder and an address of its own.
 //!
-//! Commands that need a whole machine (systemd, apt, docker, sudo) are shell functions that do nothing. Paths of the
-//! machine lead below the folder.
+//! Commands that would change the machine (systemd, apt, docker, sudo) are replaced by shell functions that do nothing.
+//! Paths of the machine, such as `/etc`, are replaced by paths below the folder.
 
 use std::fmt::Write as _;
 use std::net::TcpListener;
@@ -16,25 +16,25 @@ use crate::support::skipped;
 /// Block of a document.
 struct Block {
     how: How,
-    /// Replacements in the block.
+    /// Replacements in the text of the block.
     replace: &'static [(&'static str, &'static str)],
     /// Text pasted before the block.
     before: &'static str,
     /// Text pasted after the block.
     after: &'static str,
-    /// Parts of the output of the block and of `after`, in this order.
+    /// Texts that the output of the block and of `after` must contain, in this order.
     says: &'static [&'static str],
 }
 
 enum How {
-    /// Run.
+    /// The block is run.
     Run,
-    /// Slow, or for other machines: its `roost` commands get `--help` as the last argument, so that their arguments are
-    /// parsed, and nothing else is run.
+    /// The block is slow or for other machines, so it is not run. Its `roost` commands get `--help` as the last
+    /// argument: this parses the other arguments.
     Parse,
-    /// Stored in this file.
+    /// The block is stored in this file.
     File(&'static str),
-    /// Shown only: the block has no commands.
+    /// The block is only text, not commands.
     Shown,
 }
 
@@ -46,7 +46,7 @@ const fn says(says: &'static [&'static str]) -> Block {
     Block { says, ..RUN }
 }
 
-/// Documents with blocks, and the handling of each block, in order.
+/// Documents that have blocks, with what is done with each block, in order.
 const DOCUMENTS: &[(&str, &[Block])] = &[
     ("README.md", README),
     ("docs/accounts.md", ACCOUNTS),
@@ -157,7 +157,7 @@ const INSTALL: &[Block] = &[
     Block { before: "roost serve", ..says(&["roost_"]) },
     says(&["roost serves http://"]),
     says(&[]),
-    // A container has its own directory.
+    // In a container, the directory is another one.
     says(&[]),
     Block {
         before: "roost serve; stop; KEY=$(roost key create check --scope read); roost serve",
@@ -232,7 +232,7 @@ const PROXY: &[Block] = &[
         ..says(&["unchanged"])
     },
     SHOWN,
-    // The end-to-end tests of proxies use nginx if it is installed.
+    // Other tests run nginx, if it is installed.
     SHOWN,
     SHOWN,
     says(&["roost serves http://"]),
@@ -259,7 +259,7 @@ const SECURITY: &[Block] = &[Block {
 const TESTING: &[Block] =
     &[SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN, SHOWN];
 
-/// Shell functions around the commands of a document. A server runs until the next one is started, and is stopped while
+/// Shell functions that replace commands in documents. A server runs until the next one is started. It is stopped while
 /// a command needs its directory.
 const SHELL: &str = r#"
 set -eu
@@ -326,7 +326,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("roost_…", "$ADMIN"),
 ];
 
-/// Blocks of a document, in fences or indented by four spaces or more.
+/// The blocks of a document: those between fences, and those indented by at least four spaces.
 pub(crate) fn blocks(text: &str) -> Vec<String> {
     let mut blocks = Vec::new();
     let (mut block, mut fence, mut first, mut empty_lines) = (String::new(), None, 0, 1);
@@ -343,7 +343,7 @@ pub(crate) fn blocks(text: &str) -> Vec<String> {
         } else if line.trim().is_empty() {
             empty_lines += 1;
         } else if indent >= 4 && !is_fence && (empty_lines > 0 || !block.is_empty()) {
-            // Empty lines inside a block belong to it.
+            // Empty lines within a block belong to the block.
             let between = if block.is_empty() { 0 } else { empty_lines };
             first = if block.is_empty() { indent } else { first };
             let line = line.get(first.min(indent)..).unwrap_or_default();
@@ -367,7 +367,7 @@ fn text(document: &str) -> String {
     std::fs::read_to_string(repository().join(document)).unwrap()
 }
 
-/// Shell input for a document: prints the number of each block before it.
+/// Shell input for a document. It prints the number of each block before it runs the block.
 fn script(document: &str, pasted: &[Block], folder: &Path, address: &str) -> String {
     let found = blocks(&text(document));
     assert_eq!(found.len(), pasted.len(), "{document} has other blocks: {found:#?}");
@@ -375,7 +375,7 @@ fn script(document: &str, pasted: &[Block], folder: &Path, address: &str) -> Str
     for (number, (text, block)) in found.iter().zip(pasted).enumerate() {
         let replaced = block.replace.iter().chain(REPLACED);
         let text = replaced.fold(text.clone(), |text, (from, to)| text.replace(from, to));
-        // Within quotes the shell would not replace it.
+        // Replace the variable here, because the shell does not replace it within quotes.
         let text = text.replace("$ADDRESS", address);
         writeln!(script, "echo '--- {number}'\n{}", block.before).unwrap();
         match block.how {
@@ -393,7 +393,7 @@ fn script(document: &str, pasted: &[Block], folder: &Path, address: &str) -> Str
     script + "echo '--- end'\nstop\n"
 }
 
-/// Pastes the blocks of a document; an error contains the whole output.
+/// Pastes the blocks of a document. An error contains the whole output.
 fn check(document: &str, pasted: &[Block], ports: [u16; 2]) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();

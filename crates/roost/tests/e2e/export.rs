@@ -1,4 +1,4 @@
-//! Exports of running and stopped servers and of backups, and imports of them and of handwritten files.
+//! Tests of exports of running and stopped servers and of backups, and of imports of these and of handwritten files.
 
 use std::fs;
 use std::io::Write as _;
@@ -28,7 +28,7 @@ fn refused(arguments: &[&str]) -> String {
     ended.err
 }
 
-/// Lines of an export except the first, which has the time.
+/// All lines of an export except the first, which contains the time of the export.
 fn facts(file: &Path) -> String {
     let lines = fs::read_to_string(file).unwrap();
     assert!(lines.starts_with(r#"{"export":{"format":1,"roost":""#), "{lines}");
@@ -58,7 +58,7 @@ fn fill(client: &mut Client) {
     client.send("DELETE", &format!("/v1/users/{cyd}"), &[], &[]).unwrap().expect(204);
 }
 
-/// Responses of a server about everything that [`fill`] adds.
+/// Responses of a server that show everything that [`fill`] adds.
 fn answers(client: &mut Client) -> Vec<Value> {
     let mut answers = Vec::new();
     for user in ["@ann", "@bob"] {
@@ -124,7 +124,7 @@ fn what_is_imported_answers_like_what_was_exported_and_exports_the_same() {
     let server = Server::open(&new, &[]);
     let mut client = server.client();
     assert_eq!(answers(&mut client), before);
-    // The new server continues after the last id.
+    // The new server assigns ids after the last imported one.
     let post = client.publish(0, "one more");
     assert_eq!(number(&client.all("/v1/users/0/posts")[0]["id"]), post);
     assert_eq!(client.register("dan"), 3);
@@ -204,7 +204,7 @@ fn a_wrong_line_ends_an_import_with_its_number_and_leaves_nothing_to_serve() {
     let error = refused(&["import", path(&file), "--data", path(&data)]);
     assert!(error.contains("did not finish"), "{error}");
     assert!(refused(&["export", "--data", path(&data)]).contains("did not finish"));
-    // A directory that is not empty is left unchanged.
+    // The import does not change a directory that is not empty.
     done(&["import", path(&file), "--data", path(&other)]);
     let error = refused(&["import", path(&file), "--data", path(&other)]);
     assert!(error.contains("not empty"), "{error}");

@@ -1,6 +1,6 @@
-//! A command whose rule panics: only its request fails, and the server continues, as does the next start.
+//! Tests of a command whose rule panics: only its request fails. The server goes on, and can be started again.
 //!
-//! An environment variable has the text at which the rules panic, only in a debug build.
+//! In a debug build, rules panic at a text that an environment variable contains.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::support::redis::{Redis, Reply};
 
 const PANIC: (&str, &str) = ("ROOST_TEST_PANIC", "boom");
 
-/// Whether the tested binary reads that environment variable.
+/// Whether the tested binary reads this environment variable.
 const CAN_FAIL: bool = cfg!(debug_assertions);
 
 fn command(data: &Path) -> Command {

@@ -1,5 +1,6 @@
-//! Friendship graph, the real one of Reed College if it is on this machine: every user posts, and every home timeline
-//! and every mentions feed is compared with a reference result, first gathered by fan-in, then cached by fan-out.
+//! Tests with a graph of friendships. It is that of Reed College, if it is on this machine. Every user posts. Every
+//! home timeline and every feed of mentions is compared with a reference, first gathered (fan-in), then cached
+//! (fan-out).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -28,7 +29,7 @@ fn every_home_timeline_of_a_graph_is_what_a_naive_reader_finds() {
     post_from_everyone(&mut client, &mut world, "first");
     check_everybody(&server, &world);
 
-    // From here on all users are active, and their timelines are cached instead of gathered.
+    // From here on, all users are active, so their timelines are cached, not gathered.
     post_from_everyone(&mut client, &mut world, "second");
     change_minds(&mut client, &mut world);
     check_everybody(&server, &world);
@@ -39,8 +40,8 @@ fn every_home_timeline_of_a_graph_is_what_a_naive_reader_finds() {
     check_everybody(&server, &world);
 }
 
-/// Edge list: the real one, which may not be in the repository, or a generated one in `folder` with as many users and
-/// friendships, in which a few users have very many.
+/// Edge list: the real one, which may not be in the repository; or one generated in `folder` with as many users and
+/// friendships, in which a few users have very many friends.
 fn graph(folder: &Path) -> PathBuf {
     let real = shared().map(|shared| shared.join("data/reed98/edges.txt"));
     if let Some(real) = real.filter(|file| file.is_file()) {
@@ -49,7 +50,7 @@ fn graph(folder: &Path) -> PathBuf {
     let note = b"a made graph is used: ROOST_SHARED names no folder with data/reed98/edges.txt\n";
     std::io::stderr().write_all(note).unwrap();
     let (mut random, users) = (Random::new(1), USERS as u64);
-    // Everybody has a friend.
+    // Every user has a friend.
     let mut friends: BTreeSet<(u64, u64)> = (1..users).map(|user| (user - 1, user)).collect();
     while friends.len() < FRIENDSHIPS {
         let (one, other) = (random.below(users), random.below(users) * random.below(users) / users);
@@ -63,16 +64,16 @@ fn graph(folder: &Path) -> PathBuf {
     file
 }
 
-/// Loads the graph with `roost simulate` and runs heavy load for one second.
+/// Loads the graph with `roost simulate`, and then runs its heavy load for one second.
 fn load(server: &Server, graph: &Path) {
     let target = format!("http://{}", server.address);
     let arguments = ["simulate", "--graph", graph.to_str().unwrap(), "--server", &target];
     let ended = run(arguments.into_iter().chain(["--duration", "1s", "--load", "heavy"]));
-    // On a busy machine the generator may be too slow for a measurement, which does not affect the timelines.
+    // On a busy machine, the generator may be too slow for a measurement. The timelines can still be compared.
     assert!(ended.status.success() || ended.err.contains("inconclusive"), "{ended:#?}");
 }
 
-/// Reads the follows from the file, and the handles and the posts of that second from the server.
+/// Reads the follows from the file, and the handles and posts from the server.
 fn what_was_loaded(client: &mut Client, graph: &Path) -> World {
     let mut world = World::default();
     let users = client.all("/v1/users?limit=100");
@@ -93,7 +94,7 @@ fn what_was_loaded(client: &mut Client, graph: &Path) -> World {
     world
 }
 
-/// Adds the posts of all users; mentions and replies are parsed again from their texts.
+/// Adds the posts of all users. Their mentions and replies are parsed from their texts.
 fn read_posts(client: &mut Client, world: &mut World) {
     let numbers: BTreeMap<String, u32> =
         world.0.iter().map(|(id, account)| (account.handle.clone(), *id)).collect();
@@ -110,7 +111,7 @@ fn read_posts(client: &mut Client, world: &mut World) {
     assert!(posts > 0, "one second of heavy load makes posts");
 }
 
-/// Parses a post: `@handle` is a mention, and one at the beginning means a reply here.
+/// Parses a post. `@handle` is a mention; at the beginning of the text, it means a reply.
 fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     let of_handle = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = text.split(|c| !of_handle(c) && c != '@');
@@ -122,8 +123,8 @@ fn addressed(id: u64, text: &str, numbers: &BTreeMap<String, u32>) -> Post {
     Post { id, text: text.to_owned(), reply_to, mentions }
 }
 
-/// Posts three times as every user: a text without mention, a reply to a friend or another user, and a mention inside a
-/// text.
+/// Makes three posts as every user: a text without a mention, a reply to a friend or another user, and a text that
+/// contains a mention.
 fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     let handles: BTreeMap<u32, String> =
         world.0.iter().map(|(id, account)| (*id, account.handle.clone())).collect();
@@ -139,7 +140,7 @@ fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
         drafts.push((*id, format!("@{handle} {round}: an answer from {id}"), Some(other)));
         drafts.push((*id, within, None));
     }
-    // Replies refer to the plain posts.
+    // The replies refer to the plain posts.
     for drafts in [plain, drafts] {
         let post = |(user, text, other): &(u32, String, Option<u32>)| {
             let mut post = json!({"op": "post", "user": user, "text": text});
@@ -157,7 +158,7 @@ fn post_from_everyone(client: &mut Client, world: &mut World, round: &str) {
     }
 }
 
-/// Deletes a post of every seventh user; makes every fifth unfollow one user and follow another.
+/// Deletes a post of every seventh user. Makes every fifth user unfollow a user and follow another.
 fn change_minds(client: &mut Client, world: &mut World) {
     let mut commands = Vec::new();
     for (id, account) in &mut world.0 {
@@ -177,7 +178,7 @@ fn change_minds(client: &mut Client, world: &mut World) {
     client.batch(&commands);
 }
 
-/// Compares every page of every home timeline and every mentions feed.
+/// Compares every page of every home timeline and of every feed of mentions.
 fn check_everybody(server: &Server, world: &World) {
     std::thread::scope(|scope| {
         for part in 0..2 {
@@ -193,7 +194,7 @@ fn check_everybody(server: &Server, world: &World) {
     });
 }
 
-/// Checks that reading from the end to the beginning finds the same posts.
+/// Checks that reading a list from the end to the beginning gives the same posts.
 fn check_backwards(client: &mut Client, world: &World) {
     for reader in (0..USERS as u32).step_by(40) {
         let home = world.home(reader);

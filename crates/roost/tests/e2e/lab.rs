@@ -1,4 +1,4 @@
-//! `roost lab` as users run it, with tiny parameters: raw data, a report, an interruption, errors.
+//! Tests of `roost lab` as users run it, with tiny parameters: raw data, a report, an interruption, and errors.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use testkit::process::{Ended, Process, roost};
 
 use crate::support::skipped;
 
-/// Parameters with which a trial takes milliseconds, and one of the simulator two seconds.
+/// Parameters with which a trial takes milliseconds, or two seconds in the simulator.
 const TINY: [&str; 14] = [
     "clients=3",
     "operations=8",
@@ -26,7 +26,7 @@ const TINY: [&str; 14] = [
     "life=600",
     "rate=2000",
 ];
-/// Number of these that belong to the experiment `keys`.
+/// Number of values in [`TINY`] that belong to the experiment `keys`.
 const OF_KEYS: usize = 5;
 
 /// Arguments that set parameters.
@@ -84,7 +84,7 @@ fn every_experiment_runs_in_processes_and_is_reported() {
         assert!(measured.iter().all(|value| value.is_some_and(|value| value > 0)), "{trial}");
         assert!(trial["environment"]["version"].as_str().unwrap().starts_with("roost "));
     }
-    // The report is a function of the raw data.
+    // The report depends only on the raw data.
     let again = lab(&["report", &text], &[]);
     assert_eq!(again.out, ended.out);
     let page = fs::read_to_string(&html).unwrap();
@@ -174,7 +174,7 @@ fn what_is_not_installed_is_skipped_with_its_reason() {
         ended.out.contains(&format!("Skipped: erlang-central in keys: {reason}")),
         "{ended:#?}"
     );
-    // The report is that of the run, independent of the programs installed where it is printed.
+    // The report is the same as after the run. It does not depend on programs that are installed when it is printed.
     assert_eq!(lab(&["report", &data], &[]).out, ended.out);
     let list = without_path(&["list"]).out;
     assert!(list.contains(&format!("in Erlang (skipped: {reason})")), "{list}");

@@ -1,4 +1,5 @@
-//! Live updates of the real binary: in order, once, across `kill -9`, and while another reader has stopped reading.
+//! Tests of live updates of the real binary: in order, each once, across `kill -9`, and while another reader does not
+//! read.
 
 use serde_json::json;
 
@@ -6,7 +7,7 @@ use crate::support::events::{Event, Events};
 use crate::support::http::Client;
 use crate::support::process::Server;
 
-/// Registers users 0 to 3; 1 and 2 follow 0.
+/// Registers users 0 to 3. Users 1 and 2 follow user 0.
 fn users(client: &mut Client) {
     for handle in ["ada", "bob", "eve", "dan"] {
         client.register(handle);
@@ -26,7 +27,7 @@ fn reported(events: &[Event]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Checks that two events were reported for every post: on the home timeline, and as a mention.
+/// Checks that each post caused two events: one for the home timeline, and one for the mention.
 fn check_both_reported(seen: &[Event], published: &[u64]) {
     let seen: Vec<_> = seen.iter().map(|event| event.id.as_str()).collect();
     let both = |post: &u64| [format!("{post}.p"), format!("{post}.m")];
@@ -76,7 +77,7 @@ fn posts_and_mentions_reach_their_readers_once_and_in_order() {
     ];
     assert_eq!(reported(&dan.take(expect.len())), expect);
 
-    // A server that shuts down ends its streams, which contain nothing more.
+    // A server that shuts down ends its streams, without further events.
     server.stop();
     assert!(bob.next_event().is_none() && dan.next_event().is_none());
 }
@@ -128,7 +129,7 @@ fn a_reader_who_comes_back_after_kill_9_misses_nothing_and_sees_nothing_twice() 
 
     let server = Server::open(data.path(), &["--overlay-memory", "64KiB"]);
     let mut client = server.client();
-    // More than a page was missed, in part before the kill, in part before reconnecting.
+    // The reader misses more than a page: some posts before the kill, some before the reconnect.
     publish(&mut client, 150);
     let mut bob = listen(&server, 1, Some(&seen_by_bob.last().unwrap().id));
     let mut eve = listen(&server, 2, Some(&seen_by_eve.last().unwrap().id));
@@ -152,14 +153,14 @@ fn a_reader_who_has_stopped_reading_delays_no_other_client() {
     users(&mut client);
     let mut bob = listen(&server, 1, None);
     let mut eve = listen(&server, 2, None);
-    // Together more than the system buffers for a reader who has stopped: some 15 MB.
+    // Together, these posts have 15 MB, more than the system buffers for a reader who does not read.
     let family = "\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430);
     let post = |number| json!({"op": "post", "user": 0, "text": format!("{number} {family}")});
     let mut published = Vec::new();
     for start in (0..2_000).step_by(100) {
         let commands: Vec<_> = (start..start + 100).map(post).collect();
         published.extend(client.batch(&commands).into_iter().flatten());
-        // Eve keeps reading; bob does not.
+        // Eve reads, bob does not.
         let seen: Vec<u64> = eve.take(100).iter().map(|event| event.post).collect();
         assert_eq!(seen, published[start..]);
     }
@@ -167,7 +168,7 @@ fn a_reader_who_has_stopped_reading_delays_no_other_client() {
     assert_eq!(eve.next_stored().unwrap().post, last);
     published.push(last);
 
-    // When bob reads again he gets everything in order, or the end if he was too slow.
+    // When bob reads again, he gets all posts in order, or only the first ones if he was too slow.
     let seen: Vec<u64> = std::iter::from_fn(|| bob.next_stored())
         .take(published.len())
         .map(|event| event.post)

@@ -1,8 +1,8 @@
-//! The real binary from end to end: every test starts `roost` as its own process on a free port and a temporary
-//! directory, sends requests like users do, and ends it like operators do.
+//! Tests of the real binary from end to end. Every test starts `roost` as a process on a free port with a temporary
+//! directory, sends requests as users do, and ends it as operators do.
 //!
-//! No test sleeps: they wait for output, a response, words on a screen or an exit, with a timeout
-//! ([`support::PATIENCE`]) that is reached only if the program hangs.
+//! No test sleeps. Tests wait for output, a response, words on a screen or an exit. The timeout of these waits
+//! ([`support::PATIENCE`]) is reached only if the program hangs.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "what fails here is the test")]
 

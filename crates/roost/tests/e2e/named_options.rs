@@ -1,4 +1,4 @@
-//! Options and commands named in the documents: each is in the help of the program.
+//! Tests that each option or command of roost that a document names is in the help of the program.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::documents::blocks;
 use crate::support::process::run;
 
-/// Options of other programs, which documents name without their program.
+/// Options of other programs that documents name without the program.
 const OTHERS: [&str; 10] = [
     "--disk",
     "--example",
@@ -22,14 +22,14 @@ const OTHERS: [&str; 10] = [
 /// Internal command, which no help lists.
 const HIDDEN: &str = "convert-picture";
 
-/// Help of each command, by its words, for example `key create`.
+/// Help of each command, by the words of the command, for example `key create`.
 fn helps() -> BTreeMap<String, String> {
     let mut helps = BTreeMap::new();
     let mut left = vec![String::new()];
     while let Some(command) = left.pop() {
         let ended = run(command.split_whitespace().chain(["--help"]));
         assert!(ended.status.success(), "{ended:#?}");
-        // A line of a list begins with two spaces and the name; options begin with more, or with `-`.
+        // A line with a name begins with two spaces. A line with an option begins with more, or with `-` after them.
         for name in commands(&ended.out) {
             left.push(format!("{command} {name}").trim().to_owned());
         }
@@ -39,7 +39,7 @@ fn helps() -> BTreeMap<String, String> {
     helps
 }
 
-/// Names in the sections of commands, and of tools.
+/// Names in the sections `Commands` and `Tools` of a help page.
 fn commands(help: &str) -> Vec<String> {
     let mut inside = false;
     let mut found = Vec::new();
@@ -68,8 +68,8 @@ fn options(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Texts between backticks, on one line or two, and the commands of blocks that run the program. A table in a block has
-/// more than one space after the name.
+/// Texts between backticks on one or two lines, and commands in blocks that run the program. In a block that is a
+/// table, more than one space follows the name.
 fn spans(text: &str) -> Vec<String> {
     let plain = text.split('`').skip(1).step_by(2).filter(|span| !span.contains("\n\n"));
     let blocks = blocks(text).into_iter().map(|block| block.replace("\\\n", " "));
@@ -82,7 +82,7 @@ fn spans(text: &str) -> Vec<String> {
     plain.chain(lines).map(|span| span.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The first command of a line, by the name of the program.
+/// The first command in a line that runs the program.
 fn command(line: &str) -> String {
     let end = ["|", "#", ";", "&&", ">"].into_iter().filter_map(|end| line.find(end)).min();
     let line = line.get(..end.unwrap_or(line.len())).unwrap_or_default().trim();
@@ -91,7 +91,7 @@ fn command(line: &str) -> String {
     folders.into_iter().find_map(|folder| line.strip_prefix(folder)).unwrap_or(line).to_owned()
 }
 
-/// Fault of a span, if it names an unknown option or command of roost.
+/// Description of the fault of a text, if it names an unknown option or command of roost.
 fn fault(span: &str, helps: &BTreeMap<String, String>) -> Option<String> {
     let has = |help: &String, name: &str| options(help).any(|option| option == name);
     let Some(words) = span.strip_prefix("roost ") else {

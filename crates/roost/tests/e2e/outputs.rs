@@ -1,5 +1,5 @@
-//! Outputs that cannot be written: a full disk, a closed pipe and a reader that has stopped, for the log of a server
-//! and for commands; and signals that must not end a server.
+//! Tests of outputs that cannot be written (a full disk, a closed pipe, a reader that does not read), for the log of a
+//! server and for commands. Tests of signals that must not end a server.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use crate::support::PATIENCE;
 use crate::support::http::Client;
 use crate::support::process::{Process, Server, roost, serve};
 
-/// Output that accepts nothing, or only a little.
+/// Output that accepts nothing, or only little.
 #[derive(Clone, Copy, Debug)]
 enum Bad {
     Full,
@@ -27,7 +27,7 @@ enum Bad {
 impl Bad {
     const ALL: [Self; 3] = [Self::Full, Self::Closed, Self::Stuck];
 
-    /// Opens the output; returns also what must stay open with it.
+    /// Opens the output. Returns it, and the reader of the pipe, which must stay open.
     fn open(self) -> (Stdio, Option<std::io::PipeReader>) {
         match self {
             Self::Full => (File::options().write(true).open("/dev/full").unwrap().into(), None),
@@ -73,7 +73,7 @@ fn a_server_serves_and_stops_in_order_whatever_becomes_of_its_outputs() {
         let (out, _out_reader) = bad.open();
         let (err, _err_reader) = bad.open();
         let mut command = roost(["serve", "--open", "--listen", &address.to_string(), "--data"]);
-        // More lines than fit into a pipe.
+        // The log has more lines than fit into a pipe.
         command.arg(data.path()).env("ROOST_LOG", "debug").stdout(out).stderr(err);
         let mut server = Killed(command.spawn().unwrap());
         let mut client = ready(&mut server, address);
@@ -125,7 +125,7 @@ fn no_signal_but_those_to_stop_ends_a_server_and_hup_reloads_the_level_of_the_lo
     fs::write(&config, "log-level = \"debug\"\n").unwrap();
     server.process.signal(Signal::HUP);
     let start = Instant::now();
-    // The log is read again soon; from then on each response is logged.
+    // After SIGHUP, the server logs each response.
     while start.elapsed() < PATIENCE {
         server.client().get("/v1/users?limit=1").expect(200);
         if server.process.log().contains("/v1/users") {
@@ -161,7 +161,7 @@ fn a_key_is_accepted_when_the_command_that_makes_it_ends_and_refused_when_it_is_
     server.stop();
 }
 
-/// The exit code and standard error of a command with this standard output.
+/// Runs a command with this standard output. Returns its exit code and its standard error.
 fn with_output(command: &mut Command, out: Stdio) -> (Option<i32>, String) {
     let ended = command.stdout(out).stderr(Stdio::piped()).output().unwrap();
     (ended.status.code(), String::from_utf8(ended.stderr).unwrap())

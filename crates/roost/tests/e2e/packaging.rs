@@ -1,4 +1,4 @@
-//! Files that are distributed with the binary: packages, unit, image, dashboard and alerts.
+//! Tests of the files that are distributed with the binary: packages, unit, image, dashboard and alerts.
 
 mod container;
 mod debian;
@@ -29,7 +29,7 @@ struct Dist {
 }
 
 impl Dist {
-    /// Builds it once for all tests of this process. Other processes wait, because they use the same folder.
+    /// Builds the output once for all tests of this process. Other processes wait, because they use the same folder.
     fn made() -> &'static Self {
         static MADE: OnceLock<(File, Dist)> = OnceLock::new();
         let made = MADE.get_or_init(|| {
@@ -55,7 +55,7 @@ impl Dist {
     }
 }
 
-/// Output of a tool. If it is not installed, reports a skip and returns `None`.
+/// Output of a tool. If it is not installed, reports a skipped test and returns `None`.
 fn tool(command: &mut Command) -> Option<Output> {
     match command.output() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

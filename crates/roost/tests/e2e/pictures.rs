@@ -1,10 +1,10 @@
-//! The operating system limits the process that converts pictures, because a decoder's memory does not follow from the
-//! sizes that a file declares.
+//! Tests that the operating system limits the process that converts pictures: the memory of a decoder can exceed what
+//! the declared size of a picture needs.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// Writer of bits, lowest bit of the first byte first.
+/// Writer of bits. It fills each byte from the lowest bit.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -22,21 +22,21 @@ impl Bits {
         }
     }
 
-    /// Appends a code with one symbol, which takes no bits.
+    /// Appends a code with only one symbol, whose occurrence takes no bits.
     fn put_symbol(&mut self, symbol: u8) {
         self.put(0b101, 3);
         self.put(symbol.into(), 8);
     }
 
-    /// Appends a code whose symbols have the lengths 1 to 10 and 10.
+    /// Appends a code with 11 symbols, whose lengths are 1 to 10, and 10 again.
     fn put_long_code(&mut self) {
-        // Each of 16 lengths is written with four bits, in the order of the format.
+        // First write a code for lengths: 16 of its symbols have four bits. The symbols are in the order of the format.
         self.put(0, 1);
         self.put(19 - 4, 4);
         for length in [0, 0, 4, 4, 4, 4, 4, 4, 0, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4] {
             self.put(length, 3);
         }
-        // Eleven lengths follow: two more than the nine that are written here.
+        // Then write the number of lengths: 11, as 9 more than the minimum of 2.
         self.put(1, 1);
         self.put(1, 3);
         self.put(9, 4);
@@ -51,7 +51,7 @@ fn webp(groups: u16) -> Vec<u8> {
     let mut bits = Bits::default();
     bits.put(0x2f, 8);
     bits.put(0, 14 + 14 + 1 + 3);
-    // No transform and no cache of colors; an image of the groups, with one pixel: the last group.
+    // Write no transform and no color cache. The image of groups has one pixel, which selects the last group.
     bits.put(0, 2);
     bits.put(1, 1);
     bits.put(0, 3);
@@ -72,7 +72,7 @@ fn webp(groups: u16) -> Vec<u8> {
     [b"RIFF", &whole[..], b"WEBPVP8L", &chunk, &data].concat()
 }
 
-/// Output of the process, and whether it exited without a signal.
+/// Output of the process, and whether it ended without a signal.
 fn convert(file: &[u8]) -> (Vec<u8>, bool) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roost"));
     command.args([node::CONVERT, "attachment"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -87,7 +87,7 @@ fn convert(file: &[u8]) -> (Vec<u8>, bool) {
 fn a_picture_that_would_take_too_much_memory_ends_only_its_process() {
     let (picture, ended) = convert(&webp(1));
     assert!(ended && media::from_bytes(&picture).is_ok(), "{} bytes", picture.len());
-    // 65,535 groups of five tables of 4 KiB are 1.3 GB.
+    // The tables of 65,535 groups, five of 4 KiB each, need 1.3 GB.
     let file = webp(u16::MAX);
     assert!(file.len() < media::FILE_BYTES_MAX, "{}", file.len());
     assert!(media::head(&file).is_ok(), "it says that it has one pixel");

@@ -1,4 +1,4 @@
-//! `roost population` as other tools use it.
+//! Tests of `roost population` as other tools use it.
 
 use std::collections::HashSet;
 use std::fs;

@@ -1,9 +1,9 @@
-//! Power losses under load, for the whole process: afterwards exactly the acknowledged changes exist, once and in
+//! Tests of power losses of a whole process under load: afterwards, exactly the acknowledged changes exist, once and in
 //! order, as after `kill -9` in [`crate::crash`].
 //!
-//! A layer under the server (the crate `powerloss`) records its changes of files. The server ends during a randomly
-//! chosen one; then its directory is replaced by a possible state of the disk: all synced data, and a random part of
-//! the rest. The ledger is in this process.
+//! A layer under the server (the crate `powerloss`) records the server's changes of files. The server ends during a
+//! random one of these. Then its directory is replaced by a possible state of the disk: all synced data, and a random
+//! part of the rest. The ledger is in the process of the test.
 
 use std::fs;
 use std::io::Write as _;
@@ -20,15 +20,15 @@ use crate::crash::{self, Counts, Load, Readers, Round};
 use crate::support::process::{Process, Server};
 use crate::support::skipped;
 
-/// Number of losses in a test run.
+/// Number of power losses in a test run.
 const LOSSES: u64 = 6;
-/// Number of losses on one data directory, so that reading everything after each stays quick.
+/// Maximum number of power losses on one data directory. It is low, because everything is read after each.
 const LOSSES_EACH: u64 = 12;
-/// Number of kills on one data directory.
+/// Maximum number of kills on one data directory.
 const KILLS_EACH: u64 = 25;
-/// Maximum number of recorded calls before a loss: the usual one, and a rare one.
+/// Maximum numbers of recorded calls before a loss: the first is usual, the second rare.
 const CALLS_MAX: [u64; 2] = [1_500, 8_000];
-/// Maximum number of calls of a server that loses power while it starts.
+/// Maximum number of recorded calls before a loss while a server starts.
 const CALLS_OF_START: u64 = 120;
 
 #[test]
@@ -48,12 +48,12 @@ fn a_server_that_never_syncs_loses_what_it_acknowledged() {
     if !SUPPORTED {
         return skipped("power losses: the layer works on Linux on x86-64");
     }
-    // Checkpoints are synced even so: a run can be lucky.
+    // Checkpoints are synced in any case, so a run may lose nothing.
     let is_lost = |seed| {
         let mut machine = Machine::new("never", Accounting::Honest, seed);
         let run = std::panic::AssertUnwindSafe(|| machine.lose_power(LOSSES, &mut print));
         let Err(panic) = std::panic::catch_unwind(run) else { return false };
-        // A panic in another step is not a loss: the server does not start, or the layer is not loaded.
+        // A panic in another step shows no loss: the server did not start, or the layer was not loaded.
         if !machine.compares {
             std::panic::resume_unwind(panic);
         }
@@ -62,7 +62,7 @@ fn a_server_that_never_syncs_loses_what_it_acknowledged() {
     assert!((1..=10).any(is_lost), "no loss was found: the test cannot find any");
 }
 
-/// Test of `cargo xtask power`: the environment has the numbers of losses and kills.
+/// Test that `cargo xtask power` runs. The environment contains the numbers of losses and kills.
 #[test]
 #[ignore = "takes long; cargo xtask power runs it"]
 fn campaign() {
@@ -112,7 +112,7 @@ fn print(line: &str) {
     println!("{line}");
 }
 
-/// Creates a folder in memory if there is such a file system, where syncs take no time.
+/// Creates a folder, in memory if there is such a file system, where syncs take no time.
 fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
@@ -127,11 +127,11 @@ struct Machine {
     seed: u64,
     rng: StdRng,
     load: Load,
-    /// Whether the server's data is compared with its acknowledgements.
+    /// Whether the server's data is now being compared with the acknowledged changes.
     compares: bool,
 }
 
-/// Recording of a server that starts on this disk.
+/// Recording of a server that starts from the contents of this disk.
 struct Recorded {
     disk: Disk,
     journal: Journal,
@@ -148,7 +148,7 @@ impl Machine {
         Self { folder, data, policy, accounting, seed, rng, load, compares: false }
     }
 
-    /// Loses power `losses` times, and compares everything after each. Writes a line for each to `out`.
+    /// Loses power `losses` times, and compares everything after each loss. Writes a line for each loss to `out`.
     fn lose_power(&mut self, losses: u64, out: &mut dyn FnMut(&str)) -> Counts {
         let mut counts = Counts::default();
         let mut done = 0;
@@ -210,7 +210,7 @@ impl Machine {
         Recorded { disk, journal, command }
     }
 
-    /// Leaves the data that survives a power loss in the directory; returns a description.
+    /// Replaces the data directory by data that survives a power loss. Returns a description.
     fn forget(&mut self, recorded: Recorded) -> String {
         let Recorded { mut disk, journal, .. } = recorded;
         assert!(journal.is_loaded(), "the layer was not loaded");
@@ -223,7 +223,8 @@ impl Machine {
             _ => Loss::Parts(self.rng.random_range(0..=1000)),
         };
         disk.lose_power(loss, self.rng.random()).unwrap();
-        // The file contains its own identity, and this copy has another. What is left of a torn one must not matter.
+        // A complete file contains the identity of the original, which this copy does not have. An incomplete file must
+        // not matter.
         let lock = self.data.join("lock");
         if fs::read(&lock).is_ok_and(|mark| mark.starts_with(b"used ") && mark.ends_with(b"\n")) {
             fs::remove_file(lock).unwrap();
@@ -240,7 +241,7 @@ impl Counts {
     }
 }
 
-/// Library of the layer, next to this test's binary.
+/// Path of the layer's library, which is next to this test's binary.
 fn layer() -> PathBuf {
     let path = std::env::current_exe().unwrap().parent().unwrap().join("libpowerloss.so");
     assert!(path.exists(), "{} is missing", path.display());

@@ -1,4 +1,4 @@
-//! Data directory on a read-only disk, like a failing one.
+//! Tests of a data directory on a read-only disk, as a failing disk may become.
 
 use std::fs;
 use std::os::unix::fs::FileExt as _;
@@ -8,8 +8,8 @@ use std::process::Command;
 use crate::support::process::{Ended, Process, Server, roost, run};
 use crate::support::skipped;
 
-/// Runs a command that can only read a directory. If this user cannot mount anything, reports a skip and returns
-/// `None`.
+/// Runs a command that can only read a directory. If this user cannot mount anything, reports a skipped test and
+/// returns `None`.
 fn reading_only(data: &Path, arguments: &[&str]) -> Option<Ended> {
     let script =
         "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" || exit 77; exec \"$@\"";
@@ -17,7 +17,7 @@ fn reading_only(data: &Path, arguments: &[&str]) -> Option<Ended> {
     let program = roost([""; 0]).get_program().to_owned();
     command.args(["-m", "sh", "-c", script]).arg(data).arg(program).args(arguments);
     let ended = Process::start(&mut command).ended();
-    // `unshare` itself ends with 1.
+    // If `unshare` itself fails, it ends with 1.
     if ended.status.code() == Some(77) || ended.err.starts_with("unshare:") {
         skipped("disks that can only be read: this user cannot mount anything");
         return None;
@@ -30,7 +30,7 @@ fn what_is_on_a_disk_that_can_only_be_read_is_checked_and_saved() {
     let folder = tempfile::tempdir().unwrap();
     let (data, to) = (folder.path().join("data"), tempfile::tempdir().unwrap());
     let to = |name: &str| to.path().join(name).to_str().unwrap().to_owned();
-    // No checkpoint contains the end of the log.
+    // The last changes are only in the log, in no checkpoint.
     let server = Server::open(&data, &[]);
     let ann = server.client().register("ann");
     server.client().publish(ann, "unsaved");

@@ -1,11 +1,11 @@
-//! `roost recognize` as users start it.
+//! Tests of `roost recognize` as users start it.
 
 use image::{GrayImage, Luma};
 use knn::SIDE;
 
 use crate::support::process::{Process, roost};
 
-/// Built-in drawing of a seven whose nearest samples are sevens too.
+/// A built-in drawing of a 7 whose nearest samples are also of 7.
 fn seven() -> knn::Bits {
     let digits = knn::digits();
     let mut nearest = Vec::new();
@@ -53,7 +53,7 @@ fn files_that_are_no_drawings_are_reported_by_name() {
         assert!(!ended.status.success(), "{ended:#?}");
         assert!(ended.err.contains("wrong") && ended.err.contains(why), "{why}: {}", ended.err);
     }
-    // Files after a bad one are still read.
+    // A file after an invalid one is still read.
     let good = directory.path().join("seven.txt");
     std::fs::write(&good, seven().to_string().replace('#', "1").replace('.', "0")).unwrap();
     let ended = Process::start(roost(["recognize"]).args([&file, &good])).ended();

@@ -1,5 +1,5 @@
-//! Damaged directories: the error names the remedy, the repair reports lost data, and the server starts on the repaired
-//! directory.
+//! Tests of damaged directories: the error names the remedy, the repair reports what is lost, and the server starts on
+//! the repaired directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ fn path(text: &Path) -> &str {
     text.to_str().unwrap()
 }
 
-/// Error of a server that does not start.
+/// Starts a server, which must fail. Returns its error.
 fn not_served(data: &Path) -> String {
     let ended = Process::start(&mut serve(data, &[])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
     ended.err
 }
 
-/// Repairs with this exit code; returns the output.
+/// Repairs a directory, which must end with this exit code. Returns the output.
 fn repair(data: &Path, to: &Path, more: &[&str], code: i32) -> String {
     let ended = run([&["repair", "--data", path(data), "--out", path(to)], more].concat());
     assert_eq!(ended.status.code(), Some(code), "{ended:#?}");
     ended.out + &ended.err
 }
 
-/// Values of the keys that exist.
+/// Values of the keys; `None` for a key that does not exist.
 fn keys(data: &Path) -> Vec<Option<Vec<u8>>> {
     let (server, mut redis) = start(data);
     let values = (0..KEYS).map(|number| match redis.run(&[b"GET", &[b'k', number]]) {
@@ -45,7 +45,7 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     let (data, from_log) = (folder.path().join("data"), folder.path().join("from-log"));
     filled(&data, |_| ());
     let copy = folder.path().join("copy");
-    // The directory was closed, so a copy is consistent.
+    // The server is stopped, so a copy of the directory is consistent.
     let copied = std::process::Command::new("cp").args(["-a", path(&data), path(&copy)]).status();
     assert!(copied.unwrap().success());
     damage(&copy.join("store"), &value(DAMAGED));
@@ -53,7 +53,7 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     assert!(printed.contains("nothing is lost"), "{printed}");
     let all: Vec<_> = (0..KEYS).map(|number| Some(value(number))).collect();
     assert_eq!(keys(&from_log), all);
-    // In a restored directory, the log begins after the rows.
+    // In a restored directory, the log begins only after the rows.
     let (backup, restored) = (folder.path().join("backup"), folder.path().join("restored"));
     let back_up = run(["backup", "--data", path(&data), "--out", path(&backup)]);
     assert_eq!(back_up.status.code(), Some(0), "{back_up:#?}");
@@ -70,7 +70,7 @@ fn a_damaged_row_comes_from_the_log_or_is_named_as_lost() {
     expected[usize::from(DAMAGED)] = None;
     assert_eq!(keys(&to), expected);
     assert_eq!(run(["verify", "--data", path(&to)]).status.code(), Some(0));
-    // The damaged directory is unchanged.
+    // The repair did not change the damaged directory.
     assert!(run(["verify", "--data", path(&data)]).status.code() == Some(3));
     let again = repair(&data, &to, &[], 1);
     assert!(again.contains("--out must be a directory that is empty or missing"), "{again}");
@@ -90,7 +90,7 @@ fn a_missing_file_is_refused_with_the_way_out_and_repaired() {
     fs::write(data.join("keys.json"), "{").unwrap();
     let error = not_served(&data);
     assert!(error.contains(path(&current)) && error.contains("roost repair"), "{error}");
-    // The application keys are lost.
+    // In this case, the application keys are lost.
     let printed = repair(&data, &to, &[], 3);
     assert!(printed.contains(path(&current)) && printed.contains("roost key create"), "{printed}");
     let (lost, keys) =

@@ -1,4 +1,4 @@
-//! `roost serve` as operators use it: settings, keys, start, shutdown, refused starts.
+//! Tests of `roost serve` as operators use it: settings, keys, start, shutdown, and starts that are refused.
 
 mod formats;
 mod keys;
@@ -35,7 +35,7 @@ fn open_mode_binds_to_loopback_only() {
     check(command.arg(&data).arg("--config").arg(&file));
 }
 
-/// Checks that a start is refused with exit code 2, and creates nothing.
+/// Checks that a start is refused with exit code 2 and creates nothing.
 fn check_refused(command: &mut Command, data: &Path, says: &str) {
     let ended = Process::start(command).ended();
     assert_eq!(ended.status.code(), Some(2), "{says}: {ended:#?}");
@@ -58,7 +58,7 @@ fn a_wrong_variable_is_refused_by_a_start_and_by_check() {
         ("ROOST_NATS", "http://localhost:4222", "nats://HOST:4222"),
     ] {
         check_refused(serve(&data, &[]).env(variable, value), &data, says);
-        // `--check` gives the same result.
+        // The option `--check` gives the same result.
         check_refused(serve(&data, &["--check"]).env(variable, value), &data, says);
     }
 }
@@ -101,7 +101,7 @@ fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() 
         (&["--nats", "http://localhost:4222"], "nats://HOST:4222"),
         (&["--nats", "nats://localhost:4222", "--archive", &missing], "roost backup"),
         (&["--archive", &missing, "--erase-within", "10s"], "--archive-interval"),
-        // Errors found by the parser of the command line.
+        // The parser of the command line finds these errors.
         (&["--erase-within", "0s"], "--erase-within"),
         (&["--listen", "nowhere"], "--listen"),
         (&["--trusted-proxies", "10.0.0.0/99"], "--trusted-proxies"),
@@ -114,7 +114,7 @@ fn a_start_with_a_wrong_setting_exits_with_2_so_that_no_supervisor_repeats_it() 
     let listen = ["serve", "--listen", "127.0.0.1:0", "--data"];
     let plain = file("plain", "no directory");
     check(roost(listen).arg(&plain), "cannot use");
-    // Errors that may disappear on a retry.
+    // These errors may disappear, so another attempt may succeed.
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let ended = Process::start(roost(["serve", "--listen", &address, "--data"]).arg(&data)).ended();
@@ -168,7 +168,7 @@ fn a_second_server_on_the_same_data_refuses_to_start_and_says_why() {
     assert!(second.err.contains("another process uses"), "{second:#?}");
     assert!(second.err.contains(data.path().to_str().unwrap()), "{second:#?}");
     assert!(second.out.is_empty(), "{second:#?}");
-    // The first server is unaffected, and once it has ended another one can start.
+    // The first server still works. Once it has ended, another one can start.
     server.client().register("ada");
     server.kill();
     Server::open(data.path(), &[]).client().get("/v1/users/@ada").expect(200);

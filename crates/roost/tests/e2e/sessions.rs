@@ -1,5 +1,5 @@
-//! Rights of a user in `/v1` with a token or in a browser after a log-in: every route with every kind of reader,
-//! requests of other sites, and tokens and sessions that have ended.
+//! Tests of what a user may do in `/v1` with a token, or in a browser after a log-in: every route with every kind of
+//! reader, requests from other sites, and tokens and sessions that have ended.
 
 mod browser;
 mod tokens;
@@ -14,10 +14,10 @@ use crate::support::process::{Process, Server, roost, serve};
 use browser::Browser;
 
 const KEY: &str = "a-key-of-the-product";
-/// Origin of the product's pages.
+/// Origin of the pages of the product.
 const APP: &str = "https://app.example";
 
-/// Server with users who have accounts and must not see each other's private data.
+/// Server whose users have accounts. They must not see each other's private data.
 struct World {
     data: tempfile::TempDir,
     server: Server,
@@ -45,7 +45,7 @@ impl World {
         self.users[handle].0
     }
 
-    /// Runs a command of `roost account`; returns what it prints.
+    /// Runs a command of `roost account`. Returns its output.
     fn account(&self, arguments: &[&str]) -> String {
         let mut command = roost(["account"]);
         let ended = Process::start(command.args(arguments).arg("--data").arg(self.data.path()));
@@ -72,18 +72,18 @@ impl World {
     }
 }
 
-/// Rights of users on a route.
+/// Kinds of rights that users have on a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
-    /// Their own data.
+    /// The user's own data.
     Own,
-    /// Data that they may see.
+    /// Data that the user may see.
     See,
-    /// Their own posts.
+    /// Posts that the user wrote.
     Author,
 }
 
-/// Routes that are open for users, repeated here so that opening one needs two changes.
+/// Routes that are open for users. The list is repeated here, so that opening a route needs two changes.
 const OPEN: &str = "
     See    GET /v1/users
     See    GET /v1/users/{user}
@@ -160,7 +160,7 @@ fn routes(product: &mut Client) -> Vec<(String, String)> {
     let paths = described["paths"].as_object().unwrap().iter();
     let routes = paths.flat_map(|(path, item)| {
         let methods = item.as_object().unwrap().iter();
-        // Routes without security are the same for everybody.
+        // Routes without security give everyone the same data.
         let closed = methods.filter(|(_, route)| route["security"] != json!([{}]));
         closed.map(|(method, _)| (method.to_uppercase(), path.clone())).collect::<Vec<_>>()
     });
@@ -178,17 +178,16 @@ fn filled(path: &str, user: u64, other: u64, post: u64) -> String {
         .replace("{key}", "key")
 }
 
-/// Code of an error, or the status of a success.
+/// Code of an error; for a success, its status.
 fn code(status: u16, body: &[u8]) -> String {
     let json: Value = serde_json::from_slice(body).unwrap_or_default();
     json["error"].as_str().map_or_else(|| status.to_string(), str::to_owned)
 }
 
-/// Sends requests of a user.
+/// Function that sends requests of a user.
 type Send<'a> = dyn FnMut(&str, &str, Option<&Value>) -> Answer + 'a;
 
-/// Checks every route with requests of a user, who has these scopes and has written a post. Returns the number of
-/// requests.
+/// Checks every route with requests of a user who has these scopes and wrote a post. Returns the number of requests.
 fn check_routes(
     world: &mut World,
     me: &'static str,
@@ -207,7 +206,7 @@ fn check_routes(
     let mut checked = 0;
     for (method, path) in routes {
         let rule = open.get(&(method.clone(), path.clone())).copied();
-        // Deleted only at the end; and streams do not end.
+        // Leave out deletions of posts, because other routes need the posts, and streams, because they do not end.
         let is_left =
             path.ends_with("/events") || (rule == Some(Open::Author) && method == "DELETE");
         let scope = if method == "GET" { "read" } else { "write" };
@@ -264,7 +263,7 @@ fn users_may_use_what_is_open_for_them_as_themselves_and_nothing_else() {
     let checked = check_routes(&mut world, "ada", &["read", "write"], &mut send);
     assert!(checked > 800, "{checked}");
     let others = world.post("bob", &json!({"text": "not mine"}));
-    // Other spellings of the same path.
+    // These are other spellings of the same path.
     for path in [
         format!("/v1/users/@ada/timeline?viewer={ada}"),
         format!("/v1/users/0{ada}/timeline"),
@@ -322,7 +321,7 @@ fn users_neither_read_nor_change_what_is_hidden_from_them() {
             items.as_array().unwrap().iter().map(|post| number(&post["id"])).collect();
         assert_eq!(ids, [public], "{path}");
     }
-    // A user who blocks another does not exist for them.
+    // For a blocked user, the user who blocked does not exist.
     for path in [
         format!("/v1/users/{eve}?viewer={ada}"),
         format!("/v1/users/{eve}/posts?viewer={ada}"),
@@ -366,7 +365,7 @@ fn only_pages_of_the_server_have_the_session_of_a_browser() {
     ] {
         check(&[&both[..], &[(name, value)]].concat(), "forbidden_origin");
     }
-    // Headers that a page of another site can make a browser send.
+    // These are headers that a page of another site can make a browser send.
     check(&[("Cookie", cookie)], "unauthorized");
     check(&[("Cookie", cookie), ("Roost-Session", "")], "not_logged_in");
     check(&[("Cookie", cookie), ("Roost-Session", "1")], "not_logged_in");
@@ -374,7 +373,7 @@ fn only_pages_of_the_server_have_the_session_of_a_browser() {
     check(&[("Cookie", cookie), ("Roost-Session", &bob.token)], "not_logged_in");
     check(&[&both[..], &[("Roost-Session", token)]].concat(), "not_logged_in");
     check(&[("Cookie", &bob.cookie), ("Roost-Session", &bob.token)], "not_own");
-    // The secret of a session is not a key, and a key has priority.
+    // The secret of a session is not a key. If a request has both, the key has priority.
     let (_, secret) = cookie.split_once('=').unwrap();
     check(&[("Authorization", &format!("Bearer {secret}"))], "unauthorized");
     let key = format!("Bearer {KEY}");
@@ -458,7 +457,7 @@ fn a_log_in_begins_a_new_session_whatever_cookie_the_browser_had() {
     let mut ada = Browser::log_in_with(world.server.address, "ada", password, Some(planted));
     assert_ne!(ada.cookie, planted);
     ada.send("GET", &format!("/v1/users/{}/timeline", ada.user), None).expect(200);
-    // Another log-in in the same browser ends the earlier session.
+    // Another log-in in the same browser ends the previous session.
     let before = ada.clone();
     let mut again =
         Browser::log_in_with(world.server.address, "ada", password, Some(&before.cookie));
@@ -490,7 +489,7 @@ fn nothing_is_read_written_or_streamed_with_a_session_that_has_ended() {
     });
 }
 
-/// Ends a session or a token in this way, and checks that nothing continues.
+/// Ends a session or a token in this way, and checks that nothing of it continues.
 fn nothing_is_left_after(way: &str, is_token: bool) {
     let mut world = World::new();
     let (ada, bob) = (world.id("ada"), world.id("bob"));
@@ -516,15 +515,15 @@ fn nothing_is_left_after(way: &str, is_token: bool) {
     while !next().contains("connected") {}
     world.post("bob", &json!({"text": "before"}));
     while !next().contains("before") {}
-    // Request whose body arrives late.
+    // The body of this request arrives late.
     let mut slow = connect(world.server.address).unwrap();
     let body = br#"{"text":"too late"}"#;
     let json = [&head[..], &[("Content-Type", "application/json")]].concat();
     let whole = request(&host, "POST", &format!("/v1/users/{ada}/posts"), &json, body);
     let (begin, rest) = whole.split_at(whole.len() - 4);
     slow.get_mut().write_all(begin).unwrap();
-    // The server has looked up the session of that request: later ones of the connection are processed in order, so
-    // wait for another one that was sent after it.
+    // Wait until the server has looked up the session of the incomplete request. It handles the requests of a
+    // connection in order, so a later one that was answered shows this.
     let mut client = Client::new(world.server.address, None);
     let mut send = |method: &str, path: &str| client.send(method, path, &head, b"").unwrap();
     send("GET", &format!("/v1/users/{ada}/timeline")).expect(200);
@@ -558,7 +557,7 @@ fn nothing_is_left_after(way: &str, is_token: bool) {
     }
     assert!(!seen.contains("after"), "{way}: {seen}");
     if way != "delete" {
-        // On a new connection, because the server has closed the idle one.
+        // Use a new connection, because the server has closed the idle one.
         let mut product = Client::new(world.server.address, Some(KEY.to_owned()));
         let posts = product.get(&format!("/v1/users/{ada}/posts")).expect(200).json();
         assert_eq!(posts["items"], json!([]), "{way}");
@@ -591,7 +590,7 @@ fn the_rates_and_streams_of_a_user_are_limited() {
     let refused = refused.expect("requests are counted");
     refused.assert_error(429, "too_many_requests", "too many requests");
     assert!(refused.header("retry-after").is_some());
-    // Other users can continue.
+    // Other users are not affected.
     let mut bob = world.log_in("bob");
     bob.send("GET", &format!("/v1/users/{}/timeline", bob.user), None).expect(200);
 }

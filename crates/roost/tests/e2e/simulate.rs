@@ -1,17 +1,17 @@
-//! `roost simulate` and `roost demo` as users start them.
+//! Tests of `roost simulate` and `roost demo` as users start them.
 
 use serde_json::Value;
 
 use crate::support::inconclusive;
 use crate::support::process::{Ended, Process, Server, roost, run};
 
-/// Whether a run is inconclusive because the generator was late, which happens on a busy machine.
+/// Whether a run is inconclusive because the generator was late, as may happen on a busy machine.
 fn was_late(ended: &Ended) -> bool {
     let reasons = ["the generator itself was the bottleneck", "the machine was too busy"];
     reasons.iter().any(|why| ended.err.contains(&format!("error: inconclusive: {why}")))
 }
 
-/// Checks that the run succeeded, or failed only because the generator was late, which is reported.
+/// Checks that a run succeeded. A run that was inconclusive because the generator was late is only reported.
 pub(crate) fn assert_ran(ended: &Ended) {
     if was_late(ended) {
         let lines = ended.err.lines().filter(|line| line.contains("inconclusive: "));
@@ -168,7 +168,7 @@ fn a_search_for_the_capacity_ends_with_an_interval() {
     }
     let trials = found["trials"].as_array().unwrap();
     assert!(trials.len() >= 8, "{found:#}");
-    // On a busy machine the search may be inconclusive, which it reports.
+    // On a busy machine, the search may be inconclusive. It reports this.
     let outcome = found["outcome"].as_str().unwrap();
     assert!(["holds", "at_least", "unsteady"].contains(&outcome), "{found:#}");
     let is_found = outcome == "holds" || found["rate_per_s"].as_f64() > Some(0.0);
@@ -200,7 +200,7 @@ fn a_simulation_without_its_server_reports_what_is_wrong() {
         assert!(ended.out.is_empty(), "nothing is printed before the server answers: {ended:#?}");
     };
     check("127.0.0.1", "it looks like http://");
-    // A port that was free a moment ago.
+    // This port is free.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     check(&format!("http://{free}"), "refused");
     check(&free.to_string(), "refused");

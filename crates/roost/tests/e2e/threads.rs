@@ -1,4 +1,4 @@
-//! Threads of the real binary, across `kill -9`.
+//! Tests of threads with the real binary, across `kill -9`.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn context(client: &mut Client, post: u64) -> (Vec<String>, Vec<String>) {
 #[test]
 fn threads_edits_and_deletions_are_the_same_after_kill_9() {
     let data = tempfile::tempdir().unwrap();
-    // The overlay is so small that one part is in the store, and another in the log.
+    // The overlay is small, so that a part of the thread is in the store, and another part only in the log.
     let options = ["--overlay-memory", "64KiB"];
     let server = Server::open(data.path(), &options);
     let mut client = server.client();

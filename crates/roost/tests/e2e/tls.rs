@@ -1,5 +1,5 @@
-//! https as apps and operators use it: requests, streams, certificates and their renewal, and clients that do not
-//! complete their handshake.
+//! Tests of https as apps and operators use it: requests, streams, certificates and their renewal, and clients that do
+//! not complete the handshake.
 
 mod certificates;
 mod handshakes;
@@ -31,7 +31,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// Makes a certificate for `localhost` and 127.0.0.1, valid between these numbers of days from now.
+    /// Makes a certificate for `localhost` and 127.0.0.1. It is valid from `from` days to `until` days from now.
     fn new(from: i64, until: i64) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
         let day = |days: i64| {
@@ -66,7 +66,7 @@ impl Files {
         files
     }
 
-    /// Replaces both files like certbot: one after the other, each atomically.
+    /// Replaces both files as certbot does: one after the other, each atomically.
     fn replace(&self, pair: &Pair) {
         for (path, text) in [(&self.cert, &pair.cert), (&self.key, &pair.key)] {
             let new = path.with_extension("new");
@@ -96,7 +96,7 @@ fn start(command: &mut Command) -> (Process, SocketAddr) {
     (process, address.parse().unwrap())
 }
 
-/// Certificate digest in a log line.
+/// Digest of a certificate in a line of the log.
 fn sha256(line: &str) -> String {
     let line: Value = serde_json::from_str(line).unwrap();
     line["sha256"].as_str().unwrap().to_owned()
@@ -104,7 +104,7 @@ fn sha256(line: &str) -> String {
 
 type Connection = BufReader<StreamOwned<ClientConnection, TcpStream>>;
 
-/// Client that trusts the certificates of these files.
+/// Client that trusts the certificates in these files.
 fn trusting(files: &[&Path]) -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for file in files {
@@ -126,7 +126,7 @@ fn dial(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Connects, with a complete handshake, to the server of this name.
+/// Connects to the server with this name, and completes the handshake.
 fn connect(
     config: &Arc<ClientConfig>,
     address: SocketAddr,
@@ -142,7 +142,7 @@ fn connect(
     Ok(BufReader::new(StreamOwned::new(session, stream)))
 }
 
-/// Sends a request and reads its response.
+/// Sends a request, and reads the response.
 fn ask(
     connection: &mut Connection,
     method: &str,
@@ -168,13 +168,13 @@ fn ask(
     (status, body)
 }
 
-/// Asserts that the server answers a client that trusts these files.
+/// Asserts that the server serves a client that trusts these files.
 fn check_serves(address: SocketAddr, files: &[&Path]) {
     let mut connection = connect(&trusting(files), address, "localhost").unwrap();
     assert_eq!(ask(&mut connection, "GET", "/healthz", &[], b"").0, 200);
 }
 
-/// Certificate presented by a server.
+/// The certificate that the server presents.
 fn shown(address: SocketAddr, files: &[&Path]) -> CertificateDer<'static> {
     let connection = connect(&trusting(files), address, "localhost").unwrap();
     connection.get_ref().conn.peer_certificates().unwrap()[0].clone()

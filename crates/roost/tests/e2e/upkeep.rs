@@ -1,4 +1,5 @@
-//! Events that an operator must notice: failed log-ins, pending accounts, missing backups, the version.
+//! Tests of events that an operator must notice: failed log-ins, accounts that wait for approval, missing backups, and
+//! a new version.
 
 use std::net::SocketAddr;
 
@@ -22,7 +23,7 @@ fn metric(server: &Server, name: &str) -> f64 {
     line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
 }
 
-/// First log line that contains this part.
+/// The first line of the log that contains this part.
 fn logged(server: &Server, part: &str) -> Value {
     let line = server.process.logged(part).expect("it is logged");
     serde_json::from_str(&line).unwrap()
@@ -85,7 +86,7 @@ fn the_time_of_the_last_backup_is_known_after_a_restart_and_the_version_always()
     let server = Server::open(data.path(), &[]);
     assert_eq!(metric(&server, name), of_running);
     server.stop();
-    // A backup of the stopped server counts, too.
+    // A backup of a stopped server also counts.
     std::fs::remove_file(data.path().join("last-backup")).unwrap();
     let mut command = roost(["backup", "--data"]);
     let ended =

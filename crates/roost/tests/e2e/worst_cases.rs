@@ -1,5 +1,6 @@
-//! The smallest requests with the largest effect, against a server with little memory: other clients are served, memory
-//! stays below the server's reported limit, and after `kill -9` it starts again with all acknowledged changes.
+//! Tests of the smallest requests with the largest effect, against a server with little memory. Other clients are
+//! served, memory stays below the limit that the server reports, and after `kill -9` the server starts again with all
+//! acknowledged changes.
 
 mod http;
 mod keys;
@@ -17,7 +18,7 @@ use crate::support::redis::{Redis, Reply};
 
 const MIB: u64 = 1 << 20;
 
-/// Server with little memory for HTTP and Redis clients, and its data.
+/// Server with little memory, for HTTP and Redis clients, and its data.
 struct Small {
     data: TempDir,
     settings: Vec<&'static str>,
@@ -29,7 +30,7 @@ struct Small {
 }
 
 impl Small {
-    /// Starts a server with 900 MiB, and without fsync: the end of a process loses nothing.
+    /// Starts a server with 900 MiB. It does not call fsync, because no power is lost here.
     fn start() -> Self {
         Self::with(&["--memory", "900MiB", "--media-max", "0", "--durability", "never"])
     }
@@ -64,7 +65,7 @@ impl Small {
         Redis::new(self.redis)
     }
 
-    /// Checks that other clients read and write, over HTTP and as Redis clients.
+    /// Checks that other clients can read and write, over HTTP and as Redis clients.
     fn check_strangers(&mut self) {
         self.strangers += 1;
         let (text, mut client) = (self.strangers.to_string(), self.client());
@@ -79,7 +80,7 @@ impl Small {
         assert_eq!(redis.line("GET stranger"), Reply::Bulk(Some(text.into_bytes())));
     }
 
-    /// Checks that memory was never above the server's reported limit, nor above this number of MiB.
+    /// Checks that memory was never above the limit that the server reports, nor above `most_mib`.
     fn check_memory(&self, most_mib: u64) {
         let peak = self.server().process.peak_memory();
         assert!(peak <= self.memory, "{} MiB of {}", peak / MIB, self.memory / MIB);
@@ -92,8 +93,8 @@ impl Small {
         self.serve();
     }
 
-    /// Ends a case: other clients are served and memory was bounded, and both hold again after `kill -9`, as does the
-    /// check `kept`.
+    /// Ends a case: checks that other clients are served and that memory was limited. Then kills the server and checks
+    /// both again, and that `kept` holds.
     fn check(mut self, most_mib: u64, kept: impl Fn(&mut Redis)) {
         self.check_strangers();
         kept(&mut self.redis());

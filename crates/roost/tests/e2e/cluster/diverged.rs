@@ -1,4 +1,4 @@
-//! A node whose rows differ from those of most other nodes stops, and does not serve again.
+//! Test that a node whose rows differ from those of most other nodes stops, and does not serve again.
 
 use commitlog::{Applied, Arrived, NodeId};
 use jetlog::{JetLog, JetLogOptions};
@@ -9,7 +9,7 @@ use super::{World, text};
 /// First bytes of a status in a group.
 const STATUS: [u8; 2] = [0, 125];
 
-/// Parses the status at the end of a group: checkpoint, position, digest, and versions of commands and rules.
+/// Parses the status at the end of a group: checkpoint, position, digest, and the versions of commands and of rules.
 fn status(payload: &[u8]) -> Option<Vec<u64>> {
     let begins = payload.windows(STATUS.len()).enumerate().filter(|(_, bytes)| *bytes == STATUS);
     begins.filter_map(|(at, _)| numbers(&payload[at + STATUS.len()..])).next_back()
@@ -54,7 +54,8 @@ fn a_node_that_differs_does_not_start_again() {
     log.begin(1);
     let mut redis = world.redis(0);
     let (mut statuses, mut said) = (0, false);
-    // Each change is its own group. After its second status the node learns of another digest, and reports its third.
+    // Each change is a group of its own. After the node's second status, send it a different digest. It must report
+    // this with its third status.
     let ended = loop {
         if redis.try_send(&testkit::redis::command(&[b"INCR", b"sum"])).is_err()
             || redis.try_receive().is_err()
@@ -77,7 +78,7 @@ fn a_node_that_differs_does_not_start_again() {
     assert!(said && !ended.status.success());
     let expected = "the rows of this node differ from those of most other nodes";
     assert!(ended.err.contains(expected), "{}", ended.err);
-    // Restarts like systemd does.
+    // Restart as systemd does.
     for _ in 0..2 {
         let again = Process::start(&mut world.command(0)).ended();
         assert_eq!(again.status.code(), Some(1), "{again:#?}");

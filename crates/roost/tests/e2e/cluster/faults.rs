@@ -1,7 +1,8 @@
-//! Random faults under load: `cargo xtask cluster`. One fault at a time, each for some seconds; then everything is
-//! compared with the ledgers of the clients, on every node.
+//! Random faults under load, run by `cargo xtask cluster`. There is one fault at a time, each for some seconds. At the
+//! end, every node is compared with the ledgers of the clients.
 //!
-//! The command sets `ROOST_CLUSTER_SECONDS`, `ROOST_TEST_SEED` and `ROOST_CLUSTER_OUT`, a folder for the data.
+//! The command sets `ROOST_CLUSTER_SECONDS`, `ROOST_TEST_SEED`, and `ROOST_CLUSTER_OUT`, which is a folder for the
+//! data.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -22,15 +23,15 @@ use super::ledger::{Counted, Ledger, Nodes, Pause, Writer, count, reach, upload}
 use super::links::Links;
 use super::pictures::{log_in, read};
 
-/// Number of nodes, and of NATS servers.
+/// Number of nodes, and number of NATS servers.
 const NODES: usize = 3;
 const WRITERS: usize = 6;
 const COUNTERS: usize = 2;
-/// Size of the last server's disk.
+/// Size of the last server's disk, in bytes.
 const DISK_BYTES: usize = 1 << 30;
-/// Time after a fault in which pauses are attributed to it.
+/// Time after a fault during which a pause is still attributed to the fault.
 const AFTER: Duration = Duration::from_secs(3);
-/// Number of posts of a home that are compared.
+/// Number of posts of a home timeline that are compared.
 const HOME: usize = 100;
 
 /// Kinds of faults.
@@ -59,10 +60,10 @@ const FAULTS: [Fault; 9] = [
     Fault::StepClock,
 ];
 
-/// Fault that happened.
+/// A fault that happened.
 struct Happened {
     fault: Fault,
-    /// Affected node or server, and more.
+    /// Name of the affected node or server, and details.
     what: String,
     from: Duration,
     to: Duration,
@@ -129,7 +130,7 @@ fn campaign() {
     }
 }
 
-/// Ends the clients on drop, also after a panic.
+/// Makes the clients end on drop, also after a panic.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -140,7 +141,7 @@ impl Drop for Ends<'_> {
 
 struct Users {
     writers: Vec<u64>,
-    /// User who follows all writers, who follow it at times.
+    /// User who follows all writers. The writers follow this user at times.
     reader: u64,
 }
 
@@ -153,7 +154,7 @@ fn users(world: &World) -> Users {
     Users { writers, reader: reader.into() }
 }
 
-/// Waits for the length of a fault.
+/// Waits for the duration of a fault.
 fn rest(time: Duration) {
     let end = Instant::now() + time;
     while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -181,7 +182,7 @@ fn break_things(
     rest(Duration::from_secs(3));
     while nodes.begin.elapsed() < length {
         if left.is_empty() {
-            // Each kind of fault occurs once, in random order.
+            // Each kind of fault occurs once before any occurs again, in random order.
             left.clone_from(&possible);
         }
         let fault = left.swap_remove(random.index(left.len()));
@@ -197,7 +198,7 @@ fn break_things(
     faults
 }
 
-/// Causes one fault for some seconds; returns its description.
+/// Causes one fault for some seconds. Returns its description.
 fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random) -> String {
     let (at, seconds) = (random.index(NODES), random.between(1, 10));
     let time = Duration::from_secs(seconds);
@@ -253,11 +254,11 @@ fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random
             let file = world.servers.on_small_disk("fill").unwrap();
             let mut fill = std::fs::File::create(&file).unwrap();
             while fill.write_all(&[0; 1 << 20]).is_ok() {}
-            // An open file would keep its space.
+            // Close the file, because the space of an open file is not freed.
             drop(fill);
             rest(time);
             std::fs::remove_file(&file).unwrap();
-            // JetStream stops on this server when its disk is full, until the server is restarted.
+            // When its disk was full, JetStream has stopped on this server. It works again after a restart.
             world.servers.kill(NODES - 1);
             world.servers.restart(NODES - 1);
             format!("server {}", NODES - 1)
@@ -272,7 +273,7 @@ fn one_fault(world: &mut World, nodes: &Nodes, fault: Fault, random: &mut Random
     }
 }
 
-/// Checks that every acknowledged picture is on every node, with the same bytes.
+/// Checks that every node has every acknowledged picture, with the same bytes.
 fn compare_pictures(world: &World, pictures: &[(String, u8)]) {
     let mut colors = BTreeMap::new();
     for (path, color) in pictures {
@@ -284,7 +285,7 @@ fn compare_pictures(world: &World, pictures: &[(String, u8)]) {
     }
 }
 
-/// Compares every node with what the clients did.
+/// Compares every node with the ledgers of the clients.
 fn compare(world: &World, users: &Users, ledgers: &[Ledger], counters: &[Counted]) {
     let last = ledgers.iter().map(|ledger| ledger.position).max().unwrap();
     let mut values = Vec::new();
@@ -302,7 +303,7 @@ fn compare(world: &World, users: &Users, ledgers: &[Ledger], counters: &[Counted
             let follows = client.all(&path).iter().any(|user| number(&user["id"]) == users.reader);
             assert_eq!(follows, ledger.follows, "node {node}: {path}");
         }
-        // A home has the newest posts of the followed users.
+        // A home timeline contains the newest posts of the followed users.
         posts.sort_unstable_by(|one, other| other.cmp(one));
         posts.truncate(HOME);
         let path = format!("/v1/users/{}/timeline?limit={HOME}", users.reader);
@@ -323,7 +324,7 @@ fn compare(world: &World, users: &Users, ledgers: &[Ledger], counters: &[Counted
     assert_eq!(values.len(), counters.len(), "all nodes have the same counters: {values:?}");
 }
 
-/// Fault that began while a change waited, or during which it was begun, if any.
+/// The fault that began while a change waited, or else one that was in progress; `None` if there was none.
 fn during(faults: &[Happened], pause: Pause) -> Option<Fault> {
     let waited = pause.at..=pause.at + pause.took;
     let began = faults.iter().find(|one| waited.contains(&one.from));
@@ -379,7 +380,7 @@ fn write_data(out: &std::path::Path, report: &str, faults: &[Happened], ledgers:
         writeln!(lines, "{from:.3},{to:.3},{fault:?},{what}").unwrap();
     }
     std::fs::write(out.join("faults.csv"), lines).unwrap();
-    // Only pauses that a user might notice are written, because all pauses take megabytes.
+    // Write only pauses that a user might notice, because all pauses would be megabytes.
     let mut lines = String::from("at_s,took_ms,fault\n");
     let mut pauses: Vec<Pause> = ledgers.iter().flat_map(|ledger| ledger.pauses.clone()).collect();
     pauses.sort_unstable_by_key(|pause| pause.at);
@@ -403,7 +404,7 @@ impl World {
         }
     }
 
-    /// Waits until every node says that it is ready.
+    /// Waits until every node reports that it is ready.
     fn wait_until_ready(&self) {
         let start = Instant::now();
         for node in 0..self.nodes.len() {

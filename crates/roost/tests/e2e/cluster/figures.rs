@@ -1,7 +1,7 @@
-//! Figures of a cluster of three NATS servers and three nodes on this machine: `cargo xtask cluster --figures`.
+//! Figures of a cluster of three NATS servers and three nodes on this machine, run by `cargo xtask cluster --figures`.
 //!
-//! Everything shares the processors, including the clients. So each figure has a control of the same run, or is
-//! processor time.
+//! All processes share the processors of the machine with the clients. So each figure is compared with a control in the
+//! same run, or is processor time.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use testkit::process::Server;
 use super::World;
 
 const CONNECTIONS: usize = 64;
-/// Length of the posting phase.
+/// Duration of the phase of posting.
 const POSTING: Duration = Duration::from_secs(10);
-/// Number of posts of a single client.
+/// Number of posts by a client that posts alone.
 const ALONE: usize = 500;
-/// Number of users whose homes are read; each follows all others.
+/// Number of users whose homes are read. Each follows all others.
 const USERS: usize = 50;
 const POSTS_EACH: usize = 10;
-/// Rounds of reads, alternating between a node and a standalone server.
+/// Number of rounds of reads. Each round reads from a node and from a standalone server.
 const ROUNDS: usize = 7;
-/// Reads per round: enough that a process clock in hundredths of a second is precise to a percent.
+/// Number of reads per round. It is high, because the processor time of a process is counted in hundredths of a second.
 const READS: usize = 40_000;
-/// Number of batches of posts, and posts in each.
+/// Number of batches of posts.
 const BATCHES: usize = 40;
 const BATCH_LINES: usize = 5_000;
 
@@ -51,7 +51,7 @@ fn figures() {
     }
 }
 
-/// Formats the values at these percentiles, in milliseconds.
+/// Formats these percentiles of the times, in milliseconds.
 fn percentiles(times: &mut [Duration], of: &[usize]) -> String {
     times.sort_unstable();
     let at = |hundredth: usize| times[(times.len() - 1) * hundredth / 100].as_secs_f64() * 1e3;
@@ -100,7 +100,7 @@ fn post_by_many(world: &World, report: &mut String) {
     .unwrap();
 }
 
-/// Waits until a node has a user that was registered on another one.
+/// Waits until a node has a user who was registered on another node.
 fn wait_for_user(client: &mut Client, user: u32) {
     let start = Instant::now();
     while client.get(&format!("/v1/users/{user}")).status != 200 {
@@ -117,7 +117,7 @@ fn seconds(server: &Server) -> f64 {
     processor_seconds(server.process.id().as_raw_nonzero().get() as u32).unwrap()
 }
 
-/// Alternately posts through a node, and writes a group of the same length to the log alone.
+/// Alternates between a post through a node, and an append of a group of the same length to the log without a node.
 fn post_alone(world: &World, report: &mut String) {
     let stream = "control".to_owned();
     let options = JetLogOptions { stream, ..JetLogOptions::new(&world.servers.urls()) };
@@ -150,7 +150,7 @@ fn post_alone(world: &World, report: &mut String) {
     .unwrap();
 }
 
-/// Creates the same users, follows and posts on a node and on a server.
+/// Creates the same users, follows and posts on every node or server for which it is called.
 fn fill(client: &mut Client) -> Vec<u32> {
     let users: Vec<u32> = (0..USERS).map(|at| client.register(&format!("home{at}"))).collect();
     for user in &users {
@@ -192,7 +192,7 @@ fn read_homes(world: &World, report: &mut String) {
     .unwrap();
 }
 
-/// Reads homes on one node, on two and on three at the same time.
+/// Reads homes on one node, then on two, then on three at the same time.
 fn read_on_more_and_more_nodes(world: &World, report: &mut String) {
     let mut client = world.client(0);
     let mut known =
@@ -223,7 +223,7 @@ fn read_on_more_and_more_nodes(world: &World, report: &mut String) {
         .unwrap();
 }
 
-/// Measures the cost of posts for a node that applies them, and for the one that received them in batches.
+/// Measures the cost of posts for nodes that only apply them, and for the node that received them in batches.
 fn apply_posts_of_others(world: &World, report: &mut String) {
     let mut client = world.client(0);
     let user = client.register("batches");

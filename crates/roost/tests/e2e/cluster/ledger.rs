@@ -1,4 +1,4 @@
-//! Ledgers of the clients: acknowledged and refused changes, and those with an unknown outcome.
+//! Ledgers of the clients: changes that were acknowledged, refused, or have an unknown outcome.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -13,16 +13,16 @@ use testkit::{PATIENCE, Random, Reply};
 
 use super::pictures::{path, try_upload};
 
-/// Timeout after which a client tries another node.
+/// Maximum time to wait for a response. After it, a client tries another node.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(1);
-/// Time after which an unacknowledged change, with retries, fails the test.
+/// Maximum time for a change with its retries. If it is not acknowledged by then, the test fails.
 const INSISTS_FOR: Duration = Duration::from_secs(300);
 
-/// Pause between the uploads of a client, and timeout of an upload.
+/// Interval between the uploads of a client, and maximum time of an upload.
 const UPLOADS_EVERY: Duration = Duration::from_secs(5);
 const UPLOADED_WITHIN: Duration = Duration::from_secs(10);
 
-/// Addresses of the nodes; those of a killed node are its last ones.
+/// Addresses of the nodes. For a killed node, these are its last ones.
 pub(crate) struct Nodes {
     pub(crate) http: Mutex<Vec<SocketAddr>>,
     pub(crate) redis: Mutex<Vec<SocketAddr>>,
@@ -49,18 +49,18 @@ impl Nodes {
 /// Duration of a change with all its retries.
 #[derive(Clone, Copy)]
 pub(crate) struct Pause {
-    /// Begin of the change, since the begin of the run.
+    /// Time at which the change began, since the beginning of the run.
     pub(crate) at: Duration,
     pub(crate) took: Duration,
 }
 
-/// Changes of one user.
+/// The changes of one user.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) user: u64,
     /// Texts of acknowledged posts, in order.
     acknowledged: Vec<String>,
-    /// Texts of posts that may exist: their answer was lost, or left it open.
+    /// Texts of posts that may exist, because their response was lost or left the outcome open.
     possible: BTreeSet<String>,
     /// Texts of refused posts.
     refused: BTreeSet<String>,
@@ -75,7 +75,7 @@ pub(crate) struct Ledger {
 pub(crate) struct Writer<'a> {
     nodes: &'a Nodes,
     client: Client,
-    /// Index of the node that it uses.
+    /// Index of the node that the writer uses now.
     at: usize,
     random: Random,
     ledger: Ledger,
@@ -118,7 +118,7 @@ impl<'a> Writer<'a> {
                     self.acknowledge(&answer);
                     break;
                 }
-                // 404: the user was registered on another node a moment ago.
+                // Status 404: this node does not yet have the user, who was registered on another node.
                 Ok(answer) => assert!(
                     matches!(answer.status, 404 | 503),
                     "{path}: {} {}",
@@ -195,13 +195,13 @@ impl Ledger {
         assert_eq!(certain.len(), self.acknowledged.len(), "user {user}");
     }
 
-    /// Numbers of acknowledged, refused, and possible posts.
+    /// Numbers of acknowledged, refused, and possible posts, in this order.
     pub(crate) fn counts(&self) -> [usize; 3] {
         [self.acknowledged.len(), self.refused.len(), self.possible.len()]
     }
 }
 
-/// Changes of one counter by a Redis client.
+/// Changes of a counter by one Redis client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     pub(crate) acknowledged: i64,
@@ -209,7 +209,7 @@ pub(crate) struct Counted {
     pub(crate) refused: i64,
 }
 
-/// Increments with a Redis client, on one node after the other, until the run ends.
+/// Increments a counter with a Redis client until the run ends, on one node after the other.
 pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
     let (mut counted, mut at) = (Counted::default(), first);
     let increment = command(&[b"INCR", key.as_bytes()]);
@@ -217,10 +217,10 @@ pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
         at += 1;
         let Ok(mut redis) = Redis::try_new(nodes.redis(at)) else { continue };
         redis.stream().set_read_timeout(Some(ANSWERS_WITHIN)).unwrap();
-        // Some changes per connection, so that connections also break during changes.
+        // Use a connection for several changes, so that it may break during one.
         for _ in 0..100 {
             if redis.try_send(&increment).is_err() {
-                // The command may have been sent before the connection broke.
+                // The server may have received the command before the connection broke.
                 counted.possible += 1;
                 break;
             }
@@ -250,7 +250,8 @@ pub(crate) fn count(nodes: &Nodes, first: usize, key: &str) -> Counted {
     counted
 }
 
-/// Uploads a picture every few seconds, on one node after the other, until the run ends; returns the acknowledged ones.
+/// Uploads a picture every few seconds until the run ends, on one node after the other. Returns the acknowledged
+/// pictures.
 pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u8)> {
     let (mut pictures, mut next) = (Vec::new(), Instant::now());
     for at in first.. {
@@ -266,9 +267,9 @@ pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u
         let color = pictures.len() as u8;
         match try_upload(&mut client, color) {
             Ok(answer) if answer.status == 200 => pictures.push((path(&answer), color)),
-            // After a quarter of an hour the user has the maximum of pictures without a post.
+            // After a quarter of an hour, the user has the maximum number of pictures that no post has.
             Ok(answer) if answer.text().contains("pictures that no post has") => break,
-            // 401: the node does not have the token yet. 429: too many requests.
+            // Status 401: the node does not have the token yet. Status 429: too many requests.
             Ok(answer) => assert!(
                 matches!(answer.status, 401 | 429 | 503),
                 "{} {}",
@@ -281,7 +282,7 @@ pub(crate) fn upload(nodes: &Nodes, first: usize, token: &str) -> Vec<(String, u
     pictures
 }
 
-/// Waits until a node has applied all changes up to a position.
+/// Waits until a node has applied all changes up to this position.
 pub(crate) fn reach(client: &mut Client, position: u64) {
     let start = Instant::now();
     let after = position.to_string();

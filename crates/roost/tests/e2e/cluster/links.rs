@@ -10,16 +10,16 @@ use testkit::http::{Answer, Client};
 use testkit::nats::{NatsServers, program};
 use testkit::process::Process;
 
-/// One proxy for each pair of node and server.
+/// A proxy for each pair of node and server.
 pub(crate) struct Links {
     _process: Process,
     api: SocketAddr,
-    /// Ports that lead to the servers, by node.
+    /// Ports that lead to the servers, for each node.
     ports: Vec<Vec<u16>>,
 }
 
 impl Links {
-    /// Starts the proxies. Without toxiproxy it reports a skip and returns `None`.
+    /// Starts the proxies. If toxiproxy is missing, reports a skipped test and returns `None`.
     pub(crate) fn new(nodes: usize, servers: &NatsServers) -> Option<Self> {
         let program = program("toxiproxy-server")?;
         let port = free_port();
@@ -47,18 +47,18 @@ impl Links {
         Some(links)
     }
 
-    /// Sends a request on a new connection: toxiproxy closes idle ones.
+    /// Sends a request to toxiproxy on a new connection, because toxiproxy closes idle ones.
     fn ask(&self, path: &str, body: &Value) -> Answer {
         Client::new(self.api, None).post(path, body)
     }
 
-    /// Addresses of the servers for a node.
+    /// Addresses at which a node reaches the servers.
     pub(crate) fn urls(&self, node: usize) -> String {
         let urls = self.ports[node].iter().map(|port| format!("nats://127.0.0.1:{port}"));
         urls.collect::<Vec<_>>().join(",")
     }
 
-    /// Cuts the link of a node to a server, or to all.
+    /// Cuts the link between a node and one server, or all servers.
     pub(crate) fn cut(&self, node: usize, server: Option<usize>) {
         for at in (0..self.ports[node].len()).filter(|at| server.is_none_or(|only| only == *at)) {
             let path = format!("/proxies/{}", name(node, at));
@@ -66,7 +66,7 @@ impl Links {
         }
     }
 
-    /// Delays everything between a node and all servers, in each direction.
+    /// Delays everything between a node and all servers, in both directions.
     pub(crate) fn slow_down(&self, node: usize, by_ms: u64) {
         for at in 0..self.ports[node].len() {
             let path = format!("/proxies/{}/toxics", name(node, at));

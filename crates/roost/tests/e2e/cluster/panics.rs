@@ -1,4 +1,5 @@
-//! A command whose rule panics, in a cluster: all nodes refuse it, continue, restart and agree.
+//! Test of a command whose rule panics, in a cluster: all nodes refuse the command, go on, can restart, and have the
+//! same rows.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Pictures that apps upload to one node and read on others.
+//! Tests of pictures that apps upload to one node and read from others.
 
 use std::io;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use testkit::{PATIENCE, gif};
 
 use super::{World, text};
 
-/// Creates an account on a node, and returns an app's token.
+/// Creates an account on a node. Returns the token of an app.
 pub(crate) fn log_in(world: &World, node: usize, handle: &str) -> String {
     let made = run(["account", "create", handle, "--data", text(&world.data(node))]);
     assert!(made.status.success(), "{made:#?}");
@@ -30,7 +30,7 @@ pub(crate) fn log_in(world: &World, node: usize, handle: &str) -> String {
     token["access_token"].as_str().unwrap().to_owned()
 }
 
-/// Uploads a picture of one color.
+/// Uploads a picture that has one color.
 pub(crate) fn try_upload(client: &mut Client, color: u8) -> io::Result<Answer> {
     let head = "--b\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n";
     let body = [head.as_bytes(), &gif(color), b"\r\n--b--\r\n"].concat();
@@ -45,7 +45,7 @@ pub(crate) fn path(answer: &Answer) -> String {
     url[url.find("/media/").unwrap()..].to_owned()
 }
 
-/// Uploads until a node acknowledges it; returns the path of the picture.
+/// Uploads a picture until a node acknowledges it. Returns the path of the picture.
 fn upload(world: &World, node: usize, token: &str, color: u8) -> String {
     let start = Instant::now();
     let mut client = Client::new(world.address(node), Some(token.to_owned()));
@@ -54,14 +54,14 @@ fn upload(world: &World, node: usize, token: &str, color: u8) -> String {
         if answer.status == 200 {
             return path(&answer);
         }
-        // The account may have been created on another node a moment ago.
+        // The node may not yet have the account, which was created on another node.
         assert!(matches!(answer.status, 401 | 503), "{} {}", answer.status, answer.text());
         assert!(answer.status == 401 || answer.header("retry-after").is_some());
         assert!(start.elapsed() < PATIENCE, "{}", answer.text());
     }
 }
 
-/// Reads a picture from a node, waiting until the node has it.
+/// Reads a picture from a node. Waits until the node has the picture.
 pub(crate) fn read(mut client: Client, path: &str) -> Vec<u8> {
     let start = Instant::now();
     loop {
@@ -74,18 +74,18 @@ pub(crate) fn read(mut client: Client, path: &str) -> Vec<u8> {
     }
 }
 
-/// An acknowledged picture is on all nodes, even if a node or server is killed.
+/// An acknowledged picture is on all nodes, even if a node or a server is killed.
 #[test]
 fn an_acknowledged_picture_is_on_every_node() {
     let Some(mut world) = World::start(3) else { return };
     let token = log_in(&world, 0, "anna");
-    // The node with the picture is killed at once.
+    // Kill the node to which the picture was uploaded.
     let first = upload(&world, 0, &token, 1);
     world.kill(0);
     let bytes = read(world.client(1), &first);
     assert!(bytes.starts_with(&[0x89, b'P', b'N', b'G']) || bytes.starts_with(&[0xff, 0xd8]));
     assert!(read(world.client(2), &first) == bytes);
-    // The upload works with two NATS servers, and while a node is stopped.
+    // Uploads work while one NATS server and one node are down.
     world.servers.kill(1);
     let second = upload(&world, 1, &token, 2);
     let bytes = read(world.client(2), &second);
@@ -99,7 +99,7 @@ fn an_acknowledged_picture_is_on_every_node() {
         assert!(read(world.client(node), &first) != bytes, "node {node}");
     }
     world.same_digests();
-    // A joining node and a leaving one have all of them.
+    // A node that joins has all pictures, and so has one that leaves.
     let joined = world.join(3);
     assert!(joined.status.success(), "{joined:#?}");
     world.nodes.push(None);
@@ -112,7 +112,7 @@ fn an_acknowledged_picture_is_on_every_node() {
     assert!(read(alone.client(), &second) == bytes);
 }
 
-/// Pictures are refused while the stream of files is missing, and everything else works.
+/// While the stream of files is missing, pictures are refused and not stored, and everything else works.
 #[test]
 fn without_the_stream_of_files_pictures_are_refused_and_nothing_is_stored() {
     let Some(mut world) = World::start(1) else { return };
@@ -129,13 +129,13 @@ fn without_the_stream_of_files_pictures_are_refused_and_nothing_is_stored() {
     world.client(0).register("ben");
     let said = world.nodes[0].as_ref().unwrap().process.logged("nats stream add roost-files");
     assert!(said.is_some(), "the log has the command");
-    // A start creates it.
+    // The start of a node creates the stream.
     world.stop(0);
     world.restart(0);
     upload(&world, 0, &token, 3);
     read(world.client(0), &first);
     let files = std::fs::read_dir(world.data(0).join("media")).unwrap().map(Result::unwrap);
     let count = |dir: std::fs::DirEntry| std::fs::read_dir(dir.path()).unwrap().count();
-    // The refused picture's file is unused.
+    // The third file is that of the refused picture, and is not used.
     assert_eq!(files.map(count).sum::<usize>(), 3);
 }

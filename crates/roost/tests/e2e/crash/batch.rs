@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use super::worker::Draft;
 use crate::support::http::{Chunked, Client, connect, number, read_head};
 
-/// Sends the drafts, which must be posts, and returns the ids of the acknowledged ones: fewer than sent if the server
+/// Sends the drafts, which must be posts. Returns the ids of the acknowledged ones, which are fewer if the server
 /// ended.
 pub(super) fn send(client: &Client, drafts: &[Draft]) -> Vec<u64> {
     let mut ids = Vec::new();
-    // After an error the outcome of the rest is unknown.
+    // After an error, the outcome of the remaining posts is unknown.
     let _error = try_send(client, drafts, &mut ids);
     ids
 }
@@ -34,7 +34,7 @@ fn try_send(client: &Client, drafts: &[Draft], ids: &mut Vec<u64>) -> io::Result
     assert_eq!(status, 200);
     for line in BufReader::new(Chunked::new(connection)).lines() {
         let line = line?;
-        // The last line of a killed server may be cut.
+        // The last line of a killed server may be incomplete.
         let Ok(result) = serde_json::from_str::<Value>(&line) else { break };
         assert_eq!(result["ok"], true, "{result}");
         ids.push(number(&result["id"]));

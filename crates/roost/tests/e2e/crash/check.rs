@@ -1,4 +1,4 @@
-//! Compares everything the server returns with the workers' ledgers.
+//! Comparison of everything that the server returns with the ledgers of the workers.
 
 use std::collections::HashSet;
 use std::thread;
@@ -14,14 +14,14 @@ use crate::support::world::{Form, Post, World, ids};
 
 /// Number of readers to check after a restart.
 const READERS: usize = 16;
-/// Connections that read at the same time.
+/// Number of connections that read at the same time.
 const CONNECTIONS: usize = 3;
 
 /// The users whose home timelines, story homes and mentions are compared.
 pub(crate) enum Readers<'a> {
     /// [`READERS`] random users.
     Some(&'a mut StdRng),
-    /// All users; deleted posts and stories are checked as well.
+    /// All users. Deleted posts and stories are also checked.
     All,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn check_everything(server: &Server, workers: &[Worker], readers: Rea
     }
 }
 
-/// Checks that ids of posts and stories are unique, and texts too.
+/// Checks that no two posts or stories have the same id or text.
 fn check_ids_and_texts(world: &World, workers: &[Worker]) {
     let mut given = HashSet::new();
     let all = workers.iter().flat_map(|worker| worker.published.keys());
@@ -74,7 +74,7 @@ fn check_ids_and_texts(world: &World, workers: &[Worker]) {
     assert!(written.into_iter().all(|post| texts.insert(&post.text)), "a text occurs twice");
 }
 
-/// Checks that exactly the expected users are registered, with the right counts in their profiles.
+/// Checks that exactly the expected users exist, and that their profiles have the right counts.
 fn check_profiles(client: &mut Client, world: &World) {
     let shown: Vec<_> = client.all("/v1/users?limit=100").iter().map(profile).collect();
     let expected = world.0.iter().map(|(id, account)| {
@@ -93,8 +93,8 @@ fn profile(user: &Value) -> (u64, String, [u64; 4]) {
     (number(&user["id"]), user["handle"].as_str().unwrap().to_owned(), counts)
 }
 
-/// Checks the posts and stories of a user in the order of acknowledgement, and the follows in both directions and
-/// friends.
+/// Checks a user's posts and stories, in the order of their acknowledgement, and the user's friends and follows in both
+/// directions.
 fn check_user(client: &mut Client, world: &World, user: u32) {
     let account = &world.0[&user];
     for form in [Form::Post, Form::Story] {

@@ -1,13 +1,13 @@
-//! Keys of a worker of the crash test in a bucket: a few keys of its own, whose values it changes repeatedly.
+//! Keys of a worker of the crash test. The worker has a few keys in a bucket, and changes their values repeatedly.
 
 use std::collections::BTreeMap;
 
 use crate::support::http::{Answer, Client, at};
 
-/// Bucket shared by all workers.
+/// Bucket that all workers share.
 const BUCKET: &str = "/v1/buckets/3/keys";
 
-/// Values that were acknowledged, by key.
+/// Acknowledged values, by key.
 pub(super) struct Kept {
     prefix: String,
     pub(super) values: BTreeMap<String, String>,
@@ -40,7 +40,7 @@ impl Kept {
         Some(answer.expect(200).text())
     }
 
-    /// Compares the server's values with the worker's.
+    /// Compares the server's values with the acknowledged ones.
     pub(super) fn check(&self, client: &mut Client) {
         let mut path = Some(format!("{BUCKET}?prefix={}&limit=100", self.prefix));
         let mut keys = Vec::new();

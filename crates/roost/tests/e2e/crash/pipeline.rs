@@ -1,7 +1,7 @@
-//! Redis client of the crash test: pipelines of commands on a few keys of its own.
+//! Redis client of the crash test. It sends pipelines of commands on a few keys that no other client uses.
 //!
-//! Commands of one client are applied in order. So after a restart the keys must have the values after some number of
-//! the sent commands: at least the answered ones, where a transaction counts as one.
+//! Commands of one client are applied in order. So after a restart, the keys have the values after some number of the
+//! sent commands, and this number includes all answered ones. A transaction counts as one command.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use super::Round;
 use crate::support::redis::{Redis, Reply, line};
 
 const KEYS: u32 = 12;
-/// Maximum number of commands sent before the first reply is read.
+/// Maximum number of commands that are sent before the first reply is read.
 const COMMANDS_MAX: u32 = 24;
 
 type Values = BTreeMap<String, String>;
@@ -25,7 +25,7 @@ pub(super) struct Pipeline {
     serial: u32,
     /// Values after all answered commands.
     values: Values,
-    /// Commands that were sent and not answered.
+    /// Commands that were sent and have no reply yet.
     waiting: Vec<Step>,
 }
 
@@ -47,7 +47,7 @@ impl Pipeline {
         !self.waiting.is_empty()
     }
 
-    /// Sends pipelines until the round is over or the server has ended.
+    /// Sends pipelines until the round has ended or the server has ended.
     pub(super) fn work(&mut self, address: SocketAddr, round: &Round) {
         let Ok(mut redis) = Redis::try_new(address) else { return };
         loop {
@@ -100,7 +100,7 @@ impl Pipeline {
         Step::Set(key, value)
     }
 
-    /// Determines after a restart how many of the unanswered commands were applied, and checks the values.
+    /// Determines after a restart how many of the commands without a reply were applied, and checks the values.
     pub(super) fn resolve(&mut self, address: SocketAddr) {
         let found = self.read(address);
         let mut steps = std::mem::take(&mut self.waiting).into_iter();
@@ -130,7 +130,7 @@ impl Pipeline {
 }
 
 impl Step {
-    /// Applies the command to the values; returns the reply.
+    /// Applies the command to the values. Returns the reply that the server must send.
     fn apply(&self, values: &mut Values) -> Reply {
         match self {
             Self::Set(key, value) => {

@@ -1,4 +1,4 @@
-//! Samples of a worker of the crash test: a set of its own, each sample a drawing of its label.
+//! Samples of a worker of the crash test. The worker has a set; each sample in it is a drawing derived from its label.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::http::{Answer, Client, number};
 
-/// Samples that were acknowledged and not deleted.
+/// Samples that were acknowledged and are not deleted.
 pub(super) struct SampleAdded {
     set: String,
     pub(super) labels: BTreeMap<u64, String>,
@@ -26,7 +26,7 @@ impl SampleAdded {
         client.send("DELETE", &format!("/v1/samples/{id}"), &[], b"")
     }
 
-    /// The sample with this label, if it exists.
+    /// The sample with this label; `None` if there is none.
     pub(super) fn find(&self, client: &mut Client, label: &str) -> Option<u64> {
         let nearest = self.nearest(client, &[label])?.pop().unwrap();
         (nearest["distance"] == 0).then(|| {
@@ -39,7 +39,7 @@ impl SampleAdded {
         client.get(&format!("/v1/samples/{id}")).status == 200
     }
 
-    /// Compares the server's set with the worker's.
+    /// Compares the server's set with the acknowledged samples.
     pub(super) fn check(&self, client: &mut Client) {
         let overview = client.get("/v1/recognitions").expect(200).json();
         let sets = overview["sets"].as_array().unwrap();
@@ -63,7 +63,7 @@ impl SampleAdded {
         }
     }
 
-    /// Sample nearest to the drawing of each label; `None` if the set is empty.
+    /// The nearest sample for the drawing of each label; `None` if the set is empty.
     fn nearest(&self, client: &mut Client, labels: &[&str]) -> Option<Vec<Value>> {
         let samples: Vec<_> = labels.iter().map(|label| drawing(label)).collect();
         let path = format!("/v1/recognitions?k=1&set={}", self.set);
@@ -78,7 +78,7 @@ impl SampleAdded {
     }
 }
 
-/// Bytes of a drawing that no other label has.
+/// Bytes of a drawing that is unique to the label.
 fn drawing(label: &str) -> String {
     let hex: String = label.bytes().map(|byte| format!("{byte:02x}")).collect();
     format!("{hex:0>256}")

@@ -1,5 +1,5 @@
-//! Client of the crash test: changes its own data, one change after the other, and records all outcomes, of which only
-//! the last may be unknown.
+//! Client of the crash test. It makes one change of its own data after the other, and records the outcomes. Only the
+//! last outcome may be unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::{Directory, Round};
 use crate::support::http::{Answer, Client, number};
 use crate::support::world::{Account, Form, Post, ids};
 
-/// TTL of a story in seconds: the largest, so that none expires in a test.
+/// TTL of a story, in seconds. It is the maximum, so that no story expires in a test.
 const STORY_SECS: u64 = 604_800;
 
 /// Change by one worker.
@@ -35,7 +35,7 @@ pub(super) enum Change {
         other: u32,
     },
     Publish(Draft),
-    /// Posts of one author, in order.
+    /// Posts of one author, which are sent in this order.
     Batch(Vec<Draft>),
     Delete {
         form: Form,
@@ -61,7 +61,7 @@ pub(super) enum Change {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tie {
     Follow,
-    /// Friendship with a user of a greater id, stored and changed at this user.
+    /// Friendship with a user who has a greater id. It is stored only at the user with the lesser id.
     Friendship,
 }
 
@@ -78,19 +78,19 @@ pub(super) struct Draft {
 pub(super) struct Worker {
     number: u32,
     rng: StdRng,
-    /// Source of unique handles, texts and keys.
+    /// Counter that makes handles, texts and keys unique.
     serial: u32,
-    /// Users registered by this worker; no other worker changes them.
+    /// Users whom this worker registered. No other worker changes them.
     pub(super) accounts: BTreeMap<u32, Account>,
-    /// Every published post and story, including deleted ones.
+    /// Every post and story that was published, even if it was deleted.
     pub(super) published: BTreeMap<u64, Form>,
     /// Samples of the worker.
     pub(super) taught: SampleAdded,
     /// Keys of the worker in a bucket.
     pub(super) kept: Kept,
-    /// Last acknowledged draft with an idempotency key.
+    /// The last acknowledged draft that had an idempotency key.
     keyed: Option<(Draft, u64)>,
-    /// Change that was sent and not answered.
+    /// Change that was sent and has no response yet.
     waiting: Option<Change>,
 }
 
@@ -116,7 +116,7 @@ impl Worker {
         self.waiting.is_some()
     }
 
-    /// Makes changes until the round is over or the server has ended.
+    /// Makes changes until the round has ended or the server has ended.
     pub(super) fn work(&mut self, mut client: Client, directory: &Directory, round: &Round) {
         loop {
             let change = self.next(directory);
@@ -137,7 +137,7 @@ impl Worker {
         }
     }
 
-    /// Sends a batch; returns whether the worker continues.
+    /// Sends a batch. Returns whether the worker goes on.
     fn batch(&mut self, mut drafts: Vec<Draft>, client: &Client, round: &Round) -> bool {
         let ids = batch::send(client, &drafts);
         let mut over = false;
@@ -231,7 +231,7 @@ impl Worker {
             mentions = vec![];
         }
         if self.rng.random_bool(0.4) {
-            // 430 characters for a reader, 7,740 bytes for the log.
+            // A reader sees 430 characters, which are 7,740 bytes in the log.
             text.push(' ');
             text.push_str(&"\u{1F468}\u{200D}\u{1F469}\u{200D}\u{1F467}".repeat(430));
         }
@@ -271,7 +271,7 @@ impl Worker {
         assert!(self.accounts.insert(id, account).is_none(), "{id} was given out twice");
     }
 
-    /// Checks the response to a post or a story; returns its id.
+    /// Checks the response to a post or a story. Returns the id.
     fn check_published(&self, draft: &Draft, answer: &Value) -> u64 {
         let (author, post) = Post::read(answer);
         assert_eq!((author, &post), (draft.author, &draft.post(post.id)));
@@ -288,7 +288,7 @@ impl Worker {
         }
     }
 
-    /// Records a relation, its end, a deletion, or a change of a key.
+    /// Records that a relation began or ended, that something was deleted, or that a key was changed.
     fn happened(&mut self, change: &Change) {
         match *change {
             Change::Keep { ref key, ref value } => {
@@ -318,7 +318,7 @@ impl Worker {
         }
     }
 
-    /// Reads a home timeline at intervals: it stays active, and contains the user's own last post.
+    /// Reads a home timeline now and then, so that it stays active. It must contain the user's own last post.
     fn look(&mut self, client: &mut Client) -> std::io::Result<()> {
         if self.rng.random_bool(0.8) {
             return Ok(());
@@ -331,8 +331,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Determines the outcome of the unanswered change after a restart, then repeats the last post or story with a key,
-    /// which must change nothing.
+    /// After a restart, determines the outcome of the change without a response. Then sends the last draft with an
+    /// idempotency key again, which must change nothing.
     pub(super) fn resolve(&mut self, client: &mut Client, directory: &Directory) {
         let keyed = self.keyed.take();
         match self.waiting.take() {
@@ -353,7 +353,7 @@ impl Worker {
             Some(change) if has_happened(&change, client) => self.happened(&change),
             Some(_) => {}
         }
-        // The unanswered change may have deleted it.
+        // The change without a response may have deleted the post or story.
         if let Some((draft, id)) = keyed
             && self.accounts[&draft.author].written(draft.form).iter().any(|post| post.id == id)
         {
@@ -364,7 +364,7 @@ impl Worker {
         }
     }
 
-    /// Resolves a batch: its applied posts are the first ones, in order.
+    /// Determines the outcome of a batch. If only some of its posts were applied, these are the first ones.
     fn resolve_batch(&mut self, drafts: Vec<Draft>, client: &mut Client) {
         let path = format!("/v1/users/{}/posts?limit={}", drafts[0].author, drafts.len());
         let newest = client.get(&path).expect(200).json();
@@ -408,7 +408,7 @@ impl Draft {
 }
 
 impl Tie {
-    /// Noun in the URLs.
+    /// Noun in the paths of the API.
     fn noun(self) -> &'static str {
         match self {
             Self::Follow => "following",
@@ -431,7 +431,7 @@ impl Tie {
     }
 }
 
-/// Whether a relation, its end, a deletion, or a change of a key has been applied.
+/// Whether a change was applied that begins or ends a relation, deletes something, or changes a key.
 fn has_happened(change: &Change, client: &mut Client) -> bool {
     match change {
         Change::Tie { tie, user, other } => are_joined(client, *tie, *user, *other),

@@ -1,5 +1,5 @@
-//! The OpenAPI document against third-party tools: a validator of OpenAPI 3.1, and generators of clients in TypeScript
-//! and Python, whose clients compile and work.
+//! Tests of the OpenAPI document with third-party tools: a validator of OpenAPI 3.1, and generators of clients in
+//! TypeScript and Python. The generated clients compile and work.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn described(data: &Path) -> Server {
 fn python(library: &Path, folder: &Path) -> Command {
     let mut python = Command::new("python3");
     let path = std::env::var("PATH").unwrap_or_default();
-    // The generator calls a formatter that is installed next to it.
+    // The generator runs a formatter, which is installed next to it.
     python.env("PATH", format!("{}:{path}", library.join("bin").display()));
     python.env("PYTHONPATH", library).current_dir(folder);
     python
@@ -46,7 +46,7 @@ fn the_description_is_valid_and_its_python_client_works() {
     let report = said(&generated) + &String::from_utf8_lossy(&generated.stderr);
     let warnings: BTreeSet<_> =
         report.lines().filter_map(|line| line.strip_prefix("WARNING parsing ")).collect();
-    // It warns that it does not know the media types of images, lines and metrics.
+    // The generator warns about media types that it does not know: those of images, lines and metrics.
     let known = [
         "GET /metrics within operations.",
         "POST /v1/batch within batch. Endpoint will not be generated.",

@@ -1,6 +1,6 @@
-//! All responses against a description of Mastodon's API: their shapes, and the results of random requests.
+//! Tests of all responses of Mastodon's API against a description: their shapes, and the responses to random requests.
 //!
-//! The description is in the folder of shared data. It has paths, parameters and fields, and no text.
+//! The description is in the folder of shared data. It contains paths, parameters and fields, but no text.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use super::{HERE, python, server};
 use crate::support::process::Server;
 use crate::support::{not_here, said, shared};
 
-/// Minimum number of compared responses; fewer mean that the check is incomplete.
+/// Minimum number of compared responses. With fewer, the check is incomplete.
 const COMPARED_MIN: usize = 100;
-/// Random examples per endpoint in a test run; `ROOST_EXAMPLES` overrides it.
+/// Number of random examples per endpoint in a test run; `ROOST_EXAMPLES` overrides it.
 const EXAMPLES: &str = "12";
 
-/// Path of the description. If it is missing, reports a skip and returns `None`.
+/// Path of the description. If it is missing, reports a skipped test and returns `None`.
 fn description() -> Option<PathBuf> {
     let file = shared().map(|shared| shared.join("mastodon-openapi.json"));
     let file = file.filter(|file| file.is_file());
@@ -39,7 +39,7 @@ fn endpoints(data: &Path) -> PathBuf {
     file
 }
 
-/// Runs a program of this folder on a new server; the program prints counts at the end.
+/// Runs a program of this folder on a new server. At its end, the program prints counts.
 fn run(data: &Path, program: &str, more: &[&str]) -> Option<(Server, String)> {
     let (description, mut python) = (description()?, python()?);
     let server = server(data, &["--anonymous-reads"]);
@@ -68,7 +68,7 @@ fn random_requests_fail_nothing() {
     let data = tempfile::tempdir().unwrap();
     let folder = data.path().to_str().unwrap();
     let campaign = std::env::var("ROOST_EXAMPLES");
-    // The second phase takes a minute, and is not random.
+    // In a test run, leave out the second phase, which takes a minute and is not random.
     let (examples, phases) = match &campaign {
         Ok(examples) => (examples.as_str(), "coverage,fuzzing"),
         Err(_) => (EXAMPLES, "fuzzing"),

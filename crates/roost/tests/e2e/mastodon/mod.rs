@@ -1,5 +1,5 @@
-//! Third-party clients of Mastodon's API and checks of all responses, against the real binary: toot's own tests,
-//! Mastodon.py, masto.js, a description of the API, and random requests of schemathesis.
+//! Tests of Mastodon's API on the real binary: toot's own tests, Mastodon.py, masto.js, a description of the API, and
+//! random requests by schemathesis.
 
 mod checks;
 mod simulation;
@@ -11,13 +11,13 @@ use std::process::Command;
 use crate::support::process::{Server, serve};
 use crate::support::{fetched, said, skipped};
 
-/// Number of toot's tests. A different number means another version.
+/// Number of toot's own tests. If it differs, the version of toot differs.
 const TOOT_TESTS: usize = 114;
 
 /// Folder with the files of these tests.
 const HERE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/mastodon");
 
-/// Starts a server on which everybody may sign up, with more settings.
+/// Starts a server on which everybody may sign up, with additional settings.
 fn server(data: &Path, more: &[&str]) -> Server {
     let about = data.join("about.toml");
     std::fs::write(&about, "title = 'Tests'\nrules = ['Be kind']\ntext = 'One.'").unwrap();
@@ -25,7 +25,7 @@ fn server(data: &Path, more: &[&str]) -> Server {
     Server::start(&mut serve(&data.join("data"), &[&open, more].concat()))
 }
 
-/// Python with the libraries fetched for these tests. If they are missing, reports a skip and returns `None`.
+/// Python with the libraries fetched for these tests. If they are missing, reports a skipped test and returns `None`.
 fn python() -> Option<Command> {
     let library = fetched("mastodon-python");
     if !library.is_dir() {
@@ -36,7 +36,7 @@ fn python() -> Option<Command> {
     }
     let mut python = Command::new("python3");
     python.env("PYTHONPATH", format!("{}:{HERE}", library.display()));
-    // Keeps bytecode out of the folders of the project and of the libraries.
+    // Write no bytecode into the folders of the project and of the libraries.
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     Some(python)
 }
@@ -56,7 +56,7 @@ fn toots_own_tests_pass_except_those_of_missing_features() {
     }
     let Some(mut python) = python() else { return };
     let data = tempfile::tempdir().unwrap();
-    // The suite has this address in some tests; the plugin redirects it to the server.
+    // Some of toot's tests contain this address. The plugin redirects it to the server.
     let url = "http://localhost:3000";
     let server = server(data.path(), &["--anonymous-reads", "--public-url", url]);
     python
@@ -64,7 +64,7 @@ fn toots_own_tests_pass_except_those_of_missing_features() {
         .args(["-m", "pytest", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "toot_plugin"])
         .arg("tests/integration")
         .env("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        // toot stores its settings there.
+        // toot stores its settings in this folder.
         .env("HOME", data.path())
         .env_remove("XDG_CONFIG_HOME")
         .env_remove("XDG_CACHE_HOME")

@@ -1,4 +1,4 @@
-//! `roost simulate --api mastodon` against the real binary, and the accounts created by `roost account test-tokens`.
+//! Tests of `roost simulate --api mastodon` on the real binary, with accounts that `roost account test-tokens` creates.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -16,7 +16,7 @@ fn simulate(server: &Server, arguments: &[&str]) -> Ended {
     run(common.into_iter().chain(arguments.iter().copied()))
 }
 
-/// Makes accounts; returns their tokens.
+/// Creates accounts. Returns their tokens.
 fn test_tokens(data: &Path, arguments: &[&str]) -> Vec<String> {
     let command = ["account", "test-tokens"];
     let ended = Process::start(roost(command).args(arguments).arg("--data").arg(data)).ended();
@@ -48,7 +48,7 @@ fn users_sign_up_where_sign_up_is_open_and_act_again_with_tokens() {
     let open = ["--registrations", "open", "--password-grant"];
     let server = Server::open(&data.path().join("data"), &open);
     assert_ran(&simulate(&server, &["--users", "12", "--rate", "50", "--profile", "deathstar"]));
-    // Nobody has the passwords of test accounts, so these accounts get known ones.
+    // Test accounts have passwords that nobody knows, so use accounts with known ones.
     let lines: Vec<String> = (0..3).map(|user| {
         let handle = format!("person{user}");
         let app = json!({"client_name": "x", "redirect_uris": "urn:ietf:wg:oauth:2.0:oob", "scopes": "read write"});
@@ -182,7 +182,7 @@ fn requests_beyond_the_limit_of_a_user_make_a_run_inconclusive() {
     assert!(ended.err.contains("rate limits (status 429)"), "{ended:#?}");
 }
 
-/// Takes half a minute: missing posts could still arrive.
+/// This test takes half a minute, because a missing post could still arrive.
 #[test]
 fn posts_that_are_hidden_on_purpose_are_found_missing() {
     let directory = tempfile::tempdir().unwrap();

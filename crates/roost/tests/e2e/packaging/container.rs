@@ -1,4 +1,4 @@
-//! Containerfile of the image. No image is built, which would need a registry; its commands run against a server here.
+//! Test of the Containerfile. Building an image would need a registry; instead, its commands run here against a server.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Debian package: its contents, and installation, upgrade and removal.
+//! Tests of the Debian package: its contents, and its installation, upgrade and removal.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use super::{Dist, packaging, tool};
 use crate::support::process::{Process, Server, serve};
 use crate::support::said;
 
-/// All files of the package except man pages, with their modes.
+/// All files of the package with their modes, except man pages.
 const FILES: [(&str, u32); 16] = [
     ("etc/default/roost", 0o644),
     ("lib/systemd/system/roost.service", 0o644),
@@ -99,7 +99,7 @@ fn the_archive_is_the_directory_and_the_same_bytes_each_time() {
 #[test]
 fn systemd_accepts_the_unit_and_finds_it_confined() {
     let folder = unpacked();
-    // Every system has a shell, which the unit uses to reload.
+    // The unit uses a shell to reload, and every system has one.
     fs::create_dir_all(folder.path().join("bin")).unwrap();
     fs::copy("/bin/sh", folder.path().join("bin/sh")).unwrap();
     let mut verify = Command::new("systemd-analyze");
@@ -107,7 +107,7 @@ fn systemd_accepts_the_unit_and_finds_it_confined() {
     verify.arg("--root").arg(folder.path()).arg("roost.service");
     let Some(output) = tool(&mut verify) else { return };
     assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-    // 0 means confined, 100 not confined. A unit without any of these settings has 96.
+    // The scale is from 0 (confined) to 100 (not confined). A unit without these settings has 96.
     let mut security = Command::new("systemd-analyze");
     security.args(["security", "--offline=true", "--threshold=20", "--no-pager"]);
     said(&security.arg(packaging("systemd/roost.service")).output().unwrap());
@@ -121,7 +121,7 @@ fn the_package_passes_lintian() {
     said(&output);
 }
 
-/// Root directory with dpkg's database, in which nothing else is installed.
+/// Root directory with a database of dpkg, in which no package is installed.
 struct Root(tempfile::TempDir);
 
 impl Root {
@@ -140,7 +140,7 @@ impl Root {
         self.0.path().join(name)
     }
 
-    /// Runs dpkg as the root of a user namespace; the package's scripts learn of this directory.
+    /// Runs dpkg as root of a user namespace. The package's scripts get the path of this root directory.
     fn dpkg(&self, arguments: &[&str]) {
         let mut dpkg = Command::new("unshare");
         dpkg.args([
@@ -165,7 +165,7 @@ fn the_package_installs_upgrades_and_goes_without_the_data() {
     assert!(users.lines().any(|user| user.starts_with("roost:x:")), "{users}");
     let enabled = root.path("etc/systemd/system/multi-user.target.wants/roost.service");
     assert!(enabled.symlink_metadata().is_ok(), "the service is enabled");
-    // Changes by an administrator survive an upgrade.
+    // Changes that an administrator made survive an upgrade.
     let settings = root.path("etc/default/roost");
     fs::write(&settings, "ROOST_MEMORY=1GiB\n").unwrap();
     fs::remove_file(&enabled).unwrap();

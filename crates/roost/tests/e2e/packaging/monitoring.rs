@@ -1,4 +1,4 @@
-//! Dashboard and alert rules: their queries parse, and every metric in them exists.
+//! Tests of the dashboard and the alert rules: their queries can be parsed, and every metric in them exists.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -10,7 +10,7 @@ use crate::support::process::Server;
 use crate::support::redis::Redis;
 use crate::support::said;
 
-/// Area of a panel on the dashboard, which must not overlap others.
+/// Area of a panel on the dashboard. Areas must not overlap.
 #[derive(Clone, Copy)]
 struct Place {
     x: u64,
@@ -43,7 +43,7 @@ fn queries(dashboard: &Value) -> Vec<String> {
     targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Names in a text with the prefix of roost's metrics.
+/// Names of metrics of roost in a text.
 fn metrics_in(text: &str) -> BTreeSet<&str> {
     let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     text.split(|letter| !is_name(letter))
@@ -51,7 +51,7 @@ fn metrics_in(text: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// Names of all samples that a server exposes after being used in every way.
+/// Names of all samples that a server exposes after all its features were used.
 fn exposed() -> BTreeSet<String> {
     let data = tempfile::tempdir().unwrap();
     let server = Server::open(data.path(), &["--redis-listen", "127.0.0.1:0"]);
@@ -74,7 +74,7 @@ fn every_metric_of_the_dashboard_and_the_alerts_exists() {
     assert!(used.len() > 30, "{used:?}");
     let missing: Vec<_> = used.iter().filter(|name| !exposed.contains(**name)).collect();
     assert!(missing.is_empty(), "{missing:?} are not among {exposed:?}");
-    // And conversely: the dashboard shows all metrics.
+    // The dashboard also shows every metric.
     let shown = metrics_in(&dashboard);
     let derived = ["_bucket", "_sum", "_count"];
     let of_histograms = |name: &&String| derived.iter().any(|end| name.ends_with(end));
@@ -107,7 +107,7 @@ fn the_panels_of_the_dashboard_are_complete_and_beside_each_other() {
 
 #[test]
 fn prometheus_parses_every_query_of_the_dashboard() {
-    // Queries as rules, with the variables of Grafana replaced.
+    // The queries are checked as rules. Variables of Grafana are replaced.
     let rules = queries(&dashboard()).into_iter().enumerate().map(|(number, query)| {
         let query = query.replace("$__rate_interval", "5m").replace("$instance", ".*");
         json!({"record": format!("panel:{number}"), "expr": query})
@@ -116,7 +116,7 @@ fn prometheus_parses_every_query_of_the_dashboard() {
     assert!(rules.len() > 30, "{} queries", rules.len());
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rules.yml");
-    // JSON is YAML.
+    // JSON is also valid YAML.
     let groups = json!({"groups": [{"name": "dashboard", "rules": rules}]});
     std::fs::write(&file, groups.to_string()).unwrap();
     let mut promtool = Command::new("promtool");

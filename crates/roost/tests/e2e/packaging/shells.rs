@@ -1,4 +1,4 @@
-//! Man pages, as shown by `man`, and completions, as used by shells.
+//! Tests of man pages, as `man` shows them, and of completions, as shells use them.
 
 use std::process::Command;
 

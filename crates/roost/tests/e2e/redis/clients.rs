@@ -1,4 +1,4 @@
-//! Common clients: redis-cli, redis-benchmark, redis-py and ioredis.
+//! Tests with common clients: redis-cli, redis-benchmark, redis-py and ioredis.
 
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,5 @@
-//! Random commands for roost and redis-server: the replies are the same, except for the differences listed in
-//! `docs/redis.md`.
+//! Test that sends random commands to roost and to redis-server: the replies are the same, except for the differences
+//! listed in `docs/redis.md`.
 
 use std::process::Command;
 
@@ -12,15 +12,16 @@ use crate::support::redis::{Redis, Reply};
 use crate::support::skipped;
 
 const COMMANDS: usize = 10_000;
-/// Number of commands before both begin again without keys: intended differences would make all later replies differ.
+/// Number of commands after which both servers start again without keys. Otherwise, one intended difference would make
+/// all later replies differ.
 const ROUND: usize = 50;
-/// Tolerance of times to live and of expiry, in milliseconds.
+/// Maximum difference of times to live and of times of expiry, in milliseconds.
 const LATE_MS: i64 = 5_000;
 
-/// Forms of commands: `k` is a key, `v` a value, `n` a number or an invalid one, `t` a time in seconds, `m` one in
-/// milliseconds, `f` a number that Redis adds without rounding, `d` a reply of DUMP. No reply depends on which clock is
-/// late: an expiring key lives for 100 seconds or more, and times are compared on the key `timed` only. `;` separates
-/// commands of a sequence.
+/// Forms of commands. `k` is a key, `v` a value, `n` a number or an invalid one, `t` a time in seconds, `m` a time in
+/// milliseconds, `f` a number that Redis adds without rounding, `d` a reply of DUMP. `;` separates the commands of a
+/// sequence. No reply depends on small differences between the clocks: keys that expire live for at least 100 seconds,
+/// and only times of the key `timed` are compared.
 const FORMS: &str = "SET k v|SET k v NX|SET k v XX|SET k v GET|SET k v EX t|SET k v PX m|SET k v KEEPTTL|SET k v NX GET|\
     SET k v EXAT t|SET k v EX t NX|SET k v XX GET KEEPTTL|SET k v NX XX|SET k v EX t PX m|SET k|SET k v FOO|GET k|GET|\
     GETSET k v|GETDEL k|GETEX k|GETEX k PERSIST|SETNX k v|SETEX k t v|PSETEX k m v|MGET k k k|MSET k v k v|MSET k v k|\
@@ -83,7 +84,7 @@ const TIMES: [&str; 7] = ["100", "1000", "0", "-1", "x", "9223372036854775807", 
 const MILLISECONDS: [&str; 7] =
     ["100000", "1000000", "0", "-1", "x", "9223372036854775807", "99999999999"];
 
-/// Starts a redis-server and a client of it; `None` if it is not installed.
+/// Starts a redis-server and connects a client; `None` if redis-server is not installed.
 fn other(folder: &std::path::Path) -> Option<(Process, Redis)> {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let port = free.port().to_string();
@@ -98,7 +99,7 @@ fn other(folder: &std::path::Path) -> Option<(Process, Redis)> {
     }
 }
 
-/// Replies of both servers to DUMP of values: RESTORE accepts all of them.
+/// Replies of both servers to DUMP for some values. RESTORE accepts all of them.
 fn payloads(servers: [&mut Redis; 2]) -> Vec<Vec<u8>> {
     let mut payloads = Vec::new();
     for server in servers {
@@ -110,7 +111,7 @@ fn payloads(servers: [&mut Redis; 2]) -> Vec<Vec<u8>> {
     payloads
 }
 
-/// The commands of a random form.
+/// Random commands of a random form.
 fn commands(random: &mut StdRng, forms: &[&str], payloads: &[Vec<u8>]) -> Vec<Vec<Vec<u8>>> {
     let form = forms.choose(random).unwrap();
     let mut word = |word: &str| {
@@ -129,8 +130,8 @@ fn commands(random: &mut StdRng, forms: &[&str], payloads: &[Vec<u8>]) -> Vec<Ve
     form.split(';').map(|line| line.split_whitespace().map(&mut word).collect()).collect()
 }
 
-/// Whether the replies to a command are equal up to the passage of time. EXEC replies to the commands that are
-/// `queued`.
+/// Whether the replies to a command are equal, apart from the passage of time. The reply to EXEC contains the replies
+/// to the `queued` commands.
 fn alike(name: &str, queued: &[String], ours: &Reply, theirs: &Reply) -> bool {
     match (ours, theirs) {
         (Reply::Array(ours), Reply::Array(theirs)) if name == "EXEC" => {

@@ -1,4 +1,4 @@
-//! Redis clients, and the test suite of Redis itself, against the real binary.
+//! Tests of the real binary with Redis clients, and with the test suite of Redis.
 
 mod clients;
 mod differential;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::support::process::Server;
 
-/// Starts a server that serves Redis clients; returns their port.
+/// Starts a server for Redis clients. Returns it and the port for these clients.
 fn serve(data: &Path) -> (Server, u16) {
     let server = Server::open(data, &["--redis-listen", "127.0.0.1:0"]);
     let address = server.process.said("roost serves redis://127.0.0.1:").unwrap();

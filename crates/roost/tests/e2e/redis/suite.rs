@@ -1,9 +1,9 @@
-//! Test suite of Redis 7.0, from Debian's source package: the units about strings, keys, expiry, scans, transactions
-//! and the protocol.
+//! Test suite of Redis 7.0 from Debian's source package: the units about strings, keys, expiry, scans, transactions and
+//! the protocol.
 //!
-//! Tags exclude tests that need replicas, `DEBUG`, a memory limit, or access to the process. Encodings in memory are
-//! not compared, because roost stores all strings alike. `suite_skips.txt` lists other exclusions, with the reason
-//! after ` -- `.
+//! Tags exclude tests that need replicas, `DEBUG`, a limit of memory, or access to the process. Tests of encodings in
+//! memory are excluded, because roost stores all strings in the same way. `suite_skips.txt` lists other exclusions; the
+//! reason follows ` -- `.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const UNITS: [&str; 8] = [
     "unit/protocol",
     "unit/quit",
 ];
-/// Minimum number of passed tests; fewer mean that the run ended early.
+/// Minimum number of tests that pass. With fewer, the run ended early.
 const PASSED_MIN: usize = 235;
 
 fn folder() -> Option<PathBuf> {
@@ -49,7 +49,7 @@ fn the_test_suite_of_redis_passes() {
     let mut command = Command::new("./runtest");
     command
         .current_dir(folder)
-        // Without a terminal it writes no colors.
+        // If there is no terminal, the suite writes no colors.
         .env_remove("TERM")
         .args(["--host", "127.0.0.1", "--port", &port.to_string(), "--durable"])
         .args(["--ignore-encoding", "--ignore-digest"])

@@ -1,7 +1,7 @@
-//! Data of format 1 is read, newer formats are refused.
+//! Tests of formats of data: format 1 is read, and newer formats are refused.
 //!
-//! `tests/fixtures/data-v1` is a data directory after `kill -9`: some changes are in the store, the rest only in the
-//! log. The log's one segment is shortened to its contents and some space, which the format allows.
+//! `tests/fixtures/data-v1` is a data directory after `kill -9`. Some of its changes are in the store, the others only
+//! in the log. The only segment of the log is truncated after its contents and some space, which the format allows.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::support::http::{Answer, Client};
 use crate::support::process::{Process, Server, serve};
 
 const KEY: &str = "the-key-of-the-fixture";
-/// The sector of the log's format, in bytes, and the offsets of fields in its header.
+/// Size of a sector in the log's format, and offsets of fields in a header, in bytes.
 const SECTOR: usize = 512;
 const VERSION_AT: usize = 4;
 const LENGTH_AT: usize = 16;
@@ -22,13 +22,13 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/data-v1")
 }
 
-/// Full-length segments of the log in a data directory.
+/// Segments of the log in a data directory, extended to their full length.
 fn segments(data: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let files = fs::read_dir(data.join("log")).unwrap().map(|file| file.unwrap().path());
     files.map(|path| (path.clone(), fs::read(path).unwrap())).collect()
 }
 
-/// Writes a field into the header of a segment, and updates the checksum.
+/// Writes a field in the header of a segment, and updates the checksum.
 fn patch(segment: &mut [u8], at: usize, bytes: &[u8]) {
     segment[at..at + bytes.len()].copy_from_slice(bytes);
     let crc = crc32c::crc32c(&segment[..CRC_AT]);
@@ -70,7 +70,7 @@ fn data_of_version_1_are_read() {
     assert!(line.contains("\"replayed\":6,"), "the log holds what the store does not: {line}");
     let mut client = Client::new(server.address, Some(KEY.to_owned()));
     check_fixture(&mut client);
-    // The server also accepts changes.
+    // The server also accepts changes of this data.
     client.register("dan");
     client.publish(3, "hello from a later version");
     server.stop();
@@ -105,7 +105,7 @@ fn check_fixture(client: &mut Client) {
     assert_eq!(texts(client.get("/v1/users/@eve/timeline")), ["@bob from the log"]);
 }
 
-/// Writes the fixture. To be run once per format, before its release; afterwards the fixture must not change.
+/// Writes the fixture. Run it once for each format, before the release; afterwards, the fixture must not change.
 #[test]
 #[ignore = "writes the fixture"]
 fn make_the_fixture() {
@@ -140,7 +140,7 @@ fn make_the_fixture() {
         patch(&mut segment, LENGTH_AT, &length.to_le_bytes());
         fs::write(path, segment).unwrap();
     }
-    // They mark the directory as in use, and have the time of the last use.
+    // Remove files that mark the directory as in use or contain the time of the last use.
     ["lock", "last-run"].iter().for_each(|name| fs::remove_file(data.path().join(name)).unwrap());
     fs::remove_dir_all(fixture()).ok();
     copy(data.path(), &fixture());

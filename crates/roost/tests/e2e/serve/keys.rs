@@ -1,4 +1,4 @@
-//! Application keys as operators use them: the first one, more of them, and their scopes.
+//! Tests of application keys as operators use them: the first key, further keys, and their scopes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::support::http::Client;
 use crate::support::process::{Ended, Process, Server, roost, serve};
 
-/// Statuses of a read without a key and with each of these keys.
+/// Statuses of reads: first without a key, then with each of these keys.
 fn statuses(server: &Server, keys: &[&str]) -> Vec<u16> {
     let keys = std::iter::once(None).chain(keys.iter().map(|key| Some((*key).to_owned())));
     let read = |key| Client::new(server.address, key).get("/v1/users").status;
@@ -24,7 +24,7 @@ fn key(data: &Path, arguments: &[&str]) -> Ended {
     Process::start(roost(["key"]).args(arguments).arg("--data").arg(data)).ended()
 }
 
-/// Checks that this text is in no file below a directory, and not in the output.
+/// Checks that no file below a directory contains this text, and that the output does not.
 fn check_nowhere(directory: &Path, ended: &Ended, text: &str) {
     assert!(!ended.err.contains(text) && !ended.out.contains(text), "{ended:#?}");
     for entry in fs::read_dir(directory).unwrap() {
@@ -90,7 +90,7 @@ fn a_start_that_fails_makes_no_key() {
         assert!(ended.err.contains(flag) && ended.out.is_empty(), "{ended:#?}");
         assert!(fs::read_dir(data.path()).unwrap().next().is_none(), "nothing was made");
     }
-    // A later failure: opening the node fails.
+    // Make the start fail later, when the node is opened.
     fs::write(data.path().join("log"), "not a directory").unwrap();
     let ended = Process::start(&mut serve(data.path(), &[])).ended();
     assert_eq!(ended.status.code(), Some(1), "{ended:#?}");
@@ -146,7 +146,7 @@ fn a_lost_key_is_replaced_by_another_one() {
     assert!(key(data.path(), &["revoke", "default"]).status.success());
     let server = Server::start(&mut serve(data.path(), &[]));
     assert_eq!(statuses(&server, &[lost.trim(), made.out.trim()]), [401, 401, 200]);
-    // Even without any key no other first key is created, because nobody asked for one.
+    // After the last key is revoked, a start does not create a first key again.
     assert!(key(data.path(), &["revoke", "new"]).status.success());
     server.stop();
     let server = Server::start(&mut serve(data.path(), &[]));

@@ -1,4 +1,4 @@
-//! Limits of the operating system and of memory: clear errors at the start, and none later.
+//! Tests of limits of the operating system and of memory: errors are clear and occur at the start, not later.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::support::process::{Process, Server, roost, serve};
 
 const KEY: &str = "a-key-for-these-tests";
 
-/// Command of a server with this limit of open files.
+/// Command of a server that may have this number of open files.
 fn limited(data: &Path, files: u32, more: &[&str]) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit -n {files}; exec \"$@\""), "sh"]);
@@ -29,9 +29,9 @@ fn idle_connections_beyond_the_limit_of_files_block_no_client_and_the_log_goes_o
     let ada = client.register("ada");
     let mut idle: Vec<TcpStream> = Vec::new();
     for round in 0..6 {
-        // More per round than may be open at all.
+        // Each round opens more connections than the server may have open.
         idle.extend((0..100).map(|_| TcpStream::connect(server.address).unwrap()));
-        // Meanwhile segments of the log are filled and checkpoints are taken.
+        // In each round, segments of the log are filled and checkpoints are taken.
         let path = format!("/v1/buckets/0/keys/{round}");
         let put = client.send("PUT", &path, &[], &vec![round; 15 << 20]).unwrap();
         assert_eq!(put.status, 204, "{}", put.text());
@@ -83,7 +83,7 @@ fn a_start_is_ended_by_sigterm_at_once() {
     let server = Server::open(data.path(), &[]);
     server.client().register("ada");
     server.kill();
-    // A log that cannot be read to its end: nothing is written into this pipe.
+    // Replace the log by a pipe into which nothing is written, so that reading it does not end.
     let log = std::fs::read_dir(data.path().join("log")).unwrap();
     let segment = log
         .map(|entry| entry.unwrap().path())

@@ -1,4 +1,4 @@
-//! Start of the process until it accepts its first request.
+//! Tests of the time between the start of the process and its first request.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -13,7 +13,7 @@ use crate::support::PATIENCE;
 use crate::support::http::Client;
 use crate::support::process::{Process, Server, serve};
 
-/// Server whose start never ends: a file of its store is a pipe that nobody writes to.
+/// Server whose start does not end, because a file of its store is a pipe into which nothing is written.
 fn endless(data: &Path) -> Process {
     Server::open(data, &[]).stop();
     let version = data.join("store/facts/version");
@@ -22,7 +22,7 @@ fn endless(data: &Path) -> Process {
     Process::start(&mut serve(data, &["--open", "--redis-listen", "127.0.0.1:0"]))
 }
 
-/// Addresses for HTTP and Redis of a starting server.
+/// Addresses of a starting server for HTTP and for Redis clients.
 fn addresses(process: &Process) -> (SocketAddr, SocketAddr) {
     let line = process.logged("\"message\":\"starting\"").expect("it logs where it listens");
     let line: Value = serde_json::from_str(&line).unwrap();

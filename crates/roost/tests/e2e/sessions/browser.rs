@@ -1,4 +1,4 @@
-//! Browser in which a user logs in, and the requests of its pages.
+//! Browser in which a user logs in, and which sends the requests of the pages.
 
 use std::net::SocketAddr;
 
@@ -10,9 +10,9 @@ use crate::support::http::{Answer, Client, number};
 #[derive(Clone, Debug)]
 pub(crate) struct Browser {
     address: SocketAddr,
-    /// Cookie of the session, as in a header.
+    /// Cookie of the session, in the form of a header.
     pub(crate) cookie: String,
-    /// Token of its forms.
+    /// Token of the forms.
     pub(crate) token: String,
     pub(crate) user: u64,
 }
@@ -37,7 +37,7 @@ impl Browser {
         Self::log_in_with(address, name, password, None)
     }
 
-    /// Logs in with a browser that may have a cookie already.
+    /// Logs in, with a browser that may already have a cookie.
     pub(crate) fn log_in_with(
         address: SocketAddr,
         name: &str,
@@ -47,7 +47,7 @@ impl Browser {
         let mut client = Client::new(address, None);
         let had = planted.iter().map(|planted| ("Cookie", *planted)).collect::<Vec<_>>();
         let page = client.send("GET", "/auth/log-in?pages=1", &had, b"").unwrap().expect(200);
-        // A browser with a session has no other cookie for forms.
+        // A browser that has a session gets no other cookie for forms.
         let set = page.header("set-cookie").map(|_| cookie(&page));
         let cookies: Vec<_> = planted.into_iter().chain(set.as_deref()).collect();
         let fields = [
@@ -93,7 +93,7 @@ impl Browser {
         assert_eq!(answer.status, 303, "{}", answer.text());
     }
 
-    /// Revokes everything except this session on the settings page.
+    /// On the settings page, revokes everything except this session.
     pub(crate) fn revoke_others(&mut self) {
         let mut client = Client::new(self.address, None);
         let headers = [("Cookie", &*self.cookie)];

@@ -1,4 +1,4 @@
-//! Tokens that the product mints for its users.
+//! Tests of tokens that the product mints for its users.
 
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{APP, KEY, World, check_routes, code};
 use crate::support::http::{Answer, Client, connect, number, read_head};
 
-/// Mints a token; returns its id and secret.
+/// Mints a token. Returns its id and its secret.
 pub(super) fn mint(world: &mut World, user: u64, scopes: &[&str]) -> (u64, String) {
     let path = format!("/v1/users/{user}/tokens");
     let answer = world.product.post(&path, &json!({"scopes": scopes, "ttl_s": 600})).expect(201);
@@ -19,7 +19,7 @@ pub(super) fn mint(world: &mut World, user: u64, scopes: &[&str]) -> (u64, Strin
     (id, made["secret"].as_str().unwrap().to_owned())
 }
 
-/// Sends requests with a token.
+/// Returns a function that sends requests with a token.
 fn sender(address: SocketAddr, secret: String) -> impl FnMut(&str, &str, Option<&Value>) -> Answer {
     let mut client = Client::new(address, Some(secret));
     move |method, path, body| {
@@ -30,7 +30,7 @@ fn sender(address: SocketAddr, secret: String) -> impl FnMut(&str, &str, Option<
     }
 }
 
-/// The users have no accounts.
+/// Here the users have no accounts.
 #[test]
 fn a_token_opens_what_its_scopes_name_of_what_is_open_for_users() {
     let mut world = World::new();
@@ -89,7 +89,7 @@ fn only_the_product_mints_lists_and_revokes_tokens_and_only_digests_are_stored()
     let [token] = listed["items"].as_array().unwrap().as_slice() else { panic!("{listed}") };
     assert_eq!((number(&token["id"]), &token["scopes"]), (id, &json!(["read"])));
     assert!(!listed.to_string().contains(&secret), "{listed}");
-    // Another user does not have this token.
+    // Another user cannot use this token.
     let bob = world.id("bob");
     let other = format!("/v1/users/{bob}/tokens/{id}");
     world.product.send("DELETE", &other, &[], b"").unwrap().expect(204);
@@ -109,7 +109,7 @@ fn only_the_product_mints_lists_and_revokes_tokens_and_only_digests_are_stored()
     assert!(!is_in_a_file(world.data.path(), secret.as_bytes()));
 }
 
-/// Whether a file in a folder has these bytes.
+/// Whether a file in a folder contains these bytes.
 fn is_in_a_file(folder: &Path, bytes: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {
         let path = entry.unwrap().path();
@@ -188,7 +188,7 @@ fn the_keys_for_retries_of_a_user_are_not_those_of_the_product() {
     }
 }
 
-/// Begins a post with a long body that does not end, and waits until the server answers or has begun to read it.
+/// Begins a post whose body does not end. Waits until the server responds or has begun to read the body.
 fn begin_post(world: &World, path: &str, bearer: &str) -> (u16, BufReader<TcpStream>) {
     let mut stream = connect(world.server.address).unwrap();
     let head = format!(
@@ -258,7 +258,7 @@ fn pages_of_the_origins_that_the_operator_names_may_call_with_a_token() {
     assert_eq!(answer.header("access-control-allow-origin"), Some(APP));
     assert!(answer.header("access-control-expose-headers").unwrap().contains("ETag"));
     assert_eq!(answer.header("vary"), Some("origin"));
-    // Pages can read errors, too.
+    // Pages can also read errors.
     let refused = ask("GET", &path, APP, &[]);
     assert_eq!((refused.status, refused.header("access-control-allow-origin")), (401, Some(APP)));
     for origin in
@@ -270,7 +270,7 @@ fn pages_of_the_origins_that_the_operator_names_may_call_with_a_token() {
         let answer = ask("GET", &path, origin, &token).expect(200);
         assert_eq!(answer.header("access-control-allow-origin"), None, "{origin}");
     }
-    // Cookies do not work for these pages.
+    // For pages of other origins, cookies have no effect.
     let ada = world.log_in("ada");
     let session = [("Cookie", ada.cookie.as_str()), ("Roost-Session", ada.token.as_str())];
     let answer = ask("GET", &format!("/v1/users/{}/timeline", ada.user), APP, &session);

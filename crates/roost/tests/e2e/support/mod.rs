@@ -1,4 +1,4 @@
-//! Shared parts of the tests: processes, clients, event streams, and a reference model.
+//! Code that the tests share: processes, clients, event streams, and a reference model.
 
 pub(crate) mod world;
 
@@ -8,7 +8,7 @@ use std::process::Output;
 
 pub(crate) use testkit::{PATIENCE, events, files, http, process, redis};
 
-/// Folder of shared data: `ROOST_SHARED`, or next to the repository; `None` if it is not on this machine.
+/// Folder of shared data, from `ROOST_SHARED` or next to the repository; `None` if it is not on this machine.
 pub(crate) fn shared() -> Option<PathBuf> {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("ROOST_SHARED").map(PathBuf::from);
@@ -16,19 +16,20 @@ pub(crate) fn shared() -> Option<PathBuf> {
     named.into_iter().chain(near).find(|path| path.is_dir())
 }
 
-/// Reports a skipped test with its reason. The print macros are not used, because their output is hidden for tests that
-/// pass. In CI, which sets `ROOST_NO_SKIP`, it is a failure.
+/// Reports a skipped test with its reason. In CI, which sets `ROOST_NO_SKIP`, a skipped test is a failure. The print
+/// macros are not used, because the output of tests that pass is hidden.
 pub(crate) fn skipped(what: &str) {
     assert!(std::env::var_os("ROOST_NO_SKIP").is_none(), "nothing may be skipped here: {what}");
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
 }
 
-/// Reports a test that was skipped because its file may not be in the repository.
+/// Reports a test that was skipped because it needs a file that may not be in the repository.
 pub(crate) fn not_here(what: &str) {
     std::io::stderr().write_all(format!("SKIPPED: {what}\n").as_bytes()).unwrap();
 }
 
-/// Reports that a run measured nothing, because the machine was too busy. Its results are still checked.
+/// Reports that a run measured nothing because the machine was too busy. The other results of the run are still
+/// checked.
 pub(crate) fn inconclusive(why: &str) {
     std::io::stderr().write_all(format!("INCONCLUSIVE: {why}\n").as_bytes()).unwrap();
 }
@@ -39,7 +40,7 @@ pub(crate) fn fetched(name: &str) -> PathBuf {
     target.join("fetched").join(name)
 }
 
-/// Output of a program that must have succeeded.
+/// Output of a program, which must have succeeded.
 pub(crate) fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! Wrong certificates, replaced ones, and self-signed ones.
+//! Tests of wrong certificates, replaced certificates, and self-signed ones.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -103,7 +103,7 @@ fn hup_reads_the_certificate_and_the_keys_again() {
     let files = Files::new(&Pair::valid());
     let (server, address) = start(&mut files.serve(&[]));
     let first = server.logged("using a TLS certificate").unwrap();
-    // Unchanged files are read again only at a signal.
+    // Files that did not change are read again only after a signal.
     server.signal(Signal::HUP);
     server.logged("SIGHUP: reading application keys, the certificate").unwrap();
     let again = |line: &String| line.contains("using a TLS certificate") && *line != first;
@@ -116,7 +116,7 @@ fn hup_reads_the_certificate_and_the_keys_again() {
     assert_eq!(server.ended().status.code(), Some(0));
 }
 
-/// Starts a server with a self-signed certificate; returns the logged digest.
+/// Starts a server with a self-signed certificate. Returns the digest in the log.
 fn self_signed(data: &Path, more: &[&str], check: impl FnOnce(SocketAddr)) -> String {
     let mut command = serve(data, &["--open", "--tls-self-signed"]);
     let (server, address) = start(command.args(more));
@@ -153,7 +153,7 @@ fn a_self_signed_certificate_is_kept_until_its_names_or_its_end_require_another(
     assert!(second != first && fs::read(&key).unwrap() != stored, "a new key");
     assert_eq!(self_signed(&data, &[], |_| ()), second, "it is also for fewer names");
 
-    // One that expires within a month, one whose files do not belong together, and none.
+    // The first certificate expires within a month; then files do not belong together; then there are none.
     let short = Pair::new(-1, 29);
     fs::write(&cert, &short.cert).unwrap();
     fs::write(&key, &short.key).unwrap();

@@ -1,4 +1,4 @@
-//! Clients that do not complete their handshake, or occupy as much memory as they can.
+//! Tests of clients that do not complete the handshake, or that occupy as much memory as they can.
 
 use std::io::Write as _;
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ fn raise_limit_of_files() {
     setrlimit(Resource::Nofile, limit).unwrap();
 }
 
-/// First bytes sent by a client.
+/// The first bytes that a client sends.
 fn hello(files: &Files) -> Vec<u8> {
     let name = ServerName::try_from("localhost").unwrap();
     let mut session = ClientConnection::new(trusting(&[&files.cert]), name).unwrap();
@@ -38,7 +38,7 @@ fn thousands_of_unfinished_handshakes_keep_nobody_out_and_take_no_connection() {
         for number in 0..300 {
             let mut stream = dial(address);
             let sent = [0, 1, hello.len() / 2, hello.len() - 1, hello.len()][number % 5];
-            // The server may have closed it in favor of a newer one.
+            // Ignore the error: the server may have closed this connection in favor of a newer one.
             drop(stream.write_all(&hello[..sent]));
             open.push(stream);
         }
@@ -52,8 +52,8 @@ fn thousands_of_unfinished_handshakes_keep_nobody_out_and_take_no_connection() {
     drop(open);
 }
 
-/// Connects over TLS and occupies as much memory as a client without a key can: an incomplete record, and unread
-/// responses.
+/// Connects over TLS, and occupies as much memory as a client without a key can: with an incomplete record, and with
+/// responses that it does not read.
 fn greedy(files: &Files, address: std::net::SocketAddr) -> Connection {
     let mut connection = connect(&trusting(&[&files.cert]), address, "localhost").unwrap();
     let pipelined = "GET /docs HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(20);

@@ -1,4 +1,4 @@
-//! Requests, long bodies, event streams and WebSockets over https.
+//! Tests of requests, long bodies, event streams and WebSockets over https.
 
 use std::io::{BufRead as _, Read as _, Write as _};
 
@@ -49,7 +49,7 @@ fn requests_long_values_and_event_streams_work_over_https() {
     drop(server);
 }
 
-/// Text of a WebSocket message from a server: shorter than 64 KiB, in one frame.
+/// Text of a WebSocket message of the server, which has less than 64 KiB and one frame.
 fn message(connection: &mut Connection) -> String {
     let mut head = [0; 2];
     connection.read_exact(&mut head).unwrap();

@@ -1,4 +1,4 @@
-//! HTTP requests and streams with the largest effect.
+//! Tests of HTTP requests and streams with the largest effect.
 
 use std::io::{BufReader, Cursor, Read as _, Write as _};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::support::process::{Process, serve};
 
 const FOLLOWING_MAX: u32 = 7_500;
 
-/// Sends a request without reading a response.
+/// Sends a request, and returns before the response is read.
 fn begin(small: &Small, request: &str) -> BufReader<TcpStream> {
     let mut stream = connect(small.server().address).unwrap();
     stream.get_mut().write_all(request.as_bytes()).unwrap();
@@ -48,7 +48,7 @@ fn png(image: GrayImage) -> Vec<u8> {
     file.into_inner()
 }
 
-/// Zeros of this many MiB in the format of zlib. All parts of 16 MiB look the same.
+/// This number of MiB of zeros, in the format of zlib. Every 16 MiB have the same bytes.
 fn zeros(mib: usize) -> Vec<u8> {
     const PART: usize = 16 << 20;
     let part = vec![0; PART];
@@ -57,7 +57,7 @@ fn zeros(mib: usize) -> Vec<u8> {
     compress.compress_vec(&part, &mut packed, FlushCompress::Full).unwrap();
     assert_eq!(compress.total_in(), PART as u64);
     let bytes = u32::try_from(mib << 20).unwrap();
-    // The last block is empty; the checksum of zeros is their number.
+    // The last block is empty. The checksum of zeros depends only on their number.
     let end = [&[0x03, 0x00][..], &((bytes % 65_521) << 16 | 1).to_be_bytes()].concat();
     [b"\x78\xda".to_vec(), packed.repeat((mib << 20) / PART), end].concat()
 }
@@ -69,7 +69,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(u32::MAX, byte)
 }
 
-/// Recognizes drawings with the maximum number of concurrent clients; each response has one of these statuses.
+/// Recognizes drawings with the maximum number of concurrent clients. Each response must have one of these statuses.
 fn check_recognition(small: &Small, file: &[u8], statuses: &[u16]) {
     std::thread::scope(|scope| {
         for _ in 0..16 {
@@ -136,7 +136,7 @@ fn posts_that_mention_as_many_as_fit() {
     small.check(400, |_| ());
 }
 
-/// Adds samples until their memory is full; returns their ids.
+/// Adds samples until their memory is full. Returns their ids.
 fn fill_samples(client: &mut Client, sample: &Value) -> Vec<String> {
     let mut command = sample.clone();
     command["op"] = json!("add_sample");
@@ -188,7 +188,7 @@ fn samples_that_fill_their_memory_and_change_while_all_of_them_are_searched() {
                 }
             });
         }
-        // Each replaces a sample of another part, which searches still share.
+        // Each command replaces a sample in another part, while searches still use the previous parts.
         for _ in 0..8 {
             let mut command = sample.clone();
             command["op"] = json!("add_sample");
@@ -260,7 +260,7 @@ fn very_many_event_streams_of_one_author() {
     let mut posts = Vec::new();
     for (number, user) in users.iter().take(10).enumerate() {
         posts.push(client.publish(author, &format!("post {number}")));
-        // Reads of other clients are never refused meanwhile.
+        // Meanwhile, reads of other clients are never refused.
         client.get(&format!("/v1/users/{user}/timeline")).expect(200);
     }
     for listener in &mut listeners {

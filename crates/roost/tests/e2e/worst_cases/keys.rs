@@ -1,4 +1,4 @@
-//! Many keys and buckets: cheap to create, and costly to remove, to walk or to expire.
+//! Tests of many keys and buckets: they are cheap to create, but costly to remove, to walk or to expire.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -19,7 +19,7 @@ fn fill(redis: &mut Redis, keys: usize) {
 /// Waits until there are no keys.
 fn wait_until_empty(redis: &mut Redis) {
     let mut sizes = std::iter::repeat_with(|| redis.line("DBSIZE").integer());
-    // The number stays above 0 only if a key is never removed.
+    // Unless a key is never removed, the number reaches 0.
     assert!(sizes.by_ref().take(1_000_000).any(|size| size == 0), "{:?}", sizes.next());
 }
 
@@ -105,7 +105,7 @@ fn one_command_of_very_many_keys() {
         let refused = redis.run(words);
         assert!(refused.error().starts_with("ERR the change is too large"), "{refused:?}");
     }
-    // Changes of the maximum size are accepted many times.
+    // Changes of the maximum size are accepted, even many of them.
     for _ in 0..10 {
         assert_eq!(redis.run(&set[..2 * 30_000 + 1]), Reply::ok());
     }
@@ -125,7 +125,7 @@ fn hostile_patterns_of_clients_that_hang_up() {
         assert_eq!(redis.line(&format!("SET {key} 1")), Reply::ok());
     }
     let hostile = format!("{}b", "*a".repeat(500));
-    // Two of them are still connected when other clients come.
+    // When other clients connect, two of these are still connected.
     let mut connected = VecDeque::new();
     for _ in 0..64 {
         let mut client = small.redis();
@@ -140,7 +140,7 @@ fn hostile_patterns_of_clients_that_hang_up() {
     }
     small.check(500, |redis| {
         assert_eq!(redis.line("DBSIZE").integer(), 300);
-        // Another client's walk is executed.
+        // A walk of another client works.
         assert_eq!(redis.line("KEYS none"), Reply::Array(Vec::new()));
     });
 }

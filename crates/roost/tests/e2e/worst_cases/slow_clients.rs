@@ -1,5 +1,5 @@
-//! Thousands of clients that send much and read nothing, all at their limits at the same time: memory stays below the
-//! sum of the budgets, and other clients are served.
+//! Tests of thousands of clients that send much and read nothing, all at their limits at the same time. Memory stays
+//! below the sum of the budgets, and other clients are served.
 
 use std::io::{BufReader, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -14,7 +14,7 @@ use crate::support::redis::{Redis, Reply, command, line};
 
 const KEY: &str = "a-key-for-these-tests";
 
-/// Sends as much of these bytes as is accepted at once, without reading.
+/// Sends as many of these bytes as the server accepts immediately, and reads nothing.
 fn push(address: SocketAddr, bytes: &[u8]) -> BufReader<TcpStream> {
     let mut stream = connect(address).unwrap();
     stream.get_mut().set_nonblocking(true).unwrap();
@@ -49,7 +49,7 @@ fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
         "--durability",
         "never",
     ]);
-    // The caches, the overlay and the store are full beforehand.
+    // First fill the caches, the overlay and the store.
     let mut redis = small.redis();
     let value: Vec<u8> =
         (0..1_u32 << 18).flat_map(|n| n.wrapping_mul(2_654_435_761).to_be_bytes()).collect();
@@ -87,7 +87,7 @@ fn memory_stays_below_the_sum_of_the_budgets_with_thousands_of_slow_clients() {
     drop((slow, others));
     small.check(800, |redis| {
         for number in [0, 100, 199] {
-            // Connections end a moment after their clients, and hold memory until then.
+            // A connection ends shortly after its client, and uses memory until then.
             let length = redis.until_not_busy(&format!("STRLEN k{number}"));
             assert_eq!(length, Reply::Integer(1 << 20));
         }
@@ -123,7 +123,7 @@ fn pipelines_of_clients_that_read_nothing_with_and_without_the_key() {
     let pings = line("PING").repeat(200_000);
     let keyless: Vec<_> = (0..200).map(|_| push(redis, &pings)).collect();
     let base = server.process.peak_memory();
-    // A client without the key takes only the memory of any connection.
+    // A client without a key needs no more memory than any connection.
     assert!(base < 150 << 20, "{base}");
     let mut slow: Vec<Redis> = (0..200).map(|_| known()).collect();
     for client in &mut slow {
@@ -169,7 +169,7 @@ fn idle_connections_without_a_key_under_a_low_limit_of_files() {
         }
         let mut known = Redis::new(redis);
         assert_eq!(known.line(&format!("AUTH {KEY}")), Reply::ok());
-        // Meanwhile segments of the log are filled and checkpoints are taken.
+        // Meanwhile, segments of the log are filled and checkpoints are taken.
         assert_eq!(known.run(&[b"SET", format!("k{round}").as_bytes(), &value]), Reply::ok());
         Client::new(server.address, Some(KEY.into())).publish(0, "still here");
     }

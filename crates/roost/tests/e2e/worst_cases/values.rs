@@ -1,12 +1,12 @@
-//! Redis commands whose values are much longer than the command, or that change a long value.
+//! Tests of Redis commands whose values are much longer than the command, or that change a long value.
 
 use super::Small;
 use crate::support::redis::{Redis, Reply, command, line};
 
-/// Length of the longest value, in bytes.
+/// Maximum length of a value, in bytes.
 const LONGEST: i64 = 16 << 20;
 
-/// Whether each reply acknowledges its change. The others must give a reason.
+/// Whether each reply acknowledges its change. A reply that does not must give a reason.
 fn acknowledged(replies: &[Reply]) -> Vec<bool> {
     let made = |reply: &Reply| {
         assert!(reply.error().is_empty() || reply.is_busy(), "{reply:?}");
@@ -17,8 +17,8 @@ fn acknowledged(replies: &[Reply]) -> Vec<bool> {
     made
 }
 
-/// Sends these lines together, the n-th of which extends key k<n> to `length`. Acknowledged keys have that length, also
-/// after a kill.
+/// Sends these lines together; the n-th extends the key `k<n>` to `length`. Checks that acknowledged keys have this
+/// length, also after a kill.
 fn check_lengths(small: Small, lines: Vec<String>, length: i64) {
     let made = acknowledged(&small.redis().pipeline(lines));
     small.check(800, |redis| {
@@ -73,7 +73,7 @@ fn appends_that_make_long_values() {
 
 #[test]
 fn a_small_payload_of_restore_that_unpacks_to_a_long_value() {
-    // The payload is a literal byte, then references that each repeat it 264 times.
+    // The payload is a literal byte, followed by references that each repeat the byte 264 times.
     let times = (LONGEST as usize - 1) / 264;
     let unpacked = 1 + 264 * times;
     let packed = [b"\0a".to_vec(), b"\xe0\xff\0".repeat(times)].concat();
@@ -99,7 +99,7 @@ fn a_small_payload_of_restore_that_unpacks_to_a_long_value() {
     });
 }
 
-/// Checksum of Redis, bit by bit.
+/// Checksum that Redis uses, computed bit by bit.
 fn crc64(bytes: &[u8]) -> u64 {
     let step = |crc: u64| {
         let shifted = crc >> 1;
@@ -108,13 +108,13 @@ fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, byte| (0..8).fold(crc ^ u64::from(*byte), |crc, _| step(crc)))
 }
 
-/// Sends the lines together. Meanwhile another client's changes are answered, at least `beside` of them before the last
-/// reply to these.
+/// Sends the lines together. Meanwhile, changes of another client must be answered: at least `beside` of them before
+/// the last reply to these lines.
 fn check_beside(small: &Small, lines: &[&str], times: usize, beside: usize) {
     let flood: Vec<u8> = lines.iter().flat_map(|text| line(text)).collect();
     let (mut flooding, mut stranger) = (small.redis(), small.redis());
     flooding.send(&flood.repeat(times));
-    // The flood has begun.
+    // Wait until the flood has begun.
     flooding.receive();
     let answered = std::thread::scope(|scope| {
         let flooding = scope.spawn(|| {
