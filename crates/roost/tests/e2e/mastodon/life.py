@@ -24,12 +24,12 @@ from world import PICTURE
 URL = sys.argv[1]
 PASSWORD = "correct horse battery"
 SCOPES = ["read", "write", "follow"]
-# As long as the other tests wait for something that never takes so long.
+# The maximum time to wait, as in the other tests. It is reached only if something hangs.
 PATIENCE_SECS = 60
 
 
 class Events(StreamListener):
-    """The events of a stream, as pairs of a name and what they say."""
+    """The events of a stream, as pairs of a name and the content."""
 
     def __init__(self):
         self.queue = queue.Queue()
@@ -60,7 +60,7 @@ def refused(error, call, *args, **options):
     try:
         call(*args, **options)
     except error as refusal:
-        # Errors for one status are subclasses of that for all.
+        # An error for one status is a subclass of the error for all.
         assert type(refusal) is error, refusal
         return str(refusal)
     raise AssertionError(f"{call.__name__} is not refused")
@@ -78,7 +78,7 @@ def in_form(page):
 
 
 def code(app, name):
-    """A code that a user copies from the browser."""
+    """Logs a user in. Returns the code that the user would copy from the browser."""
     browser = requests.Session()
     page = browser.get(app.auth_request_url(scopes=SCOPES, allow_http=True))
     fields = in_form(page) | {"username": name, "password": PASSWORD}
@@ -94,7 +94,7 @@ def registered():
 
 
 def listened(user):
-    """The events of a user's stream, which is open."""
+    """Opens a user's stream. Returns its events."""
     events = Events()
     threading.Thread(target=user.stream_user, args=(events,), daemon=True).start()
     events.next("open")

@@ -1,4 +1,4 @@
-"""What schemathesis sends and checks, see `random_requests.py`: tokens and ids that exist, and rules for responses."""
+"""Hooks of schemathesis for `random_requests.py`: they send existing tokens and ids, and check responses."""
 
 import atexit
 import collections
@@ -18,7 +18,7 @@ statuses = collections.Counter()
 
 @schemathesis.hook
 def map_path_parameters(context, path_parameters):
-    """Every second id exists: few requests would come further than its look-up."""
+    """Replaces every second id by one that exists, because other requests fail when the id is looked up."""
     path = context.operation.path.split("/")
     ids = next((STATE[kind] for kind in ("accounts", "statuses", "notifications") if kind in path), None)
     for name, value in (path_parameters or {}).items():
@@ -30,7 +30,7 @@ def map_path_parameters(context, path_parameters):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """By turns another user, from another address: one user would soon be above the rates."""
+    """Sends each request as another user from another address, because one user would soon exceed the rates."""
     number = next(numbers)
     own = "/api/v1/accounts" == case.operation.path and case.method.upper() == "POST"
     token = STATE["own"] if own else STATE["tokens"][number % len(STATE["tokens"])]
@@ -45,14 +45,14 @@ def after_call(context, case, response):
 
 @schemathesis.check
 def server_error(context, response, case):
-    """Nothing fails. A server that is busy says when to ask again."""
+    """Checks that no request fails because of the server. A busy server must say when to try again."""
     is_busy = response.status_code == 503 and "retry-after" in response.headers
     assert response.status_code < 500 or is_busy, f"{response.status_code} {response.text}"
 
 
 @schemathesis.check
 def error_text(context, response, case):
-    """Apps show the text of an error."""
+    """Checks that an error has a text, which apps show."""
     if response.status_code >= 400 and case.method.upper() != "HEAD":
         kind = response.headers.get("content-type", [""])[0]
         assert kind.startswith("application/json"), f"{response.status_code} is {kind or 'nothing'}"

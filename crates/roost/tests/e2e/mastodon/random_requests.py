@@ -20,7 +20,7 @@ STREAMS = "/api/v1/streaming"
 
 
 def world():
-    """Tokens of users who know each other, and ids of what they have."""
+    """Creates users who follow each other. Returns their tokens, and ids of what they have."""
     _, own = register(URL)
     users = [sign_up(own, f"user{number}") for number in range(USERS)]
     statuses, first = [], users[0]
@@ -52,7 +52,7 @@ def reduced(document):
         if kept:
             paths[path] = kept
     assert sum(map(len, paths.values())) > 50, paths.keys()
-    # Tokens are sent by the hooks; links between operations and headers of rates are not used.
+    # The hooks send tokens. Links between operations and headers of rates are not used.
     for operation in (operation for methods in paths.values() for operation in methods.values()):
         operation.pop("security", None)
         for response in operation["responses"].values():

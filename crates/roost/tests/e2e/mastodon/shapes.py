@@ -15,11 +15,11 @@ from world import PICTURE, description, endpoints, nameless, register, sign_up, 
 
 URL, ENDPOINTS, DESCRIPTION = sys.argv[1:]
 document, operations = description(DESCRIPTION)
-# A status has one of these two. As described, each of them also allows the other.
+# A status has one of these two. The description of each also allows the other.
 for name, field in [("Quote", "quoted_status"), ("ShallowQuote", "quoted_status_id")]:
     document["components"]["schemas"][name]["required"].append(field)
 
-# What the description does not have, or has without a schema; with the schema that fits, if there is one.
+# Responses that the description lacks, or has without a schema. The value is the schema that fits, if there is one.
 UNDESCRIBED = {
     "DELETE /api/v1/conversations/{id}": None,
     "DELETE /api/v1/featured_tags/{id}": None,
@@ -52,7 +52,7 @@ UNDESCRIBED = {
     "POST /api/v1/notifications/{id}/dismiss": None,
     "POST /oauth/revoke": None,
 }
-# Where a response differs on purpose.
+# Responses that differ on purpose.
 DIFFERENT = {
     # There is no /oauth/userinfo.
     "GET /.well-known/oauth-authorization-server: $: 'userinfo_endpoint' is a required property",
@@ -108,7 +108,7 @@ class Shapes:
             self.wrong.append(f"{name}: {response.headers['Content-Type']}")
         whole = {**schema, "components": document["components"]}
         validator = Draft202012Validator(whole, format_checker=formats)
-        # Of each filter, in Mastodon, too.
+        # Mastodon also has this field in each filter.
         entities = response.json() if name == "GET /api/v1/filters" else [response.json()]
         for error in itertools.chain.from_iterable(map(validator.iter_errors, entities)):
             self.wrong.append(f"{name}: {error.json_path}: {error.message[:300]}")
@@ -116,7 +116,7 @@ class Shapes:
 
 
 class World:
-    """Ada has everything that a list can show; Eve makes the changes."""
+    """Users. Ada has everything that a list can show; Eve makes the changes."""
 
     def __init__(self):
         self.app, own = register(URL)
@@ -132,7 +132,7 @@ class World:
         root = ada.post("root @bob #hi https://a.example/", language="en", media_ids=[ada.picture()])
         self.status = bob.post("@ada reply", in_reply_to_id=root, spoiler_text="warning")
         ada.post("@bob reply #more", in_reply_to_id=self.status)
-        # Hashtags of two users can be trends.
+        # A hashtag needs two users to be a trend.
         bob.post("me too #hi")
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
         for what in ("favourite", "bookmark"):
@@ -208,7 +208,7 @@ class World:
         }.get(path)
 
     def changes(self):
-        """Every change, in an order in which each succeeds: who makes it, where, with which parameters."""
+        """Every change: user, method, path and parameters. In this order, each change succeeds."""
         ada, bob, eve, app = self.ada, self.bob, self.eve, self.app
         yield self.own, "POST", "/api/v1/apps", {"client_name": "x", "redirect_uris": "https://a.example/"}
         grant = {"grant_type": "password", "username": "eve", "password": "correct horse battery"}
@@ -282,7 +282,7 @@ def main():
         client = world.own if is_of_app else world.ada
         response = client.send("GET", world.concrete(path), world.query(path))
         shapes.compare("GET", path, response)
-        # Where it can show something, it does: an empty list has any shape.
+        # Every list must have an item, because the shape of an empty list cannot be checked.
         if row["state"] == "Works" and response.text in ("[]", ""):
             shapes.wrong.append(f"GET {path} shows nothing")
         if row["state"] == "Works" and response.status_code != 200:

@@ -30,14 +30,14 @@ def connect_to_server(address, *args, **options):
 
 def send_from_new_address(session, request, **options):
     number = next(numbers)
-    # The server believes a proxy on its own machine.
+    # The server trusts a proxy on its own machine.
     request.headers["X-Forwarded-For"] = f"10.0.{number >> 8}.{number & 255}"
     return send(session, request, **options)
 
 
 def uuid_with_letter():
-    """The last ten digits are a user name, and a test compares it with the same name in capitals: one name in 110 has
-    no letter, and then that test fails with any server."""
+    """A UUID whose last ten digits contain a letter. They are a user name, which a test compares with the same name in
+    capitals. One name in 110 would have no letter, and the test would fail with any server."""
     while True:
         found = random_uuid()
         if not str(found)[-10:].isdigit():
@@ -50,7 +50,7 @@ uuid.uuid4 = uuid_with_letter
 
 
 def lacks():
-    """The tests that fail, each with its reason."""
+    """The tests that are expected to fail, each with the reason."""
     with open(os.environ["TOOT_LACKS"]) as lines:
         return dict(line.rstrip("\n").split(" -- ", 1) for line in lines)
 

@@ -1,4 +1,4 @@
-"""Users with tokens, and what they have done, for the checks of all endpoints."""
+"""Users with tokens, and functions that act as them, for the checks of all endpoints."""
 
 import itertools
 import json
@@ -16,14 +16,14 @@ PICTURE = (
 
 
 class User:
-    """A client with a token of a user, or without one."""
+    """A client, with the token of a user or without a token."""
 
     def __init__(self, url, token=None):
         self.url = url
         self.token = token
 
     def send(self, method, path, fields=None, **options):
-        # The limits of sign-ups are for an address: a proxy on the same machine says for whom it asks.
+        # Sign-ups are limited by address. The server trusts a proxy on the same machine, so each sign-up can name another.
         number = next(numbers)
         headers = {"X-Forwarded-For": f"10.1.{number >> 8 & 255}.{number & 255}"}
         if self.token:
@@ -37,13 +37,13 @@ class User:
         return requests.request(method, self.url + path, headers=headers, timeout=60, **options)
 
     def done(self, method, path, fields=None):
-        """The entity of a response that must be a success."""
+        """Sends a request, which must succeed. Returns the entity in the response."""
         response = self.send(method, path, fields)
         assert response.status_code == 200, f"{method} {path}: {response.text}"
         return response.json()
 
     def picture(self):
-        """The id of a new picture."""
+        """Uploads a picture. Returns its id."""
         fields = {"file": PICTURE, "description": "a dot", "focus": "0.5,-0.5"}
         return self.done("POST", "/api/v2/media", fields)["id"]
 
@@ -52,7 +52,7 @@ class User:
 
 
 def register(url):
-    """An app; also a client with a token of its own."""
+    """Registers an app. Returns it, and a client with a token of the app itself."""
     fields = {
         "client_name": "Checks",
         "redirect_uris": "urn:ietf:wg:oauth:2.0:oob",
@@ -84,7 +84,7 @@ def sign_up(app, name):
 
 
 def endpoints(file):
-    """Those of the server: method, path and state."""
+    """The endpoints of the server, each with method, path and state."""
     with open(file) as text:
         return json.load(text)
 

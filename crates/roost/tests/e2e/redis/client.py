@@ -1,4 +1,4 @@
-"""What an application does with redis-py: `client.py PORT`. Prints `done` if all is as expected."""
+"""Uses redis-py as an application does: `client.py PORT`. Prints `done` if all results are as expected."""
 
 import sys
 import threading
