@@ -35,7 +35,7 @@ pub const PIXELS_MAX: u64 = 33_177_600;
 /// Maximum length of a side of an uploaded picture, in pixels.
 pub const SIDE_MAX: u32 = 16_383;
 /// Maximum memory of a decoder, in addition to the file, in bytes. For a progressive JPEG, a decoder keeps two bytes of
-/// each color until the last scan, so such a picture may have at most 22 million pixels.
+/// each color until the last scan, so such a picture may have at most 20 million pixels.
 pub const DECODER_BYTES_MAX: u64 = 192 << 20;
 /// Maximum number of scans of a JPEG. Decoding a scan takes time proportional to the size of the picture, even if the
 /// scan has only a few bytes. Programs that write progressive files make about ten scans.
