@@ -10,25 +10,25 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::LineGate;
 
-/// Pause after `accept` failed, for example for lack of file descriptors.
+/// Pause after `accept` has failed, for example because there are no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Address of the client of a request, as a request extension: see [`TrustedProxies`](crate::TrustedProxies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientAddress(pub IpAddr);
 
-/// Admission of the unauthorized connection of a request, as a request extension. Connections that are not admitted are
-/// closed when there are too many.
+/// Function that marks the connection of a request as authorized, as a request extension. When there are too many
+/// connections, those that are not authorized are closed.
 #[derive(Clone)]
 pub struct Admission(Arc<dyn Fn() + Send + Sync>);
 
 impl Admission {
-    /// Creates the admission; `admit` marks the connection as authorized.
+    /// Creates the extension; `admit` marks the connection as authorized.
     pub fn new(admit: impl Fn() + Send + Sync + 'static) -> Self {
         Self(Arc::new(admit))
     }
 
-    /// Admits the connection of a request. The code that authorizes the request calls it.
+    /// Marks the connection of a request as authorized. The code that authorizes the request calls this.
     pub fn admit(request: &Request) {
         if let Some(Self(admit)) = request.extensions().get() {
             admit();
@@ -36,8 +36,8 @@ impl Admission {
     }
 }
 
-/// Accepts the next connection of `listener`; returns it with the address of its peer. Logs errors at most once per
-/// second, and tries again.
+/// Accepts the next connection of `listener`. Returns the connection and the address of its peer. If accepting fails,
+/// tries again, and logs the error at most once per second.
 pub async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
     static LINES: LineGate = LineGate::new();
     loop {

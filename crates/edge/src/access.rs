@@ -1,6 +1,6 @@
 //! Application keys and their scopes.
 //!
-//! The code that opened the data directory owns the set of keys and may replace it at any time; all other code only
+//! The code that opened the data directory owns the set of keys, and may replace it at any time. All other code only
 //! checks keys. **Invariant:** only hashes of keys are stored here, and a comparison takes the same time for every key.
 
 use std::fmt;
@@ -98,25 +98,25 @@ impl KeyHash {
     }
 }
 
-/// Currently valid keys. The owner replaces them; clones of the `Arc` see the change immediately.
+/// Keys that are valid now. When the owner replaces them, all holders of the `Arc` see the change immediately.
 #[derive(Debug)]
 pub struct KeySet(ArcSwap<Versioned>);
 
 #[derive(Debug)]
 struct Versioned {
-    /// Version of the keys; every replacement increments it.
+    /// Version of the keys. Every replacement increments it.
     version: u64,
     keys: Vec<KeyHash>,
 }
 
 impl KeySet {
-    /// Creates a set of these keys.
+    /// Creates a set with these keys.
     #[must_use]
     pub fn new(keys: Vec<KeyHash>) -> Arc<Self> {
         Arc::new(Self(ArcSwap::from_pointee(Versioned { version: 0, keys })))
     }
 
-    /// Replaces all valid keys by these.
+    /// Replaces all keys of the set by these.
     pub fn replace(&self, keys: &[KeyHash]) {
         self.0.rcu(|now| Versioned { version: now.version + 1, keys: keys.to_vec() });
     }
@@ -124,7 +124,7 @@ impl KeySet {
     fn find(&self, sha256: [u8; 32]) -> Option<Grant> {
         let now = self.0.load();
         let mut found = None;
-        // Compares all keys, so that the time does not depend on which one matches.
+        // Compare all keys, so that the time does not depend on which key matches.
         for key in &now.keys {
             if key.sha256.ct_eq(&sha256).into() {
                 found = Some(Grant { scopes: key.scopes, sha256, version: now.version });
@@ -162,10 +162,10 @@ pub fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 /// Rule for the access of clients.
 #[derive(Clone, Debug)]
 pub enum Access {
-    /// Every client on this machine, except web pages of other origins. Listeners in this mode must be bound to
-    /// loopback. Only this mode has the URLs of the 2014 report.
+    /// Every client on this machine has access, except web pages of other origins. A listener in this mode must be
+    /// bound to a loopback address. Only this mode has the URLs of the 2014 report.
     Open,
-    /// Clients with a valid application key.
+    /// Clients with a valid application key have access.
     Keys(Arc<KeySet>),
 }
 
@@ -186,7 +186,7 @@ impl Grant {
         self.scopes
     }
 
-    /// Identity of the client: the hash of its key; in open mode, the same value for all clients.
+    /// Identity of the client: the hash of its key. In open mode, all clients have the same identity.
     #[must_use]
     pub const fn client(&self) -> [u8; 32] {
         self.sha256
@@ -206,7 +206,7 @@ impl Grant {
 }
 
 impl Access {
-    /// Creates the rule that clients need one of these keys.
+    /// Creates the rule that a client needs one of these keys.
     #[must_use]
     pub fn with_keys(keys: Vec<KeyHash>) -> Self {
         Self::Keys(KeySet::new(keys))
@@ -227,7 +227,7 @@ impl Access {
         matches!(self, Self::Open)
     }
 
-    /// Permissions of a client without a key; `None` if keys are needed.
+    /// Permissions of a client without a key; `None` if a key is needed.
     #[must_use]
     pub const fn without_key(&self) -> Option<Grant> {
         match self {
@@ -236,8 +236,8 @@ impl Access {
         }
     }
 
-    /// Permissions of a client with this key; `None` if the key is invalid. The time taken depends only on the number
-    /// of valid keys and the length of `key`.
+    /// Permissions of a client with this key; `None` if the key is invalid. The time depends only on the number of
+    /// valid keys and the length of `key`.
     #[must_use]
     pub fn admit(&self, key: &[u8]) -> Option<Grant> {
         match self {
@@ -246,8 +246,8 @@ impl Access {
         }
     }
 
-    /// Current permissions for an earlier grant; `None` if the key was revoked. Takes a few nanoseconds if the keys
-    /// have not changed, so long-lived connections can call it often.
+    /// Current permissions of a client with an earlier grant; `None` if its key was revoked. If the keys have not
+    /// changed, this takes a few nanoseconds, so long-lived connections can call it often.
     #[must_use]
     pub fn renew(&self, grant: &Grant) -> Option<Grant> {
         match self {

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::memory::{BodyMemory, NoMemory};
 use crate::revocable::{Ended, why_ended};
 
-/// Time within which the first window of a body must arrive, or the whole of a shorter body.
+/// Time within which the first window of a body must arrive; a shorter body must arrive completely.
 const FIRST_WINDOW: Duration = Duration::from_secs(10);
 /// Time within which each further window, or the end of the body, must arrive. A client that stops sending therefore
 /// holds its memory for at most this time.
@@ -24,7 +24,7 @@ const WINDOW: Duration = Duration::from_secs(5);
 pub struct BodyLimits {
     /// Maximum length, in bytes.
     pub bytes_max: usize,
-    /// Size of a window, in bytes: the part of a body that must arrive within each time limit.
+    /// Size of a window, in bytes. A window is the part of a body that must arrive within one time limit.
     pub window_bytes: usize,
 }
 
@@ -46,7 +46,7 @@ pub enum BodyError {
     TooSlow,
     /// The connection failed before the end of the body.
     Incomplete,
-    /// The permission of the request has ended.
+    /// The permission of the request ended while the body arrived.
     Ended(Ended),
     /// The sender has too many concurrent bodies.
     TooMany,
@@ -69,10 +69,10 @@ pub trait BodySink {
     fn take(&mut self, data: &[u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// Passes a body to `sink`, if it is short enough and arrives fast enough.
+/// Passes a body to `sink` piece by piece. Fails if the body is too long or arrives too slowly.
 ///
 /// # Errors
-/// [`BodyError`], or the error of the sink.
+/// [`BodyError`], or an error of the sink.
 pub async fn read_into<S: BodySink>(
     mut body: Body,
     limits: BodyLimits,
@@ -102,7 +102,7 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, BodyE
         match timeout_at(deadline, body.frame()).await {
             Ok(None) => return Ok(None),
             Ok(Some(Ok(frame))) => {
-                // Trailers are ignored.
+                // Ignore trailers.
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some(data));
                 }
@@ -115,7 +115,7 @@ async fn next(body: &mut Body, deadline: Instant) -> Result<Option<Bytes>, BodyE
     }
 }
 
-/// Complete body, with the memory reserved for it and its copies.
+/// A complete body, with the memory reserved for it and for data computed from it.
 #[derive(Debug)]
 pub struct HeldBody {
     bytes: Vec<u8>,
@@ -144,7 +144,7 @@ impl HeldBody {
         &self.bytes
     }
 
-    /// Reserves `bytes` more, for data computed from the body.
+    /// Reserves `bytes` more bytes, for data computed from the body.
     ///
     /// # Errors
     /// [`NoMemory`]
@@ -153,7 +153,7 @@ impl HeldBody {
         memory.hold(&mut self.held, bytes, 0)
     }
 
-    /// Splits into the bytes and their memory.
+    /// Splits the value into the bytes and their reservation.
     #[must_use]
     pub fn into_parts(self) -> (Vec<u8>, Reservation) {
         (self.bytes, self.held)
@@ -173,7 +173,7 @@ impl<M: BodyMemory> Arriving<'_, M> {
         let (length, capacity) = (bytes.len() + data.len(), bytes.capacity());
         if length > capacity {
             let grown = length.max((2 * capacity).min(self.bytes_max));
-            // Both buffers exist while one is copied to the other.
+            // Both buffers exist while the old one is copied to the new one.
             self.memory.hold(held, grown, capacity)?;
             bytes.reserve_exact(grown - bytes.len());
             self.memory.hold(held, grown, 0)?;
@@ -202,7 +202,8 @@ mod tests {
 
     const MAX: usize = 16 << 20;
 
-    /// Makes a body that sends `bytes` bytes at intervals of `every`: `times` times, or endlessly for `None`.
+    /// Makes a body that sends `bytes` bytes after each `every`, as often as `times` says; without `times`, it does not
+    /// end.
     fn sending(bytes: usize, every: Duration, times: Option<usize>) -> Body {
         let frames = stream::unfold(0, move |sent| async move {
             tokio::time::sleep(every).await;
@@ -231,7 +232,7 @@ mod tests {
         assert_eq!(read(sending(0, second * 60, None), &memory).await, slow(FIRST_WINDOW));
         // This body arrives just fast enough.
         assert_eq!(read(sending(WINDOW_BYTES / 4, second, Some(256)), &memory).await, Ok(MAX));
-        // A body that becomes too slow is refused, however fast its first bytes arrived.
+        // A body that becomes too slow is refused, even if its first bytes arrived fast.
         let burst =
             Body::from_stream(stream::iter([Ok::<_, Infallible>(Bytes::from(vec![1; 9 << 20]))]))
                 .into_data_stream();

@@ -1,8 +1,9 @@
 //! Deadlines without timers.
 //!
-//! A connection has a deadline for the head of each request, and almost all are met. Adding a deadline to the runtime's
-//! timer wheel and removing it would cost more than parsing the head. So a deadline only compares clocks when it is
-//! polled, and the caller must poll the task regularly. A missed deadline is noticed at the next poll.
+//! A connection has a deadline for the head of each request, and meets almost all of them. Adding each deadline to the
+//! runtime's timer wheel and removing it again would take longer than parsing the head. So a deadline only compares
+//! clocks when it is polled, and a missed deadline is noticed at the next poll. The caller must poll the task
+//! regularly.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName};
 /// Entity tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
-    /// Whether the tag is weak: it then identifies all equivalent representations.
+    /// Whether the tag is weak. A weak tag identifies all equivalent representations.
     pub weak: bool,
     /// Text between the quotes.
     pub opaque: Box<[u8]>,
@@ -21,14 +21,14 @@ pub enum Tags {
     List(Vec<Tag>),
 }
 
-/// Maximum number of tags in a header. Each takes memory, even an empty one.
+/// Maximum number of tags in a header. It is limited because each tag takes memory, even an empty one.
 pub const TAGS_MAX: usize = 64;
 
 /// Error for a header that is neither `*` nor a list of at most [`TAGS_MAX`] entity tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadTags;
 
-/// Whether the client already has the representation with this tag. An invalid header lists no tags.
+/// Whether the client already has the representation with this tag. If the header is invalid, it has none.
 #[must_use]
 pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let known = Tags::of(headers, &IF_NONE_MATCH).ok().flatten();
@@ -36,7 +36,7 @@ pub fn is_known(headers: &HeaderMap, tag: &str) -> bool {
 }
 
 impl Tags {
-    /// Parses all lines of a header; `None` if it is absent.
+    /// Parses all lines of a header; `None` if the request does not have it.
     ///
     /// # Errors
     /// [`BadTags`]

@@ -10,8 +10,8 @@ use axum::response::Response;
 
 type Responding = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-/// Type-erased handler, so that wrappers of handlers and routes are compiled once instead of once per handler. Handlers
-/// must be functions; axum boxes their futures anyway, so a request needs no further allocation.
+/// Type-erased handler. Wrappers of handlers and routes are compiled once, not once per handler. Handlers must be
+/// functions. A request needs no additional allocation, because axum boxes the futures of handlers anyway.
 pub struct ErasedHandler<S>(Arc<dyn Fn(Request, S) -> Responding + Send + Sync>);
 
 impl<S: 'static> ErasedHandler<S> {

@@ -1,8 +1,8 @@
 //! TLS handshakes in progress, and the choice of one to close for a new one.
 //!
-//! **Invariant:** at most [`HANDSHAKES_MAX`] connections are in a handshake. At the limit, the oldest handshake of the
-//! network with the most handshakes is closed once it has lasted [`HANDSHAKE_MIN`]. So a client with many handshakes
-//! loses its own.
+//! **Invariant:** at most [`HANDSHAKES_MAX`] connections are in a handshake. At this limit, a new handshake closes the
+//! oldest handshake of the network with the most handshakes, once that handshake has lasted [`HANDSHAKE_MIN`]. So a
+//! client with many handshakes loses only its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::future::Future;
@@ -14,8 +14,9 @@ use tokio::time::Instant;
 
 /// Maximum number of connections in a handshake.
 pub const HANDSHAKES_MAX: usize = 512;
-/// Minimum time before a handshake is closed for another one. It lets many clients that connect at once, such as after
-/// a restart, complete their handshakes. Further clients wait in the queue of the operating system.
+/// Minimum time for which a handshake runs before another one may close it. It lets many clients that connect at the
+/// same time, such as after a restart, complete their handshakes. Further clients wait in the queue of the operating
+/// system.
 const HANDSHAKE_MIN: Duration = Duration::from_millis(250);
 /// Mask of the part of an IPv6 address that a provider assigns to a customer: the first 64 bits.
 const NETWORK_BITS: u128 = u128::MAX << 64;
@@ -46,13 +47,13 @@ impl<T: Send + 'static> Handshakes<T> {
         ended
     }
 
-    /// Time before which no handshake may begin unless one ends; `None` if one may begin now.
+    /// Time before which no handshake may begin, unless another one ends; `None` if one may begin now.
     pub(crate) fn full_until(&self) -> Option<Instant> {
         let until = self.by_age.get(self.surplus()?)?.since + HANDSHAKE_MIN;
         (until > Instant::now()).then_some(until)
     }
 
-    /// Starts a handshake with `peer`, and closes another one if there are too many.
+    /// Starts a handshake with `peer`, and closes another one if there are now too many.
     pub(crate) fn start(
         &mut self,
         peer: IpAddr,
@@ -65,7 +66,7 @@ impl<T: Send + 'static> Handshakes<T> {
         self.by_age.push_back(Handshake { network: network(peer), since: Instant::now(), task });
     }
 
-    /// Index of the handshake to close for the next one, if there are too many.
+    /// Index of the handshake that the next one closes; `None` if there are not too many.
     fn surplus(&self) -> Option<usize> {
         if self.by_age.len() < HANDSHAKES_MAX {
             return None;
@@ -82,8 +83,8 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-/// Index of the first address of the network that occurs most often; of several such networks, the one that occurs
-/// first.
+/// Index of the first address of the network that occurs most often. If several networks do, the network that occurs
+/// first counts.
 fn oldest_of_most(networks: impl Iterator<Item = IpAddr>) -> Option<usize> {
     let mut found: HashMap<IpAddr, (usize, usize)> = HashMap::new();
     for (at, network) in networks.enumerate() {

@@ -1,7 +1,7 @@
-//! Stream that bounds the buffered bytes of a request's head.
+//! Stream that limits the buffered bytes of a request's head.
 //!
-//! The HTTP library buffers a head until it is complete, up to 64 KiB. **Invariant:** memory for bytes beyond the first
-//! 8 KiB is reserved; if memory is short, the connection gets 503 and is closed.
+//! The HTTP library buffers a head of up to 64 KiB until it is complete. **Invariant:** memory is reserved for all
+//! bytes of a head beyond the first 8 KiB. If memory is short, the connection gets 503 and is closed.
 
 use std::io;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ const NO_MEMORY: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 2\r\nconnection: close\r\n\
     content-length: 0\r\n\r\n";
 
-/// Stream of a connection that bounds the buffered bytes of a head.
+/// Stream of a connection that limits the buffered bytes of a head.
 pub(crate) struct HeadGuard<S> {
     inner: Take<S>,
     taken: SeatGuard,
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> HeadGuard<S> {
             self.held = None;
             return true;
         }
-        // A full buffer doubles its size.
+        // The library doubles the size of a full buffer.
         let held = self.held.get_or_insert_with(|| self.memory.heads().empty());
         held.resize(2 * head)
     }
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for HeadGuard<S> {
         if let Some(head) = this.taken.seat.arrived(buf.filled().len() - before)
             && !this.hold(head)
         {
-            // If the socket cannot accept the response now, the connection is closed without it.
+            // If the socket cannot take the response immediately, close the connection without a response.
             drop(this.stream().poll_write(cx, NO_MEMORY));
             return Poll::Ready(Err(io::ErrorKind::OutOfMemory.into()));
         }

@@ -1,7 +1,7 @@
 //! Bytes and responses that hold a resource until they are sent: reserved memory, a permit, or a client's count.
 //!
-//! The HTTP library takes the bytes of a response and drops its body long before a slow client has read them.
-//! **Invariant:** the bytes themselves hold the resource.
+//! The HTTP library takes the bytes of a response, and drops its body long before a slow client has read them.
+//! **Invariant:** the bytes themselves hold the resource, not the body.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use axum::response::Response;
 use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
-/// Maximum size of a response that needs no reservation, in bytes: it is part of the memory of its connection.
+/// Maximum size of a response that needs no reservation, in bytes. Such a response is part of the memory of its
+/// connection.
 pub const ANSWER_BYTES_FREE: usize = 16 << 10;
 
-/// Makes bytes that hold a resource until the last of them is dropped.
+/// Makes bytes that hold a resource until all of them are dropped.
 pub fn held_bytes<H: Send + 'static>(bytes: impl AsRef<[u8]> + Send + 'static, held: H) -> Bytes {
     struct Held<B, H> {
         bytes: B,
@@ -29,7 +30,7 @@ pub fn held_bytes<H: Send + 'static>(bytes: impl AsRef<[u8]> + Send + 'static, h
     Bytes::from_owner(Held { bytes, _held: held })
 }
 
-/// Makes a response that holds a resource until the last of its bytes is sent.
+/// Makes a response that holds a resource until all its bytes are sent.
 pub fn held_until_sent<H: Send + Sync + 'static>(response: Response, held: H) -> Response {
     let held = Arc::new(held);
     let hold = move |frame: Frame<Bytes>| {
@@ -39,8 +40,8 @@ pub fn held_until_sent<H: Send + Sync + 'static>(response: Response, held: H) ->
     response.map(|body| Body::new(MapFrames { body, map: hold }))
 }
 
-/// Body whose frames pass through a function. The length of the body stays the same, and the function is dropped with
-/// it.
+/// Body whose frames pass through a function. The function must not change the length of the body. It is dropped with
+/// the body.
 pub(crate) struct MapFrames<F> {
     pub(crate) body: Body,
     pub(crate) map: F,

@@ -1,7 +1,7 @@
 //! Code shared by the servers of all protocols: authorization, acceptance of connections, TLS, memory of requests and
 //! responses, bounded blocking reads, timing of live streams, static files, browser sessions, and rate-limited log lines.
 //!
-//! **Invariant:** nothing here depends on the rules or on the node.
+//! **Invariant:** no code of this crate depends on the rules or on the node.
 //!
 //! Read `access`, `accept`, `listener`, `handshakes`, `stream`, `serve`, `seats`, `reads`, then `memory`, `body`,
 //! `held` and `revocable`.

@@ -1,5 +1,5 @@
-//! Limit of one line per second for log lines that clients can cause. A line per refusal would cost more than the
-//! refusal, and fill the disk.
+//! Limit of one line per second for log lines that clients can cause. If each refusal wrote a line, the line would cost
+//! more than the refusal, and the log would fill the disk.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,28 +7,28 @@ use std::time::Instant;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// Gate that passes one line per second, and counts the suppressed ones.
+/// Gate that passes one line per second, and counts the suppressed lines.
 #[derive(Debug, Default)]
 pub struct LineGate {
-    /// Second of the last line, from 1; 0 before the first line.
+    /// Second of the last line, counted from 1; 0 before the first line.
     last: AtomicU64,
     skipped: AtomicU64,
 }
 
 impl LineGate {
-    /// Creates a gate before its first line.
+    /// Creates a gate that has not passed a line.
     #[must_use]
     pub const fn new() -> Self {
         Self { last: AtomicU64::new(0), skipped: AtomicU64::new(0) }
     }
 
-    /// Number of lines that the next one represents, if it is due; `None` if it must be suppressed.
+    /// Number of lines that the line to write now represents; `None` if it must be suppressed.
     pub fn due(&self) -> Option<u64> {
         self.due_at(START.elapsed().as_secs() + 1)
     }
 
     fn due_at(&self, second: u64) -> Option<u64> {
-        // Only one thread writes the line of a second; lines counted meanwhile belong to the next one.
+        // In each second, only one thread writes a line. Lines counted at the same time belong to the next line.
         let last = self.last.load(Ordering::Relaxed);
         let won = last < second
             && self

@@ -1,8 +1,9 @@
-//! Listener for connections with completed TLS handshakes, if it uses TLS.
+//! Listener. If it uses TLS, it returns only connections whose handshake is complete.
 //!
 //! Handshakes run in tasks, before a connection counts towards the limit of the server. **Invariant:** at most
-//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]. Handshakes compute on
-//! half of the processors at a time, in order of arrival, so that a flood of them leaves the rest to requests.
+//! [`HANDSHAKES_MAX`] connections are in a handshake, each for at most [`HANDSHAKE_TIMEOUT`]. Handshakes use at most
+//! half of the processors at a time, in order of arrival, so that a flood of handshakes leaves the other half to
+//! requests.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -28,9 +29,9 @@ use crate::tls::Tls;
 pub const HANDSHAKE_MEMORY: usize = HANDSHAKES_MAX * TLS_BYTES;
 /// Maximum duration of a handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time within which a peer must receive 16 KiB, or all pending data.
+/// Time within which a peer must receive 16 KiB, or all pending data if it is less.
 const STALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// First byte of every connection over TLS: the type of a record with a handshake message.
+/// First byte of every TLS connection: the type of a record with a handshake message.
 const HANDSHAKE_RECORD: u8 = 22;
 const HTTPS_ONLY: &str = r#"{"error":"https_only","message":"this port accepts only HTTPS: begin the URL with https://"}"#;
 
@@ -43,7 +44,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Accepts connections of `tcp`, with TLS if given.
+    /// Creates a listener that accepts the connections of `tcp`; with `tls`, it uses TLS.
     #[must_use]
     pub fn new(tcp: TcpListener, tls: Option<Arc<Tls>>) -> Self {
         Self { tcp, tls, handshakes: Handshakes::new() }
@@ -63,13 +64,13 @@ impl Listener {
         self.tls.is_some()
     }
 
-    /// Waits for the next connection with a completed handshake; returns it with the address of its peer. Dropping the
-    /// future loses nothing.
+    /// Waits for the next connection whose handshake, if any, is complete. Returns the connection and the address of
+    /// its peer. Dropping the future loses no connection.
     pub async fn accept(&mut self) -> (Stream, SocketAddr) {
         loop {
             let full_until = self.handshakes.full_until();
             tokio::select! {
-                // Completed handshakes are returned before a new one begins.
+                // Return completed handshakes before a new one begins.
                 biased;
                 Some(ended) = self.handshakes.next() => {
                     if let Ok(Some(connection)) = ended {
@@ -78,7 +79,7 @@ impl Listener {
                 }
                 () = sleep_until(full_until.unwrap_or_else(Instant::now)), if full_until.is_some() => {}
                 (socket, peer) = accept(&self.tcp), if full_until.is_none() => {
-                    // Data is written in one piece, so waiting for more has no benefit.
+                    // Each piece of data is written as a whole, so delaying it has no benefit.
                     if socket.set_nodelay(true).is_err() {
                         continue;
                     }
@@ -112,7 +113,7 @@ async fn shake_hands(socket: TcpStream, tls: Arc<Tls>) -> Option<Stream> {
         return None;
     }
     if first.iter().all(u8::is_ascii_alphabetic) {
-        // An error means that the client did not wait for the reply.
+        // Ignore an error: the client did not wait for the reply.
         drop(refuse_plain_http(socket).await);
         return None;
     }
@@ -129,7 +130,7 @@ async fn shake_hands(socket: TcpStream, tls: Arc<Tls>) -> Option<Stream> {
     }
 }
 
-/// Polls a future under a permit, which is released while the future waits for its peer.
+/// Polls a future only while it has a permit. The permit is released while the future waits for its peer.
 async fn in_turns<T>(future: impl Future<Output = T>, turns: &Semaphore) -> T {
     let mut future = pin!(future);
     loop {
@@ -157,7 +158,8 @@ async fn refuse_plain_http(mut socket: TcpStream) -> io::Result<()> {
     );
     socket.write_all(response.as_bytes()).await?;
     socket.shutdown().await?;
-    // If bytes were left unread, the operating system would reset the connection, and the reply could be lost.
+    // Read the rest: if bytes were unread, the operating system would reset the connection, and the reply could be
+    // lost.
     let mut rest = [0; 1 << 10];
     while socket.read(&mut rest).await? > 0 {}
     Ok(())
@@ -271,7 +273,7 @@ mod tests {
         let (listener, address, client) = listener().await;
         tokio::spawn(echo(listener));
         let mut complete = connect(&client, address).await;
-        // This connection is older than all of the flood, and comes from another address.
+        // This connection is older than the flood, and comes from another address.
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         let slow = socket.connect(address).await.unwrap();
@@ -281,7 +283,7 @@ mod tests {
         for _ in 0..HANDSHAKES_MAX {
             others.push(TcpStream::connect(address).await.unwrap());
         }
-        // The flood makes the listener close the oldest connection long before its timeout.
+        // The flood makes the listener close the flood's own oldest connection long before its timeout.
         drop(oldest.read_to_end(&mut Vec::new()).await);
         let mut slow = over(&client, slow).await.unwrap();
         for stream in [&mut complete, &mut slow, &mut connect(&client, address).await] {
@@ -316,7 +318,7 @@ mod tests {
     async fn handshake_messages_without_an_end_are_not_buffered() {
         let (listener, address, client) = listener().await;
         tokio::spawn(echo(listener));
-        // A first message that announces 60,000 bytes, in records of 1,000.
+        // This first message announces 60,000 bytes, in records of 1,000 bytes.
         let mut message = [&[1, 0, 0xea, 0x60][..], &[3; 60_000]].concat();
         let mut sent = 0;
         let mut stream = TcpStream::connect(address).await.unwrap();
@@ -333,7 +335,7 @@ mod tests {
         let mut stream = connect(&client, address).await;
         let (socket, _) = stream.get_mut();
         for _ in 0..20 {
-            // Records of type "change cipher spec" are ignored, up to a limit.
+            // The library ignores records of type "change cipher spec", up to a limit.
             drop(socket.write_all(&[20, 3, 3, 0, 1, 1].repeat(1_000)).await);
         }
         drop(socket.read_to_end(&mut message).await);
@@ -345,7 +347,8 @@ mod tests {
         written.unwrap();
         read.unwrap();
         assert!(back == long, "data of any length is");
-        // The number of records is not limited: these arrive together, and exceed the limit of input without data.
+        // The number of records is not limited. These arrive together, and have more bytes than input without data may
+        // have.
         let mut records = Vec::new();
         let (socket, session) = stream.get_mut();
         for byte in &long[..2_000] {

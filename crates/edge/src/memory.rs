@@ -1,34 +1,34 @@
 //! Memory of HTTP requests: arriving bodies, drawings, batches, and unsent responses.
 //!
-//! Small amounts, large amounts and long heads have separate budgets, so that a few clients with large requests or
-//! responses do not block the ordinary requests of others.
+//! Small amounts, large amounts and long heads have separate budgets. So a few clients with large requests or responses
+//! do not block ordinary requests of other clients.
 //!
-//! **Invariant:** all requests together use no more than the three budgets, plus [`CONNECTION_BYTES`] per connection. A
-//! request that does not fit is refused with 503 before memory is allocated.
+//! **Invariant:** all requests together use at most the three budgets, plus [`CONNECTION_BYTES`] per connection. A
+//! request that does not fit is refused with 503, before memory is allocated for it.
 
 use budget::{MemoryBudget, Reservation};
 
 use crate::held::ANSWER_BYTES_FREE;
 
-/// Maximum size of a small amount, in bytes: any body except values, drawings and batches.
+/// Maximum size of a small amount, in bytes. All bodies are small, except values, drawings and batches.
 pub const SMALL_BYTES_MAX: usize = 64 << 10;
 /// Divisor: the budget for small amounts is this part of the total memory.
 const SMALL_PART: usize = 4;
 /// Divisor: the budget for long heads is this part of the total memory, taken from the budget for small amounts.
 const HEADS_PART: usize = 16;
-/// Maximum size of a body that needs no reservation, in bytes. Ordinary bodies are shorter.
+/// Maximum size of a body that needs no reservation, in bytes. Most bodies are shorter.
 const BODY_BYTES_FREE: usize = 4 << 10;
-/// Maximum memory of a connection without its reservations, in bytes: buffers of 8 KiB each for the heads of request
-/// and response, a body and a response without reservations, and its task.
+/// Maximum memory of a connection without reservations, in bytes: two buffers of 8 KiB for the heads of request and
+/// response, a body and a response that need no reservation, and the task of the connection.
 pub const CONNECTION_BYTES: usize =
     (8 << 10) + (8 << 10) + BODY_BYTES_FREE + ANSWER_BYTES_FREE + (12 << 10);
 
-/// Budgets of requests. Clones share them.
+/// Budgets of requests. A clone shares the budgets of the original.
 #[derive(Clone, Debug)]
 pub struct RequestMemory {
     small: MemoryBudget,
     large: MemoryBudget,
-    /// Budget for heads. Clients that have not presented a key yet can use only this one.
+    /// Budget for heads. A client that has not yet presented a key can use only this budget.
     heads: MemoryBudget,
 }
 
@@ -37,7 +37,7 @@ pub struct RequestMemory {
 pub enum NoMemory {
     /// Other requests hold too much memory.
     Now,
-    /// The request needs more than all requests together may hold.
+    /// The request needs more than all requests together may use.
     Ever,
 }
 
@@ -46,7 +46,7 @@ pub trait BodyMemory: Sync {
     /// Makes an empty reservation.
     fn empty(&self) -> Reservation;
 
-    /// Makes `held` cover a buffer of `bytes` bytes, and an older buffer of `copied` bytes while that is copied to it.
+    /// Makes `held` cover a buffer of `bytes` bytes, and the older buffer of `copied` bytes that is being copied to it.
     fn hold(&self, held: &mut Reservation, bytes: usize, copied: usize) -> Result<(), NoMemory>;
 }
 
@@ -81,7 +81,7 @@ impl RequestMemory {
         budget.try_reserve(bytes).ok_or_else(|| refusal(bytes, budget))
     }
 
-    /// Grows `held`, a reservation of these budgets.
+    /// Enlarges `held`, a reservation of one of these budgets.
     ///
     /// # Errors
     /// [`NoMemory`]; `held` is then unchanged.

@@ -1,4 +1,4 @@
-//! Memory and processor time of this process. The memory is only known on Linux; elsewhere it is 0.
+//! Memory and processor time of this process. Only on Linux is the memory known; on other systems it is 0.
 
 /// Resident memory, in bytes.
 #[must_use]

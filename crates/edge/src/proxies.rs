@@ -1,7 +1,7 @@
 //! Proxies that are trusted to report the address of a client.
 //!
-//! Every client can send `X-Forwarded-For`. Each proxy appends the address of its own peer, so the header is read from
-//! its end. **Invariant:** an address counts only if a trusted proxy wrote it.
+//! Every client can send `X-Forwarded-For`. Each proxy appends the address of its own peer to this header, so the
+//! header is read from its end. **Invariant:** an address in the header counts only if a trusted proxy wrote it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
@@ -89,7 +89,7 @@ impl TrustedProxies {
         let values = headers.get_all("x-forwarded-for").iter().rev();
         let forwarded = values.flat_map(|value| value.as_bytes().rsplit(|byte| *byte == b','));
         for address in forwarded.take(PROXIES_MAX) {
-            // No trusted proxy wrote an invalid address, nor those before it.
+            // This address is invalid, so no trusted proxy wrote it or the addresses before it.
             let Some(address) = parse(address) else { break };
             client = address;
             if !self.trusts(client) {

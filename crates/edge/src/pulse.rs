@@ -1,4 +1,4 @@
-//! Timing of live streams: reads of new events, and keep-alive messages.
+//! Timing of live streams: when they read new events, and when they send keep-alive messages.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::ops::Range;
@@ -8,9 +8,9 @@ use tokio::time::{Instant, sleep_until};
 
 /// Interval of keep-alive messages.
 const KEEP_ALIVE: Range<Duration> = Duration::from_secs(10)..Duration::from_secs(15);
-/// Mean time between two reads of a stream. Events that arrive meanwhile are read together.
+/// Average time between two reads of a stream. One read returns all events that arrived since the last one.
 pub const STREAM_PACE: Duration = Duration::from_millis(50);
-/// Number of consecutive reads that are allowed without a pause after a longer pause.
+/// Maximum number of reads without a pause between them, after a longer pause.
 const READS_AT_ONCE: u32 = 4;
 
 /// Next action of a stream.
@@ -22,7 +22,8 @@ pub enum Beat {
     KeepAlive,
 }
 
-/// Schedule of a stream: reads every [`STREAM_PACE`] on average and immediately after a pause, and keep-alive messages.
+/// Schedule of the reads and keep-alive messages of a stream. On average, a stream reads every [`STREAM_PACE`]; after a
+/// longer pause, it reads immediately.
 #[derive(Debug)]
 pub struct Pulse {
     /// Whether there may be new events to read.
@@ -30,14 +31,14 @@ pub struct Pulse {
     keep_alive: Instant,
     /// Earliest time of the next read.
     from: Instant,
-    /// Time at which the reads so far would end if each took one [`STREAM_PACE`].
+    /// Time at which the reads so far would have ended if each took [`STREAM_PACE`].
     over: Instant,
-    /// Number of consecutive reads that came too early: the post that woke the stream was not visible yet.
+    /// Number of consecutive early reads: reads before the post that woke the stream was visible.
     early: u32,
 }
 
 impl Pulse {
-    /// Creates the times of a stream that has read nothing yet.
+    /// Creates the schedule of a stream that has not read anything yet.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         let keep_alive = now + random_within(&KEEP_ALIVE);
@@ -58,7 +59,7 @@ impl Pulse {
             () = sleep_until(*keep_alive) => {}
         }
         self.keep_alive = Instant::now() + random_within(&KEEP_ALIVE);
-        // A read follows every keep-alive message. It keeps the timeline in memory, so that deletions and edits wake
+        // Read after every keep-alive message. Reading keeps the timeline in memory, so that deletions and edits wake
         // the stream.
         self.wake();
         Beat::KeepAlive
@@ -69,7 +70,7 @@ impl Pulse {
         self.is_due = true;
     }
 
-    /// Records that the stream has read all events, unless there may be more.
+    /// Records that the stream has read all events. If `may_be_more` is set, another read is due.
     pub fn caught_up(&mut self, may_be_more: bool) {
         self.is_due = may_be_more;
     }
@@ -79,7 +80,7 @@ impl Pulse {
         sleep_until(self.from).await;
     }
 
-    /// Records a read. It was early if the post that woke the stream was not visible yet, which takes a moment.
+    /// Records a read. The read was early if the post that woke the stream was not visible yet.
     pub fn took_turn(&mut self, now: Instant, was_early: bool) {
         self.early = if was_early { self.early.saturating_add(1) } else { 0 };
         self.over = self.over.max(now) + STREAM_PACE;
@@ -91,7 +92,7 @@ impl Pulse {
     }
 }
 
-/// Returns a random time within `range`, so that streams that wait at the same time continue at different times.
+/// Returns a random time within `range`, so that streams that wait at the same time do not continue at the same time.
 #[must_use]
 pub fn random_within(range: &Range<Duration>) -> Duration {
     let random = RandomState::new().build_hasher().finish() as u32;

@@ -1,19 +1,19 @@
-//! Bounded reads that may block, on separate threads from those that serve connections.
+//! Limited blocking reads. They run on other threads than those that serve connections.
 //!
 //! There are four lanes. The quick lane is for reads of a few rows, which at most wait for a disk. The long lane is for
-//! reads of keys that take many rows or much computation (KEYS, LCS), the listing lane for lists of many rows that
-//! users request, and the computation lane for work without rows (recognition, decoding of images). The last three have
-//! few threads, so that quick reads never wait for them, nor they for each other. **Invariant:** the number of running
-//! reads of a lane is limited, and [`WAITING_PER_RUNNING`] times as many may wait.
+//! reads of keys that take many rows or much computation (KEYS, LCS). The listing lane is for lists of many rows that
+//! users request. The computation lane is for work without rows (recognition, decoding of images). The last three lanes
+//! have few threads, so that they delay neither quick reads nor each other. **Invariant:** the number of running reads
+//! of a lane is limited, and a fixed multiple of that number may wait.
 //!
-//! A thread of a lane takes reads from its queue until the queue is empty. A quick read gets no new thread while there
-//! are fewer waiting reads than threads: waking a thread costs more than a read from memory, and a read that waits for
-//! a disk delays at most one other.
+//! A thread of a lane takes reads from the lane's queue until the queue is empty. The quick lane gets another thread
+//! only when more reads wait than threads run. Waking a thread takes longer than a read from memory, and a read that
+//! waits for a disk delays at most one other read.
 //!
-//! Turns are another queue, for reads that wait and are never refused: for responses to changes, live
-//! streams, permissions of long requests, and pieces of files.
+//! Turns are a separate queue, for reads that may wait but are never refused: those for responses to changes, for live
+//! streams, for permissions of long requests, and for pieces of files.
 //!
-//! All protocols share one set of lanes and turns. A long read ends early if its caller no longer waits.
+//! All protocols share one set of lanes and turns. A long read stops early if its caller no longer waits for it.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -29,22 +29,23 @@ use crate::request_id::carry;
 
 /// Number of quick reads that may wait, per read that may run.
 const WAITING_PER_RUNNING: usize = 16;
-/// Number of reads of another lane that may wait, per read that may run. More than for quick reads, as these lanes have
-/// few threads.
+/// Number of reads of another lane that may wait, per read that may run. It is higher than for quick reads, because
+/// these lanes have few threads.
 const WAITING_PER_RUNNING_LONG: usize = 64;
 
-/// Maximum number of concurrent reads for responses to changes. Their rows were just written, so most need no disk.
+/// Maximum number of concurrent reads for responses to changes. Most need no disk, because their rows were just
+/// written.
 const CHANGE_READS_MAX: usize = 8;
-/// Maximum number of concurrent reads of live streams, so that a post that wakes thousands of streams delays no
-/// request.
+/// Maximum number of concurrent reads of live streams. It is low, so that a post that wakes thousands of streams delays
+/// no request.
 pub const STREAM_READS_MAX: usize = 4;
-/// Maximum number of concurrent reads of permissions of long requests. They read few rows, and streams do not delay
-/// them.
+/// Maximum number of concurrent reads of permissions of long requests. These reads have their own turns, so that live
+/// streams do not delay them.
 const PERMISSION_READS_MAX: usize = 4;
-/// Maximum number of pieces of files read at a time.
+/// Maximum number of pieces of files that are read at a time.
 const PIECES_MAX: usize = 8;
 
-/// Lanes and turns of blocking reads. Clones share them.
+/// Lanes and turns of blocking reads. A clone shares those of the original.
 #[derive(Clone, Debug)]
 pub struct BlockingReads {
     quick: Lane,
@@ -57,7 +58,7 @@ pub struct BlockingReads {
     pieces: Turns,
 }
 
-/// Limit of concurrent reads. Further reads wait in order and are never refused, so the caller bounds their number.
+/// Limit of concurrent reads. Further reads wait in order and are never refused, so the caller must limit their number.
 #[derive(Clone, Debug)]
 pub struct Turns(Arc<Semaphore>);
 
@@ -102,7 +103,7 @@ impl Turn {
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, ReadError> {
         let read = move || {
-            // The read holds its turn, since it continues after its caller is gone.
+            // Keep the turn until the read ends, because the read continues even if its caller no longer waits.
             let _turn = self;
             read()
         };
@@ -119,7 +120,7 @@ pub enum Length {
     Long,
     /// Reads many rows for a user.
     Listing,
-    /// Computes much, without rows.
+    /// Computes much, and reads no rows.
     Computation,
 }
 
@@ -139,8 +140,8 @@ impl From<JoinError> for ReadError {
     }
 }
 
-/// Flag that the caller of a read no longer waits. A long read checks it between two pieces of work, and stops if it is
-/// set.
+/// Flag that the caller of a read no longer waits for it. A long read checks the flag between two pieces of work, and
+/// stops if it is set.
 #[derive(Clone, Debug, Default)]
 pub struct Abandoned(Arc<AtomicBool>);
 
@@ -148,7 +149,7 @@ impl Abandoned {
     /// Whether the caller no longer waits.
     #[must_use]
     pub fn is_set(&self) -> bool {
-        // Relaxed, because the value is only a hint and publishes no other data.
+        // Relaxed: the value is only a hint, and publishes no other data.
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -162,8 +163,8 @@ impl Drop for SetOnDrop {
     }
 }
 
-/// Place for the result of work. The work itself becomes a closure without a specific type, so that the code that runs
-/// it is compiled once instead of once per read.
+/// Place for the result of work. The work itself is converted to a closure without a specific type, so that the code
+/// that runs it is compiled once, not once per read.
 struct Place<T>(Arc<Mutex<Option<T>>>);
 
 impl<T> Default for Place<T> {
@@ -190,8 +191,8 @@ impl<T> Place<T> {
     }
 }
 
-/// Runs `work`, which may block, on a thread of the runtime outside of the lanes. Never refused: the caller bounds the
-/// concurrency.
+/// Runs `work`, which may block, on a thread of the runtime that belongs to no lane. The work is never refused, so the
+/// caller must limit the concurrency.
 ///
 /// # Errors
 /// [`ReadError::Panicked`]
@@ -205,7 +206,7 @@ pub async fn blocking<T: Send + 'static>(
     Ok(result.take())
 }
 
-/// Waiting read with its permit of the lane. Running it does not panic.
+/// Read that waits, with its permit of the lane. Running it does not panic.
 struct Waiting {
     read: Box<dyn FnOnce() + Send>,
     _admitted: OwnedSemaphorePermit,
@@ -214,7 +215,7 @@ struct Waiting {
 #[derive(Clone, Debug)]
 struct Lane {
     threads_max: usize,
-    /// Number of reads that may wait per thread before another thread is woken.
+    /// Number of reads per thread that may wait before another thread is woken.
     waiting_per_thread: usize,
     /// Permits of running and waiting reads.
     admitted: Arc<Semaphore>,
@@ -251,7 +252,7 @@ impl Lane {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a read to the queue, and a thread if too many reads wait.
+    /// Adds a read to the queue. Wakes another thread if too many reads wait.
     fn push(&self, read: Waiting) {
         {
             let mut queue = self.queue();
@@ -266,7 +267,7 @@ impl Lane {
         tokio::task::spawn_blocking(move || lane.work());
     }
 
-    /// Runs reads of the queue until it is empty.
+    /// Runs the reads in the queue until it is empty.
     fn work(&self) {
         while let Some(next) = self.pop() {
             (next.read)();
@@ -284,8 +285,8 @@ impl Lane {
 }
 
 impl BlockingReads {
-    /// Allows `quick_max` concurrent quick reads, and one long read, one listing and one computation per two
-    /// processors.
+    /// Creates lanes that allow `quick_max` concurrent quick reads, and per two processors one long read, one listing
+    /// and one computation.
     #[must_use]
     pub fn new(quick_max: usize) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
@@ -301,7 +302,7 @@ impl BlockingReads {
         }
     }
 
-    /// Turns of reads for responses to changes. These reads are never refused, since the change is already made.
+    /// Turns of reads for responses to changes. These reads are never refused, because the change is already made.
     #[must_use]
     pub fn after_change(&self) -> &Turns {
         &self.after_change
@@ -325,7 +326,7 @@ impl BlockingReads {
         &self.pieces
     }
 
-    /// Maximum number of threads that the lanes use, without reads that have turns.
+    /// Maximum number of threads that the lanes use. Reads with turns use other threads.
     #[must_use]
     pub fn threads_max(&self) -> usize {
         let long = self.long.threads_max + self.listing.threads_max;
@@ -376,8 +377,8 @@ impl BlockingReads {
         self.run_in(Length::Computation, |_| compute()).await
     }
 
-    /// Runs a read that may block. Dropping the future abandons the read: a waiting read does not start, and a running
-    /// one can check for it.
+    /// Runs a read that may block. Dropping the future abandons the read: if it waits, it does not start; if it runs,
+    /// it can check the flag and stop.
     ///
     /// # Errors
     /// [`ReadError`]
@@ -413,9 +414,10 @@ impl BlockingReads {
             if abandoned.is_set() {
                 return;
             }
-            // A panic becomes an error, as in a task of the runtime. Locks shared with other reads have no poisoning.
+            // Convert a panic into an error, as a task of the runtime does. Locks shared with other reads have no
+            // poisoning.
             let result = catch_unwind(AssertUnwindSafe(|| read(&abandoned)));
-            // An error means that the caller is gone.
+            // Ignore an error: the caller no longer waits.
             let _ = answer.send(result);
         }));
         lane.push(Waiting { read, _admitted: admitted });
@@ -479,7 +481,7 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(reads.quick.queue().threads, 1);
-        // One more read than may wait for the only thread starts another thread, which runs both waiting reads.
+        // For one read more than may wait for the only thread, another thread is woken, which runs both waiting reads.
         assert_eq!(reads.run(|| 3).await.unwrap(), 3);
         assert_eq!(second.await.unwrap().unwrap(), 2);
         release.send(()).unwrap();

@@ -1,5 +1,5 @@
-//! Id of every request: in the header `X-Request-Id`, in errors, and in every log line that the request causes,
-//! including those of its reads.
+//! Id of every request. It is in the header `X-Request-Id`, in errors, and in every log line that the request causes,
+//! even in reads on other threads.
 //!
 //! State: the id of the request whose handler runs on this thread. [`carry`] passes it to work on other threads.
 
@@ -20,9 +20,9 @@ thread_local! {
     static CURRENT: Cell<Option<RequestId>> = const { Cell::new(None) };
 }
 
-/// Calls `run` as a part of the request `id`.
+/// Runs `run` as a part of the request `id`.
 pub fn within<T>(id: RequestId, run: impl FnOnce() -> T) -> T {
-    /// Previous id of the thread. It is restored on drop, so also after a panic.
+    /// Previous id of the thread. It is restored on drop, and therefore also after a panic.
     struct Outer(Option<RequestId>);
 
     impl Drop for Outer {
@@ -41,7 +41,7 @@ pub async fn all_within<F: Future>(id: RequestId, future: F) -> F::Output {
     poll_fn(|cx| within(id, || future.as_mut().poll(cx))).await
 }
 
-/// Wraps work for another thread, so that its log lines have the id of the request on this thread.
+/// Wraps work for another thread, so that the work's log lines have the id of the request on this thread.
 pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let id = CURRENT.get();
     move || {
@@ -51,7 +51,7 @@ pub fn carry<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Wraps the stream of a response, which is polled after the handler has ended, as a part of the request.
+/// Wraps the stream of a response as a part of its request, because the stream is polled after the handler has ended.
 pub fn carry_stream<S: Stream>(stream: S) -> impl Stream<Item = S::Item> {
     let id = CURRENT.get();
     let mut stream = Box::pin(stream);
@@ -77,7 +77,7 @@ impl RequestId {
     pub fn next() -> Self {
         static NEXT: LazyLock<AtomicU64> =
             LazyLock::new(|| AtomicU64::new(getrandom::u64().unwrap_or_default()));
-        // Relaxed, because the order is irrelevant.
+        // Relaxed: only uniqueness matters, not the order.
         let mut number = NEXT.fetch_add(1, Ordering::Relaxed);
         let mut digits = [0; 16];
         for digit in digits.iter_mut().rev() {

@@ -1,5 +1,5 @@
-//! Bodies of long requests and responses, which end when their permission is revoked: a key or its scope, a token, a
-//! session.
+//! Bodies of long requests and responses. They end when their permission is revoked, which is a key or its scope, a
+//! token, or a session.
 //!
 //! **Invariant:** the permission is checked before each piece of a long body is passed on, and at least once per
 //! [`CHECK`]. So a batch, a stream, a backup or a long upload continues for at most that time after a revocation.
@@ -19,11 +19,10 @@ use crate::access::{Access, Grant, Scope};
 
 /// Interval at which the permission of a long body is checked, even while nothing arrives or is sent.
 const CHECK: Duration = Duration::from_millis(750);
-/// Maximum length of a short body, in bytes. Its permission is not checked again: the body arrives or is in memory at
-/// once.
+/// Maximum length of a short body, in bytes. The permission is not checked again while a short body arrives or is sent.
 const SHORT_BYTES_MAX: u64 = 64 << 10;
 
-/// Future result, which may need a read.
+/// Future result. It may need a read.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Reason why a permission has ended.
@@ -39,11 +38,10 @@ pub enum Ended {
 
 /// Permission of a request, which may be revoked while the request is in progress.
 pub trait Permission: Send {
-    /// True if the permission is valid; `None` if this needs a read.
+    /// Whether the permission is valid; `None` if only a read can tell.
     fn is_valid_now(&mut self) -> Option<bool>;
 
-    /// Checks with a read whether the permission is valid. A permission stays valid if the server is too busy to read
-    /// it.
+    /// Reads whether the permission is valid. If the server is too busy for the read, the permission counts as valid.
     fn confirm(&mut self) -> Pending<'static, Result<(), Ended>>;
 }
 
@@ -70,7 +68,7 @@ impl Permission for KeyPermission {
     }
 }
 
-/// Reason why the permission of a body has ended, if this caused the error.
+/// Reason why the permission of a body has ended; `None` if the error has another cause.
 #[must_use]
 pub fn why_ended(error: &axum::Error) -> Option<Ended> {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
@@ -83,7 +81,7 @@ pub fn why_ended(error: &axum::Error) -> Option<Ended> {
     None
 }
 
-/// Makes the body of a request end with its permission.
+/// Makes the body of a request end when its permission ends.
 pub fn revocable_request(
     request: Request,
     permission: impl FnOnce() -> Box<dyn Permission>,
@@ -94,12 +92,12 @@ pub fn revocable_request(
     }
 }
 
-/// Makes the body of a response end with the permission of its client.
+/// Makes the body of a response end when the permission of its client ends.
 pub fn revocable_response(
     response: Response,
     permission: impl FnOnce() -> Box<dyn Permission>,
 ) -> Response {
-    // A body of known length was read at once and is in memory.
+    // A body of known length is complete in memory, so it was read under a valid permission.
     match response.body().size_hint().exact() {
         None => response.map(|body| Body::new(Revocable::new(body, permission()))),
         Some(_) => response,
@@ -116,7 +114,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// Watches a permission that was just valid.
+    /// Creates the watch of a permission that has just been valid.
     #[must_use]
     pub fn new(permission: Box<dyn Permission>) -> Self {
         let check = Box::pin(tokio::time::sleep(CHECK));
@@ -158,15 +156,15 @@ impl Watched {
         std::future::poll_fn(|cx| this.0.poll_valid(cx)).await.is_ok()
     }
 
-    /// Completes when the permission has ended. After dropping this future, call [`Watched::is_valid`] before going on.
+    /// Completes when the permission has ended. If this future is dropped, call [`Watched::is_valid`] before going on.
     pub async fn ended(&mut self) {
         let this = Polled::new(self);
         std::future::poll_fn(|cx| this.0.poll_ended(cx)).await;
     }
 }
 
-/// Permission while a future polls it. The future starts a new read, since an earlier one may have missed a revocation,
-/// and drops the read with itself, since a read that is not polled would keep its turn.
+/// Permission while a future polls it. The future begins with a new read, because an earlier read may have missed a
+/// revocation. It drops the read when it is dropped, because a read that is not polled would keep its turn.
 struct Polled<'a>(&'a mut Watched);
 
 impl<'a> Polled<'a> {
@@ -186,7 +184,7 @@ impl Drop for Polled<'_> {
 struct Revocable {
     body: Body,
     watched: Watched,
-    /// Piece that is passed on if the permission is valid.
+    /// Piece of the body that is passed on once the permission is known to be valid.
     piece: Option<Frame<Bytes>>,
 }
 
@@ -196,7 +194,7 @@ impl Revocable {
     }
 
     fn end(&mut self, ended: Ended) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        // Dropping the body ends the client's work now, before the connection is closed.
+        // Drop the body now, which ends the work for the client before the connection is closed.
         (self.body, self.piece) = (Body::empty(), None);
         Poll::Ready(Some(Err(axum::Error::new(ended))))
     }
@@ -212,13 +210,14 @@ impl hyper::body::Body for Revocable {
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
         let this = &mut *self;
         if this.piece.is_none() {
-            // The permission is checked before any more work is done for the client.
+            // Check the permission before any more work is done for the client.
             if let Poll::Ready(ended) = this.watched.poll_ended(cx) {
                 return this.end(ended);
             }
             match ready!(Pin::new(&mut this.body).poll_frame(cx)) {
                 Some(Ok(piece)) => {
-                    // A read that began before the piece arrived may not know that the permission has ended.
+                    // Start the read again, because a read that began before this piece arrived may have missed a
+                    // revocation.
                     (this.piece, this.watched.reading) = (Some(piece), None);
                 }
                 other => return Poll::Ready(other),
@@ -276,7 +275,7 @@ mod tests {
         (Revocable::new(body, Box::new(permission)), is_valid)
     }
 
-    /// Reason for which a body whose permission was revoked ends.
+    /// Reason with which a body ends whose permission was revoked.
     fn ended(is_known: bool) -> Option<Ended> {
         Some(if is_known { Ended::Revoked } else { Ended::Unreadable })
     }

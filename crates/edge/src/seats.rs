@@ -1,15 +1,15 @@
 //! Open connections, and the choice of those to close when the limit is reached.
 //!
-//! A connection is a guest until it is authorized: by a valid key or a user's token, or in open mode by any accepted
-//! request. At the limit, each new connection replaces the oldest guest; without guests, the connection that has been
-//! idle for the longest time, even if that is short. So clients without a key, however many, cannot block clients with
-//! a key, and idle connections block nobody.
+//! A connection is a guest until it is authorized: by a valid key, by a user's token, or in open mode by any accepted
+//! request. When the limit is reached, each new connection replaces the oldest guest. If there is no guest, it replaces
+//! the connection that has been idle for the longest time. So clients without a key, however many, cannot block clients
+//! with a key, and idle connections block no client.
 //!
-//! Some connections are reserved for health checks. While all others are in use, a new connection is a reserved one. At
-//! its first request other than a health check, it gets a regular permit, if one is free. A new reserved connection
-//! replaces the oldest one.
+//! Some connections are reserved for health checks. While all others are in use, a new connection becomes a reserved
+//! one. If it sends another request than a health check, it gets a regular permit, if one is free. A new reserved
+//! connection replaces the oldest reserved one.
 //!
-//! **Invariant:** an authorized connection is only closed early while it has no request in progress.
+//! **Invariant:** an authorized connection with a request in progress is not closed for another one.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit};
 /// All open connections.
 pub(crate) struct Seats {
     state: Mutex<State>,
-    /// Time from which the times of connections are counted.
+    /// Time from which the times in this structure are counted.
     start: Instant,
 }
 
@@ -35,7 +35,7 @@ impl Default for Seats {
 #[derive(Default)]
 struct State {
     next: u64,
-    /// Guests by age, without connections that are being closed.
+    /// Guests in order of age, without connections that are being closed.
     guests: BTreeMap<u64, Arc<Seat>>,
     admitted: BTreeMap<u64, Arc<Seat>>,
     reserved: BTreeMap<u64, Arc<Seat>>,
@@ -49,7 +49,7 @@ pub(crate) struct Seat {
     /// Whether the connection is reserved for health checks.
     reserved: AtomicBool,
     permit: Mutex<Option<OwnedSemaphorePermit>>,
-    /// Number of requests in progress: partly read, or with an unsent response.
+    /// Number of requests in progress. A request is in progress from its first byte until its response is sent.
     busy: AtomicU32,
     /// End of the last request, in milliseconds.
     idle_since: AtomicU64,
@@ -58,8 +58,8 @@ pub(crate) struct Seat {
     closing: Notify,
 }
 
-/// Guard that removes a connection from the list and returns its permit. It is dropped with the stream of the
-/// connection, for every protocol.
+/// Guard of a connection, for every protocol. It is dropped with the stream of the connection; then it removes the
+/// connection from the list and returns its permit.
 pub(crate) struct SeatGuard {
     pub(crate) seat: Arc<Seat>,
 }
@@ -99,8 +99,8 @@ impl Seats {
         }
     }
 
-    /// Closes the oldest guest; without guests, the connection that has been idle for the longest time. Returns false
-    /// if none was closed.
+    /// Closes the oldest guest; if there is none, closes the connection that has been idle for the longest time.
+    /// Returns whether one was closed.
     pub(crate) fn make_room(&self) -> bool {
         let mut state = self.state.lock();
         let closed = state.guests.pop_first().or_else(|| {
@@ -126,30 +126,30 @@ impl Seat {
         *self.permit.lock() = Some(permit);
         self.reserved.store(false, Ordering::Relaxed);
         let mut state = self.seats.state.lock();
-        // A connection that is being closed is not in the list, and will be closed.
+        // If it is not in the list, the connection is being closed, and needs no permit.
         if let Some(seat) = state.reserved.remove(&self.number) {
             state.guests.insert(self.number, seat);
         }
     }
 
-    /// Completes when the connection must be closed for another one.
+    /// Completes when the connection must be closed so that another one gets its place.
     pub(crate) async fn closing(&self) {
         self.closing.notified().await;
     }
 
-    /// Marks the start of a request, which is in progress until the result is dropped.
+    /// Marks the start of a request. The request is in progress until the result is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         self.busy.fetch_add(1, Ordering::Relaxed);
         self.head.store(0, Ordering::Relaxed);
         Busy(Arc::clone(self))
     }
 
-    /// Switches the connection to another protocol: its bytes no longer belong to heads.
+    /// Records that the connection has left HTTP, so its bytes no longer belong to heads.
     pub(crate) fn leave_http(&self) {
         self.busy.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts received bytes. Returns the size of the current head, or `None` while a request is in progress, since the
+    /// Counts received bytes. Returns the size of the current head; `None` while a request is in progress, because the
     /// bytes then belong to its body.
     pub(crate) fn arrived(&self, bytes: usize) -> Option<usize> {
         if self.busy.load(Ordering::Relaxed) > 0 {
@@ -166,7 +166,7 @@ impl Seat {
     pub(crate) fn admit(&self) {
         if !self.admitted.swap(true, Ordering::Relaxed) {
             let mut state = self.seats.state.lock();
-            // A connection that is being closed is not in the list, and will be closed.
+            // If it is not in the list, the connection is being closed.
             if let Some(seat) = state.guests.remove(&self.number) {
                 state.admitted.insert(self.number, seat);
             }

@@ -1,7 +1,8 @@
 //! Accept loop, and the life of a connection.
 //!
-//! **Invariant:** every open connection holds a permit, even after it has left HTTP. So two semaphores both limit
-//! connections and wait until all have ended: one of regular connections, and one of those reserved for health checks.
+//! **Invariant:** every open connection holds a permit, even after it has left HTTP. The permits belong to two
+//! semaphores: one for regular connections, and one for those reserved for health checks. The semaphores limit the
+//! connections; at the shutdown, they show when all have ended.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -36,21 +37,22 @@ use crate::request_id::{RequestId, X_REQUEST_ID, all_within};
 use crate::seats::{Seat, SeatGuard, Seats};
 use crate::stream::Stream;
 
-/// Time limit for a request's head, from the start of the connection or the previous response. Idle connections are
-/// therefore closed after this time.
+/// Time limit for a request's head, counted from the start of the connection or from the previous response. Idle
+/// connections are therefore closed after this time.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval at which connections are woken to check the deadline of the head.
 const PULSE: Duration = Duration::from_secs(5);
-/// Time that connections have to finish their requests at shutdown.
+/// Time for which the shutdown waits for requests in progress.
 const GRACE: Duration = Duration::from_secs(10);
-/// Interval at which a new connection tries to replace another one while none is free.
+/// Interval at which a new connection without a permit tries to replace another connection.
 const ROOM_PAUSE: Duration = Duration::from_secs(1);
-/// Number of connections in addition to `--max-connections`, for health checks while all others are in use.
+/// Number of connections reserved for health checks, in addition to `--max-connections`. They are used while all others
+/// are in use.
 const RESERVED_CONNECTIONS: u32 = 16;
-/// Maximum time for which a request other than a health check waits on a reserved connection for a regular permit.
+/// Maximum time for which a request on a reserved connection waits for a regular permit, unless it is a health check.
 const RESERVED_WAIT: Duration = Duration::from_secs(2);
-/// Time for which a connection may handle requests before it yields to other tasks of the thread. The HTTP library does
-/// not yield while there are more requests.
+/// Time for which a connection may handle requests before it yields to other tasks of the thread. The HTTP library
+/// itself does not yield while more requests have arrived.
 const TURN: Duration = Duration::from_micros(50);
 /// Maximum length of a request's head, in bytes. Bytes beyond 8 KiB are reserved as they arrive.
 const BUFFER_BYTES_MAX: usize = 64 * 1_024;
@@ -60,11 +62,11 @@ const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=31536000");
 
 /// Options of [`serve`].
 pub struct ServeOptions {
-    /// Maximum number of open connections, at least 1, without those reserved for health checks.
+    /// Maximum number of open connections, at least 1. Connections reserved for health checks do not count.
     pub connections_max: u32,
     /// Whether responses have the header that makes browsers use only https.
     pub https_only: bool,
-    /// Proxies that are trusted to report client addresses; `None` if no route needs these.
+    /// Proxies that are trusted to report client addresses; `None` if no route needs client addresses.
     pub proxies: Option<Arc<TrustedProxies>>,
     /// Memory of all requests.
     pub memory: RequestMemory,
@@ -72,7 +74,7 @@ pub struct ServeOptions {
     pub health_paths: &'static [&'static str],
     /// Prefix of the paths that do not need the addresses of clients.
     pub without_address: &'static str,
-    /// Response to a request for which no connection is free.
+    /// Response to a request on a reserved connection that got no regular permit.
     pub refused: fn(RequestId) -> Response,
 }
 
@@ -88,8 +90,8 @@ pub fn serve(
     closing: watch::Sender<bool>,
     until: BoxFuture<'static, ()>,
 ) -> BoxFuture<'static, io::Result<()>> {
-    // The future is boxed so that the code that serves requests is compiled and optimized in this crate, and not where
-    // the future is awaited.
+    // Box the future, so that the code that serves requests is compiled and optimized in this crate, not where the
+    // future is awaited.
     serve_until(listener, router, options, closing, until).boxed()
 }
 
@@ -126,7 +128,7 @@ async fn serve_until(
     drop(listener);
     closing.send_replace(true);
     tracing::info!("shutting down");
-    // All permits are free when all connections have ended. Connections that have left HTTP are not ended here.
+    // Once all connections have ended, all permits are free. Connections that have left HTTP end by themselves.
     let ended = async {
         drop(server.permits.acquire_many(connections_max).await);
         drop(server.reserved.acquire_many(RESERVED_CONNECTIONS).await);
@@ -139,7 +141,7 @@ async fn serve_until(
 struct Server {
     router: Router,
     options: Arc<ServeOptions>,
-    /// Flag of the shutdown. It is also sent at every pulse, to wake the connections.
+    /// Whether the server shuts down. The value is also sent at every pulse, to wake the connections.
     closed: watch::Receiver<bool>,
     seats: Arc<Seats>,
     permits: Arc<Semaphore>,
@@ -165,7 +167,8 @@ impl Server {
         }
     }
 
-    /// Permit for an accepted connection, and whether it is a reserved one. Closes another connection if there is none.
+    /// Permit for an accepted connection, and whether the connection is a reserved one. If no permit is free, closes
+    /// another connection.
     async fn permit(&self) -> (OwnedSemaphorePermit, bool) {
         loop {
             if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
@@ -188,7 +191,7 @@ impl Server {
 
 /// Connection being served.
 struct Connection {
-    /// Sender of the requests: a client or a proxy.
+    /// Peer that sends the requests: a client or a proxy.
     peer: IpAddr,
     taken: SeatGuard,
     /// Permits of regular connections.
@@ -233,7 +236,7 @@ impl Connection {
             });
             tokio::select! {
                 ended = served => break ended,
-                // A value of false only makes the loop poll the connection again.
+                // The value false only wakes the connection, so that the loop polls it again.
                 Ok(()) = closing.changed() => ends |= *closing.borrow(),
                 () = seat.closing() => {
                     if !seat.is_admitted() {
@@ -253,10 +256,10 @@ impl Connection {
     }
 }
 
-/// Time for which a connection has handled requests since it was last polled.
+/// Turn of a connection, since it was last polled.
 struct Turn {
     opened: Instant,
-    /// Beginning of the turn, in nanoseconds after `opened`.
+    /// Beginning of the turn, in nanoseconds since `opened`.
     began: AtomicU64,
 }
 
@@ -266,7 +269,7 @@ impl Turn {
     }
 
     fn begin(&self) {
-        // Only the task of the connection accesses the value.
+        // Relaxed: only the task of the connection uses the value.
         self.began.store(self.age().as_nanos() as u64, Ordering::Relaxed);
     }
 
@@ -282,8 +285,8 @@ impl Turn {
     }
 }
 
-/// Whether a connection may request `path`: a reserved one may for a health check, and for other paths once it has a
-/// regular permit.
+/// Whether a connection may request `path`. A reserved connection may request a health check; for other paths, it waits
+/// for a regular permit.
 async fn may_ask(
     seat: &Seat,
     (permits, options): (&Arc<Semaphore>, &ServeOptions),
@@ -330,13 +333,13 @@ async fn answer(
     };
     response.headers_mut().entry(X_REQUEST_ID).or_insert_with(|| id.to_header());
     if seat.is_reserved() {
-        // Closing the connection frees it for the next health check.
+        // Close the connection, so that the next health check can use its place.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
         seat.leave_http();
     }
-    // The request is in progress until the HTTP library has taken the whole body.
+    // The request stays in progress until the HTTP library has taken the whole body.
     let keep_busy = move |frame: Frame<Bytes>| {
         let _busy = &busy;
         frame

@@ -1,8 +1,8 @@
-//! Sessions of users, by a token or in a browser after a log-in. The owner of the accounts implements [`Sessions`]; the
-//! API uses it to identify the user of a request without an application key.
+//! Sessions of users: by a token, or in a browser after a log-in. The owner of the accounts implements [`Sessions`]. If
+//! a request has no application key, the API finds its user with this trait.
 //!
-//! **Invariant:** a cookie alone is no session. A request must also have the header [`SESSION_HEADER`], which pages of
-//! other sites cannot send, with the token of the browser's forms, which they cannot read.
+//! **Invariant:** a cookie alone is no session. A request must also have the header [`SESSION_HEADER`] with the token
+//! of the browser's forms. Pages of other sites cannot send this header, and cannot read this token.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -17,13 +17,13 @@ use crate::access::Scope;
 use crate::body::{BodyError, HeldBody};
 use crate::revocable::{Pending, Permission};
 
-/// Header with which a page of this server requests the session of its browser.
+/// Header with which a page of this server says that it uses the session of its browser.
 pub const SESSION_HEADER: &str = "roost-session";
 
-/// Guard of an item that counts towards a limit until the guard is dropped.
+/// Guard of something that counts towards a limit until the guard is dropped.
 pub type Held = Box<dyn Any + Send + Sync>;
 
-/// Kind of request, as the limits of a user distinguish them.
+/// Kinds of requests that the limits of a user distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionUse {
     /// Request that changes nothing.
@@ -49,8 +49,8 @@ pub enum SessionError {
 
 /// Owner of the sessions.
 pub trait Sessions: Debug + Send + Sync {
-    /// Finds the session of a request: by its token, otherwise by its browser. Counts the request towards the rates of
-    /// the user.
+    /// Finds the session of a request: by its token; without a token, by its browser. Counts the request towards the
+    /// rates of the user.
     fn find<'a>(
         &'a self,
         headers: &'a HeaderMap,
@@ -65,14 +65,14 @@ pub trait Session: Send + Sync {
     /// Whether the session may use routes with this scope.
     fn allows(&self, scope: Scope) -> bool;
 
-    /// Counts an allowed request by its kind.
+    /// Counts a request towards the limits of its kind.
     ///
     /// # Errors
     /// If the user exceeds a rate, or has too many unsent bytes for another change.
     fn begin(&self, usage: SessionUse) -> Result<(), SessionError>;
 
-    /// Reads a body, within the concurrent limits of the user and the address. The body counts until the returned item
-    /// is dropped.
+    /// Reads a body, if the user and the address have few enough bodies at the same time. The body counts until the
+    /// returned guard is dropped.
     fn read_body(
         &self,
         client: Option<ClientAddress>,
@@ -82,12 +82,12 @@ pub trait Session: Send + Sync {
     /// Checks that the session has not ended.
     fn confirm(&self) -> Pending<'_, Result<(), SessionError>>;
 
-    /// Makes the permission of a long request.
+    /// Creates the permission of a long request.
     fn permission(&self) -> Box<dyn Permission>;
 
-    /// Counts a live stream of the user; `None` if there are too many.
+    /// Counts a live stream of the user; `None` if the user has too many.
     fn begin_stream(&self) -> Option<Held>;
 
-    /// Counts the bytes of a response until it is sent; `None` if the user has too many unsent bytes.
+    /// Counts the bytes of a response until they are sent; `None` if the user has too many unsent bytes.
     fn hold(&self, bytes: usize, usage: SessionUse) -> Option<Held>;
 }

@@ -1,14 +1,14 @@
-//! Amounts of a shared resource per client: bytes, streams, requests.
+//! Amounts of a shared resource that clients hold: bytes, streams, or requests.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Amounts of all clients. Clones share them.
+/// Amounts of all clients. A clone shares the amounts of the original.
 #[derive(Debug)]
 pub struct Shares<C>(Arc<Mutex<HashMap<C, usize>>>);
 
-/// Amount of a client, until it is dropped.
+/// Amount that a client holds until this is dropped.
 #[derive(Debug)]
 pub struct Share<C: Eq + Hash> {
     shares: Shares<C>,

@@ -1,5 +1,5 @@
-//! Stream that fails when its peer reads too slowly, so that a client that stops reading, or reads a byte from time to
-//! time, cannot hold a connection and its unsent data forever.
+//! Stream that fails when its peer reads too slowly. Otherwise, a client that stops reading, or reads a byte from time
+//! to time, could hold a connection and its unsent data forever.
 
 use std::io;
 use std::pin::Pin;
@@ -9,11 +9,10 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// Number of bytes that a peer must receive within its time limit, unless it has received everything.
+/// Number of bytes that a peer must receive within the time limit, unless it has received everything.
 const PROGRESS_BYTES: usize = 16 << 10;
 
-/// Stream with this limit. A write that makes progress costs one comparison; only a write that cannot proceed starts
-/// the clock.
+/// Stream with this limit. A write that proceeds costs one comparison; a write that cannot proceed starts the clock.
 #[derive(Debug)]
 pub(crate) struct StallGuard<S> {
     inner: S,
@@ -43,7 +42,7 @@ impl<S> StallGuard<S> {
         self.wait(cx).map(Err)
     }
 
-    /// Completes with an error when too little was written for too long.
+    /// Completes with an error if too few bytes were written within the time limit.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<io::Error> {
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.patience)));
         if !self.stalled {
@@ -90,7 +89,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for StallGuard<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
         if flushed.is_ready() {
-            // All data is written, so the stream is not stalled.
+            // Everything is written, so the stream does not stall.
             self.stalled = false;
             return flushed;
         }

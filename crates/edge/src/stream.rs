@@ -1,7 +1,7 @@
 //! Stream of a connection, with or without TLS.
 //!
-//! **Invariant:** a connection over TLS holds at most [`TLS_BYTES`] more than one without: undecrypted input, one
-//! decrypted record, and unsent output are bounded.
+//! **Invariant:** a connection over TLS uses at most [`TLS_BYTES`] more than one without TLS: undecrypted input, one
+//! decrypted record, and unsent output are limited.
 
 use std::io::{self, BufRead};
 use std::pin::Pin;
@@ -13,21 +13,21 @@ use tokio_rustls::server::TlsStream;
 
 use crate::stall::StallGuard;
 
-/// Maximum size of input before a handshake is complete or data is decrypted, in bytes: the longest TLS record, and
-/// handshake messages before it. The TLS library alone would buffer 64 KiB of an incomplete message.
+/// Maximum size of input without a complete handshake or decrypted data, in bytes. It is enough for the longest TLS
+/// record, and for handshake messages before it. The TLS library alone would buffer 64 KiB of an incomplete message.
 const ARRIVED_BYTES_MAX: usize = 24 << 10;
 /// Maximum size of encrypted, unsent output, in bytes.
 pub(crate) const UNSENT_BYTES_MAX: usize = 16 << 10;
 /// Maximum size of the decrypted record being read, in bytes.
 const RECORD_BYTES_MAX: usize = 16 << 10;
-/// Maximum memory of a connection over TLS in addition to one without, in bytes: the constants above and the state of
-/// the session.
+/// Maximum memory of a connection over TLS in addition to one without TLS, in bytes: the above constants, and the state
+/// of the session.
 pub const TLS_BYTES: usize = ARRIVED_BYTES_MAX + UNSENT_BYTES_MAX + RECORD_BYTES_MAX + (8 << 10);
 
 /// Socket whose peer must not stop reading.
 pub(crate) type Socket = StallGuard<TcpStream>;
 
-/// Stream of a connection. Writes fail when the peer takes too little for 30 s.
+/// Stream of a connection. A write fails if the peer reads too little for 30 s.
 #[derive(Debug)]
 pub struct Stream(Kind);
 
@@ -58,8 +58,8 @@ impl AsyncRead for Stream {
         match &mut self.get_mut().0 {
             Kind::Plain(socket) => Pin::new(socket).poll_read(cx, buf),
             Kind::Tls(stream) => {
-                // Reads from the socket until data is decrypted. `poll_read` would continue until the buffer is full,
-                // and count many small records as input without data.
+                // Read from the socket only until data is decrypted. `poll_read` would continue until the buffer is
+                // full, and would count many small records as input without data.
                 if !ready!(Pin::new(&mut *stream).poll_fill_buf(cx))?.is_empty() {
                     let (socket, session) = stream.get_mut();
                     socket.forget();
@@ -71,7 +71,7 @@ impl AsyncRead for Stream {
     }
 }
 
-/// Moves as much decrypted data as fits, without reading from the socket.
+/// Moves as much decrypted data as fits into `buf`, without reading from the socket.
 fn take(decrypted: &mut impl BufRead, buf: &mut ReadBuf<'_>) {
     while buf.remaining() > 0
         && let Ok(chunk @ [_, ..]) = decrypted.fill_buf()
@@ -140,7 +140,7 @@ impl<S> Arrivals<S> {
         Self { inner, bytes: 0 }
     }
 
-    /// Resets the count, since the input was decrypted.
+    /// Resets the count, because the input was decrypted.
     fn forget(&mut self) {
         self.bytes = 0;
     }

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{
     self, CertificateError as Invalid, RootCertStore, ServerConfig, crypto,
 };
 
-/// Maximum length of a certificate chain, in bytes without PEM. Every handshake holds it until it is sent.
+/// Maximum length of a certificate chain, in bytes without PEM. A handshake holds the chain in memory until it is sent.
 const CHAIN_BYTES_MAX: usize = 16 << 10;
 
 /// Certificate with its private key, ready to be served.
@@ -137,7 +137,7 @@ fn config(
             .with_single_cert(chain, key)
             .map_err(wrong)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // Clients store their sessions as encrypted tickets, so the server stores none.
+    // Sessions are stored by clients, as encrypted tickets, so the server stores none.
     config.ticketer = crypto::ring::Ticketer::new().map_err(wrong)?;
     config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(config)
@@ -146,14 +146,14 @@ fn config(
 /// First and last second at which a certificate is valid.
 ///
 /// # Errors
-/// If it is not valid at `now`, or not a certificate.
+/// If the bytes are not a certificate, or the certificate is not valid at `now`.
 fn validity(
     certificate: &CertificateDer<'_>,
     now: Timestamp,
 ) -> Result<(Timestamp, Timestamp), CertificateError> {
     let unreadable = |error: rustls::Error| CertificateError::Unreadable(error.to_string());
     let parsed = ParsedCertificate::try_from(certificate).map_err(unreadable)?;
-    // The library checks the times before the issuer. The issuer is irrelevant here and never trusted.
+    // The library checks the times before the issuer, so the issuer does not matter here, and is never trusted.
     let check = |time: Duration| {
         let (roots, time) = (RootCertStore::empty(), UnixTime::since_unix_epoch(time));
         verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], time, &[])
@@ -168,7 +168,7 @@ fn validity(
         })) => return Err(CertificateError::NotValidYet(timestamp(not_before))),
         _ => {}
     }
-    // No certificate is valid at the beginning and at the end of time, so these checks fail. Their errors contain the
+    // No certificate is valid at the beginning or at the end of time, so these checks fail. Their errors contain the
     // first and last second of the certificate.
     let begins = match check(Duration::ZERO) {
         Err(rustls::Error::InvalidCertificate(Invalid::NotValidYetContext {
@@ -194,7 +194,7 @@ fn timestamp(time: UnixTime) -> Timestamp {
 #[derive(Debug)]
 pub struct Tls {
     config: ArcSwap<ServerConfig>,
-    /// Permits of handshakes that compute at the same time: see [`Listener`](crate::Listener).
+    /// Permits for handshakes that compute at the same time: see [`Listener`](crate::Listener).
     pub(crate) turns: Semaphore,
 }
 
@@ -209,7 +209,7 @@ impl Tls {
         })
     }
 
-    /// Uses this certificate for new connections.
+    /// Uses this certificate for connections that begin from now on.
     pub fn replace(&self, certificate: &Certificate) {
         self.config.store(Arc::clone(&certificate.config));
     }
