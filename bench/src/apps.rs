@@ -43,19 +43,20 @@ pub(crate) struct Apps {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Home timelines of 20 full entities over 64 connections, against a constant response of the same size
+    /// Home timelines of 20 full entities over 64 connections, compared with a constant response of the same size
     Home,
-    /// The check of a token inside the process
+    /// Cost of checking a token, measured inside the process
     Token,
     /// Home timelines at a fixed rate while people log in
     LogIns,
-    /// Posts to 100 active followers, by policy, through this API and roost's own
+    /// Posts to 100 active followers for each durability policy, through this API and through roost's own
     Posts,
     /// Delivery to streams of followers at 5,000 posts per second
     Streams,
     /// Search for accounts and hashtags among a million users
     Search,
-    /// Memory and start with 100,000 accounts, 12 million follows, 1 million posts and 3 million reactions
+    /// Memory and start time of a server with 100,000 accounts, 12 million follows, 1 million posts and 3 million
+    /// reactions
     Size,
 }
 

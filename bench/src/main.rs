@@ -80,35 +80,36 @@ enum Command {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum What {
-    /// Home timeline reads over 64 connections, against a constant response of the same size
+    /// Home timelines over 64 connections, compared with a constant response of the same size
     Home,
-    /// Posts to 100 active followers, by policy, against the control and the disk
+    /// Posts to 100 active followers for each durability policy, compared with the control and the disk
     Posts,
-    /// Posts and homes inside the server: the writer's work, reads with new posts, mixed with posts, and of an author's
-    /// million followers
+    /// Posts and homes inside the server: the writer's work, reads after new posts, reads mixed with posts, and posts
+    /// by an author with a million followers
     Homes,
-    /// Stories homes against a constant response of the same size, and inside the server
+    /// Homes of stories, compared with a constant response of the same size, and inside the server
     Stories,
-    /// Stories homes inside the server while stories have a TTL of 1, 5, 30 and 300 s
+    /// Homes of stories inside the server while stories have a TTL of 1, 5, 30 or 300 s
     Lives,
-    /// 10 million live stories: memory, the cost of their expiry, its effect on other users
+    /// 10 million live stories: memory, the cost of their expiry, and its effect on other users
     Expiry,
-    /// Recognitions: over HTTP against a constant response of the same size, and inside the process by instruction set,
-    /// against memory and, if installed, FAISS
+    /// Recognitions: over HTTP, compared with a constant response of the same size; and inside the process for each
+    /// instruction set, compared with the speed of memory and, if installed, FAISS
     Recognise,
-    /// Buckets: redis-benchmark against redis-server, memory of a million keys, and inside the process
+    /// Buckets: redis-benchmark compared with redis-server, memory of a million keys, and operations inside the process
     Buckets,
-    /// The limits of `roost simulate` itself against the control, and its cost with a million users
+    /// Limits of `roost simulate` itself compared with the control, and its cost with a million users
     Generator,
-    /// First read of an inactive user who follows 500
+    /// First read by an inactive user who follows 500 users
     Cold,
-    /// First read inside the server, of users who follow 120 and 2,000, in processor time
+    /// First reads inside the server by users who follow 120 and 2,000 users, in processor time
     ColdHomes,
-    /// Loading, memory, disk, capacity and restarts by number of users. Takes half an hour; measured only if named
+    /// Loading, memory, disk, capacity and restarts for several numbers of users. Takes half an hour; measured only if
+    /// named
     Scale,
-    /// Bytes on disk of each kind of record, and bytes freed when half are deleted
+    /// Bytes on disk for each kind of record, and bytes freed when half of the records are deleted
     Disk,
-    /// Latency of another client while one client floods one route
+    /// Latency of one client while another client floods one route
     Fairness,
     /// Hours of mixed load at half capacity with restarts: changes of memory, descriptors, disk and latency. Measured
     /// only if named

@@ -104,8 +104,8 @@ impl Axis {
         Axis { low, high, log: true, ticks, grouped: false }
     }
 
-    /// Axis of percentiles, up to the last that `count` values can show. Its scale is logarithmic in the rarity of
-    /// greater values: a quantile is at `1 / (1 - quantile)`.
+    /// Axis of percentiles, up to the last that `count` values can show. On its logarithmic scale, a quantile is at `1
+    /// / (1 - quantile)`, so percentiles near 100 % are far apart.
     pub fn rarity(count: u64) -> Axis {
         let high = (count as f64).max(100.0);
         let mut ticks = vec![(2.0, "50 %".to_owned()), (10.0, "90 %".to_owned())];

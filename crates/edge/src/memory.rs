@@ -12,9 +12,9 @@ use crate::held::ANSWER_BYTES_FREE;
 
 /// Maximum size of a small amount, in bytes. All bodies are small, except values, drawings and batches.
 pub const SMALL_BYTES_MAX: usize = 64 << 10;
-/// Divisor: the budget for small amounts is this part of the total memory.
+/// The budget for small amounts is the total memory divided by this.
 const SMALL_PART: usize = 4;
-/// Divisor: the budget for long heads is this part of the total memory, taken from the budget for small amounts.
+/// The budget for long heads is the total memory divided by this. It is taken from the budget for small amounts.
 const HEADS_PART: usize = 16;
 /// Maximum size of a body that needs no reservation, in bytes. Most bodies are shorter.
 const BODY_BYTES_FREE: usize = 4 << 10;

@@ -81,7 +81,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
             number = number << 4 | u128::from(digit);
             exponent -= place;
         } else {
-            // All digits below the precision affect rounding only by whether one of them is not zero.
+            // For rounding, it only matters whether one of the remaining digits is not zero.
             number |= u128::from(digit != 0);
             exponent += 4 - place;
         }

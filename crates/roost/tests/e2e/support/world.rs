@@ -1,4 +1,4 @@
-//! Reference model: the data every user should see, from a simple list of all changes.
+//! Reference model: computes the data that every user should see from a plain list of all changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    /// Noun in the URLs.
+    /// Noun in the paths of the API.
     pub(crate) fn noun(self) -> &'static str {
         match self {
             Self::Post => "posts",
@@ -32,12 +32,12 @@ pub(crate) struct Post {
     pub(crate) mentions: Vec<u32>,
 }
 
-/// State of a user that the user can change.
+/// The part of a user's state that the user can change.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     pub(crate) handle: String,
     pub(crate) following: BTreeSet<u32>,
-    /// Friends with greater ids: each friendship is stored at the smaller id of the two.
+    /// Friends with greater ids. Each friendship is stored only at the user with the smaller id.
     pub(crate) befriended: BTreeSet<u32>,
     /// Posts in order of publishing.
     pub(crate) posts: Vec<Post>,
@@ -116,25 +116,25 @@ impl World {
 
     /// Posts that mention a user, newest first.
     pub(crate) fn mentions(&self, reader: u32) -> Vec<u64> {
-        // Their own posts are left out.
+        // Leave out posts in which users mention themselves.
         let others = self.0.iter().filter(|(id, _)| **id != reader);
         let posts = others.flat_map(|(_, account)| &account.posts);
         newest_first(posts.filter(|post| post.mentions.contains(&reader)).map(|p| p.id).collect())
     }
 
-    /// Checks that the server shows a user this home, on pages of this size.
+    /// Checks the home that the server shows to a user, on pages of this size.
     pub(crate) fn check_home(&self, client: &mut Client, reader: u32, limit: usize) {
         let home = ids(client, &format!("/v1/users/{reader}/timeline?limit={limit}"));
         assert_eq!(home, self.home(reader), "the home timeline of {reader}");
     }
 
-    /// Checks that the server shows a user this stories home, on pages of this size.
+    /// Checks the home of stories that the server shows to a user, on pages of this size.
     pub(crate) fn check_stories_home(&self, client: &mut Client, reader: u32, limit: usize) {
         let home = ids(client, &format!("/v1/users/{reader}/timeline/stories?limit={limit}"));
         assert_eq!(home, self.stories_home(reader), "the stories home of {reader}");
     }
 
-    /// Checks that the server shows a user these mentions, on pages of this size.
+    /// Checks the mentions that the server shows to a user, on pages of this size.
     pub(crate) fn check_mentions(&self, client: &mut Client, reader: u32, limit: usize) {
         let mentions = ids(client, &format!("/v1/users/{reader}/mentions?limit={limit}"));
         assert_eq!(mentions, self.mentions(reader), "the mentions of {reader}");
