@@ -251,7 +251,7 @@ impl<R: Read> Reader<R> {
 /// Appends up to `bytes` bytes to `into`: fewer if the stream ends.
 fn read(stream: &mut impl Read, bytes: usize, into: &mut Vec<u8>) -> Result<(), BackupError> {
     match stream.take(bytes as u64).read_to_end(into) {
-        // A decompressor of the stream may report a missing end with this error.
+        // A decompressor of the stream may report its early end as `UnexpectedEof`.
         Err(error) if error.kind() != ErrorKind::UnexpectedEof => Err(error.into()),
         _ => Ok(()),
     }

@@ -126,7 +126,7 @@ impl Seat {
         *self.permit.lock() = Some(permit);
         self.reserved.store(false, Ordering::Relaxed);
         let mut state = self.seats.state.lock();
-        // If it is not in the list, the connection is being closed, and needs no permit.
+        // If it is not in the list, the connection is being closed anyway.
         if let Some(seat) = state.reserved.remove(&self.number) {
             state.guests.insert(self.number, seat);
         }

@@ -156,8 +156,7 @@ fn each<T>(items: &[T], cost: impl Fn(&T) -> Cost) -> Cost {
 
 /// Cost of a sweep. The last row that it removes may have a key and a value of any length.
 fn sweep() -> Cost {
-    // The rows that the sweep may remove, 64 rows for the last step of a walk, and the row that exceeds the limit of
-    // bytes.
+    // The rows that the sweep may remove, 64 rows for the last step of a walk, and one that may exceed its limits.
     let rows = SWEEP_ROWS_MAX as usize + 65;
     let keys = SWEEP_BYTES_MAX + KEY_BYTES_MAX;
     Cost {

@@ -20,7 +20,7 @@ STREAMS = "/api/v1/streaming"
 
 
 def world():
-    """Creates users who follow each other. Returns their tokens, and ids of what they have."""
+    """Creates users who all follow the first one. Returns their tokens, and ids of what they have."""
     _, own = register(URL)
     users = [sign_up(own, f"user{number}") for number in range(USERS)]
     statuses, first = [], users[0]

@@ -108,7 +108,7 @@ class Shapes:
             self.wrong.append(f"{name}: {response.headers['Content-Type']}")
         whole = {**schema, "components": document["components"]}
         validator = Draft202012Validator(whole, format_checker=formats)
-        # Mastodon also has this field in each filter.
+        # The description has the schema of a single filter here, but the response is a list, as in Mastodon.
         entities = response.json() if name == "GET /api/v1/filters" else [response.json()]
         for error in itertools.chain.from_iterable(map(validator.iter_errors, entities)):
             self.wrong.append(f"{name}: {error.json_path}: {error.message[:300]}")

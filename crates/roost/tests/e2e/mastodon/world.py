@@ -23,7 +23,7 @@ class User:
         self.token = token
 
     def send(self, method, path, fields=None, **options):
-        # Sign-ups are limited by address. The server trusts a proxy on the same machine, so each sign-up can name another.
+        # Sign-ups are limited by address. The server trusts a proxy on this machine, so each can name another.
         number = next(numbers)
         headers = {"X-Forwarded-For": f"10.1.{number >> 8 & 255}.{number & 255}"}
         if self.token:
