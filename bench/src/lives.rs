@@ -17,8 +17,8 @@ use crate::stories::{USERS_INSIDE, befriend, pairs, post_story, read_home, regis
 
 /// Number of live stories.
 const STORIES: u32 = USERS_INSIDE * 10;
-/// TTLs in seconds, each with the number of stories posted per second, which is the number that expires. The last is the
-/// control: it posts as many as the first, but with the longest TTL.
+/// TTLs in seconds, each with the number of stories posted per second, which is the number that expires. The last is
+/// the control: it posts as many as the first, but with the longest TTL.
 const RUNS: [(u32, u32); 5] =
     [(1, STORIES), (5, STORIES / 5), (30, STORIES / 30), (300, STORIES / 300), (300, STORIES)];
 /// Interval between reads of homes, the shortest that a thread can sleep.

@@ -1,8 +1,9 @@
 """Random requests of schemathesis to all endpoints that work.
 
-`random_requests.py URL ENDPOINTS DESCRIPTION FOLDER N PHASES`: N is the number of random examples per endpoint, valid ones
-and invalid ones. The phase `fuzzing` sends them, the phase `coverage` sends requests at the limits of the description.
-`random_hooks.py` checks the responses, and says who asks. Exits with 0 if all responses are as they should be, and prints the number of requests.
+`random_requests.py URL ENDPOINTS DESCRIPTION FOLDER N PHASES`: N is the number of random examples per endpoint, both
+valid and invalid. The phase `fuzzing` sends the examples; the phase `coverage` sends requests at the limits of the
+description. `random_hooks.py` chooses the user of each request, and checks the responses. Prints the number of
+requests, and exits with 0 if all responses are as they should be.
 """
 
 import json
