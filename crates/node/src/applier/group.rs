@@ -25,10 +25,13 @@ pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
 /// Maximum work of a group, unless a single change takes more: about 10 ms. All other changes wait for it, and so do
 /// reads of several keys.
 const GROUP_WORK_MAX: usize = 16 << 20;
-/// Work of a submission's first change above which the submission is costly: it waits for a group of costly changes.
+/// Work of the first change above which a submission of operations on keys is costly: it waits for a group of costly
+/// changes.
 pub(crate) const PLAIN_WORK_MAX: usize = 128 << 10;
-/// Maximum work of a group of costly changes, unless the first of them takes more: about 3 ms.
-const COSTLY_WORK_MAX: usize = 4 << 20;
+/// Maximum work of a group of costly changes, unless the first of them takes more: about 3 ms. A command that is not an
+/// operation on keys is costly above it, not above [`PLAIN_WORK_MAX`]: posts and reactions declare more than that, and
+/// many of them must share a group.
+pub(super) const COSTLY_WORK_MAX: usize = 4 << 20;
 /// Maximum work of one submission in a group while others wait: about 1 ms.
 const SHARE_WORK_MAX: usize = 2 << 20;
 /// Maximum work of a submission of short changes that is taken as a whole: it may carry the changes of many clients.
@@ -282,7 +285,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let (whole, has_long_bytes) = (queued.is_whole(), queued.has_long_bytes());
         let Queued { id, ticket, rest, is_long } = queued;
         match rest {
-            Rest::Requests(requests) => self.take_requests(group, id, ticket, requests),
+            Rest::Requests(requests) => self.take_requests(group, id, ticket, requests, costly),
             Rest::Keys { ops, next, reads } => {
                 let look_ups = look_ups(&reads);
                 if !costly && look_ups.work > PLAIN_WORK_MAX {

@@ -11,7 +11,7 @@ use rows::Cost;
 
 use super::Applier;
 use super::caught::Applied;
-use super::group::{Group, Grouped};
+use super::group::{COSTLY_WORK_MAX, Group, Grouped};
 use super::queue::{Part, Queued, Rest, Waiting};
 use crate::submission::entry::{Entry, request_bytes};
 use crate::views::samples::{TAUGHT_BYTES, taught_bytes};
@@ -62,23 +62,27 @@ enum Admission {
     Admitted,
     /// The reply is known without applying the command.
     Answered(Reply),
-    /// The decision depends on the results of this group: the command waits for another one.
+    /// The command waits for another group: it is costly, or the decision depends on the results of this group.
     Waits,
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Takes as many of the commands as fit.
+    /// Takes as many of the commands as fit; unless `costly`, those before the first one that is costly.
     pub(super) fn take_requests(
         &mut self,
         group: &mut Group<T>,
         id: u64,
         ticket: T,
         mut requests: smallvec::IntoIter<[Request; 1]>,
+        costly: bool,
     ) -> Grouped<T> {
         let (mut count, mut waits) = (0, false);
         while let Some(request) = requests.as_slice().first() {
             let judged = self.judge(Applied::Command(&request.command), |applier| {
                 let cost = request.cost();
+                if !costly && cost.work > COSTLY_WORK_MAX {
+                    return Some((cost, Admission::Waits));
+                }
                 let fits =
                     !group.is_shared_out() && group.has_room(&cost, 1, request_bytes(request));
                 fits.then(|| (cost, applier.admission(&mut group.samples, request)))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use commitlog::{Arrived, GroupId, Position};
-use feed::{Bio, Command, Handle, Name, Request};
+use feed::{Bio, Command, Done, ErasurePhase, Handle, Name, Refusal, Request, UserId, UserRef};
 use kv::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use kv::{BucketId, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRefusal, Only, Watched};
 use proptest::prelude::*;
@@ -221,6 +221,39 @@ fn costly_changes_take_every_second_group_while_others_wait() {
     assert_eq!(groups(&costly_tickets), [0, 2, 4, 6]);
     // Changes that came during a group of a costly change share the next one.
     assert_eq!(groups(&cheap_tickets), [1, 3, 3, 5, 5, 7, 7, 8]);
+}
+
+/// Commands that name many users, and erasures, which the node proposes itself.
+#[test]
+fn costly_commands_take_every_second_group_and_keep_their_place_in_a_submission() {
+    let id = |user| UserRef::Id(UserId(user));
+    let follows =
+        || Command::FollowMany { user: id(0), others: vec![id(1); feed::limits::FOLLOW_MANY_MAX] };
+    let erase = || Command::EraseUser { user: UserId(0), phase: ErasurePhase::first(), from: 0 };
+    for command in [&follows as &dyn Fn() -> Command, &erase] {
+        let mut world = World::new(1 << 20);
+        let mut tickets = Vec::new();
+        let mut all = Vec::new();
+        for nth in 0..4 {
+            let [before, after] = ["b", "a"].map(|name| register(&format!("{name}{nth}")));
+            let requests = [before, command().into(), after.clone(), after].into_iter().collect();
+            all.push(world.submission(Changes::Requests(requests)));
+            tickets.push(all[nth].ticket);
+        }
+        let short = world.keys(&[put("a", b"1")], Vec::new());
+        let ticket = short.ticket;
+        world.work(all.into_iter().chain([short]).collect());
+        assert_eq!(world.answers[&ticket].0, 1, "in the first group");
+        for (nth, ticket) in tickets.iter().enumerate() {
+            let (group, Answer::Requests(replies)) = &world.answers[ticket] else { panic!() };
+            assert_eq!(*group, nth + 3, "its end shares a group with the next costly command");
+            let done: Vec<_> = replies.iter().map(|reply| reply.outcome.clone()).collect();
+            let taken = Err(Refusal::HandleTaken);
+            assert!(matches!(done[..], [Ok(Done::Registered(_)), _, Ok(Done::Registered(_)), _]));
+            assert_eq!(done[3], taken);
+        }
+        assert_eq!(world.replayed(), world.applier.rows.inner);
+    }
 }
 
 #[test]
