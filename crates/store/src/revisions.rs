@@ -9,9 +9,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use rows::Subject;
 
-/// Number of counts. Subjects whose numbers are equal modulo this number share a count: a change of one counts as a
-/// change of both. The table has a fixed size of 256 KiB, half of a processor's second-level cache.
+/// Number of counts. Subjects with the same index share a count: a change of one counts as a change of both. The table
+/// has a fixed size of 256 KiB, half of a processor's second-level cache.
+///
+/// Users and posts have one half; each post, follow and reaction changes some of them. All other subjects have the other
+/// half: few requests change them, so they rarely share a count with a subject that changes.
 const COUNTS: usize = 65_536;
+const HALF: u16 = (COUNTS / 2) as u16;
 
 /// Revision of a subject at a time. If it is equal at a later time, nothing has changed in between.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,16 +108,16 @@ impl RevisionsCopy {
 /// Returns the index of the count of a subject.
 const fn place(subject: Subject) -> u16 {
     // Ids of posts have their time in the high bits, and ids of users are dense. The product spreads both.
-    let (kind, id) = match subject {
-        Subject::User(id) => (0, id),
-        Subject::Post(id) => (1, id),
-        Subject::Media(id) => (2, id),
-        Subject::Marks(user) => (3, user),
-        Subject::Profile(id) => (4, id),
-        Subject::Content(id) => (5, id),
+    let (half, kind, id) = match subject {
+        Subject::User(id) => (0, 0, id),
+        Subject::Post(id) => (0, 1, id),
+        Subject::Media(id) => (HALF, 2, id),
+        Subject::Marks(user) => (HALF, 3, user),
+        Subject::Profile(id) => (HALF, 4, id),
+        Subject::Content(id) => (HALF, 5, id),
     };
     let spread = (id.wrapping_mul(8) + kind).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (spread >> 48) as u16
+    half + (spread >> 49) as u16
 }
 
 fn at<T>(counts: &[T], place: u16) -> &T {
@@ -146,5 +150,19 @@ mod tests {
         assert_eq!(revisions.copy().revision(others[0]), revisions.get(others[0]));
         let greatest = others.iter().map(|other| count(*other)).max();
         assert!(greatest.unwrap() <= 4, "spread over the table: {greatest:?}");
+    }
+
+    #[test]
+    fn counts_of_reactions_share_none_with_contents_and_profiles() {
+        let revisions = Revisions::default();
+        for id in 0..20_000 {
+            revisions.raise(Subject::User(id));
+            revisions.raise(Subject::Post(id * 4_096));
+        }
+        for id in 0..20_000 {
+            for subject in [Subject::Profile(id), Subject::Content(id * 4_096)] {
+                assert_eq!(revisions.get(subject).count, 0, "{subject:?}");
+            }
+        }
     }
 }

@@ -29,6 +29,9 @@ pub struct StoreWriter {
     /// Buckets that changed since the last freeze.
     changed_buckets: BTreeSet<BucketId>,
     counts: CountsCache,
+    /// Upper bound of the keys of users and of posts so far. Ids ascend, so a row with a greater key is new, and
+    /// nothing was made of it.
+    greatest: [u64; 2],
     undo: Undo,
 }
 
@@ -41,6 +44,11 @@ struct Floor {
 
 impl StoreWriter {
     pub(crate) fn new(store: Store, active: Arc<Overlay>, applied: u64) -> Self {
+        let greatest = [PointTable::User, PointTable::Post].map(|table| {
+            let mut greatest = 0;
+            store.points_below(table, u64::MAX, 1, &mut |key, _| greatest = key);
+            greatest
+        });
         Self {
             store,
             active,
@@ -50,6 +58,7 @@ impl StoreWriter {
             set_floors: RefCell::new([Floor::default(); SetTable::ALL.len()]),
             changed_buckets: BTreeSet::new(),
             counts: CountsCache::default(),
+            greatest,
             undo: Undo::default(),
         }
     }
@@ -95,6 +104,20 @@ impl StoreWriter {
     fn changed(&self, subject: Option<Subject>) {
         if let Some(subject) = subject {
             self.store.shared().revisions.raise(subject);
+        }
+    }
+
+    /// Counts a change of a point like [`StoreWriter::changed`], unless it is a new user or post.
+    fn changed_point(&mut self, table: PointTable, key: u64) {
+        let [users, posts] = &mut self.greatest;
+        let greatest = match table {
+            PointTable::User => Some(users),
+            PointTable::Post => Some(posts),
+            _ => None,
+        };
+        match greatest.filter(|greatest| key > **greatest) {
+            Some(greatest) => *greatest = key,
+            None => self.changed(Subject::of_point(table, key)),
         }
     }
 
@@ -221,7 +244,7 @@ impl PutRows for StoreWriter {
         let (grown, old) = self.active.put_point(table, key, value);
         self.overlay_bytes += grown;
         self.undo.note(|| Before::Point(table, key, old));
-        self.changed(Subject::of_point(table, key));
+        self.changed_point(table, key);
     }
 
     fn put_member(&mut self, table: SetTable, owner: u64, item: u64, value: Option<u64>) {
@@ -244,7 +267,7 @@ impl PutRows for StoreWriter {
             undo.note(|| Before::Point(table, key, old));
         });
         for (key, _) in &rows {
-            self.changed(Subject::of_point(table, *key));
+            self.changed_point(table, *key);
         }
     }
 

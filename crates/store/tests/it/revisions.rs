@@ -118,6 +118,10 @@ fn a_change_of_a_row_is_one_of_its_subject() {
     let mut writer = open(&dir);
     let store = writer.store();
     let row = || Some(Value::from_slice(&[1]));
+    // Later than the rows of number 7, which are not new then.
+    for table in PointTable::ALL {
+        writer.put_point(table, 9, row());
+    }
     let subjects = [
         Subject::User(7),
         Subject::Profile(7),
@@ -163,6 +167,40 @@ fn a_change_of_a_row_is_one_of_its_subject() {
         check(&format!("a short name in {table:?}"), subject);
         writer.put_name(table, b"seven", row());
         check(&format!("another name in {table:?}"), None);
+    }
+}
+
+/// Nothing was made of a user or post before it existed, and its id is greater than all others.
+#[test]
+fn a_new_user_or_post_is_no_change() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = || Some(Value::from_slice(&[1]));
+    let starts = [
+        vec![
+            ("new", 5, row(), false),
+            ("changed", 5, row(), true),
+            ("new, after a gap", 8, row(), false),
+            ("imported with an earlier id", 6, row(), true),
+            ("removed", 8, None, true),
+            ("restored", 8, row(), true),
+        ],
+        vec![("changed after a start", 8, row(), true), ("new after a start", 9, row(), false)],
+    ];
+    for (applied, steps) in (1..).zip(starts) {
+        let mut writer = open(&dir);
+        let store = writer.store();
+        for (what, id, value, is_change) in steps {
+            let user = (PointTable::User, [Subject::Profile(id), Subject::User(id)]);
+            let post = (PointTable::Post, [Subject::Content(id), Subject::Post(id)]);
+            for (table, subjects) in [user, post] {
+                let before = subjects.map(|subject| store.revision(subject));
+                writer.put_point(table, id, value.clone());
+                let after = subjects.map(|subject| store.revision(subject));
+                let raised = [0, 1].map(|at: usize| after[at] > before[at]);
+                assert_eq!(raised, [is_change; 2], "{what}: {table:?}");
+            }
+        }
+        writer.freeze(applied).unwrap().run().unwrap();
     }
 }
 
