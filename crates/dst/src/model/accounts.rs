@@ -56,7 +56,8 @@ pub(crate) struct Accounts {
     pub(crate) accounts: BTreeMap<u32, ModelAccount>,
     apps: BTreeMap<u64, AccessScopes>,
     pub(crate) grants: BTreeMap<u64, ModelGrant>,
-    /// Users whose account state was ever set: the node may not have changed the lists of their posts yet.
+    /// Users whose state was ever set, or who were disabled from the start. The node may still list their posts, or not
+    /// list them yet.
     pub(super) relisted: BTreeSet<u32>,
     invites: BTreeMap<SecretHash, (u32, u64)>,
 }
@@ -374,6 +375,9 @@ impl Feed {
                 let (password, user) = (password.as_str().to_owned(), self.users.len() as u32 - 1);
                 let account = ModelAccount { email, password, role: *role, state: *state };
                 self.accounts.accounts.insert(user, account);
+                if *state == AccountState::Disabled {
+                    self.accounts.relisted.insert(user);
+                }
                 AccountDone::SignedUp(UserId(user))
             }
             AccountCommand::Open { user, .. }
