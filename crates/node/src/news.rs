@@ -75,7 +75,7 @@ impl Interest {
 /// Event of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// A change of something older.
+    /// Not a new item: a post was edited or deleted, the user's follows or filters changed, or changes were missed.
     Changed(Change),
     /// A story is no longer shown: it expired, was deleted, or its author is no longer a friend.
     StoryEnded(StoryId),

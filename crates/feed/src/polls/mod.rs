@@ -163,7 +163,7 @@ impl PollChoices {
     /// Creates a choice of these options, counted from 0.
     ///
     /// # Errors
-    /// [`Refusal::BadChoice`] if there are none, or no poll has so many options.
+    /// [`Refusal::BadChoice`] if there are none, or if an option is beyond the maximum number of a poll.
     pub fn new(options: impl IntoIterator<Item = usize>) -> Result<Self, Refusal> {
         let mut bits = 0;
         for option in options {
