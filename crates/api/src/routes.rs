@@ -25,8 +25,9 @@ use crate::route::{Group, Route};
 use crate::rule::Rule;
 use crate::state::AppState;
 use crate::v1::{
-    batch, blocks, buckets, context, events, follows, friends, history, keys, notifications, posts,
-    reactions, recognitions, relations, samples, stories, tags, timelines, tokens, users,
+    batch, blocks, buckets, change_feed, context, events, follows, friends, history, keys,
+    notifications, posts, reactions, recognitions, relations, samples, stories, tags, timelines,
+    tokens, users,
 };
 use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations};
 
@@ -107,6 +108,11 @@ const GROUPS: &[Group] = &[
         routes: &[recognitions::routes, samples::routes],
     },
     Group { tag: "batch", text: "Many changes in one request", routes: &[batch::routes] },
+    Group {
+        tag: "changes",
+        text: "All changes, for the other systems of a product",
+        routes: &[change_feed::routes],
+    },
     Group {
         tag: "operations",
         text: "Health, readiness, metrics and backups, for operators",
@@ -205,6 +211,8 @@ mod tests {
             ("GET", "/healthz", None),
             ("GET", "/readyz", None),
             ("GET", "/v1/backup", Some(Scope::Admin)),
+            ("GET", "/v1/changes", Some(Scope::Admin)),
+            ("GET", "/v1/changes/events", Some(Scope::Admin)),
             ("GET", "/v1/openapi.json", None),
             ("GET", "/v1/users/{user}/tokens", Some(Scope::Admin)),
             ("POST", "/v1/recognitions", Some(Scope::Read)),

@@ -144,6 +144,19 @@ impl LocalLog {
         self.guarded(|log| log.write(payload, time_ms))
     }
 
+    /// Drops the oldest segments while the log is larger than `bytes`, but never the last one.
+    ///
+    /// # Errors
+    /// [`LogError`]
+    pub fn shrink(&mut self, bytes: u64) -> Result<(), LogError> {
+        self.guarded(|log| {
+            while log.size() > bytes && !log.closed.is_empty() {
+                log.remove_oldest()?;
+            }
+            Ok(())
+        })
+    }
+
     /// Returns the position of the last group; 0 if there has never been one.
     #[must_use]
     pub fn last(&self) -> Position {

@@ -93,7 +93,8 @@ impl LogReader {
 
     /// Returns the last group of the segment that contains the group after `after`; for the last segment, a greater
     /// position.
-    pub(crate) fn end_of_segment(&self, after: Position) -> Position {
+    #[must_use]
+    pub fn end_of_segment(&self, after: Position) -> Position {
         let next = self.files.range(after.0.saturating_add(2)..).next();
         Position(next.map_or(u64::MAX, |(first, _)| first - 1))
     }

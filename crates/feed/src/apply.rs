@@ -63,8 +63,10 @@ pub fn apply(txn: &mut Txn<'_>, entry: &StampedCommand, effects: &mut Vec<Effect
 
 fn run(txn: &mut Txn<'_>, stamp: Stamp, command: &Command, effects: &mut Vec<Effect>) -> Outcome {
     match command {
-        Command::Register { handle, name, bio } => users::register(txn, stamp, handle, name, bio),
-        Command::EditUser(edit) => users::edit(txn, edit),
+        Command::Register { handle, name, bio } => {
+            users::register(txn, stamp, handle, (name, bio), effects)
+        }
+        Command::EditUser(edit) => users::edit(txn, edit, effects),
         Command::Follow { user, other } => follows::set(txn, stamp, (user, other), true, effects),
         Command::FollowMany { user, others } => follows::many(txn, user, others, effects),
         Command::Unfollow { user, other } => {
@@ -91,7 +93,7 @@ fn run(txn: &mut Txn<'_>, stamp: Stamp, command: &Command, effects: &mut Vec<Eff
         Command::Vote { user, post, choices } => polls::vote(txn, stamp, (user, *post), *choices),
         Command::Schedule(command) => schedule::apply(txn, stamp, command),
         Command::Block { user, other } => blocks::block(txn, user, other, effects),
-        Command::Unblock { user, other } => blocks::unblock(txn, user, other),
+        Command::Unblock { user, other } => blocks::unblock(txn, user, other, effects),
         Command::Mute { user, other, mentions, time } => {
             blocks::mute(txn, stamp, (user, other), *mentions, *time, effects)
         }

@@ -4,6 +4,7 @@
 
 use crate::ids::{PostId, SampleId, SampleSetId, StoryId, UserId};
 use crate::posts::{HomeUsers, Listed};
+use crate::reactions::Reaction;
 
 /// A change made by an applied command. Consumers apply them in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +79,64 @@ pub enum Effect {
         /// The change.
         change: UserChange,
     },
+    /// A user did something on which no view depends: for the change feed.
+    Act {
+        /// The user.
+        user: UserId,
+        /// The act.
+        act: Act,
+    },
+}
+
+/// An act of a user on which no view depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// The user was registered.
+    Registered,
+    /// The profile was edited.
+    Edited,
+    /// The user got an account.
+    AccountOpened,
+    /// The password, role or state of the account changed.
+    AccountChanged,
+    /// The user and another are tied now, or no longer.
+    Tied {
+        /// The other user.
+        other: UserId,
+        /// The tie.
+        tie: Tie,
+        /// Whether the tie exists now.
+        on: bool,
+    },
+    /// A reaction other than a boost was added or removed.
+    Reacted {
+        /// The post.
+        post: PostId,
+        /// The reaction.
+        reaction: Reaction,
+        /// Whether the reaction exists now.
+        on: bool,
+    },
+}
+
+/// A relation between two users, in [`Act::Tied`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tie {
+    /// One of many users who were followed at once. A single follow is [`Effect::Follow`].
+    Follow,
+    /// Friendship.
+    Friend,
+    /// Block of the other user.
+    Block,
+    /// Mute of the other user.
+    Mute,
+}
+
+impl Effect {
+    /// Makes the effect of a tie that exists now, or no longer.
+    pub(crate) fn tie(user: UserId, other: UserId, tie: Tie, on: bool) -> Self {
+        Self::Act { user, act: Act::Tied { other, tie, on } }
+    }
 }
 
 /// A change of a post.

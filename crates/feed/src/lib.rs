@@ -71,7 +71,7 @@ pub use command::{Command, Condition, Idempotency, Request, Revision, StampedCom
 pub use conversations as conversation;
 pub use done::{Done, Outcome, Reply};
 pub use due::{Due, DueWork};
-pub use effect::{Effect, Input, PostChange, StoryChange, UserChange};
+pub use effect::{Act, Effect, Input, PostChange, StoryChange, Tie, UserChange};
 pub use erase::ErasurePhase;
 pub use facts::{Facts, Txn};
 pub use filters as filter;

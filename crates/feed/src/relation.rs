@@ -8,7 +8,7 @@
 use rows::{PointTable, PutRows, Rows, SetTable, Totals, encode};
 
 use crate::blocks::Mute;
-use crate::effect::{Effect, Input};
+use crate::effect::{Effect, Input, Tie};
 use crate::facts::{Facts, Txn, adjust_count};
 use crate::ids::UserId;
 use crate::index::{self, IndexRow, LIST_ROWS};
@@ -104,6 +104,7 @@ pub const BLOCKS: Relation = Relation {
     total: Total::Rows(|totals| &mut totals.blocks),
     is_across_blocks: true,
     line: Some("block"),
+    ended: |user, other| vec![Effect::tie(user, other, Tie::Block, false)],
     ..plain(
         [SetTable::Blocks, SetTable::BlockedBy],
         |counts| &mut counts.blocks,
@@ -118,7 +119,10 @@ pub const MUTES: Relation = Relation {
     numbered: Some(|user, other, number| index::of_mute(user, other, Mute::of_number(number))),
     is_across_blocks: true,
     end_rows: 1,
-    ended: |user, _| vec![Effect::Input { user, input: Input::Hidden }],
+    ended: |user, other| {
+        let tie = Effect::tie(user, other, Tie::Mute, false);
+        vec![Effect::Input { user, input: Input::Hidden }, tie]
+    },
     ..plain(
         [SetTable::Mutes, SetTable::MutedBy],
         |counts| &mut counts.mutes,
@@ -170,7 +174,8 @@ pub const FRIENDS: Relation = Relation {
     total: Total::Shown(|totals| &mut totals.friendships),
     line: Some("friends"),
     ended: |user, other| {
-        [user, other].map(|user| Effect::Input { user, input: Input::Friends }).into()
+        let [one, two] = [user, other].map(|user| Effect::Input { user, input: Input::Friends });
+        vec![one, two, Effect::tie(user, other, Tie::Friend, false)]
     },
     ..plain(
         [SetTable::Friends, SetTable::Friends],

@@ -6,6 +6,7 @@
 //! - Effects update the views (home timelines, rendered posts, newest posts, samples) before the reply. Consumers
 //!   (event streams) follow the effects later, from a position.
 //! - The sweeper runs scheduled work and erases removed stories from the disk.
+//! - The change feed (`changes`) is a log of what applied commands changed, for other systems.
 //! - Reads go to the views and to the store, never through the writer.
 //!
 //! Each folder is one mechanism; the header of its `mod.rs` describes it and gives the reading order. Start with
@@ -23,6 +24,7 @@
 
 mod applier;
 mod backup;
+pub mod changes;
 mod checkpoints;
 mod clock;
 mod cluster;

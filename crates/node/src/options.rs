@@ -79,6 +79,9 @@ pub struct NodeOptions {
     pub converter: Option<PathBuf>,
     /// Archive of the log.
     pub archive: Option<ArchiveOptions>,
+    /// Maximum size of the change feed's files, in bytes; 0 for no change feed. Exceeded by at most one segment of
+    /// 1 MiB and the longest group.
+    pub changes_max: u64,
     /// Rate in bytes per second at which the scrub compares files with their checksums; 0 disables it.
     pub scrub_rate: u64,
     /// Source of the time.
@@ -114,6 +117,7 @@ impl NodeOptions {
             media_max: 10 << 30,
             converter: None,
             archive: None,
+            changes_max: 0,
             scrub_rate: MIB as u64,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),
@@ -132,6 +136,11 @@ impl NodeOptions {
     /// Returns the directory of the log.
     pub(crate) fn log_dir(&self) -> PathBuf {
         self.data.join("log")
+    }
+
+    /// Returns the directory of the change feed, if there is one.
+    pub(crate) fn changes_dir(&self) -> Option<PathBuf> {
+        (self.changes_max > 0).then(|| self.data.join("changes"))
     }
 
     /// Returns the directory of the store.

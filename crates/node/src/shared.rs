@@ -50,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) log_last: AtomicU64,
     /// Directory of the log.
     pub(crate) log_dir: PathBuf,
+    /// Directory of the change feed, if there is one.
+    pub(crate) changes_dir: Option<PathBuf>,
     /// Identity of the data directory, see [`crate::directory::identity`]; empty in the simulator.
     pub(crate) identity: String,
     pub(crate) archive: Arc<ArchiveProgress>,

@@ -25,7 +25,7 @@ use crate::memory::{Given, Memory};
 pub(crate) use sources::Sources;
 pub(crate) use values::{LogFormat, Policy, check_level, duration, life, whole_seconds};
 
-use values::{SignUp, count, erase_within, log_level};
+use values::{SignUp, changes_max, count, erase_within, log_level};
 
 /// Headings of `--help` and of `--check`.
 const LISTENING: &str = "Listening and TLS";
@@ -150,6 +150,17 @@ pub(crate) struct Settings {
     /// gap.
     #[arg(long, env = "ROOST_ARCHIVE_BACKLOG", value_name = "SIZE", help_heading = DATA)]
     pub(crate) archive_backlog: Option<ByteSize>,
+    /// Largest size of the change feed's files, at least 8MiB [default: 0, no change feed]
+    ///
+    /// `GET /v1/changes` reads the feed. See docs/changes.md.
+    #[arg(
+        long,
+        env = "ROOST_CHANGES_MAX",
+        value_name = "SIZE",
+        value_parser = changes_max,
+        help_heading = DATA
+    )]
+    pub(crate) changes_max: Option<ByteSize>,
     /// Disk space to keep free [default: 512MiB]
     ///
     /// When less is free, the server accepts only deletions.
@@ -473,6 +484,7 @@ impl Settings {
             archive.backlog_max = self.archive_backlog.map_or(archive.backlog_max, |b| b.as_u64());
             archive
         });
+        options.changes_max = self.changes_max.map_or(options.changes_max, |size| size.as_u64());
         options.scrub_rate = self.scrub_rate.map_or(options.scrub_rate, |size| size.as_u64());
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options

@@ -97,6 +97,10 @@ errors! {
     not_found() = NOT_FOUND "not_found": "there is nothing at this path";
     set_not_found() = NOT_FOUND "set_not_found": "there is no such set of samples";
     key_not_found() = NOT_FOUND "key_not_found": "there is no such key in this bucket";
+    changes_off() = NOT_FOUND "changes_off":
+        "this server keeps no change feed: start it with --changes-max";
+    changes_gone() = GONE("after") "changes_gone":
+        "changes after this position are not kept: read after=end, then all data, and continue from that next";
     no_cluster() = NOT_FOUND "no_cluster": "this server is not a node of a cluster";
     method_not_allowed() = METHOD_NOT_ALLOWED "method_not_allowed":
         "this path does not support the method; see the Allow header";
@@ -116,6 +120,10 @@ errors! {
         "limit must be between 1 and {limit_max}";
     bad_cursor() = UNPROCESSABLE_ENTITY("cursor") "bad_cursor":
         "cursor must be next or prev of another page of the list";
+    bad_position() = UNPROCESSABLE_ENTITY("after") "bad_position":
+        "after must be next or position of the change feed, or end";
+    bad_wait(secs_max: u64) = UNPROCESSABLE_ENTITY("wait_s") "bad_wait":
+        "wait_s must be at most {secs_max}";
     bad_event_id() = UNPROCESSABLE_ENTITY("Last-Event-ID") "bad_event_id":
         "Last-Event-ID must be an id of an earlier event";
     bad_k(k_max: usize) = UNPROCESSABLE_ENTITY("k") "bad_k": "k must be between 1 and {k_max}";

@@ -52,7 +52,8 @@ use crate::state::AppState;
 use news::Frames;
 
 /// Pause of a stream when memory for its events is short.
-const NO_ROOM_PAUSE: Range<Duration> = Duration::from_millis(500)..Duration::from_millis(1_500);
+pub(crate) const NO_ROOM_PAUSE: Range<Duration> =
+    Duration::from_millis(500)..Duration::from_millis(1_500);
 /// Pause of a stream whose change is not yet visible to all readers.
 const VISIBLE_PAUSE: Duration = Duration::from_millis(1);
 

@@ -16,6 +16,7 @@ macro_rules! changes {
 pub(crate) mod batch;
 pub(crate) mod blocks;
 pub(crate) mod buckets;
+pub(crate) mod change_feed;
 pub(crate) mod context;
 pub(crate) mod events;
 pub(crate) mod follows;

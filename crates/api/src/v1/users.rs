@@ -181,7 +181,7 @@ impl Profile {
     }
 
     /// Reads a profile. May block.
-    fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
+    pub(crate) fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, id: UserId) -> Option<Self> {
         facts.user(id).map(|user| Self::new(id, &user, facts.counts(id), facts.is_locked(id)))
     }
 }

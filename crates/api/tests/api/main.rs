@@ -7,6 +7,7 @@ mod bad_input;
 mod batch;
 mod blocks;
 mod buckets;
+mod change_feed;
 mod client;
 mod conditions;
 mod context;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use edge::Access;
 use serde_json::{Map, Value, json};
 
 use crate::client::TestServer;
@@ -137,7 +138,8 @@ fn example(api: &Value, schema: &Value) -> Option<Value> {
 /// Swagger UI's default requests work on a server with users, such as `roost demo`.
 #[test]
 fn examples_work() {
-    let server = TestServer::open();
+    let changes_max = node::changes::BYTES_MIN;
+    let server = TestServer::start(Access::Open, |node, _| node.changes_max = changes_max);
     server.register(&["one", "two"]);
     server.befriend("one", "two");
     server.with_json("PATCH", "/v1/users/@one", &[], &json!({"locked": true}));

@@ -6,7 +6,7 @@ use crate::accounts::{
     Account, AccountCommand, AccountDone, AccountState, Email, GrantId, Invite, SecretHash,
 };
 use crate::done::{Done, Outcome};
-use crate::effect::{Effect, UserChange};
+use crate::effect::{Act, Effect, UserChange};
 use crate::facts::Txn;
 use crate::handle::Handle;
 use crate::ids::{UserId, UserRef};
@@ -27,12 +27,13 @@ pub(crate) fn apply(
             let (email, created) = (email.clone(), stamp);
             let (password, role, state) = (password.clone(), *role, *state);
             let account = Account { email, password, role, state, created };
-            sign_up(txn, handle, &account, invite.as_ref())
+            sign_up(txn, handle, &account, (invite.as_ref(), effects))
         }
         AccountCommand::Open { user, email, password, role } => {
             let (email, created, state) = (email.clone(), stamp, AccountState::Active);
             let (password, role) = (password.clone(), *role);
-            open(txn, user, &Account { email, password, role, state, created })
+            let account = Account { email, password, role, state, created };
+            open(txn, user, &account, effects)
         }
         AccountCommand::SetPassword { user, password, keep } => {
             let (user, account) = account_of(txn, user)?;
@@ -44,11 +45,13 @@ pub(crate) fn apply(
             }
             end_grants(txn, user, *keep);
             txn.put_account(user, &Account { password: password.clone(), ..account });
+            effects.push(Effect::Act { user, act: Act::AccountChanged });
             Ok(AccountDone::Changed)
         }
         AccountCommand::SetRole { user, role } => {
             let (user, account) = account_of(txn, user)?;
             txn.put_account(user, &Account { role: *role, ..account });
+            effects.push(Effect::Act { user, act: Act::AccountChanged });
             Ok(AccountDone::Changed)
         }
         AccountCommand::SetState { user, state } => set_state(txn, user, *state, effects),
@@ -93,7 +96,7 @@ fn sign_up(
     txn: &mut Txn<'_>,
     handle: &Handle,
     account: &Account,
-    code: Option<&SecretHash>,
+    (code, effects): (Option<&SecretHash>, &mut Vec<Effect>),
 ) -> Accounted {
     // Checked first, so that a caller without an invite does not learn which addresses have accounts.
     let invite = match code {
@@ -105,7 +108,8 @@ fn sign_up(
     };
     check_email(txn, account.email.as_ref())?;
     let (name, bio) = (Name::default(), Bio::default());
-    let user = match users::rules::register(txn, account.created, handle, &name, &bio)? {
+    let profile = (&name, &bio);
+    let user = match users::rules::register(txn, account.created, handle, profile, effects)? {
         Done::Registered(user) => user,
         other => unreachable!("{other:?} is not a registration"),
     };
@@ -114,16 +118,23 @@ fn sign_up(
         txn.put_invite(code, Some(left).filter(|left| left.uses > 0));
     }
     txn.add_account(user, account);
+    effects.push(Effect::Act { user, act: Act::AccountOpened });
     Ok(AccountDone::SignedUp(user))
 }
 
-fn open(txn: &mut Txn<'_>, user: &UserRef, account: &Account) -> Accounted {
+fn open(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    account: &Account,
+    effects: &mut Vec<Effect>,
+) -> Accounted {
     let user = resolve(txn, user)?;
     if txn.facts().account(user).is_some() {
         return Err(Refusal::HasAccount);
     }
     check_email(txn, account.email.as_ref())?;
     txn.add_account(user, account);
+    effects.push(Effect::Act { user, act: Act::AccountOpened });
     Ok(AccountDone::Opened(user))
 }
 
@@ -152,6 +163,7 @@ fn set_state(
     }
     let was_hidden = txn.facts().is_disabled(user);
     txn.put_account(user, &Account { state, ..account });
+    effects.push(Effect::Act { user, act: Act::AccountChanged });
     let hidden = txn.facts().is_disabled(user);
     if hidden != was_hidden {
         let change = if hidden { UserChange::Hidden } else { UserChange::Shown };

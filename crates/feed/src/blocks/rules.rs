@@ -4,7 +4,7 @@ use rows::{Rows, Stamp};
 
 use crate::blocks::{Mute, MuteTime};
 use crate::done::{Done, Outcome};
-use crate::effect::{Effect, Input};
+use crate::effect::{Effect, Input, Tie};
 use crate::facts::{Facts, Txn};
 use crate::ids::{UserId, UserRef};
 use crate::refusal::Refusal;
@@ -50,13 +50,19 @@ pub(crate) fn block(
         txn.end_with_effects(relation, (other, user), effects);
     }
     txn.relate(&BLOCKS, user, other, 0);
+    effects.push(Effect::tie(user, other, Tie::Block, true));
     Ok(Done::Blocked)
 }
 
 /// Unblocks a user. Does not restore follows and friendship.
-pub(crate) fn unblock(txn: &mut Txn<'_>, user: &UserRef, other: &UserRef) -> Outcome {
+pub(crate) fn unblock(
+    txn: &mut Txn<'_>,
+    user: &UserRef,
+    other: &UserRef,
+    effects: &mut Vec<Effect>,
+) -> Outcome {
     let (user, other) = resolve_two(txn, user, other, Refusal::SelfBlock)?;
-    txn.end(&BLOCKS, user, other);
+    txn.end_with_effects(&BLOCKS, (user, other), effects);
     Ok(Done::Unblocked)
 }
 
@@ -79,6 +85,7 @@ pub(crate) fn mute(
     }
     txn.relate(&MUTES, user, other, mute.number());
     effects.push(Effect::Input { user, input: Input::Hidden });
+    effects.push(Effect::tie(user, other, Tie::Mute, true));
     Ok(Done::Muted)
 }
 

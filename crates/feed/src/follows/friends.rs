@@ -1,7 +1,7 @@
 //! Adding and removing friends.
 
 use crate::done::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Effect, Input, Tie};
 use crate::facts::Txn;
 use crate::follows::rules::refuse_blocked;
 use crate::ids::UserRef;
@@ -26,7 +26,8 @@ pub(crate) fn set(
         txn.refuse_full(&FRIENDS, user)?;
         txn.refuse_full(&FRIENDS, other)?;
         txn.relate(&FRIENDS, user, other, 0);
-        effects.extend((FRIENDS.ended)(user, other));
+        effects.extend([user, other].map(|user| Effect::Input { user, input: Input::Friends }));
+        effects.push(Effect::tie(user, other, Tie::Friend, true));
     }
     Ok(Done::Befriended)
 }

@@ -3,7 +3,7 @@
 use rows::{Stamp, WORK_PER_ROW};
 
 use crate::done::{Done, Outcome};
-use crate::effect::{Effect, Input};
+use crate::effect::{Effect, Input, Tie};
 use crate::facts::Txn;
 use crate::follows::follow_options::FollowWith;
 use crate::ids::{UserId, UserRef};
@@ -157,6 +157,7 @@ pub(crate) fn many(
     txn.add_work(open.len() * WORK_PER_ROW / 2);
     if !open.is_empty() {
         effects.push(Effect::Input { user, input: Input::Follows });
+        effects.extend(open.iter().map(|other| Effect::tie(user, *other, Tie::Follow, true)));
     }
     Ok(Done::Followed)
 }

@@ -3,7 +3,7 @@
 use rows::Stamp;
 
 use crate::done::{Done, Outcome};
-use crate::effect::Effect;
+use crate::effect::{Act, Effect};
 use crate::facts::Txn;
 use crate::media::facts::{changed, own, unattached};
 use crate::media::{Media, MediaCommand, MediaDone, MediaId, MediaUse, NewMedia};
@@ -18,7 +18,7 @@ pub(crate) fn apply(
     effects: &mut Vec<Effect>,
 ) -> Outcome {
     let done = match command {
-        MediaCommand::Add(new) => add(txn, stamp, new)?,
+        MediaCommand::Add(new) => add(txn, stamp, new, effects)?,
         MediaCommand::Change { user, change } => {
             let media = own(txn, user, change.media)?;
             if !matches!(media.used, MediaUse::Unattached { .. } | MediaUse::Profile(_)) {
@@ -35,6 +35,7 @@ pub(crate) fn apply(
         MediaCommand::ClearProfile { user, picture } => {
             let user = resolve(txn, user)?;
             txn.set_profile_picture(user, *picture, None);
+            effects.push(Effect::Act { user, act: Act::Edited });
             MediaDone::Changed
         }
         MediaCommand::Redraft { post } => {
@@ -46,7 +47,12 @@ pub(crate) fn apply(
     Ok(Done::Media(done))
 }
 
-fn add(txn: &mut Txn<'_>, stamp: Stamp, new: &NewMedia) -> Result<MediaDone, Refusal> {
+fn add(
+    txn: &mut Txn<'_>,
+    stamp: Stamp,
+    new: &NewMedia,
+    effects: &mut Vec<Effect>,
+) -> Result<MediaDone, Refusal> {
     let owner = resolve(txn, &new.owner)?;
     let unattached = MediaUse::Unattached { since: stamp };
     let used = new.profile.map_or(unattached, MediaUse::Profile);
@@ -67,6 +73,7 @@ fn add(txn: &mut Txn<'_>, stamp: Stamp, new: &NewMedia) -> Result<MediaDone, Ref
     txn.put_media(id, &media);
     if let Some(picture) = new.profile {
         txn.set_profile_picture(owner, picture, Some(id));
+        effects.push(Effect::Act { user: owner, act: Act::Edited });
     }
     Ok(MediaDone::Added(id))
 }

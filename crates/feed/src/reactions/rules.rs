@@ -3,7 +3,7 @@
 use rows::Stamp;
 
 use crate::done::{Done, Outcome};
-use crate::effect::{Effect, PostChange};
+use crate::effect::{Act, Effect, PostChange};
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
 use crate::limits::{ERASE_ROWS_MAX, PINS_MAX};
@@ -47,6 +47,7 @@ pub(crate) fn set(
                     check_pin(txn, user, &post)?;
                 }
                 txn.put_reaction(user, id, reaction, stamp.0);
+                effects.push(reacted(user, id, reaction, true));
             }
             if let Some(stored) = notified {
                 notify(txn, post.author, stamp, stored, effects);
@@ -57,6 +58,7 @@ pub(crate) fn set(
         }
         Some(before) if !on => {
             txn.remove_reaction(user, id, reaction, before);
+            effects.push(reacted(user, id, reaction, false));
             if notified.is_some() {
                 txn.remove_notification(post.author, before);
             }
@@ -64,6 +66,10 @@ pub(crate) fn set(
         _ => {}
     }
     Ok(Done::Reacted)
+}
+
+fn reacted(user: UserId, post: PostId, reaction: Reaction, on: bool) -> Effect {
+    Effect::Act { user, act: Act::Reacted { post, reaction, on } }
 }
 
 fn check_boost(txn: &Txn<'_>, user: UserId, post: &Post) -> Result<(), Refusal> {

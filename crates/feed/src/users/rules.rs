@@ -3,6 +3,7 @@
 use rows::Stamp;
 
 use crate::done::{Done, Outcome};
+use crate::effect::{Act, Effect};
 use crate::facts::Txn;
 use crate::handle::Handle;
 use crate::ids::{UserId, UserRef};
@@ -17,8 +18,8 @@ pub(crate) fn register(
     txn: &mut Txn<'_>,
     stamp: Stamp,
     handle: &Handle,
-    name: &Name,
-    bio: &Bio,
+    (name, bio): (&Name, &Bio),
+    effects: &mut Vec<Effect>,
 ) -> Outcome {
     if txn.facts().first_by_handle(handle).is_some() {
         return Err(Refusal::HandleTaken);
@@ -32,10 +33,11 @@ pub(crate) fn register(
     txn.put_handle(handle, id);
     // The count changes last, because readers then treat the id as a registered user.
     txn.total(|totals| totals.users += 1);
+    effects.push(Effect::Act { user: id, act: Act::Registered });
     Ok(Done::Registered(id))
 }
 
-pub(crate) fn edit(txn: &mut Txn<'_>, edit: &UserEdit) -> Outcome {
+pub(crate) fn edit(txn: &mut Txn<'_>, edit: &UserEdit, effects: &mut Vec<Effect>) -> Outcome {
     let id = resolve(txn, &edit.user)?;
     let Some(mut user) = txn.facts().user(id) else {
         return Err(Refusal::UserNotFound);
@@ -53,6 +55,7 @@ pub(crate) fn edit(txn: &mut Txn<'_>, edit: &UserEdit) -> Outcome {
     if let Some(locked) = edit.locked {
         txn.lock(id, locked);
     }
+    effects.push(Effect::Act { user: id, act: Act::Edited });
     Ok(Done::Edited(id))
 }
 

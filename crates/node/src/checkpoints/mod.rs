@@ -1,6 +1,7 @@
 //! Checkpoints: decides when the overlay is written to the store, and cuts the log afterwards.
 //!
-//! **Invariant:** the changes of a checkpoint are durable in the log first, while a node runs and while it replays.
+//! **Invariant:** the changes of a checkpoint are durable in the log first, and their records in the change feed, while
+//! a node runs and while it replays.
 //! **Invariant:** the size of the overlay is compared with its limit after each group, also in a replay.
 //!
 //! Read this file, then `space` (free space of the disk) and `archive_progress`, which limit writing and cutting.
@@ -13,8 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use commitlog::{Log, Position, SyncPoint};
+use feed::Effect;
 use store::{Checkpoint, Store, StoreWriter};
 
+use crate::changes::ChangeLog;
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
@@ -62,6 +65,7 @@ pub(crate) struct Checkpoints {
     completed: VecDeque<Position>,
     /// Position up to which the log will be cut once it is archived.
     uncut: Option<Position>,
+    changes: Option<ChangeLog>,
     clock: Clock,
     background: Background,
     space: Arc<Space>,
@@ -82,7 +86,7 @@ impl Checkpoints {
     pub(crate) fn new(
         overlay_bytes_max: usize,
         applied: Position,
-        work: usize,
+        (work, changes): (usize, Option<ChangeLog>),
         (clock, background): (Clock, Background),
         (space, archive, metrics): (Arc<Space>, Arc<ArchiveProgress>, Arc<Metrics>),
     ) -> Self {
@@ -96,6 +100,7 @@ impl Checkpoints {
             erasure: None,
             completed: VecDeque::from([applied]),
             uncut: None,
+            changes,
             space,
             archive,
             clock,
@@ -107,6 +112,16 @@ impl Checkpoints {
     /// Counts a group of `group_bytes` bytes in the log.
     pub(crate) fn logged(&mut self, group_bytes: usize) {
         self.work += reading_work(group_bytes);
+    }
+
+    /// Records the changes of an applied group in the change feed, if there is one.
+    pub(crate) fn record(
+        &mut self,
+        (position, time_ms): (Position, u64),
+        effects: &[Effect],
+    ) -> Result<(), DiskError> {
+        let Some(changes) = &mut self.changes else { return Ok(()) };
+        Ok(changes.record(position, time_ms, effects)?)
     }
 
     /// Called after a group that took `work`: starts a checkpoint if the overlay is full, the replay would be long, or
@@ -255,7 +270,8 @@ impl Checkpoints {
         let position = Position(position.0 + u64::from(rows::has_bug("checkpoint-ahead")));
         let Some(checkpoint) = rows.freeze(position.0) else { return };
         let metrics = Arc::clone(&self.metrics);
-        let logged = log.sync_point();
+        let recorded = self.changes.as_ref().map(ChangeLog::sync_point);
+        let logged = (log.sync_point(), recorded);
         let work = move || run(&logged, checkpoint, &metrics);
         let job = self.background.start("checkpoint", work);
         // The log can be dropped up to here only if it has a new segment.
@@ -296,13 +312,18 @@ impl Checkpoints {
     }
 }
 
-/// Runs a checkpoint to its end. Syncs the log first, or a power loss could leave a store that is ahead of it. If the
-/// store cannot be written, the process ends: the log still has the changes.
-fn run(logged: &SyncPoint, checkpoint: Checkpoint, metrics: &Metrics) -> Result<(), DiskError> {
+/// Runs a checkpoint to its end. Syncs the log and the change feed first, or a power loss could leave a store that is
+/// ahead of them. If the store cannot be written, the process ends: the log still has the changes.
+fn run(
+    (logged, recorded): &(SyncPoint, Option<SyncPoint>),
+    checkpoint: Checkpoint,
+    metrics: &Metrics,
+) -> Result<(), DiskError> {
     let start = Instant::now();
     if !rows::has_bug("checkpoint-before-sync") {
         logged.sync()?;
     }
+    recorded.as_ref().map_or(Ok(()), SyncPoint::sync)?;
     let stats = checkpoint.run()?;
     Metrics::observe(&metrics.checkpoint, start.elapsed());
     tracing::debug!(?stats, "checkpoint");

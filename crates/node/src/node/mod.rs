@@ -2,6 +2,7 @@
 //! to recover. The read functions are in one file per topic.
 
 mod backup;
+mod changes;
 mod current;
 mod files;
 mod keys;

@@ -16,6 +16,7 @@ use super::waker;
 use super::{Node, Threads};
 use crate::applier::{ANSWER_BYTES, Applier, SHARED_PAYLOAD_MIN};
 use crate::backup::archive::Archiver;
+use crate::changes::ChangeLog;
 use crate::checkpoints::Checkpoints;
 use crate::checkpoints::archive_progress::ArchiveProgress;
 use crate::checkpoints::space::Space;
@@ -86,12 +87,15 @@ impl Parts {
         if let Some(node) = log.node() {
             applier.share(node, log.payload_bytes_max());
         }
+        let mut changes = ChangeLog::open(options, (applied, log.last_at_open()))?;
         let mut up_to = applied;
-        let work = match catch_up(&mut *log, &mut up_to, &mut applier, options) {
+        let parts = (&mut applier, &mut changes);
+        let work = match catch_up(&mut *log, &mut up_to, parts, options) {
             Ok(work) => work,
             Err(error) if cluster.is_some() => {
                 // The next start, or `leave`, continues from what could be applied.
                 if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
+                    changes.as_ref().map_or(Ok(()), ChangeLog::sync)?;
                     checkpoint.run()?;
                 }
                 return Err(error);
@@ -109,7 +113,7 @@ impl Parts {
             share(options, &mut *log, &applier, (cluster, applied), Arc::clone(&woken))
         });
         let of = (identity, background, shared.flatten());
-        let mut parts = Self::new(options, applier, log, (applied, work.work), of);
+        let mut parts = Self::new(options, applier, log, (applied, work.work, changes), of);
         parts.other_outcomes = work.other_outcomes;
         assert!(woken.set(Arc::downgrade(&parts.shared)).is_ok(), "it is set once");
         parts.shared.inbox.wake();
@@ -120,7 +124,7 @@ impl Parts {
         options: &NodeOptions,
         mut applier: Applier<StoreWriter, Ticket>,
         log: Box<dyn Log>,
-        (applied, replayed): (Position, usize),
+        (applied, replayed, changes): (Position, usize, Option<ChangeLog>),
         (identity, background, shared): (String, Background, Option<(Cluster, Arc<Exchange>)>),
     ) -> Self {
         let (cluster, exchange) = shared.unzip();
@@ -144,6 +148,7 @@ impl Parts {
             log_bytes: AtomicU64::new(log.size()),
             log_last: AtomicU64::new(log.delivered().0),
             log_dir: options.log_dir(),
+            changes_dir: options.changes_dir(),
             identity,
             archive: Arc::clone(&archive),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
@@ -171,7 +176,7 @@ impl Parts {
             checkpoints: Checkpoints::new(
                 options.overlay_memory,
                 applied,
-                replayed,
+                (replayed, changes),
                 beside,
                 (space, archive, metrics),
             ),

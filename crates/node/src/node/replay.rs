@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use commitlog::{Log, LogError, Position};
-use store::{StoreError, StoreWriter};
+use store::StoreWriter;
 
 use crate::applier::Applier;
+use crate::changes::ChangeLog;
 use crate::checkpoints::{WORK_MAX, reading_work};
 use crate::directory::open_error::OpenError;
 use crate::options::NodeOptions;
@@ -28,8 +29,8 @@ pub(super) struct Replayed {
     pub(super) other_outcomes: Option<Position>,
 }
 
-/// Applies all groups that the log had when it was opened, and waits for them without a time limit. Drops the effects:
-/// views begin empty. Takes checkpoints like a running node, which bounds memory and keeps the progress of an
+/// Applies all groups that the log had when it was opened, and waits for them without a time limit. The effects go to
+/// the change feed only: views begin empty. Takes checkpoints like a running node, which bounds memory and keeps the progress of an
 /// interrupted start. Sets `up_to` to the last applied group, also on errors.
 ///
 /// Fails at a group whose outcomes differ from those that another build acknowledged, unless the options accept it;
@@ -37,7 +38,7 @@ pub(super) struct Replayed {
 pub(super) fn catch_up(
     log: &mut dyn Log,
     up_to: &mut Position,
-    applier: &mut Applier<StoreWriter, Ticket>,
+    (applier, changes): (&mut Applier<StoreWriter, Ticket>, &mut Option<ChangeLog>),
     options: &NodeOptions,
 ) -> Result<Replayed, OpenError> {
     let mut replayed = Replayed::default();
@@ -64,7 +65,8 @@ pub(super) fn catch_up(
                 }
             }
         }
-        write_if_much(applier.rows_mut(), up_to.0, &mut replayed, options)?;
+        write_if_much((applier.rows_mut(), &*changes), up_to.0, &mut replayed, options)?;
+        let time_ms = applier.credible_ms(&group);
         let is_first = group.position.0 == applied.0 + 1;
         let times = if rows::has_bug("apply-twice") && is_first { 2 } else { 1 };
         for _ in 0..times {
@@ -72,6 +74,9 @@ pub(super) fn catch_up(
             let done = done.map_err(|error| LogError::Shared(Box::new(error)))?;
             replayed.commands += done.commands;
             replayed.work += done.work;
+            if let Some(changes) = changes {
+                changes.record(group.position, time_ms, &done.effects)?;
+            }
         }
         replayed.work += reading_work(group.payload.len());
         *up_to = group.position;
@@ -82,13 +87,14 @@ pub(super) fn catch_up(
 
 /// Takes a checkpoint of the replayed groups up to `position` if they are many.
 fn write_if_much(
-    rows: &mut StoreWriter,
+    (rows, changes): (&mut StoreWriter, &Option<ChangeLog>),
     position: u64,
     replayed: &mut Replayed,
     options: &NodeOptions,
-) -> Result<(), StoreError> {
+) -> Result<(), OpenError> {
     if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
         if let Some(checkpoint) = rows.freeze(position) {
+            changes.as_ref().map_or(Ok(()), ChangeLog::sync)?;
             checkpoint.run()?;
         }
         replayed.work = 0;

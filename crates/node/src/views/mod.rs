@@ -252,5 +252,5 @@ impl Views {
 /// Whether effects of this kind are published to consumers.
 fn is_followed(effect: &Effect) -> bool {
     let is_viewed = matches!(effect, Effect::Story { change: StoryChange::Viewed { .. }, .. });
-    !is_viewed && !matches!(effect, Effect::Sample { .. })
+    !is_viewed && !matches!(effect, Effect::Sample { .. } | Effect::Act { .. })
 }

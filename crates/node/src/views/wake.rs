@@ -104,7 +104,9 @@ impl Views {
             // The affected homes are unknown, and their posts are old: watchers are not woken.
             Effect::User { change: UserChange::Shown, .. } => self.watchers.all_missed(false),
             // These effects wake no stream.
-            Effect::Story { change: StoryChange::Viewed { .. }, .. } | Effect::Sample { .. } => {}
+            Effect::Story { change: StoryChange::Viewed { .. }, .. }
+            | Effect::Sample { .. }
+            | Effect::Act { .. } => {}
             Effect::Story { author, .. } => _ = authors.insert(author),
         }
     }

@@ -174,6 +174,8 @@ impl Writer {
         let deletes =
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
+        // Before the group is visible, so that a reader of the change feed finds all visible groups.
+        self.checkpoints.record((position, time_ms), &effects)?;
         self.publish(effects, position, failures > 0);
         // This happens after the views have the effects, and before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {

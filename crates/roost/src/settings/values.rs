@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use api::Lifetime;
+use bytesize::ByteSize;
 use clap::ValueEnum;
 use jiff::{Span, SpanRelativeTo};
 use tracing_subscriber::EnvFilter;
@@ -67,6 +68,14 @@ pub(super) fn erase_within(text: &str) -> anyhow::Result<Duration> {
     let time = duration(text)?;
     anyhow::ensure!(time >= ERASE_WITHIN_MIN, "it must be at least 10s: an erasure rewrites files");
     Ok(time)
+}
+
+/// Parses the size of the change feed, which must hold several segments.
+pub(super) fn changes_max(text: &str) -> anyhow::Result<ByteSize> {
+    let size: ByteSize = text.parse().map_err(anyhow::Error::msg)?;
+    let is_usable = size.as_u64() == 0 || size.as_u64() >= node::changes::BYTES_MIN;
+    anyhow::ensure!(is_usable, "it must be at least 8MiB, or 0");
+    Ok(size)
 }
 
 /// Parses the TTL of a story.

@@ -28,6 +28,7 @@ use testkit::process::{Ended, Process, Server, roost, run, serve};
 use testkit::redis::Redis;
 
 use self::links::Links;
+use crate::change_feed::{Consumer, place};
 
 /// Text of a post at which the rules of the nodes panic, in a debug build.
 const PANIC: &str = "the rule of this post panics";
@@ -94,7 +95,7 @@ impl World {
 
     fn command(&self, node: usize) -> Command {
         let urls = self.links.as_ref().map_or(self.servers.urls(), |links| links.urls(node));
-        let mut command = serve(&self.data(node), &["--nats", &urls]);
+        let mut command = serve(&self.data(node), &["--nats", &urls, "--changes-max", "64MiB"]);
         command.args(["--open", "--password-grant", "--redis-listen", "127.0.0.1:0"]);
         command.env("ROOST_TEST_PANIC", PANIC);
         if let Some(clock) = self.clocks.get(node) {
@@ -151,6 +152,24 @@ impl World {
             }
             assert!(start.elapsed() < PATIENCE, "all nodes reach one position: {found:?}");
         }
+    }
+
+    /// Compares the change feeds of all nodes from the latest beginning on; returns the number of changes.
+    fn same_changes(&self) -> usize {
+        let feeds: Vec<_> = (0..self.nodes.len())
+            .map(|node| {
+                let mut consumer = Consumer::default();
+                consumer.read(self.client(node), 0, 100);
+                consumer.stored()
+            })
+            .collect();
+        let begun = feeds.iter().filter_map(|feed| feed.first().map(place)).max().unwrap();
+        let mut feeds = feeds
+            .iter()
+            .map(|feed| feed.iter().filter(|change| place(change) >= begun).collect::<Vec<_>>());
+        let first = feeds.next().unwrap();
+        assert!(feeds.all(|feed| feed == first), "the nodes have the same changes");
+        first.len()
     }
 
     fn client(&self, node: usize) -> Client {
@@ -268,8 +287,9 @@ fn nothing_is_lost_or_doubled_while_nodes_and_servers_are_killed() {
             assert!(found == *expected, "node {node}: {found:?}\n{expected:?}");
         }
     }
-    // All nodes have counted the same groups, and have the same rows.
+    // All nodes have counted the same groups, and have the same rows and the same change feed.
     world.same_digests();
+    assert!(world.same_changes() > 4_000);
 }
 
 #[test]

@@ -51,6 +51,7 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("README.md", README),
     ("docs/accounts.md", ACCOUNTS),
     ("docs/api.md", API),
+    ("docs/changes.md", CHANGES),
     ("docs/cluster.md", &[SHOWN, PARSE, PARSE, PARSE, PARSE, PARSE]),
     ("docs/import.md", IMPORT),
     ("docs/install.md", INSTALL),
@@ -131,6 +132,15 @@ const API: &[Block] = &[
     },
     says(&[r#""ok":true"#, r#""ok":true"#, r#""ok":true"#, r#""ok":true"#]),
     says(&[r#""label":"7""#, r#""set":"mine""#, r#""label":"7""#]),
+];
+
+const CHANGES: &[Block] = &[
+    Block {
+        before: "roost serve; stop; KEY=$(roost key create feed --scope read,admin)",
+        ..says(&["roost serves http://"])
+    },
+    says(&[r#"{"items":[]"#]),
+    SHOWN,
 ];
 
 const IMPORT: &[Block] = &[

@@ -10,6 +10,7 @@ mod ab;
 mod accounts;
 mod archive;
 mod backup;
+mod change_feed;
 mod clock;
 mod cluster;
 mod command_line;

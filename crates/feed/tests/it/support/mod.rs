@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) log: Vec<StampedCommand>,
     /// Clock in milliseconds since 1970, advanced by one with every command.
     pub(crate) now_ms: u64,
-    /// Effects of the last command.
+    /// Effects of the last command, without acts, which the tests of the change feed compare.
     pub(crate) effects: Vec<Effect>,
 }
 
@@ -63,7 +63,9 @@ impl World {
         let entry = StampedCommand { stamp: self.clock.next(self.now_ms), idempotency, command };
         self.log.push(entry.clone());
         self.effects.clear();
-        apply(&mut Txn::new(&mut self.rows), &entry, &mut self.effects)
+        let reply = apply(&mut Txn::new(&mut self.rows), &entry, &mut self.effects);
+        self.effects.retain(|effect| !matches!(effect, Effect::Act { .. }));
+        reply
     }
 
     pub(crate) fn run(&mut self, command: Command) -> feed::Outcome {

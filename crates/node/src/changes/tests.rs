@@ -1,0 +1,305 @@
+//! Change feed of a node: its kinds, positions and limits, and what a start finds.
+
+use std::fs;
+use std::path::Path;
+
+use feed::accounts::{AccountCommand, AccountState, PasswordHash, Role};
+use feed::{
+    Bio, Command, Done, Handle, Idempotency, Lifetime, Name, Patch, PostId, PostText, Reaction,
+    Request, StoryId, UserEdit, UserId, UserRef,
+};
+use testkit::files::copy;
+
+use super::*;
+use crate::{Durability, Node};
+
+fn options(data: &Path) -> NodeOptions {
+    let mut options = NodeOptions::new(data);
+    (options.durability, options.changes_max) = (Durability::Never, BYTES_MIN);
+    options
+}
+
+fn id(user: u32) -> UserRef {
+    UserRef::Id(UserId(user))
+}
+
+fn text(text: &str) -> PostText {
+    PostText::parse(text).unwrap()
+}
+
+fn register(handle: &str) -> Command {
+    let (name, bio) = (Name::default(), Bio::default());
+    Command::Register { handle: Handle::parse(handle).unwrap(), name, bio }
+}
+
+fn set_state(state: AccountState) -> Command {
+    Command::Account(AccountCommand::SetState { user: id(0), state })
+}
+
+fn react(user: u32, post: PostId, reaction: Reaction, on: bool) -> Command {
+    Command::React { user: id(user), post, reaction, on }
+}
+
+async fn submit(node: &Node, command: impl Into<Request>) -> Done {
+    node.submit(command.into()).await.unwrap().outcome.unwrap()
+}
+
+async fn post(node: &Node, author: u32) -> PostId {
+    let Done::Posted(post) = submit(node, Command::post(id(author), text("hello"))).await else {
+        panic!("a post")
+    };
+    post
+}
+
+/// All records after a place, read in pages.
+fn all(node: &Node, after: Option<Place>, limit: usize) -> Vec<(Place, u64, Record)> {
+    let (mut found, mut after) = (Vec::new(), after);
+    loop {
+        let Records { items, next } = node.changes(after, limit).unwrap();
+        assert!(items.len() <= limit);
+        let is_end = items.is_empty() && next == node.changes_end();
+        found.extend(items);
+        after = Some(next);
+        if is_end {
+            return found;
+        }
+    }
+}
+
+fn records(found: &[(Place, u64, Record)]) -> Vec<(Kind, u32, u64)> {
+    found.iter().map(|(_, _, record)| (record.kind, record.user.0, record.id)).collect()
+}
+
+/// A command, and the records that it makes.
+type Step = (Command, Vec<(Kind, u32, u64)>);
+
+/// Commands of all kinds that make records, for two posts by two users and a story by the second.
+fn steps(one: PostId, two: PostId, story: StoryId) -> Vec<Step> {
+    use Kind::*;
+    let follow = || Command::Follow { user: id(0), other: id(1) };
+    let befriend = || Command::Befriend { user: id(0), other: id(1) };
+    let Ok(password) = PasswordHash::parse("$argon2id$v=19$m=8,t=1,p=1$c2FsdA$aGFzaA") else {
+        panic!("a hash")
+    };
+    let open = AccountCommand::Open { user: id(0), email: None, password, role: Role::User };
+    vec![
+        (Command::EditUser(Box::new(UserEdit::new(id(0)))), vec![(UserEdited, 0, 0)]),
+        (follow(), vec![(Followed, 0, 1)]),
+        (follow(), vec![]),
+        (Command::Unfollow { user: id(0), other: id(1) }, vec![(Unfollowed, 0, 1)]),
+        (
+            Command::FollowMany { user: id(0), others: vec![id(2), id(1)] },
+            vec![(Followed, 0, 1), (Followed, 0, 2)],
+        ),
+        (befriend(), vec![(Befriended, 0, 1)]),
+        (befriend(), vec![]),
+        (Command::Unfriend { user: id(0), other: id(1) }, vec![(Unfriended, 0, 1)]),
+        (Command::edit(one, Patch::of_text(text("new"))), vec![(PostEdited, 0, one.0)]),
+        (react(1, one, Reaction::Favourite, true), vec![(Favourited, 1, one.0)]),
+        (react(1, one, Reaction::Favourite, true), vec![]),
+        (react(1, one, Reaction::Favourite, false), vec![(Unfavourited, 1, one.0)]),
+        (react(1, one, Reaction::Bookmark, true), vec![(Bookmarked, 1, one.0)]),
+        (react(1, one, Reaction::Bookmark, false), vec![(Unbookmarked, 1, one.0)]),
+        (react(0, one, Reaction::Pin, true), vec![(Pinned, 0, one.0)]),
+        (react(0, one, Reaction::Pin, false), vec![(Unpinned, 0, one.0)]),
+        (Command::DeletePost { post: two }, vec![(PostDeleted, 1, two.0)]),
+        (Command::DeleteStory { story }, vec![(StoryEnded, 1, story.0)]),
+        (Command::Block { user: id(0), other: id(2) }, vec![(Unfollowed, 0, 2), (Blocked, 0, 2)]),
+        (Command::Unblock { user: id(0), other: id(2) }, vec![(Unblocked, 0, 2)]),
+        (
+            Command::Mute { user: id(0), other: id(1), mentions: true, time: None },
+            vec![(Muted, 0, 1)],
+        ),
+        (Command::Unmute { user: id(0), other: id(1) }, vec![(Unmuted, 0, 1)]),
+        (Command::Account(open), vec![(AccountOpened, 0, 0)]),
+        (set_state(AccountState::Disabled), vec![(AccountChanged, 0, 0), (UserDisabled, 0, 0)]),
+        (set_state(AccountState::Active), vec![(AccountChanged, 0, 0), (UserEnabled, 0, 0)]),
+        (Command::DeleteUser { user: id(2) }, vec![(UserDeleted, 2, 0)]),
+    ]
+}
+
+#[tokio::test]
+async fn each_kind_of_change_is_recorded_once_and_nothing_else() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::open(&options(data.path())).unwrap();
+    for handle in ["ada", "bob", "cyd"] {
+        submit(&node, register(handle)).await;
+    }
+    let (one, two) = (post(&node, 0).await, post(&node, 1).await);
+    let life = Lifetime::from_secs(60).unwrap();
+    let story = Command::PostStory { author: id(1), text: text("hi"), life };
+    let Done::StoryPosted { story, .. } = submit(&node, story).await else { panic!("a story") };
+    let mut seen = records(&all(&node, None, 100));
+    assert_eq!(seen.len(), 6);
+    for (command, expect) in steps(one, two, story) {
+        let before = node.changes_end();
+        let what = format!("{command:?}");
+        submit(&node, command).await;
+        // Work that becomes due is done meanwhile, and has no records.
+        assert_eq!(records(&all(&node, Some(before), 100)), expect, "{what}");
+        seen.extend(expect);
+    }
+    for kind in Kind::ALL {
+        assert!(seen.iter().any(|(of, ..)| of == kind), "{kind:?}");
+    }
+    node.close();
+}
+
+#[tokio::test]
+async fn a_boost_is_a_post_and_what_changes_nothing_has_no_record() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::open(&options(data.path())).unwrap();
+    submit(&node, register("ada")).await;
+    let one = post(&node, 0).await;
+    let before = node.changes_end();
+    submit(&node, react(0, one, Reaction::Boost, true)).await;
+    submit(&node, react(0, one, Reaction::Boost, false)).await;
+    assert!(node.submit(register("ada").into()).await.unwrap().outcome.is_err());
+    let once = || Request {
+        idempotency: Some(Idempotency { key: [1; 16], content: [2; 8] }),
+        command: register("bob"),
+    };
+    submit(&node, once()).await;
+    submit(&node, once()).await;
+    let found = records(&all(&node, Some(before), 100));
+    let [(Kind::PostPublished, 0, boost), (Kind::PostDeleted, 0, ended), bob] = found[..] else {
+        panic!("{found:?}")
+    };
+    assert_eq!((ended, bob), (boost, (Kind::UserRegistered, 1, 0)));
+    node.close();
+}
+
+#[tokio::test]
+async fn reading_on_from_any_position_gives_the_rest_once_whatever_the_pages() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::open(&options(data.path())).unwrap();
+    for group in 0..12 {
+        // Groups of several records, of one and of none.
+        let commands = (0..group % 4).map(|user| register(&format!("u{group}x{user}")));
+        let commands = commands.chain([register("same")]).map(Request::from);
+        drop(node.submit_all(commands.collect()).await.unwrap());
+    }
+    let whole = all(&node, None, 1_000);
+    assert_eq!(whole.len(), 19);
+    for limit in [1, 2, 3, 5, 100] {
+        assert_eq!(all(&node, None, limit), whole);
+        assert_eq!(all(&node, Some(Place::after(0)), limit), whole);
+        for (at, (place, ..)) in whole.iter().enumerate() {
+            assert_eq!(all(&node, Some(*place), limit), whole[at + 1..], "{place} {limit}");
+            let later = whole.iter().position(|(other, ..)| other.group > place.group);
+            let later = &whole[later.unwrap_or(whole.len())..];
+            assert_eq!(all(&node, Some(Place::after(place.group)), limit), later);
+        }
+    }
+    let beyond = Place::after(node.changes_end().group + 1);
+    assert!(matches!(node.changes(Some(beyond), 1), Err(Unavailable::Gone)));
+    node.close();
+}
+
+/// The records depend only on the log: a start that applies all of it again makes the same ones, and recognizes those
+/// that were not lost.
+#[tokio::test]
+async fn a_replay_makes_the_lost_records_again_and_doubles_none() {
+    let data = tempfile::tempdir().unwrap();
+    let (changes, store) = (data.path().join("changes"), data.path().join("store"));
+    let early = data.path().join("early");
+    let node = Node::open(&options(data.path())).unwrap();
+    for user in 0..20 {
+        submit(&node, register(&format!("user{user}"))).await;
+        if user == 10 {
+            copy(&changes, &early);
+        }
+    }
+    post(&node, 3).await;
+    let expect = all(&node, None, 100);
+    assert_eq!(expect.len(), 21);
+    node.close();
+    drop(node);
+    for kept in [Some(&changes), Some(&early), None] {
+        fs::remove_dir_all(&store).unwrap();
+        match kept {
+            Some(kept) if *kept == changes => {}
+            Some(kept) => {
+                fs::remove_dir_all(&changes).unwrap();
+                copy(kept, &changes);
+            }
+            None => fs::remove_dir_all(&changes).unwrap(),
+        }
+        let node = Node::open(&options(data.path())).unwrap();
+        assert_eq!(all(&node, None, 100), expect, "{kept:?}");
+        node.close();
+    }
+}
+
+#[tokio::test]
+async fn a_feed_that_does_not_continue_the_store_begins_again() {
+    let data = tempfile::tempdir().unwrap();
+    let on = options(data.path());
+    let off = NodeOptions { changes_max: 0, ..on.clone() };
+    let mut users = 0;
+    let mut run = async |options: &NodeOptions, after: Option<Place>| {
+        let node = Node::open(options).unwrap();
+        users += 1;
+        submit(&node, register(&format!("user{users}"))).await;
+        let found = node.changes(after, 100).map(|found| records(&found.items));
+        let end = node.changes_end();
+        node.close();
+        (found, end)
+    };
+    let (found, _) = run(&off, None).await;
+    assert!(matches!(found, Err(Unavailable::Off)));
+    // The first user was registered before.
+    let (found, first) = run(&on, None).await;
+    assert_eq!(found.unwrap(), [(Kind::UserRegistered, 1, 0)]);
+    let (found, second) = run(&on, Some(first)).await;
+    assert_eq!(found.unwrap(), [(Kind::UserRegistered, 2, 0)]);
+    drop(run(&off, None).await);
+    let (found, _) = run(&on, Some(second)).await;
+    assert!(matches!(found, Err(Unavailable::Gone)), "a change is missing");
+    let (found, third) = run(&on, None).await;
+    assert_eq!(found.unwrap(), [(Kind::UserRegistered, 4, 0), (Kind::UserRegistered, 5, 0)]);
+    // Damage does not prevent a start.
+    let file = fs::read_dir(data.path().join("changes")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&file).unwrap();
+    bytes[520] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let (found, _) = run(&on, Some(Place::after(third.group - 1))).await;
+    assert!(matches!(found, Err(Unavailable::Gone)));
+}
+
+#[test]
+fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
+    let data = tempfile::tempdir().unwrap();
+    let mut options = options(data.path());
+    options.changes_max = 2 * SEGMENT_BYTES;
+    let dir = options.changes_dir().unwrap();
+    let ends = (Position(7), Position(u64::MAX / 2));
+    let mut log = ChangeLog::open(&options, ends).unwrap().unwrap();
+    let user = UserId(1);
+    let groups = 9_000;
+    for group in 8..groups {
+        let effects = vec![Effect::Act { user, act: feed::Act::Edited }; (group % 3) as usize];
+        log.record(Position(group), group, &effects).unwrap();
+        // A replay brings some again.
+        log.record(Position(group.saturating_sub(3)), 0, &effects).unwrap();
+        let files = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
+        if group % 500 == 0 {
+            assert!(files.sum::<u64>() <= options.changes_max + 2 * SEGMENT_BYTES, "{group}");
+        }
+    }
+    let up_to = Position(groups - 1);
+    assert!(matches!(read(&dir, Some(Place::after(7)), up_to, 10), Err(Unavailable::Gone)));
+    let (mut after, mut found) = (None, Vec::new());
+    while after != Some(Place::after(up_to.0)) {
+        let Records { items, next } = read(&dir, after, up_to, 97).unwrap();
+        found.extend(items.into_iter().map(|(place, ms, _)| (place.group, ms, place.index)));
+        after = Some(next);
+    }
+    let first = found[0].0;
+    let per_segment = SEGMENT_BYTES / 512;
+    assert!(groups - first > per_segment && groups - first < 4 * per_segment, "{first}");
+    let of = |group: u64| (0..group % 3).map(move |index| (group, group, Some(index as u32)));
+    // The oldest kept group may have no records.
+    let expect: Vec<_> = (first..groups).flat_map(of).collect();
+    assert_eq!(found, expect);
+}
