@@ -305,6 +305,7 @@ impl KeyView {
     }
 }
 
-fn encoded(bytes: &[u8]) -> String {
+/// Percent-encodes a key.
+pub(crate) fn encoded(bytes: &[u8]) -> String {
     percent_encode(bytes, PLAIN).to_string()
 }
