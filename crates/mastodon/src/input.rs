@@ -4,8 +4,9 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use edge::only;
+use feed::filter::{FilterId, FilterPartId};
 use feed::media::MediaId;
-use feed::{Command, Idempotency, PostId, Stamp, UserId};
+use feed::{Command, Idempotency, ListId, NotificationId, PostId, ScheduledId, Stamp, UserId};
 use node::IdempotencyKey;
 
 use crate::error::ApiError;
@@ -22,14 +23,32 @@ pub(crate) struct Me(pub(crate) UserId);
 #[derive(Clone, Copy)]
 pub(crate) struct Reader(pub(crate) Option<UserId>);
 
-/// User in the path, who may not exist.
-pub(crate) struct AccountInPath(pub(crate) UserId);
+/// Id in the path, of which there may be no item.
+pub(crate) struct InPath<T>(pub(crate) T);
 
-/// Post in the path, which may not exist.
-pub(crate) struct StatusInPath(pub(crate) PostId);
+/// Id that a path can have.
+pub(crate) trait PathId: Sized {
+    /// Id with this number, if there can be one.
+    fn of_number(number: u64) -> Option<Self>;
+}
 
-/// Picture in the path, which may not exist.
-pub(crate) struct MediaInPath(pub(crate) MediaId);
+impl PathId for UserId {
+    fn of_number(number: u64) -> Option<Self> {
+        u32::try_from(number).ok().map(Self)
+    }
+}
+
+/// Declares ids that are stamps.
+macro_rules! stamps {
+    ($($id:ident)+) => {
+        $(impl PathId for $id {
+            fn of_number(number: u64) -> Option<Self> {
+                (number <= Stamp::MAX.0).then_some(Self(number))
+            }
+        })+
+    };
+}
+stamps!(FilterId FilterPartId ListId MediaId NotificationId PostId ScheduledId);
 
 /// Idempotency key of a request, for one user and path.
 pub(crate) struct Once(Option<(IdempotencyKey, String)>);
@@ -59,28 +78,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Reader {
     }
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AccountInPath {
+impl<S: Send + Sync, T: PathId> FromRequestParts<S> for InPath<T> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        user(&in_path(parts, state).await?).map(Self).ok_or_else(ApiError::not_found)
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for StatusInPath {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        post(&in_path(parts, state).await?).map(Self).ok_or_else(ApiError::not_found)
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for MediaInPath {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let id = number(&in_path(parts, state).await?);
-        id.map(|id| Self(MediaId(id))).ok_or_else(ApiError::not_found)
+        let path = Path::<String>::from_request_parts(parts, state).await;
+        path.ok().and_then(|Path(text)| id(&text)).map(Self).ok_or_else(ApiError::not_found)
     }
 }
 
@@ -103,19 +106,19 @@ impl<S: Send + Sync> FromRequestParts<S> for Once {
     }
 }
 
-async fn in_path<S: Send + Sync>(parts: &mut Parts, state: &S) -> Result<String, ApiError> {
-    let path = Path::<String>::from_request_parts(parts, state).await;
-    path.map(|Path(text)| text).map_err(|_| ApiError::not_found())
+/// Parses an id.
+pub(crate) fn id<T: PathId>(text: &str) -> Option<T> {
+    number(text).and_then(T::of_number)
 }
 
 /// Parses the id of a user.
-pub(crate) fn user(id: &str) -> Option<UserId> {
-    number(id).and_then(|id| u32::try_from(id).ok()).map(UserId)
+pub(crate) fn user(text: &str) -> Option<UserId> {
+    id(text)
 }
 
 /// Parses the id of a post.
-pub(crate) fn post(id: &str) -> Option<PostId> {
-    number(id).filter(|id| *id <= Stamp::MAX.0).map(PostId)
+pub(crate) fn post(text: &str) -> Option<PostId> {
+    id(text)
 }
 
 /// Parses a decimal number.

@@ -21,7 +21,7 @@ use crate::entities::Entities;
 use crate::entities::json::{Json, push_made};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, AccountInPath, Me, Reader};
+use crate::input::{self, InPath, Me, Reader};
 use crate::paging::{self, EntityList, PAGE_BYTES};
 use crate::state::Shared;
 
@@ -49,7 +49,7 @@ const _: () = assert!(FAMILIAR_READ_MAX > FOLLOWING_MAX as usize);
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    AccountInPath(user): AccountInPath,
+    InPath(user): InPath<UserId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.knows(user).then(|| entities.account(user)).flatten()
@@ -138,7 +138,7 @@ pub(crate) fn handle(name: &str, base: &str) -> Option<Handle> {
 pub(crate) async fn statuses(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    AccountInPath(user): AccountInPath,
+    InPath(user): InPath<UserId>,
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -182,7 +182,7 @@ fn pinned(entities: &mut Entities<'_>, user: UserId) -> EntityList {
 pub(crate) async fn followers(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    AccountInPath(user): AccountInPath,
+    InPath(user): InPath<UserId>,
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -192,7 +192,7 @@ pub(crate) async fn followers(
 pub(crate) async fn following(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    AccountInPath(user): AccountInPath,
+    InPath(user): InPath<UserId>,
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {

@@ -16,7 +16,7 @@ use crate::entities::Entities;
 use crate::entities::json::Json as Entity;
 use crate::error::ApiError;
 use crate::fields::Params;
-use crate::input::{Me, Once, StatusInPath};
+use crate::input::{InPath, Me, Once};
 use crate::paging;
 use crate::state::{Server, Shared};
 
@@ -97,7 +97,7 @@ impl Server {
 pub(crate) async fn read(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(first): StatusInPath,
+    InPath(first): InPath<PostId>,
     once: Once,
 ) -> Result<Response, ApiError> {
     let found = state.mark((me, first), once, false).await?;
@@ -107,7 +107,7 @@ pub(crate) async fn read(
 pub(crate) async fn unread(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(first): StatusInPath,
+    InPath(first): InPath<PostId>,
     once: Once,
 ) -> Result<Response, ApiError> {
     let found = state.conversation(me, first).await?;
@@ -120,7 +120,7 @@ pub(crate) async fn unread(
 pub(crate) async fn remove(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(first): StatusInPath,
+    InPath(first): InPath<PostId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
     state.mark((me, first), once, true).await?;

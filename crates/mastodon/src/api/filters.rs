@@ -1,8 +1,7 @@
 //! Filters, version 2. The server marks matching posts, and apps hide them.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
-use axum::http::request::Parts;
+use axum::extract::State;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
 use feed::filter::{
@@ -22,7 +21,7 @@ use crate::entities::Entities;
 use crate::entities::filter::{filtered_status, keyword as keyword_entity};
 use crate::error::ApiError;
 use crate::fields::{Fields, Params, boolean};
-use crate::input::{self, Me, Once};
+use crate::input::{self, InPath, Me, Once};
 use crate::state::{Server, Shared};
 
 /// Adds the routes of filters.
@@ -43,19 +42,6 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.post("/api/v2/filters/{id}/statuses", write_filters, add_status);
     table.get("/api/v2/filters/statuses/{id}", read_filters, status);
     table.delete("/api/v2/filters/statuses/{id}", write_filters, delete_status);
-}
-
-/// Id of a filter, a keyword or a filtered post in the path, which may not exist.
-pub(crate) struct IdInPath(pub(crate) u64);
-
-impl<S: Send + Sync> FromRequestParts<S> for IdInPath {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        let id = path.ok().and_then(|Path(text)| input::number(&text));
-        id.map(Self).ok_or_else(ApiError::not_found)
-    }
 }
 
 pub(crate) async fn change(
@@ -177,7 +163,7 @@ fn keyword_changes(fields: &Fields) -> Result<Vec<KeywordChange>, ApiError> {
     for [id, text, whole_word, destroy] in given {
         let is_removed = destroy.and_then(boolean) == Some(true);
         let id = id.filter(|id| !id.is_empty());
-        let id = id.map(|id| input::number(id).map(FilterPartId).ok_or_else(ApiError::not_found));
+        let id = id.map(|id| input::id(id).ok_or_else(ApiError::not_found));
         match id.transpose()? {
             Some(keyword) if is_removed => changes.push(KeywordChange::Remove { keyword }),
             Some(keyword) => changes.push(KeywordChange::Edit {
@@ -220,12 +206,12 @@ pub(crate) async fn create(
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
     let edit = FilterEdit {
-        filter: FilterId(id),
+        filter: id,
         title: fields.text("title").map(FilterText::parse).transpose()?,
         contexts: contexts(&fields)?,
         action: action(&fields)?,
@@ -238,10 +224,10 @@ pub(crate) async fn edit(
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
-    change(&state, me, once, FilterChange::Delete { filter: FilterId(id) }).await?;
+    change(&state, me, once, FilterChange::Delete { filter: id }).await?;
     Ok(Json(json!({})))
 }
 
@@ -255,33 +241,33 @@ pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Respo
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
 ) -> Result<Response, ApiError> {
-    let read = move |_: &_, entities: &mut Entities<'_>| entities.filter_entity(FilterId(id));
+    let read = move |_: &_, entities: &mut Entities<'_>| entities.filter_entity(id);
     answers::entity(state.entities(Some(me), read).await?)
 }
 
 pub(crate) async fn keywords(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
 ) -> Result<Json<Vec<Value>>, ApiError> {
     let read =
         |_: &Entities<'_>, filter: &Filter| filter.keywords.iter().map(keyword_entity).collect();
-    Ok(Json(state.of_filter(me, FilterId(id), read).await?))
+    Ok(Json(state.of_filter(me, id, read).await?))
 }
 
 pub(crate) async fn add_keyword(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let text = FilterText::parse(fields.text("keyword").unwrap_or_default())?;
     let whole_word = fields.flag("whole_word")?.unwrap_or(true);
     let keyword = Keyword { text, whole_word };
-    let added = FilterChange::AddKeyword { filter: FilterId(id), keyword: keyword.clone() };
+    let added = FilterChange::AddKeyword { filter: id, keyword: keyword.clone() };
     let Done::FilterPartSaved(id) = change(&state, me, once, added).await? else {
         return Err(ApiError::internal());
     };
@@ -291,22 +277,22 @@ pub(crate) async fn add_keyword(
 pub(crate) async fn keyword(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
 ) -> Result<Json<Value>, ApiError> {
-    let (_, found) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let (_, found) = state.filter_keyword(me, id).await?;
     Ok(Json(keyword_entity(&found)))
 }
 
 pub(crate) async fn edit_keyword(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let text = fields.text("keyword").map(FilterText::parse).transpose()?;
     let whole_word = fields.flag("whole_word")?;
-    let (filter, found) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let (filter, found) = state.filter_keyword(me, id).await?;
     let is_whole = whole_word.unwrap_or(found.keyword.whole_word);
     let after = text.clone().unwrap_or(found.keyword.text);
     let keyword = KeywordChange::Edit { keyword: found.id, text, whole_word };
@@ -319,10 +305,10 @@ pub(crate) async fn edit_keyword(
 pub(crate) async fn delete_keyword(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
-    let (filter, found) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let (filter, found) = state.filter_keyword(me, id).await?;
     let keywords = vec![KeywordChange::Remove { keyword: found.id }];
     let edit = FilterEdit { keywords, ..FilterEdit::new(filter.id) };
     change(&state, me, once, FilterChange::Edit(edit)).await?;
@@ -332,27 +318,27 @@ pub(crate) async fn delete_keyword(
 pub(crate) async fn statuses(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
 ) -> Result<Json<Vec<Value>>, ApiError> {
     let read = |entities: &Entities<'_>, filter: &Filter| entities.filtered_statuses(filter);
-    Ok(Json(state.of_filter(me, FilterId(id), read).await?))
+    Ok(Json(state.of_filter(me, id, read).await?))
 }
 
 /// Adds a status to a filter; for a boost, the boosted status.
 pub(crate) async fn add_status(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
     let post = input::post(fields.need("status_id")?).ok_or_else(ApiError::not_found)?;
-    let added = FilterChange::AddPost { filter: FilterId(id), post };
+    let added = FilterChange::AddPost { filter: id, post };
     let Done::FilterPartSaved(part) = change(&state, me, once, added).await? else {
         return Err(ApiError::internal());
     };
     let read = move |entities: &mut Entities<'_>| {
-        let filter = entities.filter_of(FilterId(id))?;
+        let filter = entities.filter_of(id)?;
         filter.posts.iter().find(|found| found.id == part).map(filtered_status)
     };
     state.entities_done(me, read).await?.map(Json).ok_or_else(ApiError::not_found)
@@ -361,19 +347,19 @@ pub(crate) async fn add_status(
 pub(crate) async fn status(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
 ) -> Result<Json<Value>, ApiError> {
-    let (_, found) = state.filtered_post(me, FilterPartId(id)).await?;
+    let (_, found) = state.filtered_post(me, id).await?;
     Ok(Json(filtered_status(&found)))
 }
 
 pub(crate) async fn delete_status(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
-    let (filter, found) = state.filtered_post(me, FilterPartId(id)).await?;
+    let (filter, found) = state.filtered_post(me, id).await?;
     change(&state, me, once, FilterChange::RemovePost { filter, part: found.id }).await?;
     Ok(Json(filtered_status(&found)))
 }

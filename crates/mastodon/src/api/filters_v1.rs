@@ -13,7 +13,7 @@ use feed::{Done, UserId};
 use serde_json::{Value, json};
 
 use super::accounts::list;
-use super::filters::{IdInPath, change, contexts, expires, new_contexts};
+use super::filters::{change, contexts, expires, new_contexts};
 use crate::access::Needs;
 use crate::answers;
 use crate::endpoints::Endpoints;
@@ -21,7 +21,7 @@ use crate::entities::Entities;
 use crate::entities::filter::version_1;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{Me, Once};
+use crate::input::{InPath, Me, Once};
 use crate::state::{Server, Shared};
 
 /// Adds the routes of filters, version 1.
@@ -52,9 +52,9 @@ pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Respo
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
 ) -> Result<Json<Value>, ApiError> {
-    let (filter, keyword) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let (filter, keyword) = state.filter_keyword(me, id).await?;
     Ok(Json(version_1(&filter, &keyword)))
 }
 
@@ -80,11 +80,10 @@ pub(crate) async fn create(
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
-    let id = FilterPartId(id);
     let text = fields.text("phrase").map(FilterText::parse).transpose()?;
     let whole_word = fields.flag("whole_word")?;
     let keyword = KeywordChange::Edit { keyword: id, text: text.clone(), whole_word };
@@ -132,10 +131,10 @@ async fn saved(
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
-    IdInPath(id): IdInPath,
+    InPath(id): InPath<FilterPartId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
-    let (filter, keyword) = state.filter_keyword(me, FilterPartId(id)).await?;
+    let (filter, keyword) = state.filter_keyword(me, id).await?;
     let removed = if filter.keywords.len() == 1 && filter.posts.is_empty() {
         FilterChange::Delete { filter: filter.id }
     } else {

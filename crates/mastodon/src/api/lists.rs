@@ -1,9 +1,8 @@
 //! Lists: selected followed users, and the timeline of their posts.
 
 use axum::Json;
-use axum::extract::{FromRequestParts, Path, State};
+use axum::extract::State;
 use axum::http::Uri;
-use axum::http::request::Parts;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
 use feed::limits::{LIST_CHANGED_MAX, LIST_MEMBERS_MAX};
@@ -20,7 +19,7 @@ use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, AccountInPath, Me, Once};
+use crate::input::{self, InPath, Me, Once};
 use crate::paging;
 use crate::state::{Server, Shared};
 
@@ -38,19 +37,6 @@ pub(crate) fn routes(table: &mut Endpoints) {
     table.delete("/api/v1/lists/{id}/accounts", write_lists, remove);
     table.get("/api/v1/accounts/{id}/lists", read_lists, with_account);
     table.get("/api/v1/timelines/list/{list_id}", read_lists, timeline);
-}
-
-/// List in the path, which may not exist.
-pub(crate) struct ListInPath(ListId);
-
-impl<S: Send + Sync> FromRequestParts<S> for ListInPath {
-    type Rejection = ApiError;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = Path::<String>::from_request_parts(parts, state).await;
-        let id = path.ok().and_then(|Path(text)| input::number(&text));
-        id.map(|id| Self(ListId(id))).ok_or_else(ApiError::not_found)
-    }
 }
 
 impl Entities<'_> {
@@ -117,7 +103,7 @@ pub(crate) async fn create(
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -128,7 +114,7 @@ pub(crate) async fn edit(
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
     change(&state, me, once, ListChange::Delete { list }).await?;
@@ -145,7 +131,7 @@ pub(crate) async fn all(State(state): State<Shared>, Me(me): Me) -> Result<Respo
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.list(me, list);
     answers::entity(state.entities(Some(me), read).await?)
@@ -155,7 +141,7 @@ pub(crate) async fn show(
 pub(crate) async fn with_account(
     State(state): State<Shared>,
     Me(me): Me,
-    AccountInPath(user): AccountInPath,
+    InPath(user): InPath<UserId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
         entities.knows(user).then(|| {
@@ -171,7 +157,7 @@ pub(crate) async fn with_account(
 pub(crate) async fn accounts(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -193,7 +179,7 @@ pub(crate) async fn accounts(
 pub(crate) async fn add(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
@@ -203,7 +189,7 @@ pub(crate) async fn add(
 pub(crate) async fn remove(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Json<Value>, ApiError> {
@@ -230,7 +216,7 @@ async fn change_members(
 pub(crate) async fn timeline(
     State(state): State<Shared>,
     Me(me): Me,
-    ListInPath(list): ListInPath,
+    InPath(list): InPath<ListId>,
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {

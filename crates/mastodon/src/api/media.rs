@@ -17,7 +17,7 @@ use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Fields;
 use crate::form::Form;
-use crate::input::{Me, MediaInPath, Once, number};
+use crate::input::{InPath, Me, Once, number};
 use crate::limiter::What;
 use crate::state::{Server, Shared};
 
@@ -100,7 +100,7 @@ pub(crate) async fn add(
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    MediaInPath(id): MediaInPath,
+    InPath(id): InPath<MediaId>,
 ) -> Result<Response, ApiError> {
     state.unattached(me, id).await?;
     state.attachment(me, id).await
@@ -109,7 +109,7 @@ pub(crate) async fn show(
 pub(crate) async fn change(
     State(state): State<Shared>,
     Me(me): Me,
-    MediaInPath(id): MediaInPath,
+    InPath(id): InPath<MediaId>,
     once: Once,
     Form { fields, files }: Form,
 ) -> Result<Response, ApiError> {
@@ -127,7 +127,7 @@ pub(crate) async fn change(
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
-    MediaInPath(id): MediaInPath,
+    InPath(id): InPath<MediaId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
     state.used(me, id).await?;

@@ -15,7 +15,7 @@ use crate::entities::Entities;
 use crate::entities::notification::KINDS;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, Me, Once, StatusInPath};
+use crate::input::{self, InPath, Me, Once};
 use crate::paging;
 use crate::state::Shared;
 
@@ -66,10 +66,10 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(id): StatusInPath,
+    InPath(id): InPath<NotificationId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
-        let found = entities.viewer().notification(NotificationId(id.0))?;
+        let found = entities.viewer().notification(id)?;
         entities.notification(found)
     };
     let found = state.entities(Some(me), read).await?;
@@ -89,10 +89,10 @@ pub(crate) async fn clear(
 pub(crate) async fn dismiss(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(id): StatusInPath,
+    InPath(notification): InPath<NotificationId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
-    let (user, notification) = (UserRef::Id(me), NotificationId(id.0));
+    let user = UserRef::Id(me);
     state.change(me, once, Command::DismissNotification { user, notification }).await?;
     Ok(Json(json!({})))
 }

@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use feed::poll::{NewPoll, PollOptions, PollTime};
-use feed::{Command, PollChoices, Refusal, UserRef};
+use feed::{Command, PollChoices, PostId, Refusal, UserRef};
 
 use crate::access::Needs;
 use crate::answers;
@@ -11,7 +11,7 @@ use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{Me, Once, Reader, StatusInPath, number};
+use crate::input::{InPath, Me, Once, Reader, number};
 use crate::state::Shared;
 
 /// Adds the routes of polls.
@@ -24,7 +24,7 @@ pub(crate) fn routes(table: &mut Endpoints) {
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.poll_in(post);
     answers::entity(state.entities(reader, read).await?)
@@ -33,7 +33,7 @@ pub(crate) async fn show(
 pub(crate) async fn vote(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {

@@ -14,7 +14,7 @@ use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::Params;
-use crate::input::{Me, Once, Reader, StatusInPath};
+use crate::input::{InPath, Me, Once, Reader};
 use crate::limiter::What;
 use crate::paging;
 use crate::state::Shared;
@@ -46,7 +46,7 @@ macro_rules! changes {
         pub(crate) async fn $name(
             State(state): State<Shared>,
             Me(me): Me,
-            StatusInPath($post): StatusInPath,
+            InPath($post): InPath<PostId>,
             once: Once,
         ) -> Result<Response, ApiError> {
             let $user = UserRef::Id(me);
@@ -109,7 +109,7 @@ lists! {
 pub(crate) async fn boost(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -143,7 +143,7 @@ pub(crate) async fn boost(
 pub(crate) async fn unboost(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     once: Once,
 ) -> Result<Response, ApiError> {
     // The status is read first, because the boost does not exist afterwards. The boost of a post that is now hidden can
@@ -161,7 +161,7 @@ pub(crate) async fn unboost(
 pub(crate) async fn favourited_by(
     state: State<Shared>,
     reader: Reader,
-    post: StatusInPath,
+    post: InPath<PostId>,
     uri: Uri,
     params: Params,
 ) -> Result<Response, ApiError> {
@@ -171,7 +171,7 @@ pub(crate) async fn favourited_by(
 pub(crate) async fn boosted_by(
     state: State<Shared>,
     reader: Reader,
-    post: StatusInPath,
+    post: InPath<PostId>,
     uri: Uri,
     params: Params,
 ) -> Result<Response, ApiError> {
@@ -181,7 +181,7 @@ pub(crate) async fn boosted_by(
 async fn reacted_by(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    (StatusInPath(post), reaction): (StatusInPath, Reaction),
+    (InPath(post), reaction): (InPath<PostId>, Reaction),
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {

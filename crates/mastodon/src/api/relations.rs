@@ -16,7 +16,7 @@ use crate::entities::Entities;
 use crate::entities::json::push_made;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, AccountInPath, Me, Once};
+use crate::input::{self, InPath, Me, Once};
 use crate::paging::{self, PAGE_BYTES};
 use crate::state::{Server, Shared};
 
@@ -110,7 +110,7 @@ macro_rules! changes {
         pub(crate) async fn $name(
             State(state): State<Shared>,
             Me(me): Me,
-            AccountInPath(other): AccountInPath,
+            InPath(other): InPath<UserId>,
             once: Once,
         ) -> Result<Response, ApiError> {
             $change(&state, (me, other), once, |$me, $other| $command).await
@@ -134,7 +134,7 @@ changes! { undo:
 pub(crate) async fn mute(
     State(state): State<Shared>,
     Me(me): Me,
-    AccountInPath(other): AccountInPath,
+    InPath(other): InPath<UserId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -151,7 +151,7 @@ pub(crate) async fn mute(
 pub(crate) async fn note(
     State(state): State<Shared>,
     Me(me): Me,
-    AccountInPath(other): AccountInPath,
+    InPath(other): InPath<UserId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -169,7 +169,7 @@ pub(crate) async fn note(
 pub(crate) async fn follow(
     State(state): State<Shared>,
     Me(me): Me,
-    AccountInPath(other): AccountInPath,
+    InPath(other): InPath<UserId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {

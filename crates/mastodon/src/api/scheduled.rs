@@ -18,7 +18,7 @@ use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{Me, Once, StatusInPath};
+use crate::input::{InPath, Me, Once};
 use crate::paging;
 use crate::state::{Server, Shared};
 
@@ -74,9 +74,8 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(id): StatusInPath,
+    InPath(id): InPath<ScheduledId>,
 ) -> Result<Response, ApiError> {
-    let id = ScheduledId(id.0);
     let read = move |_: &_, entities: &mut Entities<'_>| entities.scheduled(me, id);
     answers::entity(state.entities(Some(me), read).await?)
 }
@@ -84,11 +83,11 @@ pub(crate) async fn show(
 pub(crate) async fn change(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(id): StatusInPath,
+    InPath(id): InPath<ScheduledId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let (user, id) = (UserRef::Id(me), ScheduledId(id.0));
+    let user = UserRef::Id(me);
     if let Some(due_ms) = due_ms(&fields)? {
         let command = ScheduleCommand::Move { user, id, due_ms };
         state.change(me, once, Command::Schedule(command)).await?;
@@ -99,10 +98,10 @@ pub(crate) async fn change(
 pub(crate) async fn cancel(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(id): StatusInPath,
+    InPath(id): InPath<ScheduledId>,
     once: Once,
 ) -> Result<Json<Value>, ApiError> {
-    let command = ScheduleCommand::Cancel { user: UserRef::Id(me), id: ScheduledId(id.0) };
+    let command = ScheduleCommand::Cancel { user: UserRef::Id(me), id };
     state.change(me, once, Command::Schedule(command)).await?;
     Ok(Json(json!({})))
 }

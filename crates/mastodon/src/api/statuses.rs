@@ -27,7 +27,7 @@ use crate::entities::status::visibility;
 use crate::entities::time::day;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, Me, Once, Reader, StatusInPath};
+use crate::input::{self, InPath, Me, Once, Reader};
 use crate::limiter::What;
 use crate::paging;
 use crate::state::{Server, Shared};
@@ -237,7 +237,7 @@ fn publish(draft: Draft, due_ms: Option<u64>) -> Command {
 pub(crate) async fn show(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
 ) -> Result<Response, ApiError> {
     state.status(reader, post).await
 }
@@ -258,7 +258,7 @@ pub(crate) async fn many(
 pub(crate) async fn edit(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -284,7 +284,7 @@ pub(crate) async fn edit(
 pub(crate) async fn delete(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -315,7 +315,7 @@ pub(crate) async fn delete(
 pub(crate) async fn context(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let post = entities.boosted(post)?;
@@ -348,7 +348,7 @@ fn descendants(entities: &Entities<'_>, post: PostId) -> Vec<PostId> {
 pub(crate) async fn source(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.source(post);
     let source = state.entities(Some(me), read).await?;
@@ -358,7 +358,7 @@ pub(crate) async fn source(
 pub(crate) async fn history(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
 ) -> Result<Response, ApiError> {
     let read = move |_: &_, entities: &mut Entities<'_>| entities.history(post);
     let history: Option<Json> = state.entities(reader, read).await?;
@@ -369,7 +369,7 @@ pub(crate) async fn history(
 pub(crate) async fn quotes(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     uri: Uri,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
@@ -410,7 +410,7 @@ pub(crate) async fn revoke_quote(
 pub(crate) async fn interaction_policy(
     State(state): State<Shared>,
     Me(me): Me,
-    StatusInPath(post): StatusInPath,
+    InPath(post): InPath<PostId>,
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {

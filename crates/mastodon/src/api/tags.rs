@@ -19,7 +19,7 @@ use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
-use crate::input::{self, AccountInPath, Me, Once, Reader};
+use crate::input::{self, InPath, Me, Once, Reader};
 use crate::paging::{self, EntityList, REPEATED_BYTES_MAX};
 use crate::state::Shared;
 
@@ -162,7 +162,7 @@ pub(crate) async fn featured(
 pub(crate) async fn featured_by(
     State(state): State<Shared>,
     Reader(reader): Reader,
-    AccountInPath(user): AccountInPath,
+    InPath(user): InPath<UserId>,
 ) -> Result<Response, ApiError> {
     of(&state, reader, user).await
 }

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse as _, Response};
-use feed::{UserId, Visibility};
+use feed::UserId;
 use node::Node;
 use serde_json::{Value, json};
 
@@ -47,16 +47,6 @@ fn described(node: &Node, user: UserId) -> Option<Value> {
         "id": user.0.to_string(),
         "handle": profile.handle.as_str(),
         "name": profile.name.as_str(),
-        "visibility": visibility_name(profile.defaults.visibility),
+        "visibility": profile.defaults.visibility.name(),
     }))
-}
-
-/// Name of a visibility in `/v1`.
-fn visibility_name(visibility: Visibility) -> &'static str {
-    match visibility {
-        Visibility::Public => "public",
-        Visibility::Unlisted => "unlisted",
-        Visibility::Followers => "followers",
-        Visibility::Direct => "direct",
-    }
 }
