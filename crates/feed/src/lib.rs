@@ -40,6 +40,7 @@ mod lists;
 mod markers;
 pub mod media;
 mod mend;
+mod names;
 mod notes;
 mod notifications;
 mod page;

@@ -134,7 +134,7 @@ fn invite_secs(text: &str) -> anyhow::Result<u32> {
 
 fn roles() -> impl TypedValueParser<Value = Role> {
     PossibleValuesParser::new(Role::ALL.map(Role::name))
-        .try_map(|name| Role::parse(&name).context("there is no such role"))
+        .try_map(|name| Role::named(&name).context("there is no such role"))
 }
 
 impl Account {

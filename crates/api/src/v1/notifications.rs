@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::{Command, Notice, Notification, NotificationFilter, NotificationId, Refusal};
+use feed::{Command, NoticeKind, Notification, NotificationFilter, NotificationId, Refusal};
 use node::Node;
 use serde::Serialize;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::ApiError;
 use crate::input::{OneUser, UserAnd};
@@ -47,31 +48,10 @@ pub(crate) fn routes() -> Vec<Route> {
     ]
 }
 
-/// Kind of event that caused a notification of the user.
-#[derive(Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum NoticeKind {
-    /// A post mentions the user.
-    Mention,
-    /// A post of the user was favourited.
-    Favourite,
-    /// A post of the user was boosted.
-    Boost,
-    /// Another user follows the user.
-    Follow,
-    /// Another user asks to follow the user, whose account is locked.
-    FollowRequest,
-    /// A poll that the user created or voted in has ended. Polls are created with the Mastodon API.
-    Poll,
-    /// An author has published a post. The user has turned on notifications of this author's posts with the Mastodon
-    /// API.
-    Post,
-    /// A post that the user boosted was edited.
-    Edit,
-    /// A post quotes a post of the user.
-    Quote,
-    /// A post that the user quoted was edited.
-    QuotedUpdate,
+/// Schema of the kind of event that caused a notification.
+fn kinds() -> ObjectBuilder {
+    let names = NoticeKind::ALL.map(NoticeKind::name);
+    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names))
 }
 
 /// A notification.
@@ -79,7 +59,8 @@ pub(crate) enum NoticeKind {
 pub(crate) struct NotificationView {
     #[schema(example = "381482917519855616")]
     id: String,
-    kind: NoticeKind,
+    #[schema(schema_with = kinds)]
+    kind: &'static str,
     #[schema(format = DateTime, example = "2026-11-21T09:30:00.123Z")]
     created_at: String,
     /// User who caused the notification.
@@ -113,25 +94,13 @@ pub(crate) async fn notifications(
 }
 
 fn view(node: &Node, found: Notification) -> Option<NotificationView> {
-    let kind = match found.notice {
-        Notice::Mention(_) => NoticeKind::Mention,
-        Notice::Favourite(_) => NoticeKind::Favourite,
-        Notice::Boost(_) => NoticeKind::Boost,
-        Notice::Follow => NoticeKind::Follow,
-        Notice::FollowRequest => NoticeKind::FollowRequest,
-        Notice::Poll(_) => NoticeKind::Poll,
-        Notice::Post(_) => NoticeKind::Post,
-        Notice::Edit(_) => NoticeKind::Edit,
-        Notice::Quote(_) => NoticeKind::Quote,
-        Notice::QuotedUpdate(_) => NoticeKind::QuotedUpdate,
-    };
     let rendered = found.notice.post().map(|post| {
         let mut json = Vec::new();
         node.post(post, &mut json).then_some(json)
     });
     Some(NotificationView {
         id: found.id.0.to_string(),
-        kind,
+        kind: found.notice.kind().name(),
         created_at: rfc3339(found.id.unix_ms()),
         user: UserSummary::read(node.facts(), found.actor)?,
         // A mention or boost whose post was deleted meanwhile is skipped.

@@ -304,7 +304,7 @@ impl Feed {
         });
         let all = of_posts.chain(stored).filter(|(id, actor, notice)| {
             let exists = !self.users[*actor as usize].deleted;
-            let is_muted = subject(*notice).is_some_and(|post| self.mutes_thread_of(user, post));
+            let is_muted = notice.post().is_some_and(|post| self.mutes_thread_of(user, post.0));
             *id > cleared && exists && self.hears(user, *actor) && !is_muted
         });
         let mut all: Vec<Notification> = all
@@ -316,20 +316,5 @@ impl Feed {
             .collect();
         all.sort_unstable_by_key(|shown| std::cmp::Reverse(shown.id));
         all
-    }
-}
-
-/// Returns the post that a notification is about.
-fn subject(notice: Notice) -> Option<u64> {
-    match notice {
-        Notice::Mention(post)
-        | Notice::Favourite(post)
-        | Notice::Boost(post)
-        | Notice::Poll(post)
-        | Notice::Post(post)
-        | Notice::Edit(post)
-        | Notice::Quote(post)
-        | Notice::QuotedUpdate(post) => Some(post.0),
-        Notice::Follow | Notice::FollowRequest => None,
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::scopes::AccessScopes;
 use super::text::{AppName, Email, PasswordHash, RedirectUri, Website};
 use crate::ids::UserId;
+use crate::names::names;
 
 /// Version of the records in this module.
 const VERSION: u8 = 1;
@@ -41,26 +42,11 @@ pub enum Role {
     Admin,
 }
 
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 3] = [Self::User, Self::Moderator, Self::Admin];
-
-    /// Name of the role: `user`, `moderator` or `admin`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Moderator => "moderator",
-            Self::Admin => "admin",
-        }
-    }
-
-    /// Reverses [`Role::name`].
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.name() == name)
-    }
-}
+names!(Role {
+    User = "user",
+    Moderator = "moderator",
+    Admin = "admin",
+});
 
 /// State of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -73,26 +59,11 @@ pub enum AccountState {
     Disabled,
 }
 
-impl AccountState {
-    /// All states.
-    pub const ALL: [Self; 3] = [Self::Pending, Self::Active, Self::Disabled];
-
-    /// Name of the state: `pending`, `active` or `disabled`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Active => "active",
-            Self::Disabled => "disabled",
-        }
-    }
-
-    /// Reverses [`AccountState::name`].
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
-    }
-}
+names!(AccountState {
+    Pending = "pending",
+    Active = "active",
+    Disabled = "disabled",
+});
 
 /// The account of a user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

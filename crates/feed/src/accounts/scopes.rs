@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::names;
 use crate::refusal::Refusal;
 
 /// Defines the enum of scopes. Variants are stored as bits in this order: add new ones at the end.
@@ -15,16 +16,7 @@ macro_rules! scopes {
         #[expect(missing_docs, reason = "the names of Mastodon's documentation")]
         pub enum AccessScope { $($scope,)* }
 
-        impl AccessScope {
-            /// All scopes.
-            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$scope),*];
-
-            /// Name of the scope, such as `read:accounts`.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$scope => $name,)* }
-            }
-        }
+        names!(AccessScope { $($scope = $name),* });
     };
 }
 
@@ -65,12 +57,6 @@ const _: () = assert!(AccessScope::ALL.len() <= 64);
 impl AccessScope {
     const fn bit(self) -> u64 {
         1 << self as u8
-    }
-
-    /// Finds the scope with this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 
     /// Bits of the scopes that include this one.
@@ -121,7 +107,7 @@ impl AccessScopes {
         names.peek().ok_or(Refusal::BadScope)?;
         let mut set = 0;
         for name in names.filter(|name| !is_never_granted(name)) {
-            set |= AccessScope::parse(name).ok_or(Refusal::BadScope)?.bit();
+            set |= AccessScope::named(name).ok_or(Refusal::BadScope)?.bit();
         }
         Ok(Self(set))
     }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserRef};
 use crate::limits;
+use crate::names::names;
 use crate::refusal::Refusal;
 use crate::text::fits;
 
@@ -75,29 +76,13 @@ pub enum FilterContext {
     Account,
 }
 
-impl FilterContext {
-    /// All contexts, in the order of their bits.
-    pub const ALL: [Self; 5] =
-        [Self::Home, Self::Notifications, Self::Public, Self::Thread, Self::Account];
-
-    /// Name of the context in APIs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Home => "home",
-            Self::Notifications => "notifications",
-            Self::Public => "public",
-            Self::Thread => "thread",
-            Self::Account => "account",
-        }
-    }
-
-    /// Reverses [`FilterContext::name`].
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|context| context.name() == name)
-    }
-}
+names!(FilterContext {
+    Home = "home",
+    Notifications = "notifications",
+    Public = "public",
+    Thread = "thread",
+    Account = "account",
+});
 
 /// A non-empty set of contexts: bits in the order of [`FilterContext::ALL`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,26 +116,11 @@ pub enum FilterAction {
     Blur,
 }
 
-impl FilterAction {
-    /// All actions.
-    pub const ALL: [Self; 3] = [Self::Warn, Self::Hide, Self::Blur];
-
-    /// Name of the action in APIs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Warn => "warn",
-            Self::Hide => "hide",
-            Self::Blur => "blur",
-        }
-    }
-
-    /// Reverses [`FilterAction::name`].
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|action| action.name() == name)
-    }
-}
+names!(FilterAction {
+    Warn = "warn",
+    Hide = "hide",
+    Blur = "blur",
+});
 
 /// A keyword, without its id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

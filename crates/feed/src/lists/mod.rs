@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{UserId, UserRef};
 use crate::limits;
+use crate::names::names;
 use crate::refusal::Refusal;
 use crate::text::fits;
 
@@ -53,26 +54,11 @@ pub enum ListReplies {
     None,
 }
 
-impl ListReplies {
-    /// All choices.
-    pub const ALL: [Self; 3] = [Self::List, Self::Followed, Self::None];
-
-    /// Name of the choice in APIs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Followed => "followed",
-            Self::None => "none",
-        }
-    }
-
-    /// Reverses [`ListReplies::name`].
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|replies| replies.name() == name)
-    }
-}
+names!(ListReplies {
+    List = "list",
+    Followed = "followed",
+    None = "none",
+});
 
 /// A list without its members.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

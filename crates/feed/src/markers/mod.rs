@@ -6,6 +6,7 @@ use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::UserRef;
+use crate::names::names;
 
 /// Timeline with a read position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,19 +17,10 @@ pub enum MarkedTimeline {
     Notifications,
 }
 
-impl MarkedTimeline {
-    /// All timelines with a marker.
-    pub const ALL: [Self; 2] = [Self::Home, Self::Notifications];
-
-    /// Name of the timeline: `home` or `notifications`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Home => "home",
-            Self::Notifications => "notifications",
-        }
-    }
-}
+names!(MarkedTimeline {
+    Home = "home",
+    Notifications = "notifications",
+});
 
 /// Read position of a user in a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

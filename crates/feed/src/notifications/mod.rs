@@ -15,6 +15,7 @@ use rows::Stamp;
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserId};
+use crate::names::names;
 use crate::page::Item;
 
 /// Id of a notification: the [`Stamp`] of the command that caused it. For a mention this is the id of the post, unless
@@ -30,89 +31,81 @@ impl NotificationId {
     }
 }
 
-/// Event that a user is notified of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Notice {
+/// Declares the kinds of notifications, each with its name in `/v1` and its name in the Mastodon API.
+macro_rules! notices {
+    (@post) => { None };
+    (@post $post:ident) => { Some($post) };
+    (
+        $(
+            $(#[$about:meta])+
+            $kind:ident $(($post:ident: $of:ty))? = $name:literal, $mastodon:literal;
+        )+
+    ) => {
+        /// Event that a user is notified of.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Notice {
+            $($(#[$about])+ $kind $(($of))?,)+
+        }
+
+        /// Kind of a notification.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum NoticeKind {
+            $($(#[$about])+ $kind,)+
+        }
+
+        impl Notice {
+            /// Kind of the event.
+            #[must_use]
+            pub const fn kind(self) -> NoticeKind {
+                match self {
+                    $(Self::$kind { .. } => NoticeKind::$kind,)+
+                }
+            }
+
+            /// Post of the event, if any.
+            #[must_use]
+            pub const fn post(self) -> Option<PostId> {
+                match self {
+                    $(Self::$kind $(($post))? => notices!(@post $($post)?),)+
+                }
+            }
+        }
+
+        names!(NoticeKind { $($kind = $name),+ });
+
+        impl NoticeKind {
+            /// Name in the Mastodon API.
+            #[must_use]
+            pub const fn mastodon_name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $mastodon,)+
+                }
+            }
+        }
+    };
+}
+
+notices! {
     /// A post mentions the user.
-    Mention(PostId),
+    Mention(post: PostId) = "mention", "mention";
     /// A post of the user was favourited.
-    Favourite(PostId),
+    Favourite(post: PostId) = "favourite", "favourite";
     /// A post of the user was boosted.
-    Boost(PostId),
+    Boost(post: PostId) = "boost", "reblog";
     /// Another user follows the user.
-    Follow,
-    /// Another user asks to follow the user.
-    FollowRequest,
+    Follow = "follow", "follow";
+    /// Another user asks to follow the user, whose account is locked.
+    FollowRequest = "follow_request", "follow_request";
     /// A poll in a post of the user, or in which the user voted, has ended.
-    Poll(PostId),
+    Poll(post: PostId) = "poll", "poll";
     /// A user whose posts notify this user has published a post.
-    Post(PostId),
+    Post(post: PostId) = "post", "status";
     /// A post that the user boosted was edited.
-    Edit(PostId),
+    Edit(post: PostId) = "edit", "update";
     /// This post quotes one of the user.
-    Quote(PostId),
+    Quote(post: PostId) = "quote", "quote";
     /// The quoted post of this post of the user was edited.
-    QuotedUpdate(PostId),
-}
-
-/// Kind of a notification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoticeKind {
-    /// See [`Notice::Mention`].
-    Mention,
-    /// See [`Notice::Favourite`].
-    Favourite,
-    /// See [`Notice::Boost`].
-    Boost,
-    /// See [`Notice::Follow`].
-    Follow,
-    /// See [`Notice::FollowRequest`].
-    FollowRequest,
-    /// See [`Notice::Poll`].
-    Poll,
-    /// See [`Notice::Post`].
-    Post,
-    /// See [`Notice::Edit`].
-    Edit,
-    /// See [`Notice::Quote`].
-    Quote,
-    /// See [`Notice::QuotedUpdate`].
-    QuotedUpdate,
-}
-
-impl Notice {
-    /// Kind of the event.
-    #[must_use]
-    pub const fn kind(self) -> NoticeKind {
-        match self {
-            Self::Mention(_) => NoticeKind::Mention,
-            Self::Favourite(_) => NoticeKind::Favourite,
-            Self::Boost(_) => NoticeKind::Boost,
-            Self::Follow => NoticeKind::Follow,
-            Self::FollowRequest => NoticeKind::FollowRequest,
-            Self::Poll(_) => NoticeKind::Poll,
-            Self::Post(_) => NoticeKind::Post,
-            Self::Edit(_) => NoticeKind::Edit,
-            Self::Quote(_) => NoticeKind::Quote,
-            Self::QuotedUpdate(_) => NoticeKind::QuotedUpdate,
-        }
-    }
-
-    /// Post of the event, if any.
-    #[must_use]
-    pub const fn post(self) -> Option<PostId> {
-        match self {
-            Self::Mention(post)
-            | Self::Favourite(post)
-            | Self::Boost(post)
-            | Self::Poll(post)
-            | Self::Post(post)
-            | Self::Edit(post)
-            | Self::Quote(post)
-            | Self::QuotedUpdate(post) => Some(post),
-            Self::Follow | Self::FollowRequest => None,
-        }
-    }
+    QuotedUpdate(post: PostId) = "quoted_update", "quoted_update";
 }
 
 impl Item for NotificationId {

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::follows::HomeAuthors;
 use crate::ids::{PostId, UserId};
 use crate::media::MediaId;
+use crate::names::names;
 use crate::parts::parts;
 use crate::polls::Poll;
 use crate::quotes::{Quote, QuotePolicy};
@@ -155,27 +156,14 @@ pub enum Visibility {
     Direct,
 }
 
+names!(Visibility {
+    Public = "public",
+    Unlisted = "unlisted",
+    Followers = "followers",
+    Direct = "direct",
+});
+
 impl Visibility {
-    /// All visibilities, in the order of the enum.
-    pub const ALL: [Self; 4] = [Self::Public, Self::Unlisted, Self::Followers, Self::Direct];
-
-    /// Name of the visibility in APIs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Unlisted => "unlisted",
-            Self::Followers => "followers",
-            Self::Direct => "direct",
-        }
-    }
-
-    /// Reverses [`Visibility::name`].
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|visibility| visibility.name() == name)
-    }
-
     /// Whether a post of this visibility may be shown to everybody who sees a reply of visibility `reply`: the post is
     /// for everybody, or the reply has no larger audience.
     #[must_use]

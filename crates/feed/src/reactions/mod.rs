@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{PostId, UserId};
 use crate::limits::BOOST_RECENT_MS;
+use crate::names::names;
 
 /// Kind of a reaction to a post. Stored as the position in the enum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -24,27 +25,14 @@ pub enum Reaction {
     Boost,
 }
 
+names!(Reaction {
+    Favourite = "favourite",
+    Bookmark = "bookmark",
+    Pin = "pin",
+    Boost = "boost",
+});
+
 impl Reaction {
-    /// All kinds, in the order of the enum.
-    pub const ALL: [Self; 4] = [Self::Favourite, Self::Bookmark, Self::Pin, Self::Boost];
-
-    /// Name of the reaction in APIs.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Favourite => "favourite",
-            Self::Bookmark => "bookmark",
-            Self::Pin => "pin",
-            Self::Boost => "boost",
-        }
-    }
-
-    /// Reverses [`Reaction::name`].
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reaction| reaction.name() == name)
-    }
-
     /// Table of users' reactions by their stamps; `None` for boosts, which are posts of the user with the stamp as id.
     #[must_use]
     pub const fn table(self) -> Option<SetTable> {

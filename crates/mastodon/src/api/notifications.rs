@@ -5,14 +5,13 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
-use feed::{Command, Cursor, NotificationFilter, NotificationId, Page, UserRef};
+use feed::{Command, Cursor, NoticeKind, NotificationFilter, NotificationId, Page, UserRef};
 use serde_json::{Value, json};
 
 use crate::access::Needs;
 use crate::answers;
 use crate::endpoints::Endpoints;
 use crate::entities::Entities;
-use crate::entities::notification::KINDS;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{self, InPath, Me, Once};
@@ -39,10 +38,9 @@ const UNREAD_PAGES_MAX: usize = 8;
 fn filter(fields: &Fields) -> Result<NotificationFilter, ApiError> {
     let by = fields.one("account_id")?;
     let by = by.map(|id| input::user(id).ok_or_else(ApiError::not_found)).transpose()?;
-    let has = |list: &str, kind: &str| fields.all(list).any(|name| name == kind);
+    let has = |list, kind: NoticeKind| fields.all(list).any(|name| name == kind.mastodon_name());
     let all = fields.all("types").next().is_none();
-    let named =
-        |list| KINDS.into_iter().filter(move |(name, _)| has(list, name)).map(|(_, kind)| kind);
+    let named = |list| NoticeKind::ALL.into_iter().filter(move |kind| has(list, *kind));
     let kinds = (!all).then(|| named("types").collect());
     Ok(NotificationFilter { kinds, not: named("exclude_types").collect(), by })
 }

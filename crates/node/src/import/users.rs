@@ -376,8 +376,8 @@ fn account(ids: &mut Ids, line: &user_lines::Account<'_>) -> Result<Account, Wro
     Ok(Account {
         email,
         password: PasswordHash::parse(&line.password)?,
-        role: Role::parse(&line.role).ok_or("a role must be user, moderator or admin")?,
-        state: AccountState::parse(&line.state)
+        role: Role::named(&line.role).ok_or("a role must be user, moderator or admin")?,
+        state: AccountState::named(&line.state)
             .ok_or("the state of an account must be pending, active or disabled")?,
         created: ids.at_or_now(line.created)?,
     })

@@ -107,7 +107,7 @@ impl Action {
                 Command::Account(AccountCommand::SetPassword { user, password, keep: None })
             }
             Self::SetState { handle, from, state } => {
-                let state = AccountState::parse(state).context("there is no such state")?;
+                let state = AccountState::named(state).context("there is no such state")?;
                 if let Some(from) = from {
                     let (node, handle) = (node.clone(), Handle::parse(handle)?);
                     let found = move || {
@@ -121,7 +121,7 @@ impl Action {
                 Command::Account(AccountCommand::SetState { user: user(handle)?, state })
             }
             Self::SetRole { handle, role } => {
-                let role = Role::parse(role).context("there is no such role")?;
+                let role = Role::named(role).context("there is no such role")?;
                 Command::Account(AccountCommand::SetRole { user: user(handle)?, role })
             }
             Self::ReloadKeys => return Ok(Answer::default()),
@@ -149,7 +149,7 @@ pub(super) fn creation(
 ) -> anyhow::Result<Command> {
     let handle = Handle::parse(handle)?;
     let email = email.as_deref().map(Email::parse).transpose()?;
-    let role = Role::parse(role).context("there is no such role")?;
+    let role = Role::named(role).context("there is no such role")?;
     let password = PasswordHash::parse(password)?;
     Ok(Command::Account(match node.facts().by_handle(&handle) {
         Some(user) => AccountCommand::Open { user: UserRef::Id(user), email, password, role },
