@@ -464,10 +464,8 @@ pub(crate) async fn revoke_quote(
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         // If the post does not exist, the change goes on: the rules refuse it, or it repeats an earlier change.
         let Some(found) = node.facts().post(post) else { return Ok(()) };
-        // A user can also revoke a quote by a user whom they block.
-        let is_known = found.visibility.is_open() || node.viewer(Some(user)).visible(&found);
-        let is_own = found.quote.is_some_and(|quote| quote.author == user);
-        if is_known && is_own { Ok(()) } else { Err(Refusal::PostNotFound) }
+        let may_revoke = node.viewer(Some(user)).may_revoke(&found);
+        if may_revoke { Ok(()) } else { Err(Refusal::PostNotFound) }
     };
     state.read(check).await??;
     let patch = Patch { revoke_quote: true, ..Patch::default() };

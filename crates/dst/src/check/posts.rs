@@ -181,7 +181,7 @@ impl Run {
 }
 
 fn model_quote(quote: feed::quotes::Quote) -> ModelQuote {
-    ModelQuote { post: quote.post.0, author: quote.author.0, is_revoked: quote.is_revoked }
+    ModelQuote { post: quote.post.0, is_revoked: quote.is_revoked }
 }
 
 pub(super) fn model_post(post: feed::Post) -> ModelPost {

@@ -284,7 +284,10 @@ impl Feed {
                 let quote = post.quote.filter(|quote| !quote.is_revoked)?;
                 visible(quote.post).map(|_| Notice::QuotedUpdate(PostId(id)))
             }
-            Cause::Quote(id) => visible(id).map(|_| Notice::Quote(PostId(id))),
+            Cause::Quote(id) => {
+                let quote = visible(id)?.quote.filter(|quote| !quote.is_revoked);
+                quote.map(|_| Notice::Quote(PostId(id)))
+            }
             Cause::Mention(post) => {
                 let since = self.mentioned_since.get(&(user, post));
                 visible(post).filter(|_| since == Some(&id)).map(|_| Notice::Mention(PostId(post)))

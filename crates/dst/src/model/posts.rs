@@ -185,7 +185,7 @@ impl Feed {
             self.show_later_boosts(removed.author, boost.post);
         }
         if let Some(quote) = removed.quote {
-            self.notices.remove(&(quote.author, post.0));
+            self.forget_quote_notice(post.0, quote.post);
         }
         self.forget_media();
         self.forget_reactions();

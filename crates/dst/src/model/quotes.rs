@@ -11,7 +11,6 @@ use super::posts::ModelPost;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ModelQuote {
     pub(crate) post: u64,
-    pub(crate) author: u32,
     pub(crate) is_revoked: bool,
 }
 
@@ -30,7 +29,7 @@ impl Feed {
         if !self.may_quote(user, quoted) {
             return Err(Refusal::QuoteNotAllowed);
         }
-        let quote = ModelQuote { post, author: quoted.author, is_revoked: false };
+        let quote = ModelQuote { post, is_revoked: false };
         let visibility = match (quoted.visibility, new.visibility) {
             (Visibility::Followers, Visibility::Public | Visibility::Unlisted) => {
                 Visibility::Followers
@@ -54,7 +53,8 @@ impl Feed {
 
     /// Notifies the author of a quoted post about the new post, unless the new post mentions the author.
     pub(super) fn announce_quote(&mut self, stamp: u64, post: &ModelPost) {
-        let Some(ModelQuote { author: user, .. }) = post.quote else { return };
+        let quoted = post.quote.and_then(|quote| self.posts.get(&quote.post));
+        let Some(user) = quoted.map(|quoted| quoted.author) else { return };
         if user != post.author && !post.mentions.contains(&user) && self.sees(user, post) {
             self.notify(user, stamp, (post.author, Cause::Quote(stamp)));
         }
@@ -66,7 +66,15 @@ impl Feed {
         post.quote_policy = patch.quote_policy.unwrap_or(post.quote_policy);
         if let Some(quote) = post.quote.as_mut().filter(|_| patch.revoke_quote) {
             quote.is_revoked = true;
-            self.notices.remove(&(quote.author, id));
+            let quoted = quote.post;
+            self.forget_quote_notice(id, quoted);
+        }
+    }
+
+    /// Removes the notification of a quote, while the quoted post exists.
+    pub(super) fn forget_quote_notice(&mut self, id: u64, quoted: u64) {
+        if let Some(quoted) = self.posts.get(&quoted) {
+            self.notices.remove(&(quoted.author, id));
         }
     }
 

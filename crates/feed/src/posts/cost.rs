@@ -35,6 +35,8 @@ pub(crate) fn deletion_cost() -> Cost {
     // A post that is not direct has no direct rows, but may have a notification for each mention added by an edit.
     let rows = 15 + POLL_ROWS + LISTED_ROWS + users + DIRECT_ROWS * users;
     let cost = Cost::of_rows(rows, 256 + 10 * POST_MEDIA_MAX + DIRECT_BYTES * users);
+    // Reads what it quotes.
+    let cost = Cost { work: cost.work + POST_BYTES_MAX + 2 * WORK_PER_ROW, ..cost };
     let cost = cost.and(later_boosts_cost());
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
 }
@@ -133,7 +135,7 @@ fn mentions(text: &PostText) -> usize {
 }
 
 pub(crate) fn edit_cost(patch: &Patch) -> Cost {
-    let Patch { text, media, described, poll, revoke_quote, quote_policy, .. } = patch;
+    let Patch { text, media, described, poll, revoke_quote, .. } = patch;
     let mentions = text.as_ref().map_or(0, mentions);
     // Old mentions are removed with their notifications, and new ones are added with theirs.
     let rows = 5 + 2 * LISTED_ROWS + 3 * (MENTIONS_MAX + 1);
@@ -153,8 +155,8 @@ pub(crate) fn edit_cost(patch: &Patch) -> Cost {
     if poll.is_some() {
         cost = cost.and(poll_change_cost());
     }
-    if *revoke_quote || quote_policy.is_some() {
-        cost = cost.and(quotes::cost::change_cost(Parts::MAX.bytes() + 8 * (MENTIONS_MAX + 1)));
+    if *revoke_quote {
+        cost = cost.and(quotes::cost::revocation_cost());
     }
     // Rows of hashtags change for the old and for the new text.
     let tags = tags_cost(POST_TAGS_MAX, POST_BYTES_MAX);

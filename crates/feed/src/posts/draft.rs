@@ -206,7 +206,7 @@ mod tests {
             revoke_quote: true,
             quote_policy: Some(QuotePolicy::Nobody),
         };
-        let quote = Quote { post: PostId(12), author: UserId(13), is_revoked: true };
+        let quote = Quote { post: PostId(12), is_revoked: true };
         let boost =
             Boost { post: PostId(5), author: UserId(6), is_recent: true, earlier: vec![UserId(4)] };
         let post = Post {
@@ -235,7 +235,7 @@ mod tests {
                     0901 08 010164 00 0a01 0b0102";
         check(edit, &Command::edit(PostId(7), patch));
         let stored = "21 01 000178 010107 020102 0303 040177 0501 0601026465 070108 \
-                      0801 09 0201610162 01 00 e0a712 0a010c0d01 0b02 200102 21010a 2201 05 06 01 0104 230107 24010b";
+                      0801 09 0201610162 01 00 e0a712 0a010c01 0b02 200102 21010a 2201 05 06 01 0104 230107 24010b";
         check(stored, &post);
     }
 

@@ -178,15 +178,21 @@ pub(crate) fn edit(
         new.poll = changed.as_ref().map(poll);
     }
     check_together(&new.text, &new.media, new.poll.is_some())?;
-    let old = quotes::rules::change(txn, (id, old), patch, effects);
-    (new.quote, new.quote_policy) = (old.quote, old.quote_policy);
-    if new == old && described.is_empty() {
+    let is_edit = new != old || !described.is_empty();
+    quotes::rules::change(&mut new, patch);
+    if is_edit {
+        new.edited = Some(stamp);
+        media::facts::attach(txn, id, (&old.media, &new.media), described);
+        txn.edit_post(id, &old, &new);
+        txn.announce_edit(id, &old, stamp);
+    } else if new != old {
+        txn.replace_post(id, Some(&old), Some(&new));
+    } else {
         return Ok(Done::PostEdited);
     }
-    new.edited = Some(stamp);
-    media::facts::attach(txn, id, (&old.media, &new.media), described);
-    txn.edit_post(id, &old, &new);
-    txn.announce_edit(id, &old, stamp);
+    if new.quote != old.quote {
+        quotes::rules::forget_notice(txn, id, &new);
+    }
     let author = old.author;
     effects.push(changed(id, &old, PostChange::Edited));
     let only_before = old.mentioned_others().filter(|user| !new.mentions.contains(user));

@@ -15,8 +15,8 @@ pub(crate) fn publication_cost() -> Cost {
     Cost { work: cost.work + 5 * POST_BYTES_MAX + LOOK_UPS * WORK_PER_ROW, ..cost }
 }
 
-/// Cost of revoking the quote of a post with at most so many bytes, or of changing who may quote it.
-pub(crate) fn change_cost(post_bytes: usize) -> Cost {
-    let cost = Cost::of_rows(2 + NOTICE_ROWS, post_bytes + 64);
-    Cost { work: cost.work + 2 * post_bytes, ..cost }
+/// Cost of revoking a quote in addition to an edit: it reads the quoted post, and removes a notification.
+pub(crate) fn revocation_cost() -> Cost {
+    let cost = Cost::of_rows(NOTICE_ROWS, 64);
+    Cost { work: cost.work + POST_BYTES_MAX + 2 * WORK_PER_ROW, ..cost }
 }

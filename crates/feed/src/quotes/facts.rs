@@ -34,6 +34,12 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         rows.into_iter().map(|(quote, author)| (PostId(quote), UserId(author as u32))).collect()
     }
 
+    /// The quoted post, if it exists. An import may name a boost, which nobody can quote.
+    #[must_use]
+    pub fn quoted_post(&self, quote: &Quote) -> Option<Post> {
+        self.post(quote.post).filter(|post| post.boost.is_none())
+    }
+
     /// Whether there are such quotes of a post.
     pub(crate) fn is_quoted(&self, post: PostId) -> bool {
         !self.quotes_of(post, Span { limit: 1, ..Span::ALL }).is_empty()
@@ -59,13 +65,21 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             }
     }
 
+    /// Whether the viewer may revoke the quote in a post, also in one by a user whom they block.
+    #[must_use]
+    pub fn may_revoke(&self, post: &Post) -> bool {
+        let is_known = post.visibility.is_open() || self.visible(post);
+        let quoted = post.quote.filter(|_| is_known).and_then(|it| self.facts().quoted_post(&it));
+        quoted.is_some_and(|quoted| self.user() == Some(quoted.author))
+    }
+
     /// Returns the state of a quote in a post that the viewer sees.
     #[must_use]
     pub fn quoted(&self, quote: &Quote) -> QuoteState {
         if quote.is_revoked {
             return QuoteState::Revoked;
         }
-        let Some(post) = self.facts().post(quote.post) else { return QuoteState::Deleted };
+        let Some(post) = self.facts().quoted_post(quote) else { return QuoteState::Deleted };
         let blocks =
             |user| !self.has_no_blocks_or_mutes() && self.facts().blocks(user, post.author);
         match self.user() {
@@ -90,8 +104,8 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
     /// The notification of a quote by `actor`, whose post has the id of the notification.
     pub(crate) fn quote_notice(&self, actor: UserId, id: PostId) -> Option<(UserId, Notice)> {
         let post = self.facts().post(id).filter(|post| post.author == actor)?;
-        let quote = post.quote.filter(|quote| !quote.is_revoked && self.visible(&post))?;
-        (self.user() == Some(quote.author)).then_some((actor, Notice::Quote(id)))
+        post.quote.filter(|quote| !quote.is_revoked && self.visible(&post))?;
+        Some((actor, Notice::Quote(id)))
     }
 
     /// The notification of an edit: of a post that the viewer boosted; or if this is their own, of what it quotes.
@@ -101,7 +115,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             return Some((post.author, Notice::Edit(id)));
         }
         let quote = post.quote.filter(|quote| !quote.is_revoked)?;
-        let quoted = self.facts().post(quote.post).filter(|quoted| self.visible(quoted))?;
+        let quoted = self.facts().quoted_post(&quote).filter(|quoted| self.visible(quoted))?;
         Some((quoted.author, Notice::QuotedUpdate(id)))
     }
 }

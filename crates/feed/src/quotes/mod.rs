@@ -13,7 +13,8 @@ pub(crate) mod rules;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{PostId, UserId};
+use crate::ids::PostId;
+use crate::names::names;
 
 /// Users who may quote a post that they see, besides its author; nobody if the post is neither public nor unlisted. Stored
 /// as the position in the enum.
@@ -34,9 +35,7 @@ pub enum QuotePolicy {
 pub struct Quote {
     /// The quoted post, which is no boost, and may be deleted by now.
     pub post: PostId,
-    /// Its author.
-    pub author: UserId,
-    /// Whether the author has revoked it.
+    /// Whether the author of the quoted post has revoked it.
     pub is_revoked: bool,
 }
 
@@ -57,38 +56,17 @@ pub enum QuoteState {
     Muted,
 }
 
-impl QuotePolicy {
-    /// All of them, in the order of the enum.
-    pub const ALL: [Self; 3] = [Self::Public, Self::Followers, Self::Nobody];
+names!(QuotePolicy {
+    Public = "public",
+    Followers = "followers",
+    Nobody = "nobody",
+});
 
-    /// Its name in interfaces.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Followers => "followers",
-            Self::Nobody => "nobody",
-        }
-    }
-
-    /// Reverses [`QuotePolicy::name`].
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|policy| policy.name() == name)
-    }
-}
-
-impl QuoteState {
-    /// Its name in interfaces.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Revoked => "revoked",
-            Self::Deleted => "deleted",
-            Self::Unauthorized => "unauthorized",
-            Self::Blocked => "blocked_account",
-            Self::Muted => "muted_account",
-        }
-    }
-}
+names!(QuoteState {
+    Accepted = "accepted",
+    Revoked = "revoked",
+    Deleted = "deleted",
+    Unauthorized = "unauthorized",
+    Blocked = "blocked_account",
+    Muted = "muted_account",
+});

@@ -2,7 +2,7 @@
 //! the quote policy.
 
 use super::Quote;
-use crate::effect::{Effect, PostChange};
+use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId};
 use crate::notifications::Stored;
@@ -34,12 +34,12 @@ pub(crate) fn check(
         Visibility::Followers => draft.visibility.max(quoted.visibility),
         _ => draft.visibility,
     };
-    Ok((Some(Quote { post, author: quoted.author, is_revoked: false }), visibility))
+    Ok((Some(Quote { post, is_revoked: false }), visibility))
 }
 
 /// Notifies the author of what a new post quotes, if they may see it. One whom it mentions is notified of that.
 pub(crate) fn announce(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
-    let Some(Quote { author: user, .. }) = post.quote else { return };
+    let Some(Post { author: user, .. }) = quoted(txn, post) else { return };
     let is_told = user == post.author || post.mentions.contains(&user);
     if !is_told && Viewer::new(txn.facts(), Some(user)).receives_updates_of(post) {
         txn.put_notification(user, id.0, Stored::Quote(post.author));
@@ -47,40 +47,21 @@ pub(crate) fn announce(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut
     }
 }
 
-/// Revokes the quote of a post, or changes who may quote it, as a patch says. Neither is an edit of what the post says.
-/// Returns the post as it is then.
-pub(crate) fn change(
-    txn: &mut Txn<'_>,
-    (id, old): (PostId, Post),
-    patch: &Patch,
-    effects: &mut Vec<Effect>,
-) -> Post {
-    let mut new = old.clone();
-    if let Some(quote) = new.quote.as_mut().filter(|_| patch.revoke_quote) {
+/// Revokes the quote of a post, or changes who may quote it, as a patch says. Neither counts as an edit.
+pub(crate) fn change(post: &mut Post, patch: &Patch) {
+    if let Some(quote) = post.quote.as_mut().filter(|_| patch.revoke_quote) {
         quote.is_revoked = true;
     }
-    new.quote_policy = patch.quote_policy.unwrap_or(old.quote_policy);
-    if new != old {
-        txn.replace_post(id, Some(&old), Some(&new));
-        if new.quote != old.quote {
-            forget_notice(txn, id, &new);
-        }
-        let (author, listed, users) = (new.author, new.listed(), None);
-        let change = PostChange::Edited;
-        effects.push(Effect::Post { post: id, author, listed, users, change });
-        effects.extend(new.mentioned_others().map(|user| Effect::Mention {
-            post: id,
-            author,
-            user,
-            change,
-        }));
-    }
-    new
+    post.quote_policy = patch.quote_policy.unwrap_or(post.quote_policy);
 }
 
 /// Removes the notification of a quote that is revoked or deleted.
 pub(crate) fn forget_notice(txn: &mut Txn<'_>, id: PostId, post: &Post) {
-    if let Some(quote) = &post.quote {
-        txn.remove_notification(quote.author, id.0);
+    if let Some(quoted) = quoted(txn, post) {
+        txn.remove_notification(quoted.author, id.0);
     }
+}
+
+fn quoted(txn: &Txn<'_>, post: &Post) -> Option<Post> {
+    txn.facts().quoted_post(&post.quote?)
 }

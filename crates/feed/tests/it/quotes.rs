@@ -115,7 +115,7 @@ fn who_may_quote_depends_on_who_may_see_the_post_and_on_its_author() {
     world.run(boost).unwrap();
     let boost = PostId(world.log.last().unwrap().stamp.0);
     let second = world.quote(CY, boost).unwrap();
-    let quote = Quote { post, author: UserId(ADA), is_revoked: false };
+    let quote = Quote { post, is_revoked: false };
     assert_eq!(world.stored(second).quote, Some(quote), "of what is boosted");
     assert_eq!(world.quotes(None, post), [second, first]);
     world.run(Command::DeletePost { post }).unwrap();

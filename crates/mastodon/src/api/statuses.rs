@@ -382,8 +382,7 @@ pub(crate) async fn quotes(
     state.listed(uri.path(), &fields, &asked, listed.ok_or_else(ApiError::not_found)?)
 }
 
-/// Revokes a quote of the user's status, and responds with the status that contained it. Its author may be a user whom
-/// the user blocks.
+/// Revokes a quote of the user's status, and responds with the status that contained it.
 pub(crate) async fn revoke_quote(
     State(state): State<Shared>,
     Me(me): Me,
@@ -393,8 +392,7 @@ pub(crate) async fn revoke_quote(
     let post = input::post(&quoting).ok_or_else(ApiError::not_found)?;
     let read = move |_: &_, entities: &mut Entities<'_>| {
         let found = entities.facts().post(post)?;
-        let is_known = found.visibility.is_open() || entities.sees(&found);
-        found.quote.filter(|quote| is_known && quote.author == me)
+        found.quote.filter(|_| entities.viewer().may_revoke(&found))
     };
     let quote = state.entities(Some(me), read).await?;
     if quote.is_none_or(|quote| Some(quote.post) != input::post(&quoted)) {

@@ -65,16 +65,13 @@ pub(crate) struct Post<'a> {
 pub(crate) struct Quote {
     /// The quoted post, which may be deleted.
     pub(crate) post: Id,
-    /// Its author.
-    pub(crate) author: Who,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) revoked: bool,
 }
 
 impl From<feed::quotes::Quote> for Quote {
     fn from(quote: feed::quotes::Quote) -> Self {
-        let revoked = quote.is_revoked;
-        Self { post: Id(quote.post.0), author: quote.author.into(), revoked }
+        Self { post: Id(quote.post.0), revoked: quote.is_revoked }
     }
 }
 

@@ -91,7 +91,7 @@ impl Posts {
             None => None,
         };
         check_together(&text, &media, poll.is_some())?;
-        let quote = line.quote.as_ref().map(|line| quote(users, ids, id, line));
+        let quote = line.quote.as_ref().map(|line| quote(ids, id, line));
         let post = feed::Post {
             author,
             text,
@@ -264,12 +264,12 @@ fn parents(ids: &mut Ids, id: PostId, line: &Post<'_>) -> Result<Parents, Wrong>
 }
 
 /// The quote in a post: what it quotes may be deleted.
-fn quote(users: &Users, ids: &mut Ids, post: PostId, line: &QuoteLine) -> Result<Quote, Wrong> {
-    let (quoted, author) = (PostId(ids.used(line.post)?.0), users.find_any(&line.author)?);
+fn quote(ids: &mut Ids, post: PostId, line: &QuoteLine) -> Result<Quote, Wrong> {
+    let quoted = PostId(ids.used(line.post)?.0);
     if quoted >= post {
         return Err("a quote is of an earlier post".into());
     }
-    Ok(Quote { post: quoted, author, is_revoked: line.revoked })
+    Ok(Quote { post: quoted, is_revoked: line.revoked })
 }
 
 /// Checks the parts that the lines of posts, scheduled posts and versions share: text, warning and language.

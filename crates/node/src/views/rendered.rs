@@ -110,11 +110,16 @@ impl Entities {
     ) -> Option<Appended> {
         let Post { author, boost, reply_to, in_reply_to, quote, .. } = &post.item;
         let boost = boost.as_ref();
+        // Its author never changes, and is read before the revisions.
+        let quoted = match quote {
+            Some(quote) => other(quote.post)?.map(|quoted| (quote.post, quoted.author)),
+            None => None,
+        };
         let parts = Parts {
             author: *author,
             other: boost.map(|boost| boost.author).or(*reply_to).unwrap_or(*author),
             post: boost.map(|boost| boost.post).or(*in_reply_to),
-            quoted: quote.map(|quote| (quote.post, quote.author)),
+            quoted,
             is_boost: boost.is_some(),
         };
         let write = |post: &Post, out: &mut Vec<u8>| {
@@ -127,7 +132,7 @@ impl Entities {
             };
             let quoted = match post.quote {
                 Some(quote) if quote.is_revoked => QuoteState::Revoked,
-                Some(quote) => match other(quote.post)? {
+                Some(quote) => match other(quote.post)?.filter(|quoted| quoted.boost.is_none()) {
                     // A mentioned user may not follow the author.
                     Some(quoted) if !quoted.visibility.is_open() && !post.mentions.is_empty() => {
                         QuoteState::Unauthorized
