@@ -97,8 +97,10 @@ pub const POLL_SECS_MIN: u64 = 300;
 pub const POLL_SECS_MAX: u64 = 2_629_746;
 /// Maximum number of voters that one command notifies of the end of a poll.
 pub const POLL_NOTICES_MAX: usize = 64;
-/// Maximum number of boosts and quotes of an edited post whose authors one command notifies.
+/// Maximum number of users whom one command notifies of an edit of a post.
 pub const EDIT_NOTICES_MAX: usize = 64;
+/// Maximum number of quotes of an edited post whose authors are notified: the newest. Each command reads them all.
+pub const EDIT_NOTICES_QUOTES: usize = 1_000;
 /// Time after an edit of a post in which a further edit starts no notifications, in milliseconds: an hour.
 pub const EDIT_NOTICES_QUIET_MS: u64 = 3_600_000;
 /// Maximum number of users whose new posts notify one user. A page of notifications does a short read for each.

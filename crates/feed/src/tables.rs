@@ -22,7 +22,7 @@ use crate::limits::ERASE_ROWS_MAX;
 use crate::lists::{List, ListId};
 use crate::markers::Markers;
 use crate::media::{Media, MediaId, MediaSpace};
-use crate::notifications::Inbox;
+use crate::notifications::NoticeState;
 use crate::polls::{PollCounts, PollId};
 use crate::posts::Post;
 use crate::reactions::{PostCounts, Reaction};
@@ -115,7 +115,7 @@ declare! {
     Set Votes, erase |it| {
         it.each(VOTE_ROWS + 1, |txn, user, poll| txn.erase_vote(PollId(poll), user));
     };
-    Point Inbox, record is::<Inbox>;
+    Point NoticeState, record is::<NoticeState>;
     Set Notifications, erase erase::items::notifications;
 
     // Stories, which sweeping removes.

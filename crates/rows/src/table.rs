@@ -255,7 +255,7 @@ tables! {
         /// Post id -> counts of the post; no row if all are zero.
         PostCounts = 0x10, "counts of post", Derived about Post;
         /// User id -> which notifications are stored and shown; no row for a user who never had any.
-        Inbox = 0x11, "notifications of user", LeftOut(NOTIFICATIONS) about nothing;
+        NoticeState = 0x11, "notifications of user", LeftOut(NOTIFICATIONS) about nothing;
     }
 
     /// Tables from (owner, item) to a number.

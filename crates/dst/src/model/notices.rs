@@ -44,13 +44,15 @@ pub(crate) struct ModelEdit {
     pub(crate) stamp: u64,
     /// Whether an existing user boosts the post. If only deleted users do, their boosts may already be removed.
     pub(crate) is_sure: bool,
-    /// Id of the first booster who may not have been notified. When all boosters are notified: id of the first quote
-    /// whose author may not have been notified.
-    from: u64,
+    /// First user who may not have been notified.
+    from: u32,
 }
 
 /// Number of users whom one command of the node notifies about the end of a poll or an edit.
 pub(super) const NOTIFIED_AT_ONCE: usize = 64;
+
+/// Number of quotes of an edited post, the newest, whose authors are notified of the edit.
+const NOTIFIED_QUOTES: usize = 1_000;
 
 /// Returns the first user whom the next command notifies. The last command has notified `users`.
 pub(super) fn next_notified(users: &[u32]) -> Option<u32> {
@@ -73,7 +75,10 @@ impl Feed {
                 found.ok_or(Refusal::NotificationNotFound)?;
                 // Dismissing a quote also dismisses all other notifications about the post that quotes.
                 let stored = self.notices.remove(&(user, notification.0));
-                if stored.is_none_or(|(_, cause)| matches!(cause, Cause::Quote(_))) {
+                let is_other_cause = |(author, cause)| {
+                    matches!(cause, Cause::Quote(_)) && self.follows.contains(&(user, author))
+                };
+                if stored.is_none_or(is_other_cause) {
                     self.dismissed.insert((user, notification.0));
                 }
                 Ok(Done::NotificationDismissed)
@@ -205,7 +210,7 @@ impl Feed {
         }
     }
 
-    /// Notifies some of the boosters of an edited post, in the order of their ids.
+    /// Notifies some of the boosters and quoters of an edited post, in the order of their ids, each once.
     pub(super) fn notify_of_edit(&mut self, stamp: u64, id: u64, edited_ms: u64) {
         if self.edits.get(&id).is_none_or(|edit| ms_of(edit.stamp) != edited_ms) {
             return;
@@ -213,26 +218,30 @@ impl Feed {
         let Some(edit) = self.edits.remove(&id) else { return };
         let Some(post) = self.posts.get(&id) else { return };
         let author = post.author;
-        let boosters = self.boosters_of(id).map(|user| (u64::from(user), user, id));
-        let quotes = self.quotes_of(id).map(|(quote, user)| (quote, user, quote));
-        let all = boosters.chain(quotes).filter(|(item, ..)| *item >= edit.from);
-        let all: Vec<_> = all.take(NOTIFIED_AT_ONCE).collect();
-        let mut users = BTreeSet::from([author]);
-        let notified = all.iter().filter_map(|(_, user, post_of)| {
-            let may_be = self.sees(*user, post) && self.hears(*user, author);
-            let notice = (author, Cause::Edit(*post_of));
-            let is_new = users.insert(*user) && may_be && !self.is_announced(*user, notice);
-            is_new.then_some((*user, notice))
-        });
-        for (user, notice) in notified.collect::<Vec<_>>() {
-            let is_listed = notice.1 == Cause::Edit(id) || !self.accounts.relisted.contains(&user);
-            match edit.is_sure && is_listed {
-                true => self.notify(user, stamp, notice),
-                false => self.unsure.push(((user, stamp), notice)),
+        let quotes: Vec<_> = self.quotes_of(id).collect();
+        let quotes = &quotes[quotes.len().saturating_sub(NOTIFIED_QUOTES)..];
+        let boosters: BTreeSet<u32> = self.boosters_of(id).collect();
+        let users: BTreeSet<u32> =
+            quotes.iter().map(|(_, user)| *user).chain(boosters.clone()).collect();
+        let users: Vec<u32> = users.range(edit.from..).copied().take(NOTIFIED_AT_ONCE).collect();
+        for user in users.iter().copied().filter(|user| *user != author) {
+            let own = || quotes.iter().filter(|(_, by)| *by == user).map(|(quote, _)| *quote);
+            let newest = own().next_back().filter(|_| !boosters.contains(&user));
+            let notice = (author, Cause::Edit(newest.unwrap_or(id)));
+            if !self.sees(user, &self.posts[&id]) || !self.hears(user, author) {
+                continue;
+            }
+            let is_sure = own().next().is_none() || !self.accounts.relisted.contains(&user);
+            let has_edit =
+                own().chain([id]).any(|of| self.is_announced(user, (author, Cause::Edit(of))));
+            match (edit.is_sure && is_sure, has_edit && is_sure) {
+                (_, true) => {}
+                (true, false) => self.notify(user, stamp, notice),
+                (false, false) => self.unsure.push(((user, stamp), notice)),
             }
         }
-        if let Some((last, ..)) = all.last().filter(|_| all.len() == NOTIFIED_AT_ONCE) {
-            self.edits.insert(id, ModelEdit { from: last + 1, ..edit });
+        if let Some(from) = next_notified(&users) {
+            self.edits.insert(id, ModelEdit { from, ..edit });
         }
     }
 

@@ -185,7 +185,7 @@ impl Txn<'_> {
     /// Removes the last rows of a deleted user.
     pub(crate) fn finish_erasing(&mut self, user: UserId, erasure: Due) {
         self.rows.put_point(PointTable::Counts, user.0.into(), None);
-        self.rows.put_point(PointTable::Inbox, user.0.into(), None);
+        self.rows.put_point(PointTable::NoticeState, user.0.into(), None);
         self.rows.put_point(PointTable::Markers, user.0.into(), None);
         self.rows.put_member(SetTable::LockedUsers, user.0.into(), 0, None);
         self.remove_user_tags(user);

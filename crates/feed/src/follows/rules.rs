@@ -114,7 +114,7 @@ fn announce(
     stored: Stored,
     effects: &mut Vec<Effect>,
 ) {
-    if !txn.facts().is_announced(user, stored) {
+    if !txn.facts().is_announced(user, &[stored]) {
         notifications::rules::notify(txn, user, stamp, stored, effects);
     }
 }

@@ -150,7 +150,7 @@ impl Mend {
                 PointTable::App => self.app(step, key),
                 PointTable::PostCounts => step.post_counts(key),
                 PointTable::PollCounts => self.poll_counts(step, key),
-                PointTable::Inbox => step.inbox(key, &value),
+                PointTable::NoticeState => step.notice_state(key, &value),
                 PointTable::Markers => self.markers(step, key, &value),
                 // Passes over points have no other tables.
                 _ => {}

@@ -94,7 +94,7 @@ const BEFORE_RELATIONS: [Pass; 27] = [
     Pass::Points(PointTable::PollCounts),
     Pass::Points(PointTable::PostCounts),
     Pass::Members(SetTable::Notifications),
-    Pass::Points(PointTable::Inbox),
+    Pass::Points(PointTable::NoticeState),
 ];
 
 /// Passes over lists, after follows.

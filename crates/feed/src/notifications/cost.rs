@@ -3,8 +3,8 @@
 use rows::{Cost, WORK_PER_ROW};
 
 use crate::limits::{
-    EDIT_NOTICES_MAX, FOLLOW_NOTICES_SEEN, FOLLOW_OPTIONS_BYTES_MAX, MUTED_THREADS_BYTES_MAX,
-    POST_BYTES_MAX,
+    EDIT_NOTICES_MAX, EDIT_NOTICES_QUOTES, FOLLOW_NOTICES_SEEN, FOLLOW_OPTIONS_BYTES_MAX,
+    MUTED_THREADS_BYTES_MAX, POST_BYTES_MAX,
 };
 use crate::whole::MUTED_THREADS;
 
@@ -28,10 +28,11 @@ pub(crate) fn dismissal_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Cost of notifying some boosters of an edit: each may see the post, and has no such notification yet.
+/// Cost of notifying some users of an edit: each may see the post, and has no such notification yet.
 pub(crate) fn edit_notices_cost() -> Cost {
     let cost = Cost::of_rows(NOTICE_ROWS * EDIT_NOTICES_MAX + 2, 48 * EDIT_NOTICES_MAX + 32);
-    let looked_up = (NOTICE_LOOK_UPS + FOLLOW_NOTICES_SEEN + 2) * EDIT_NOTICES_MAX + 8;
+    let of_users = (NOTICE_LOOK_UPS + FOLLOW_NOTICES_SEEN + 2) * EDIT_NOTICES_MAX;
+    let looked_up = of_users + EDIT_NOTICES_QUOTES + 8;
     let read = 4 * POST_BYTES_MAX + looked_up * WORK_PER_ROW;
     Cost { work: cost.work + read, ..cost }
 }

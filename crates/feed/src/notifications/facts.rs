@@ -13,8 +13,8 @@ use rows::{Order, PointTable, Rows, SetTable, Span, Stamp, decode, encode};
 use crate::due::DueWork;
 use crate::facts::{Facts, Txn};
 use crate::ids::{PostId, UserId};
-use crate::limits::{self, EDIT_NOTICES_MAX, EDIT_NOTICES_QUIET_MS};
-use crate::notifications::{BESIDE, Inbox, MENTION_ADDED, NoticeRow, Stored, added_at};
+use crate::limits::{self, EDIT_NOTICES_MAX, EDIT_NOTICES_QUIET_MS, EDIT_NOTICES_QUOTES};
+use crate::notifications::{BESIDE, MENTION_ADDED, NoticeRow, NoticeState, Stored, added_at};
 use crate::posts::{Listed, Post, Visibility};
 use crate::reactions::Reaction;
 
@@ -24,9 +24,9 @@ const REMOVED_AT_ONCE: usize = 2;
 impl<R: Rows + ?Sized> Facts<'_, R> {
     /// State of a user's stored notifications.
     #[must_use]
-    pub fn inbox(&self, user: UserId) -> Inbox {
-        let row = self.rows.point(PointTable::Inbox, user.0.into());
-        row.map_or_else(Inbox::default, |row| decode(&row))
+    pub fn notice_state(&self, user: UserId) -> NoticeState {
+        let row = self.rows.point(PointTable::NoticeState, user.0.into());
+        row.map_or_else(NoticeState::default, |row| decode(&row))
     }
 
     /// Rows of a user's notifications within `span`, in its order. Excludes new posts of users with notifications on,
@@ -89,16 +89,17 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         number.and_then(added_at) == Some(edit)
     }
 
-    /// Whether the newest notifications of `user` include an equal one.
-    pub(crate) fn is_announced(&self, user: UserId, stored: Stored) -> bool {
-        let (number, cleared) = (stored.number(), self.inbox(user).cleared);
-        self.newest_notices(user).iter().any(|(id, found)| *found == number && *id > cleared)
+    /// Whether the newest notifications of `user` include one of these.
+    pub(crate) fn is_announced(&self, user: UserId, any: &[Stored]) -> bool {
+        let cleared = self.notice_state(user).cleared;
+        let newest = self.newest_notices(user).into_iter().filter(|(id, _)| *id > cleared);
+        newest.filter_map(|(_, number)| Stored::of_number(number)).any(|it| any.contains(&it))
     }
 
     /// Reads the rows that a new notification of `user` is compared with or replaces, so that the writer finds them in
     /// memory.
     pub fn prefetch_notification(&self, user: UserId) {
-        let oldest = self.oldest_notices(user, self.inbox(user).from, REMOVED_AT_ONCE + 1);
+        let oldest = self.oldest_notices(user, self.notice_state(user).from, REMOVED_AT_ONCE + 1);
         drop((self.newest_notices(user), oldest));
     }
 
@@ -113,31 +114,27 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.members(SetTable::Notifications, user.0.into(), oldest)
     }
 
-    /// Smallest id of a user who may be a booster to notify of the post's last edit; `None` if all are notified.
+    /// Smallest id of a user who may be left to notify of the post's last edit; `None` if all are notified.
     fn edit_notified_up_to(&self, id: PostId, post: &Post) -> Option<u64> {
         self.due_from(DueWork::NotifyOfEdit { post: id }.since(post.edited?))
     }
 
-    /// Users whom one command notifies of an edit of a post, from the item `from` on, each with the post of the
-    /// notification: boosters in ascending order of ids, then authors of quotes in ascending order of their posts. Also
-    /// returns the first item that is left.
+    /// Users whom one command notifies of an edit of a post, in the order of their ids from `from` on. Each has the
+    /// posts that the notification may be about, the preferred one first: the post if they boosted it, then their
+    /// quotes among the newest, the newest first.
     #[must_use]
-    pub fn notified_of_edit(
-        &self,
-        post: PostId,
-        from: u64,
-    ) -> (Vec<(UserId, PostId)>, Option<u64>) {
-        let span = |limit| Span { low: from, limit, ..Span::ALL };
-        let boosted = self.reacted_by(post, Reaction::Boost, span(EDIT_NOTICES_MAX));
-        // Ids of posts are greater than those of users.
-        let quotes = self.quotes_of(post, span(EDIT_NOTICES_MAX - boosted.len()));
-        let last = boosted.last().map(|user| user.0.into());
-        let last = quotes.last().map(|(quote, _)| quote.0).or(last);
-        let boosted = boosted.into_iter().map(|user| (user, post));
-        let quoting = quotes.into_iter().map(|(quote, user)| (user, quote));
-        let found: Vec<_> = boosted.chain(quoting).collect();
-        let next = last.filter(|_| found.len() >= EDIT_NOTICES_MAX).map(|last| last + 1);
-        (found, next)
+    pub fn notified_of_edit(&self, post: PostId, from: u64) -> Vec<(UserId, Vec<PostId>)> {
+        let span = Span { low: from, limit: EDIT_NOTICES_MAX, ..Span::ALL };
+        let boosted = self.reacted_by(post, Reaction::Boost, span);
+        let mut users: BTreeMap<_, _> =
+            boosted.into_iter().map(|user| (user, vec![post])).collect();
+        let newest = Span { order: Order::Descending, limit: EDIT_NOTICES_QUOTES, ..Span::ALL };
+        for (quote, user) in self.quotes_of(post, newest) {
+            if u64::from(user.0) >= from {
+                users.entry(user).or_default().push(quote);
+            }
+        }
+        users.into_iter().take(EDIT_NOTICES_MAX).collect()
     }
 }
 
@@ -163,22 +160,22 @@ impl Txn<'_> {
         if !stored.has_number() {
             return;
         }
-        let mut inbox = self.facts().inbox(user);
+        let mut state = self.facts().notice_state(user);
         self.rows.put_member(SetTable::Notifications, user.0.into(), id, Some(stored.number()));
-        inbox.stored += 1;
-        inbox.from = inbox.from.min(id);
+        state.stored += 1;
+        state.from = state.from.min(id);
         for _ in 0..REMOVED_AT_ONCE {
-            let oldest = self.facts().oldest_notices(user, inbox.from, 1);
+            let oldest = self.facts().oldest_notices(user, state.from, 1);
             let Some((oldest, _)) = oldest.first().copied() else { break };
-            inbox.from = oldest;
-            if oldest > inbox.cleared && inbox.stored <= limits::NOTIFICATIONS_MAX {
+            state.from = oldest;
+            if oldest > state.cleared && state.stored <= limits::NOTIFICATIONS_MAX {
                 break;
             }
             self.rows.put_member(SetTable::Notifications, user.0.into(), oldest, None);
-            inbox.stored -= 1;
-            inbox.from = oldest + 1;
+            state.stored -= 1;
+            state.from = oldest + 1;
         }
-        self.put_inbox(user, inbox);
+        self.put_notice_state(user, state);
     }
 
     /// Stores the notification of a mention that an edit added.
@@ -210,16 +207,16 @@ impl Txn<'_> {
     /// Removes a notification, if stored.
     pub(crate) fn remove_notification(&mut self, user: UserId, id: u64) {
         if self.rows.member(SetTable::Notifications, user.0.into(), id).is_some() {
-            let inbox = self.facts().inbox(user);
+            let state = self.facts().notice_state(user);
             self.rows.put_member(SetTable::Notifications, user.0.into(), id, None);
-            self.put_inbox(user, Inbox { stored: inbox.stored - 1, ..inbox });
+            self.put_notice_state(user, NoticeState { stored: state.stored - 1, ..state });
         }
     }
 
     /// Hides all notifications up to a stamp.
     pub(crate) fn clear_notifications(&mut self, user: UserId, up_to: Stamp) {
-        let inbox = self.facts().inbox(user);
-        self.put_inbox(user, Inbox { cleared: up_to.0, ..inbox });
+        let state = self.facts().notice_state(user);
+        self.put_notice_state(user, NoticeState { cleared: up_to.0, ..state });
     }
 
     /// Removes up to `limit` notifications of a deleted user, from `from` on.
@@ -233,8 +230,8 @@ impl Txn<'_> {
         }
     }
 
-    fn put_inbox(&mut self, user: UserId, inbox: Inbox) {
-        self.rows.put_point(PointTable::Inbox, user.0.into(), Some(encode(&inbox)));
+    fn put_notice_state(&mut self, user: UserId, state: NoticeState) {
+        self.rows.put_point(PointTable::NoticeState, user.0.into(), Some(encode(&state)));
     }
 
     /// Schedules the notification of boosters and quoters of an edited post, unless the edit before was less than an

@@ -3,7 +3,7 @@
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, encode};
 
 use crate::mend::{Mend, Rows, at};
-use crate::notifications::{BESIDE, Inbox, Stored};
+use crate::notifications::{BESIDE, NoticeState, Stored};
 
 impl Mend {
     /// Checks the row of a notification, but not its cause.
@@ -20,34 +20,37 @@ impl Mend {
         if user.is_none() || is_beside != Some(id != stamp) {
             step.derived(format!("notification {} of user {owner} is malformed", at(stamp)));
             step.rows.put_member(SetTable::Notifications, owner, id, None);
-        } else if id == stamp && step.rows.point(PointTable::Inbox, owner).is_none() {
-            let inbox = step.recounted(owner, Inbox::default());
-            step.derived(format!("Inbox {owner}: the row is missing"));
-            step.rows.put_point(PointTable::Inbox, owner, Some(encode(&inbox)));
+        } else if id == stamp && step.rows.point(PointTable::NoticeState, owner).is_none() {
+            let state = step.recounted(owner, NoticeState::default());
+            step.derived(format!("NoticeState {owner}: the row is missing"));
+            step.rows.put_point(PointTable::NoticeState, owner, Some(encode(&state)));
         }
     }
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
     /// Checks the counts of a user's stored notifications.
-    pub(crate) fn inbox(&mut self, owner: u64, value: &[u8]) {
-        let inbox: Inbox = rows::decode(value);
+    pub(crate) fn notice_state(&mut self, owner: u64, value: &[u8]) {
+        let state: NoticeState = rows::decode(value);
         if self.user(owner).is_none_or(|user| self.is_erased(user)) {
-            self.derived(format!("Inbox {owner}: there is no such user"));
-            self.rows.put_point(PointTable::Inbox, owner, None);
+            self.derived(format!("NoticeState {owner}: there is no such user"));
+            self.rows.put_point(PointTable::NoticeState, owner, None);
             return;
         }
-        let wanted = self.recounted(owner, inbox);
-        if wanted != inbox {
-            self.derived(format!("Inbox {owner}: {} notifications are stored", wanted.stored));
-            self.rows.put_point(PointTable::Inbox, owner, Some(encode(&wanted)));
+        let wanted = self.recounted(owner, state);
+        if wanted != state {
+            self.derived(format!(
+                "NoticeState {owner}: {} notifications are stored",
+                wanted.stored
+            ));
+            self.rows.put_point(PointTable::NoticeState, owner, Some(encode(&wanted)));
         }
     }
 
-    fn recounted(&self, owner: u64, inbox: Inbox) -> Inbox {
+    fn recounted(&self, owner: u64, state: NoticeState) -> NoticeState {
         let span = Span { high: BESIDE - 1, ..Span::ALL };
         let rows = self.rows.members(SetTable::Notifications, owner, span);
         let first = rows.first().map_or(u64::MAX, |(id, _)| *id);
-        Inbox { stored: rows.len() as u32, from: inbox.from.min(first), ..inbox }
+        NoticeState { stored: rows.len() as u32, from: state.from.min(first), ..state }
     }
 }

@@ -7,9 +7,9 @@
 
 pub(crate) mod cost;
 pub(crate) mod facts;
-pub(crate) mod inbox;
 pub(crate) mod mend;
 pub(crate) mod rules;
+pub(crate) mod shown;
 
 use rows::Stamp;
 use serde::{Deserialize, Serialize};
@@ -263,7 +263,7 @@ impl Stored {
 
 /// State of a user's stored notifications.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inbox {
+pub struct NoticeState {
     /// Number of counted rows, including notifications that are not shown any more, without rows with the bit `BESIDE`.
     pub stored: u32,
     /// Lower bound of the stamps of the rows, to find the oldest without a scan of removed rows.

@@ -1,15 +1,13 @@
 //! Clearing and dismissing notifications, muting threads, and notifications of edits.
 
-use std::collections::BTreeSet;
-
 use rows::Stamp;
 
 use crate::done::{Done, Outcome};
 use crate::effect::Effect;
 use crate::facts::Txn;
 use crate::ids::{PostId, UserId, UserRef};
-use crate::limits::MUTED_THREADS_MAX;
-use crate::notifications::{NoticeRow, NotificationId, Stored};
+use crate::limits::{EDIT_NOTICES_MAX, MUTED_THREADS_MAX};
+use crate::notifications::{NotificationId, Stored};
 use crate::posts::rules::boosted;
 use crate::refusal::Refusal;
 use crate::users::rules::resolve;
@@ -26,13 +24,10 @@ pub(crate) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> 
     let user = resolve(txn, user)?;
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     found.ok_or(Refusal::NotificationNotFound)?;
-    match txn.facts().notice_row(user, id.0) {
-        // A dismissal is stored, because the post that quotes may notify the user for another reason.
-        Some(NoticeRow::Stored(Stored::Quote(_))) => txn.dismiss_beside(user, id.0),
-        Some(NoticeRow::Stored(stored)) if !stored.is_beside() => {
-            txn.remove_notification(user, id.0);
-        }
-        _ => txn.dismiss_beside(user, id.0),
+    txn.remove_notification(user, id.0);
+    // A mention, or a new post, which may also have been a quote of the user.
+    if txn.facts().notice_row(user, id.0).is_some_and(|row| row.kind().is_some()) {
+        txn.dismiss_beside(user, id.0);
     }
     Ok(Done::NotificationDismissed)
 }
@@ -65,9 +60,9 @@ pub(crate) fn mute_thread(txn: &mut Txn<'_>, user: &UserRef, post: PostId, on: b
     Ok(Done::ThreadMuted)
 }
 
-/// Notifies some boosters and quoters of a post of its last edit, from the item `from` on, except those whose newest
-/// notifications include an edit of the post: see [`Facts::notified_of_edit`](crate::Facts::notified_of_edit). Returns
-/// the first item that is left; `None` if all are notified.
+/// Notifies some users of the last edit of a post, from the id `from` on, except those whose newest notifications
+/// include an edit of the post: see [`Facts::notified_of_edit`](crate::Facts::notified_of_edit). Returns the first id
+/// that is left; `None` if all are notified.
 pub(crate) fn notify_of_edit(
     txn: &mut Txn<'_>,
     (stamp, edited_ms): (Stamp, u64),
@@ -79,17 +74,18 @@ pub(crate) fn notify_of_edit(
     if !is_last || txn.facts().is_being_erased(post.author) {
         return None;
     }
-    let (users, next) = txn.facts().notified_of_edit(id, from);
-    // Each user is notified once, because the stored notification has the stamp of the command as its id.
-    let mut notified = BTreeSet::from([post.author]);
-    for (user, about) in users {
-        let (viewer, stored) = (Viewer::new(txn.facts(), Some(user)), Stored::Edit(about));
-        if notified.insert(user)
+    let users = txn.facts().notified_of_edit(id, from);
+    let last = users.last().filter(|_| users.len() >= EDIT_NOTICES_MAX);
+    let next = last.map(|(last, _)| u64::from(last.0) + 1);
+    for (user, posts) in users {
+        let viewer = Viewer::new(txn.facts(), Some(user));
+        let equal: Vec<_> = posts.iter().chain([&id]).map(|post| Stored::Edit(*post)).collect();
+        if let Some(stored) = equal.first().filter(|_| user != post.author)
             && viewer.receives_updates_of(&post)
             && txn.facts().exists(user)
-            && !txn.facts().is_announced(user, stored)
+            && !txn.facts().is_announced(user, &equal)
         {
-            txn.put_notification(user, stamp.0, stored);
+            txn.put_notification(user, stamp.0, *stored);
             effects.push(Effect::Notified { user });
         }
     }

@@ -241,7 +241,7 @@ fn check_erased(rows: &MemoryRows, user: UserId) {
         let rows = rows.members_from(table, (0, 0), usize::MAX).0;
         assert!(rows.iter().all(|(owner, item, _)| *owner != number && *item != number));
     }
-    for table in [PointTable::Counts, PointTable::Inbox, PointTable::Markers] {
+    for table in [PointTable::Counts, PointTable::NoticeState, PointTable::Markers] {
         assert_eq!(rows.point(table, number), None, "{table:?}");
     }
     let lists = SetTable::ALL.into_iter().filter(|table| table.has_dense_owners());

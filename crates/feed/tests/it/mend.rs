@@ -564,9 +564,9 @@ proptest! {
         // No other row implies that a user without stored notifications has cleared them.
         let is_seen = |index: &prop::sample::Index| {
             let (table, key) = *index.get(&all);
-            let inbox = || before.point(table, key).map(|row| rows::decode::<feed::Inbox>(&row));
-            let has_notices = || inbox().is_some_and(|inbox| inbox.stored > 0);
-            !unseen.contains(&table) && (malformed || table != PointTable::Inbox || has_notices())
+            let state = || before.point(table, key).map(|row| rows::decode::<feed::NoticeState>(&row));
+            let has_notices = || state().is_some_and(|state| state.stored > 0);
+            !unseen.contains(&table) && (malformed || table != PointTable::NoticeState || has_notices())
         };
         prop_assert!(!points.iter().any(is_seen) || !findings.is_empty());
         prop_assert_eq!(mend(&mut world.rows), vec![]);

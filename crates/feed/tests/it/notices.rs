@@ -444,7 +444,7 @@ fn a_mention_that_an_edit_adds_is_announced_when_it_is_added() {
         let viewer = Viewer::new(world.facts(), Some(UserId(1)));
         assert!(viewer.notification(newest).is_some() && viewer.notified(post));
         world.edit(post, "nobody");
-        assert_eq!(world.facts().inbox(UserId(1)).stored, 0, "nothing is left of it");
+        assert_eq!(world.facts().notice_state(UserId(1)).stored, 0, "nothing is left of it");
     }
     world.edit(post, "@bob");
     let notification = NotificationId(notice_ids(&world, 1)[0]);
@@ -466,7 +466,10 @@ fn a_mention_that_an_edit_adds_is_not_announced_to_those_who_would_not_see_it() 
     world.run(block(id(2), id(0))).unwrap();
     world.edit(post, "@bob and @cy");
     assert_eq!((world.notices(1), world.notices(2)), (vec![], vec![]));
-    assert_eq!(world.facts().inbox(UserId(1)).stored + world.facts().inbox(UserId(2)).stored, 0);
+    assert_eq!(
+        world.facts().notice_state(UserId(1)).stored + world.facts().notice_state(UserId(2)).stored,
+        0
+    );
 }
 
 #[test]

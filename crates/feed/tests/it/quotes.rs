@@ -3,7 +3,7 @@
 use crate::mend::mend;
 use crate::support::{World, block, follow, id, mute, register, schedule};
 use feed::accounts::AccountState;
-use feed::limits::EDIT_NOTICES_MAX;
+use feed::limits::{EDIT_NOTICES_MAX, EDIT_NOTICES_QUIET_MS, EDIT_NOTICES_QUOTES};
 use feed::quotes::{Quote, QuotePolicy};
 use feed::{
     Command, Done, Draft, DueWork, Effect, Notice, NoticeKind, NotificationFilter, NotificationId,
@@ -37,6 +37,13 @@ impl World {
 
     fn revoke(&mut self, post: PostId) {
         self.patch(post, Patch { revoke_quote: true, ..Patch::default() });
+    }
+
+    /// Revokes some of the newest quotes of a post by a user.
+    fn revoke_newest(&mut self, user: u32, post: PostId, count: usize) {
+        let quotes = self.facts().quotes_of(post, feed::Span::ALL).into_iter().rev();
+        let of_user: Vec<_> = quotes.filter(|(_, by)| by.0 == user).take(count).collect();
+        of_user.into_iter().for_each(|(quote, _)| self.revoke(quote));
     }
 
     fn edit_text(&mut self, post: PostId, text: &str) {
@@ -264,8 +271,8 @@ fn the_author_of_the_quoted_post_is_notified_if_they_may_see_the_quote() {
     assert_eq!(world.notices(ADA), [(BOB, Notice::Quote(quote))]);
     world.run(Command::DeletePost { post: quote }).unwrap();
     assert!(world.notices(ADA).is_empty());
-    let inbox = world.facts().inbox(UserId(ADA));
-    assert_eq!(inbox.stored, 0);
+    let state = world.facts().notice_state(UserId(ADA));
+    assert_eq!(state.stored, 0);
     // Users are not notified of their own quotes, of quotes they may not see or have muted, nor twice of a mention.
     world.quote(ADA, post).unwrap();
     let secret = Draft { visibility: Visibility::Followers, ..draft(BOB, "mine") };
@@ -289,9 +296,11 @@ fn the_author_of_the_quoted_post_is_notified_if_they_may_see_the_quote() {
     world.run(Command::FollowWith(Box::new(with))).unwrap();
     let quote = world.quote(BOB, post).unwrap();
     assert_eq!(world.notices(ADA)[0], (BOB, Notice::Quote(quote)));
+    let stored = world.facts().notice_state(UserId(ADA)).stored;
     let notification = NotificationId(quote.0);
     world.run(Command::DismissNotification { user: id(ADA), notification }).unwrap();
     assert_eq!(world.notices(ADA).len(), 1);
+    assert_eq!(world.facts().notice_state(UserId(ADA)).stored, stored - 1, "it takes no place");
     assert_eq!(mend(&mut world.rows), vec![]);
 }
 
@@ -311,15 +320,13 @@ fn those_who_boost_or_quote_a_post_are_notified_of_its_edit_some_at_a_time() {
     let quoters: Vec<u32> = users.skip(EDIT_NOTICES_MAX / 2).collect();
     let quotes: Vec<_> = quoters.iter().map(|user| world.quote(*user, post).unwrap()).collect();
     world.quote(ADA, post).unwrap();
-    world.quote(quoters[0], post).unwrap();
     world.edit_text(post, "another one");
     assert_eq!(world.notify_of_edits(), 3, "64 with each command");
     for user in boosters {
         assert_eq!(world.notices(user), [(ADA, Notice::Edit(post))]);
     }
     for (user, quote) in quoters.iter().zip(&quotes) {
-        let notices = world.notices(*user);
-        assert_eq!(notices.last(), Some(&(ADA, Notice::QuotedUpdate(*quote))), "{user}");
+        assert_eq!(world.notices(*user), [(ADA, Notice::QuotedUpdate(*quote))]);
     }
     let is_of_edit = |notice: &Notice| matches!(notice, Notice::Edit(_) | Notice::QuotedUpdate(_));
     assert!(!world.notices(ADA).iter().any(|(_, notice)| is_of_edit(notice)), "nor oneself");
@@ -333,6 +340,65 @@ fn those_who_boost_or_quote_a_post_are_notified_of_its_edit_some_at_a_time() {
     );
     world.revoke(quote);
     assert!(world.notices(user).is_empty());
+}
+
+#[test]
+fn a_user_is_notified_once_of_an_edit_however_often_they_quote_the_post() {
+    let mut world = World::new();
+    let post = world.post(ADA, "a post");
+    let boost = |user| Command::React { user: id(user), post, reaction: Reaction::Boost, on: true };
+    world.run(boost(BOB)).unwrap();
+    let quote = |world: &mut World, user| world.quote(user, post).unwrap();
+    let quotes: Vec<_> = (0..=EDIT_NOTICES_MAX).map(|_| quote(&mut world, CY)).collect();
+    quote(&mut world, BOB);
+    world.edit_text(post, "another one");
+    assert_eq!(world.notify_of_edits(), 1, "for any number of quotes by few users");
+    let newest = [(ADA, Notice::QuotedUpdate(*quotes.last().unwrap()))];
+    assert_eq!(world.notices(CY), newest, "of the newest quote");
+    assert_eq!(world.notices(BOB), [(ADA, Notice::Edit(post))], "one who boosts and quotes");
+    // An edit of the same post is not announced again for another quote, nor after the boost ends.
+    quote(&mut world, CY);
+    world
+        .run(Command::React { user: id(BOB), post, reaction: Reaction::Boost, on: false })
+        .unwrap();
+    world.now_ms += EDIT_NOTICES_QUIET_MS;
+    world.edit_text(post, "a third one");
+    assert_eq!(world.notify_of_edits(), 1);
+    assert_eq!(world.notices(CY), newest);
+    assert_eq!(world.notices(BOB), [(ADA, Notice::Edit(post))]);
+    // Authors of older quotes than the newest 1,000 are not notified.
+    world.run(register("dan")).unwrap();
+    let dan = UserId(3);
+    let first = quote(&mut world, dan.0);
+    for _ in 0..EDIT_NOTICES_QUOTES {
+        quote(&mut world, CY);
+    }
+    for (is_notified, others) in [(false, 0), (true, 1)] {
+        world.revoke_newest(CY, post, others);
+        world.now_ms += EDIT_NOTICES_QUIET_MS;
+        world.edit_text(post, &format!("with {others} less"));
+        world.notify_of_edits();
+        let expect = [(ADA, Notice::QuotedUpdate(first))];
+        assert_eq!(world.notices(dan.0), expect[..usize::from(is_notified)]);
+    }
+}
+
+#[test]
+fn an_imported_quote_of_a_boost_shows_nothing_and_nobody_revokes_it() {
+    let mut world = World::new();
+    let post = world.post(ADA, "a post");
+    let boost = Command::React { user: id(CY), post, reaction: Reaction::Boost, on: true };
+    world.run(boost).unwrap();
+    let boost = PostId(world.log.last().unwrap().stamp.0);
+    let quote = world.quote(BOB, boost).unwrap();
+    let wrong = Quote { post: boost, is_revoked: false };
+    let imported = Post { quote: Some(wrong), ..world.stored(quote) };
+    feed::write::post(&mut world.rows, quote, &imported, 0, |_| false);
+    assert_eq!([Some(ADA), None].map(|user| world.seen(user, quote)), ["deleted"; 2]);
+    for user in [ADA, CY] {
+        let viewer = Viewer::new(world.facts(), Some(UserId(user)));
+        assert!(!viewer.may_revoke(&imported), "{user}");
+    }
 }
 
 #[test]
@@ -352,7 +418,9 @@ fn a_change_of_quotes_is_no_edit_and_reaches_streams() {
     assert!(world.facts().post_versions(quote).is_empty());
     world.revoke(quote);
     assert!(world.effects.is_empty(), "again");
-    world.edit_text(quote, "look again");
+    let both = Patch::of_text(PostText::parse("look again").unwrap());
+    world.patch(quote, Patch { quote_policy: Some(QuotePolicy::Nobody), ..both });
+    assert_eq!(world.effects.iter().filter(|effect| is_edit(effect)).count(), 1, "of both");
     assert!(world.stored(quote).quote.unwrap().is_revoked, "an edit keeps it");
 }
 

@@ -143,7 +143,7 @@ fn a_deleted_user_neither_counts_nor_leaves_reactions_and_notifications() {
     for reaction in Reaction::ALL {
         assert!(world.facts().reactions_of(UserId(1), reaction, Span::ALL).is_empty());
     }
-    assert_eq!((stored_notices(&world, 1), world.facts().inbox(UserId(1)).stored), (0, 0));
+    assert_eq!((stored_notices(&world, 1), world.facts().notice_state(UserId(1)).stored), (0, 0));
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn a_limited_number_of_notifications_is_stored_and_the_oldest_go_first() {
         favourite(&mut world, 1, *post).unwrap();
     }
     assert_eq!(stored_notices(&world, 0), NOTIFICATIONS_MAX as usize);
-    assert_eq!(world.facts().inbox(UserId(0)).stored, NOTIFICATIONS_MAX);
+    assert_eq!(world.facts().notice_state(UserId(0)).stored, NOTIFICATIONS_MAX);
     let shown = world.notices(0);
     let newest = posts[20..].iter().rev().map(|post| (1, Notice::Favourite(*post)));
     let newest = newest.chain([(1, Notice::Mention(mention))]);
@@ -233,7 +233,7 @@ fn a_limited_number_of_notifications_is_stored_and_the_oldest_go_first() {
     for post in &posts[..10] {
         favourite(&mut world, 2, *post).unwrap();
     }
-    assert_eq!(world.facts().inbox(UserId(0)).stored, NOTIFICATIONS_MAX - 10);
+    assert_eq!(world.facts().notice_state(UserId(0)).stored, NOTIFICATIONS_MAX - 10);
     assert_eq!(world.notices(0).len(), 10);
 }
 

@@ -38,8 +38,8 @@ pub(super) fn command(facts: Facts<'_, impl Rows>, due: Due) -> Command {
             let _ = facts.media(media).map(|media| facts.media_space(media.owner));
         }
         DueWork::NotifyOfEdit { post } => {
-            let (users, _) = facts.notified_of_edit(post, from);
-            users.into_iter().for_each(|(user, _)| notice(facts, user, post));
+            let users = facts.notified_of_edit(post, from).into_iter();
+            users.for_each(|(user, _)| notice(facts, user, post));
         }
         DueWork::SweepReactions { post } => reactions(facts, post, from),
         DueWork::SweepVotes { poll } => {
@@ -83,7 +83,7 @@ fn scheduled(facts: Facts<'_, impl Rows>, user: UserId, id: ScheduledId) {
         facts.stored_post(parent).map(|post| post.author)
     });
     for mentioned in mentioned(&draft.text, user, replied, |handle| facts.by_handle(handle)) {
-        let _ = (facts.inbox(mentioned), facts.is_blocked_between(user, mentioned));
+        let _ = (facts.notice_state(mentioned), facts.is_blocked_between(user, mentioned));
     }
 }
 

@@ -30,7 +30,7 @@ fn of_point(table: PointTable) -> Option<Subject> {
         PointTable::Grant => None,
         PointTable::AppUses => None,
         PointTable::PostCounts => Some(Subject::Post(7)),
-        PointTable::Inbox => None,
+        PointTable::NoticeState => None,
     }
 }
 

@@ -45,7 +45,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
     #[must_use]
     pub fn notifications(&self, page: &Page, filter: &NotificationFilter) -> PageOf<Notification> {
         let Some(user) = self.user() else { return PageOf::default() };
-        let (facts, cleared) = (self.facts(), self.facts().inbox(user).cleared);
+        let (facts, cleared) = (self.facts(), self.facts().notice_state(user).cleared);
         let mut lists = vec![List::Rows];
         if filter.has_kind(NoticeKind::Post) {
             lists.extend(self.notified_of(user, cleared));
@@ -102,7 +102,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
     #[must_use]
     pub fn notification(&self, id: NotificationId) -> Option<Notification> {
         let user = self.user()?;
-        if id.0 <= self.facts().inbox(user).cleared {
+        if id.0 <= self.facts().notice_state(user).cleared {
             return None;
         }
         self.shown_notification(user, id, self.facts().notice_row(user, id.0)?)
