@@ -6,8 +6,8 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use feed::{
-    Bio, Command, Done, Draft, Handle, Lifetime, Name, Patch, PostId, PostText, Refusal, Sample,
-    SampleId, StoryId, UserEdit, UserId, UserRef,
+    Bio, Command, Conditional, Done, Draft, Handle, Lifetime, Name, Patch, PostId, PostText,
+    Refusal, Sample, SampleId, StoryId, UserEdit, UserId, UserRef,
 };
 use node::{Node, Request};
 
@@ -64,7 +64,7 @@ impl AppState {
         only_if: OnlyIf,
         key: Option<Key>,
     ) -> Result<Changed<UserId>, ApiError> {
-        let command = only_if.on(None, Command::EditUser(Box::new(edit)));
+        let command = only_if.on(None, Conditional::EditUser(Box::new(edit)));
         let edited = |done| if let Done::Edited(user) = done { Some(user) } else { None };
         self.submit(command, key, edited).await
     }
@@ -85,7 +85,7 @@ impl AppState {
         only_if: OnlyIf,
         key: Option<Key>,
     ) -> Result<Changed<()>, ApiError> {
-        let command = only_if.on(Some(author), Command::edit(post, patch));
+        let command = only_if.on(Some(author), Conditional::Edit { post, patch: Box::new(patch) });
         self.submit(command, key, |_| Some(())).await
     }
 

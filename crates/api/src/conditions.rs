@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use edge::etag::Tags;
-use feed::{Command, Condition, Revision, UserRef};
+use feed::{Command, Condition, Conditional, Revision, UserRef};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::ApiError;
@@ -92,10 +92,10 @@ impl Reads for OnlyIf {
 
 impl OnlyIf {
     /// Adds the condition to a change by the author of a post or story, or by the application.
-    pub(crate) fn on(self, author: Option<UserRef>, command: Command) -> Command {
+    pub(crate) fn on(self, author: Option<UserRef>, change: Conditional) -> Command {
         match (author, self.0) {
-            (None, None) => command,
-            (author, revisions) => Command::If(Box::new(Condition { author, revisions, command })),
+            (None, None) => change.into(),
+            (author, revisions) => Command::If(Box::new(Condition { author, revisions, change })),
         }
     }
 }

@@ -9,7 +9,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName};
 use edge::only;
-use feed::{Command, Condition, Idempotency, UserRef};
+use feed::{Command, Condition, Conditional, Idempotency, UserRef};
 use node::IdempotencyKey;
 use smallvec::{SmallVec, smallvec};
 
@@ -106,7 +106,7 @@ fn scope(command: &Command, client: Client) -> String {
         // The key must not tell a user that another user has changed the post with it.
         Command::If(condition) => {
             let author = condition.author.as_ref().map(id).unwrap_or_default();
-            format!("{} {author}", scope(&condition.command, client))
+            format!("{} {author}", scope(&condition.command(), client))
         }
         Command::DoDue(_)
         | Command::EraseUser { .. }
@@ -157,8 +157,15 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Unmute { user, other } => smallvec![user, other],
         Command::FollowMany { user, others } => std::iter::once(user).chain(others).collect(),
         Command::If(condition) => {
-            let Condition { author, command, .. } = &mut **condition;
-            author.iter_mut().chain(users_of(command)).collect()
+            let Condition { author, change, .. } = &mut **condition;
+            let user = match change {
+                Conditional::EditUser(edit) => Some(&mut edit.user),
+                Conditional::DeleteUser { user } => Some(user),
+                Conditional::Edit { .. }
+                | Conditional::DeletePost { .. }
+                | Conditional::DeleteStory { .. } => None,
+            };
+            author.iter_mut().chain(user).collect()
         }
         Command::Register { .. }
         | Command::Edit { .. }

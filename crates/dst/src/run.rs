@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use commitlog::LogOptions;
-use feed::{ErasurePhase, UserId};
-use node::{Clock, Durability, Logged, NodeOptions, SimulatedNode};
+use feed::{Command, Conditional, ErasurePhase, UserId};
+use node::{Clock, Durability, Logged, NodeOptions, Request, SimulatedNode};
 use parking_lot::Mutex;
 use rows::{SetTable, Table};
 use store::{Gate, MemoryDisk};
@@ -121,10 +121,11 @@ impl Run {
     /// Submits a few commands at the same time.
     pub(crate) fn submit(&mut self, commands: usize) {
         if self.generator.random.once_in(2) {
-            let requests: Vec<_> = match self.generator.makes_crowd() {
+            let mut requests: Vec<_> = match self.generator.makes_crowd() {
                 true => self.generator.crowd(&self.model),
                 false => (0..commands).map(|_| self.generator.request(&self.model)).collect(),
             };
+            requests.iter_mut().for_each(|request| self.read_revision(request));
             self.record(Event::Submit { commands: requests.len() });
             match self.node_mut().submit(requests.clone()) {
                 Ok(reply) => self.pending.push(Pending::of_requests(requests, reply)),
@@ -137,6 +138,29 @@ impl Run {
                 Ok(reply) => self.pending.push(Pending::of_keys(ops, reply)),
                 Err(_) => self.record(Event::Busy),
             }
+        }
+    }
+
+    /// Lets some changes be on the condition of the revision that a client has just read.
+    fn read_revision(&mut self, request: &mut Request) {
+        let Command::If(condition) = &mut request.command else { return };
+        if condition.revisions.is_none() || self.generator.random.once_in(3) {
+            return;
+        }
+        let facts = self.node().node().facts();
+        let of_user = |user| facts.resolve(user).and_then(|user| facts.user_revision(user));
+        let revision = match &condition.change {
+            Conditional::Edit { post, .. } | Conditional::DeletePost { post } => {
+                facts.post_revision(*post)
+            }
+            Conditional::DeleteStory { story } => facts.story_revision(*story),
+            Conditional::EditUser(edit) => of_user(&edit.user),
+            Conditional::DeleteUser { user } => of_user(user),
+        };
+        let read = revision.zip(self.model.feed.revised(&condition.change));
+        if let Some((revision, state)) = read {
+            self.model.feed.revisions.insert(revision.0, state);
+            condition.revisions = Some(vec![revision]);
         }
     }
 

@@ -140,8 +140,11 @@ impl Run {
             (history.appended, history.synced, history.pointed) = (last, last, last);
         }
         if last < self.applied {
-            // Groups that were not synced are lost. Begin again with an empty model, and apply all groups.
+            // Groups that were not synced are lost. Begin again with an empty model, and apply all groups. Clients keep
+            // what they have read.
+            let revisions = std::mem::take(&mut self.model.feed.revisions);
             (self.model, self.applied) = (Model::default(), 0);
+            self.model.feed.revisions = revisions;
         }
         // After a restart, time continues from the last change.
         self.seen_ms = 0;

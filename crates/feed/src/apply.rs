@@ -122,7 +122,7 @@ fn run(txn: &mut Txn<'_>, stamp: Stamp, command: &Command, effects: &mut Vec<Eff
         Command::MuteThread { user, post, on } => notifications::mute_thread(txn, user, *post, *on),
         Command::If(condition) => {
             conditions::check(txn, stamp, condition)?;
-            run(txn, stamp, &condition.command, effects)
+            run(txn, stamp, &condition.command(), effects)
         }
         Command::DoDue(due) => Ok(due::apply(txn, stamp, *due, effects)),
         Command::EraseUser { user, phase, from } => {

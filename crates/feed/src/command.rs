@@ -295,8 +295,57 @@ pub struct Condition {
     pub author: Option<UserRef>,
     /// The accepted revisions of the changed thing. `None` accepts every revision.
     pub revisions: Option<Vec<Revision>>,
-    /// The change of a post, a story or a user.
-    pub command: Command,
+    /// The change.
+    pub change: Conditional,
+}
+
+/// A change that may have a condition. Commands without one have the same names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Conditional {
+    /// Edit a post.
+    Edit {
+        /// The post.
+        post: PostId,
+        /// The changes.
+        patch: Box<Patch>,
+    },
+    /// Delete a post.
+    DeletePost {
+        /// The post.
+        post: PostId,
+    },
+    /// Delete a live story.
+    DeleteStory {
+        /// The story.
+        story: StoryId,
+    },
+    /// Change the profile and settings of a user.
+    EditUser(Box<UserEdit>),
+    /// Delete a user.
+    DeleteUser {
+        /// The user.
+        user: UserRef,
+    },
+}
+
+impl From<Conditional> for Command {
+    fn from(change: Conditional) -> Self {
+        match change {
+            Conditional::Edit { post, patch } => Self::Edit { post, patch },
+            Conditional::DeletePost { post } => Self::DeletePost { post },
+            Conditional::DeleteStory { story } => Self::DeleteStory { story },
+            Conditional::EditUser(edit) => Self::EditUser(edit),
+            Conditional::DeleteUser { user } => Self::DeleteUser { user },
+        }
+    }
+}
+
+impl Condition {
+    /// The change without the condition.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        self.change.clone().into()
+    }
 }
 
 /// A key under which a command is applied at most once: a retry with the same key returns the first result.
@@ -342,7 +391,7 @@ impl Command {
             Self::SetNote { note, .. } => return note.as_str().is_empty(),
             Self::List(command) => return command.change.removes(),
             Self::DoDue(due) => return due.work.removes(),
-            Self::If(condition) => return condition.command.removes(),
+            Self::If(condition) => return condition.command().removes(),
             _ => {}
         }
         matches!(

@@ -3,7 +3,7 @@
 
 use rows::{Rows, Stamp, encode};
 
-use crate::command::{Command, Condition, Revision};
+use crate::command::{Condition, Conditional, Revision};
 use crate::facts::{Facts, Txn};
 use crate::ids::{PostId, StoryId, UserId, digest};
 use crate::posts::Post;
@@ -53,21 +53,19 @@ impl Post {
 pub(crate) fn check(txn: &Txn<'_>, stamp: Stamp, condition: &Condition) -> Result<(), Refusal> {
     let facts = txn.facts();
     let user = |user| facts.resolve(user).and_then(|user| facts.user_revision(user));
-    let (author, hidden, revision) = match &condition.command {
-        Command::Edit { post, .. } | Command::DeletePost { post } => {
+    let (author, hidden, revision) = match &condition.change {
+        Conditional::Edit { post, .. } | Conditional::DeletePost { post } => {
             let author = facts.post(*post).map(|post| post.author);
             (author, Refusal::PostNotFound, facts.post_revision(*post))
         }
-        Command::DeleteStory { story } => {
+        Conditional::DeleteStory { story } => {
             // A story that has expired may still be stored.
             let live = facts.story(*story).filter(|story| story.is_live(stamp.unix_ms()));
             let revision = live.and_then(|_| facts.story_revision(*story));
             (live.map(|story| story.author), Refusal::StoryNotFound, revision)
         }
-        Command::EditUser(edit) => (None, Refusal::UserNotFound, user(&edit.user)),
-        Command::DeleteUser { user: deleted } => (None, Refusal::UserNotFound, user(deleted)),
-        // No other change has an author or a revision that could hold.
-        _ => return Err(Refusal::PreconditionFailed),
+        Conditional::EditUser(edit) => (None, Refusal::UserNotFound, user(&edit.user)),
+        Conditional::DeleteUser { user: deleted } => (None, Refusal::UserNotFound, user(deleted)),
     };
     if let Some(named) = &condition.author {
         let named = resolve(txn, named)?;

@@ -98,7 +98,7 @@ impl Command {
             }
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
             Self::If(condition) => {
-                let cost = condition.command.cost();
+                let cost = condition.command().cost();
                 // A post is read twice, with what it boosts, and users by their handles.
                 let read = 6 * POST_BYTES_MAX + 2 * USER_BYTES_MAX + 12 * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }

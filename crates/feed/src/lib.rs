@@ -68,7 +68,9 @@ pub mod write;
 
 pub use apply::apply;
 pub use blocks::{Mute, MuteTime};
-pub use command::{Command, Condition, Idempotency, Request, Revision, StampedCommand};
+pub use command::{
+    Command, Condition, Conditional, Idempotency, Request, Revision, StampedCommand,
+};
 pub use conversations as conversation;
 pub use done::{Done, Outcome, Reply};
 pub use due::{Due, DueWork};

@@ -9,7 +9,8 @@ use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
 use feed::quotes::QuotePolicy;
 use feed::{
-    Command, Draft, Language, Patch, PostId, PostText, Refusal, UserRef, Visibility, Warning,
+    Command, Conditional, Draft, Language, Patch, PostId, PostText, Refusal, UserRef, Visibility,
+    Warning,
 };
 use node::Node;
 use serde::Deserialize;
@@ -437,7 +438,7 @@ pub(crate) async fn delete(
     only_if: OnlyIf,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
-    state.carry_out(only_if.on(Some(author), Command::DeletePost { post }), key).await
+    state.carry_out(only_if.on(Some(author), Conditional::DeletePost { post }), key).await
 }
 
 pub(crate) async fn quotes(

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use feed::{
-    Batch, Command, Lifetime, PostText, Refusal, Revision, Span, StoryId, UserId, UserRef, scan,
+    Batch, Command, Conditional, Lifetime, PostText, Refusal, Revision, Span, StoryId, UserId,
+    UserRef, scan,
 };
 use node::Node;
 use serde::{Deserialize, Serialize};
@@ -151,7 +152,7 @@ pub(crate) async fn delete(
     only_if: OnlyIf,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
-    state.carry_out(only_if.on(Some(author), Command::DeleteStory { story }), key).await
+    state.carry_out(only_if.on(Some(author), Conditional::DeleteStory { story }), key).await
 }
 
 pub(crate) async fn stories(

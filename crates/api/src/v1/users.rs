@@ -9,8 +9,8 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use feed::accounts::{Account, AccountState};
 use feed::{
-    Bio, Command, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Refusal, Rows,
-    Span, User, UserEdit, UserId, UserRef, Viewer,
+    Bio, Conditional, Counts, Facts, Handle, Name, Order, ProfileField, ProfileFields, Refusal,
+    Rows, Span, User, UserEdit, UserId, UserRef, Viewer,
 };
 use node::Node;
 use serde::{Deserialize, Serialize};
@@ -260,7 +260,7 @@ pub(crate) async fn delete(
     only_if: OnlyIf,
     Once(key): Once,
 ) -> Result<Response, ApiError> {
-    state.carry_out(only_if.on(None, Command::DeleteUser { user }), key).await
+    state.carry_out(only_if.on(None, Conditional::DeleteUser { user }), key).await
 }
 
 /// The requested list of users.

@@ -7,10 +7,10 @@ use feed::limits::{
 };
 use feed::quotes::QuotePolicy;
 use feed::{
-    Bio, Command, Condition, Draft, Handle, Idempotency, Label, Language, Lifetime, MarkerUpdate,
-    MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText, ProfileFields, Reaction,
-    Revision, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef, Visibility,
-    Warning,
+    Bio, Command, Condition, Conditional, Draft, Handle, Idempotency, Label, Language, Lifetime,
+    MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, Patch, PostId, PostText, ProfileFields,
+    Reaction, Revision, SampleBits, SampleId, SetName, StoryId, Tag, UserEdit, UserId, UserRef,
+    Visibility, Warning,
 };
 use node::Request;
 
@@ -51,24 +51,29 @@ impl Generator {
         Request { idempotency, command }
     }
 
-    /// Adds a condition to a change that can have one. Usually it is the right author; rarely it is a revision, which
-    /// is always wrong.
+    /// Adds a condition to a change that can have one. Usually it is the right author; rarely it is a wrong revision,
+    /// which the run may replace.
     fn condition(&mut self, model: &Model, command: Command) -> Command {
-        let author = match &command {
-            Command::Edit { post, .. } | Command::DeletePost { post } => {
-                model.feed.posts.get(&post.0).map(|post| post.author)
-            }
+        let feed = &model.feed;
+        let of_post = |post: PostId| feed.posts.get(&post.0).map(|post| post.author);
+        let (author, change) = match command {
+            Command::Edit { post, patch } => (of_post(post), Conditional::Edit { post, patch }),
+            Command::DeletePost { post } => (of_post(post), Conditional::DeletePost { post }),
             Command::DeleteStory { story } => {
-                model.feed.stories.get(&story.0).map(|story| story.author)
+                let author = feed.stories.get(&story.0).map(|story| story.author);
+                (author, Conditional::DeleteStory { story })
             }
-            Command::EditUser(_) => None,
-            _ => return command,
+            Command::EditUser(edit) => (None, Conditional::EditUser(edit)),
+            Command::DeleteUser { user } => (None, Conditional::DeleteUser { user }),
+            command => return command,
         };
         let right = author.map(|author| UserRef::Id(UserId(author)));
         let author = if self.random.once_in(4) { Some(self.user()) } else { right };
-        let author = author.filter(|_| !matches!(command, Command::EditUser(_)));
+        let is_of_user =
+            matches!(change, Conditional::EditUser(_) | Conditional::DeleteUser { .. });
+        let author = author.filter(|_| !is_of_user);
         let revisions = self.random.once_in(8).then(|| vec![Revision(self.nonce())]);
-        Command::If(Box::new(Condition { author, revisions, command }))
+        Command::If(Box::new(Condition { author, revisions, change }))
     }
 
     /// Makes an idempotency key: one that was used before, usually with the same content, or a new one.

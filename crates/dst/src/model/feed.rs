@@ -9,9 +9,8 @@ use feed::limits::{
 };
 use feed::schedule::ScheduledPost;
 use feed::{
-    Bio, Command, Condition, Counts, Done, Due, DueWork, ErasurePhase, Handle, MarkedTimeline,
-    Name, Outcome, ProfileFields, Reaction, Refusal, SampleId, UserEdit, UserId, UserRef,
-    Visibility,
+    Bio, Command, Counts, Done, Due, DueWork, ErasurePhase, Handle, MarkedTimeline, Name, Outcome,
+    ProfileFields, Reaction, Refusal, SampleId, UserEdit, UserId, UserRef, Visibility,
 };
 
 use rows::{NameTable, Table};
@@ -26,6 +25,7 @@ use super::ms_of;
 use super::notices::{Cause, ModelEdit};
 use super::posts::ModelPost;
 use super::stories::ModelStory;
+use super::revisions::Revised;
 use super::versions::ModelVersion;
 
 /// Expected user. The user's id is the index in the list.
@@ -104,6 +104,8 @@ pub(crate) struct Feed {
     pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
     /// Notes: (author, subject) -> text.
     pub(crate) notes: BTreeMap<(u32, u32), String>,
+    /// Revisions that clients have read, with the state that they read.
+    pub(crate) revisions: BTreeMap<u64, Revised>,
     /// Featured hashtags of profiles: (user, hashtag) -> stamp.
     pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
     /// Filters by owner and id.
@@ -178,36 +180,11 @@ impl Feed {
             | Command::MuteThread { .. } => self.change_notices(stamp, command),
             Command::If(condition) => {
                 self.check_condition(stamp, condition)?;
-                self.apply(stamp, &condition.command)
+                self.apply(stamp, &condition.command())
             }
             Command::DoDue(_) | Command::EraseUser { .. } => {
                 unreachable!("clients do not send this command")
             }
-        }
-    }
-
-    /// Refuses a change if its condition names another author, or a revision, because generated revisions never exist.
-    fn check_condition(&self, stamp: u64, condition: &Condition) -> Result<(), Refusal> {
-        let (author, hidden) = match &condition.command {
-            Command::Edit { post, .. } | Command::DeletePost { post } => {
-                (self.posts.get(&post.0).map(|post| post.author), Refusal::PostNotFound)
-            }
-            Command::DeleteStory { story } => {
-                let live = self.live_story(stamp, *story).ok();
-                (live.map(|story| story.author), Refusal::StoryNotFound)
-            }
-            Command::EditUser(edit) => (self.resolve(&edit.user).ok(), Refusal::UserNotFound),
-            _ => unreachable!("no condition is generated for it"),
-        };
-        if let Some(named) = &condition.author {
-            let named = self.resolve(named)?;
-            if author.is_some_and(|author| author != named) {
-                return Err(hidden);
-            }
-        }
-        match (&condition.revisions, author) {
-            (Some(_), Some(_)) => Err(Refusal::PreconditionFailed),
-            _ => Ok(()),
         }
     }
 

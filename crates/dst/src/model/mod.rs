@@ -18,6 +18,7 @@ mod polls;
 pub(crate) mod posts;
 pub(crate) mod quotes;
 mod reactions;
+mod revisions;
 mod stories;
 mod tags;
 pub(crate) mod versions;

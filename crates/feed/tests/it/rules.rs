@@ -7,8 +7,8 @@ use crate::support::{
 };
 use feed::quotes::QuotePolicy;
 use feed::{
-    Bio, Command, Condition, Counts, Done, Draft, DueWork, Effect, ErasurePhase, Handle,
-    Idempotency, Input, Label, Language, Lifetime, Listed, Name, Patch, Post, PostChange,
+    Bio, Command, Condition, Conditional, Counts, Done, Draft, DueWork, Effect, ErasurePhase,
+    Handle, Idempotency, Input, Label, Language, Lifetime, Listed, Name, Patch, Post, PostChange,
     PostDefaults, PostId, PostText, ProfileFields, Reaction, Refusal, Request, Revision, SampleId,
     SetName, StampedCommand, StoryId, Txn, User, UserEdit, UserId, UserRef, Visibility, apply,
     limits,
@@ -434,13 +434,17 @@ fn a_refused_command_does_not_use_up_its_key() {
 fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
     let mut world = World::new();
     let (first, story) = (world.post(0, "first"), world.post_story(0, 60));
-    let edit = |text: &str| Command::edit(first, Patch::of_text(PostText::parse(text).unwrap()));
-    let bio = |text: &str| {
-        edit_user(UserEdit { bio: Some(Bio::parse(text).unwrap()), ..UserEdit::new(id(0)) })
+    let edit = |text: &str| {
+        let patch = Box::new(Patch::of_text(PostText::parse(text).unwrap()));
+        Conditional::Edit { post: first, patch }
     };
-    let only = |author: Option<u32>, revision: Option<Revision>, command| {
+    let bio = |text: &str| {
+        let bio = Some(Bio::parse(text).unwrap());
+        Conditional::EditUser(Box::new(UserEdit { bio, ..UserEdit::new(id(0)) }))
+    };
+    let only = |author: Option<u32>, revision: Option<Revision>, change| {
         let (author, revisions) = (author.map(id), revision.map(|revision| vec![revision]));
-        Command::If(Box::new(Condition { author, revisions, command }))
+        Command::If(Box::new(Condition { author, revisions, change }))
     };
     let of_post = |world: &World| world.facts().post_revision(first);
     let of_user = |world: &World| world.facts().user_revision(UserId(0));
@@ -452,7 +456,7 @@ fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
     world
         .run(Command::React { user: id(1), post: first, reaction: Reaction::Favourite, on: true })
         .unwrap();
-    world.run(edit("first")).unwrap();
+    world.run(edit("first").into()).unwrap();
     assert_eq!((of_post(&world), of_user(&world)), (old_post, old_user));
 
     let refused = |world: &mut World, command, refusal| {
@@ -464,17 +468,14 @@ fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
     refused(&mut world, only(Some(9), old_post, edit("x")), Err(Refusal::UserNotFound));
     refused(&mut world, only(Some(0), Some(Revision(0)), edit("x")), stale);
     refused(&mut world, only(None, Some(Revision(0)), bio("x")), stale);
-    for other in [follow(id(1), id(2)), only(None, None, edit("x"))] {
-        refused(&mut world, only(None, None, other), stale);
-    }
-    let delete = Command::DeleteStory { story };
+    let delete = Conditional::DeleteStory { story };
     refused(&mut world, only(Some(1), None, delete.clone()), Err(Refusal::StoryNotFound));
     refused(&mut world, only(Some(0), Some(Revision(0)), delete.clone()), stale);
 
     assert_eq!(world.run(only(Some(0), old_post, edit("second"))), Ok(Done::PostEdited));
     assert_eq!(world.run(only(None, old_user, bio("second"))), Ok(Done::Edited(UserId(0))));
     refused(&mut world, only(Some(0), old_post, edit("third")), stale);
-    refused(&mut world, only(Some(0), old_post, Command::DeletePost { post: first }), stale);
+    refused(&mut world, only(Some(0), old_post, Conditional::DeletePost { post: first }), stale);
     refused(&mut world, only(None, old_user, bio("third")), stale);
     let user = of_user(&world);
     world.run(support::lock(0, true)).unwrap();
@@ -484,7 +485,7 @@ fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
     refused(&mut world, only(Some(0), Some(Revision(0)), delete), Err(Refusal::StoryNotFound));
     let post = of_post(&world);
     assert_eq!(
-        world.run(only(Some(0), post, Command::DeletePost { post: first })),
+        world.run(only(Some(0), post, Conditional::DeletePost { post: first })),
         Ok(Done::Deleted)
     );
 }

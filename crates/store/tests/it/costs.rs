@@ -31,11 +31,11 @@ use feed::media::{
 use feed::poll::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
-    Bio, Command, Condition, Draft, Due, DueWork, ErasurePhase, Facts, Handle, Idempotency, Label,
-    Language, Lifetime, List, ListChange, ListCommand, ListId, ListReplies, ListTitle, Marker,
-    MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, NotificationId, Patch, PollChoices, PollId,
-    PostId, PostText, ProfileFields, Reaction, Request, SampleBits, SampleId, ScheduledId, SetName,
-    StoryId, Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
+    Bio, Command, Condition, Conditional, Draft, Due, DueWork, ErasurePhase, Facts, Handle,
+    Idempotency, Label, Language, Lifetime, List, ListChange, ListCommand, ListId, ListReplies,
+    ListTitle, Marker, MarkerUpdate, MarkersUpdate, MuteTime, Name, Note, NotificationId, Patch,
+    PollChoices, PollId, PostId, PostText, ProfileFields, Reaction, Request, SampleBits, SampleId,
+    ScheduledId, SetName, StoryId, Txn, UserEdit, UserId, UserRef, Visibility, Warning, apply,
 };
 use kv::{
     Bucket, BucketId, BucketName, Bytes, Expiry, KeyAnswer, KeyOp, KeyOps, KeyRow, KeyRows,
@@ -645,19 +645,21 @@ fn feed_command(world: &World, step: &Step) -> Option<Command> {
 /// Adds a condition that holds to a command that changes a post or a user.
 fn conditional(world: &World, command: Command) -> Command {
     let facts = Facts::new(&world.counting.rows);
-    let (author, revision) = match &command {
-        Command::Edit { post, .. } | Command::DeletePost { post } => {
-            (facts.post(*post).map(|post| post.author), facts.post_revision(*post))
-        }
+    let of_post = |post| (facts.post(post).map(|post| post.author), facts.post_revision(post));
+    let ((author, revision), change) = match command {
+        Command::Edit { post, patch } => (of_post(post), Conditional::Edit { post, patch }),
+        Command::DeletePost { post } => (of_post(post), Conditional::DeletePost { post }),
         Command::EditUser(edit) => {
-            (None, facts.resolve(&edit.user).and_then(|user| facts.user_revision(user)))
+            let user = facts.resolve(&edit.user);
+            let revision = user.and_then(|user| facts.user_revision(user));
+            ((None, revision), Conditional::EditUser(edit))
         }
-        _ => return command,
+        command => return command,
     };
     let handle = author.and_then(|author| facts.user(author)).map(|author| author.handle);
     let (author, revisions) =
         (handle.map(UserRef::Handle), revision.map(|revision| vec![revision]));
-    Command::If(Box::new(Condition { author, revisions, command }))
+    Command::If(Box::new(Condition { author, revisions, change }))
 }
 
 fn take(world: &mut World, step: &Step, zeros: &[u8]) {

@@ -5,7 +5,7 @@ mod field;
 mod tests;
 
 use feed::limits::FOLLOW_MANY_MAX;
-use feed::{Bio, Command, Draft, Handle, Lifetime, Name, PostText, UserRef};
+use feed::{Bio, Command, Conditional, Draft, Handle, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
 
 use crate::changes::adding;
@@ -142,7 +142,7 @@ fn command(
         Op::DeletePost => {
             let user = fields.required("user", line.user)?.user()?;
             let post = post_number(fields.required("id", line.id)?.number())?;
-            OnlyIf::default().on(Some(user), Command::DeletePost { post })
+            OnlyIf::default().on(Some(user), Conditional::DeletePost { post })
         }
         Op::PostStory => Command::PostStory {
             author: fields.required("user", line.user)?.user()?,
@@ -152,7 +152,7 @@ fn command(
         Op::DeleteStory => {
             let user = fields.required("user", line.user)?.user()?;
             let story = story_number(fields.required("id", line.id)?.number())?;
-            OnlyIf::default().on(Some(user), Command::DeleteStory { story })
+            OnlyIf::default().on(Some(user), Conditional::DeleteStory { story })
         }
         Op::ViewStory => Command::ViewStory {
             story: story_number(fields.required("id", line.id)?.number())?,

@@ -1,6 +1,7 @@
 //! Tests of the parser of lines.
 
-use feed::{Condition, PostId, StoryId, UserId, UserRef};
+use feed::quotes::QuotePolicy;
+use feed::{Condition, Conditional, PostId, StoryId, UserId, UserRef};
 
 use super::*;
 
@@ -23,8 +24,8 @@ fn handle(text: &str) -> UserRef {
     UserRef::Handle(Handle::parse(text).unwrap())
 }
 
-fn by(author: UserRef, command: Command) -> Command {
-    Command::If(Box::new(Condition { author: Some(author), revisions: None, command }))
+fn by(author: UserRef, change: Conditional) -> Command {
+    Command::If(Box::new(Condition { author: Some(author), revisions: None, change }))
 }
 
 #[test]
@@ -35,7 +36,7 @@ fn users_and_posts_are_numbers_strings_or_handles() {
     check(r#"{"other":2,"user":"\u0031","op":"follow"}"#, follow(id(1), id(2)));
     let unfollow = Command::Unfollow { user: id(1), other: id(2) };
     check(r#"{"op":"unfollow","user":1,"other":2}"#, Ok(unfollow));
-    let delete = |author| Ok(by(author, Command::DeletePost { post: PostId(7) }));
+    let delete = |author| Ok(by(author, Conditional::DeletePost { post: PostId(7) }));
     check(r#"{"op":"delete_post","user":1,"id":7}"#, delete(id(1)));
     check(r#"{"op":"delete_post","user":"@bob","id":"7"}"#, delete(handle("bob")));
     let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
@@ -86,7 +87,7 @@ fn lines_with_friends_and_stories_are_parsed() {
     check(r#"{"op":"post_story","user":1,"text":"x"}"#, Ok(post_story(60)));
     check(r#"{"op":"post_story","user":1,"text":"x","ttl_s":5}"#, Ok(post_story(5)));
     let story = StoryId(7);
-    let delete = by(id(1), Command::DeleteStory { story });
+    let delete = by(id(1), Conditional::DeleteStory { story });
     check(r#"{"op":"delete_story","user":1,"id":"7"}"#, Ok(delete));
     let view = Command::ViewStory { story, viewer: id(1) };
     check(r#"{"op":"view_story","id":7,"user":1}"#, Ok(view));
