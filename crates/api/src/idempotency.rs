@@ -202,7 +202,7 @@ impl<S: Send + Sync> FromRequestParts<S> for NoKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         refuse(
             &parts.headers,
-            "this change does not support Idempotency-Key; those of keys support If-Match and If-None-Match",
+            "this change does not support Idempotency-Key; changes of keys of buckets support If-Match and If-None-Match",
         )?;
         Ok(Self)
     }

@@ -405,8 +405,8 @@ impl Route {
 
     /// Adds the header with the tag of the response, and the response 304 for a client that has it.
     pub(crate) fn tagged(self) -> Self {
-        self.with_header("ETag", "For `If-None-Match` of a read and `If-Match` of a change")
-            .answers(304, "Not modified")
+        let text = "For `If-None-Match` of a read and `If-Match` of a change";
+        self.with_header("ETag", text).answers(304, "Not modified").with_header("ETag", text)
     }
 
     /// Adds a header to the last response.

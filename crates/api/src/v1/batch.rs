@@ -109,9 +109,12 @@ fn errors_of_lines() -> Vec<&'static str> {
         samples::routes,
     ];
     let routes = groups.into_iter().flat_map(|routes| routes()).filter_map(|route| route.about);
-    let inputs =
-        routes.filter(|about| ROUTES_OF_LINES.contains(&about.id)).map(|about| about.inputs);
-    let codes = inputs.flat_map(|inputs| {
+    let of_lines: Vec<_> = routes
+        .filter(|about| ROUTES_OF_LINES.contains(&about.id))
+        .map(|about| about.inputs)
+        .collect();
+    assert_eq!(of_lines.len(), ROUTES_OF_LINES.len(), "a line has no route of this name");
+    let codes = of_lines.into_iter().flat_map(|inputs| {
         let exact = inputs.exact_errors.into_iter().map(|kind| kind.code);
         inputs.errors.into_iter().chain(exact)
     });
@@ -138,7 +141,7 @@ pub(crate) fn routes() -> Vec<Route> {
                  `unfollow`, `befriend`, `unfriend` | `user`, `other` | `idempotency_key` |\n| \
                  `follow` | `user`, `others`: 1 to 1,000 | `idempotency_key` |\n| `post` | \
                  `user`, `text` | `in_reply_to_id`, `visibility`, `warning`, `sensitive`, \
-                 `language`, `idempotency_key` |\n| `post_story` | `user`, `text` | `ttl_s`, \
+                 `language`, `quote_id`, `quote_policy`, `idempotency_key` |\n| `post_story` | `user`, `text` | `ttl_s`, \
                  `idempotency_key` |\n| `view_story`, `delete_post`, `delete_story` | `user`, `id` \
                  | `idempotency_key` |\n| `add_sample` | `label`, `sample` | `set`, \
                  `idempotency_key` |\n| `delete_sample` | `id` | `idempotency_key` |",

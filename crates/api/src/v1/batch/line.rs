@@ -7,6 +7,7 @@ mod tests;
 use feed::limits::FOLLOW_MANY_MAX;
 use feed::{Bio, Command, Conditional, Draft, Handle, Lifetime, Name, PostText, UserRef};
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use crate::changes::adding;
 use crate::conditions::OnlyIf;
@@ -60,11 +61,16 @@ struct Line<'a> {
     sensitive: Option<bool>,
     #[serde(borrow, default, deserialize_with = "given")]
     language: Option<Text<'a>>,
+    #[serde(borrow, default, deserialize_with = "given")]
+    quote_id: Option<Number<'a>>,
+    #[serde(default, deserialize_with = "given")]
+    quote_policy: Option<QuotePolicyName>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// The operation of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-enum Op {
+pub(super) enum Op {
     Register,
     Follow,
     Unfollow,
@@ -173,11 +179,17 @@ fn command(
 fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, ApiError> {
     let author = fields.required("user", line.user)?.user()?;
     let text = fields.required("text", line.text)?.0;
-    fields.used += usize::from(line.in_reply_to_id.is_some());
-    let parent = line.in_reply_to_id.map(|id| post_number(id.number())).transpose();
-    let parent = parent.map_err(|error| error.at("in_reply_to_id"))?;
+    let mut post = |name, id: Option<Number<'_>>| {
+        fields.used += usize::from(id.is_some());
+        let id = id.map(|id| post_number(id.number())).transpose();
+        id.map_err(|error| error.at(name))
+    };
+    let parent = post("in_reply_to_id", line.in_reply_to_id)?;
+    let quote = post("quote_id", line.quote_id)?;
     fields.used += usize::from(line.visibility.is_some());
     let visibility = line.visibility.unwrap_or_default().into();
+    fields.used += usize::from(line.quote_policy.is_some());
+    let quote_policy = line.quote_policy.unwrap_or_default().into();
     fields.used += usize::from(line.sensitive.is_some());
     let said = Said {
         text: Some(&text),
@@ -185,7 +197,8 @@ fn new_post(line: Line<'_>, fields: &mut Fields, domain: &str) -> Result<Draft, 
         sensitive: line.sensitive,
         language: fields.optional(line.language.as_ref()),
     };
-    let draft = Draft { parent, visibility, ..said.draft(author, domain)? };
+    let said = said.draft(author, domain)?;
+    let draft = Draft { parent, visibility, quote, quote_policy, ..said };
     draft.check()?;
     Ok(draft)
 }
@@ -245,6 +258,8 @@ impl Line<'_> {
             self.warning.is_some(),
             self.sensitive.is_some(),
             self.language.is_some(),
+            self.quote_id.is_some(),
+            self.quote_policy.is_some(),
         ];
         given.into_iter().filter(|given| *given).count()
     }

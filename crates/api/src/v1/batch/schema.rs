@@ -4,7 +4,8 @@
 
 use utoipa::ToSchema;
 
-use crate::v1::posts::VisibilityName;
+use super::line::Op;
+use crate::v1::posts::{QuotePolicyName, VisibilityName};
 use crate::v1::recognitions::Drawing;
 
 /// Line of a batch: one change. `op` determines its other fields; an unexpected field is an error.
@@ -43,6 +44,11 @@ pub(crate) struct BatchLine {
     sensitive: Option<bool>,
     #[schema(nullable = false)]
     language: Option<String>,
+    /// Id of the quoted post.
+    #[schema(nullable = false)]
+    quote_id: Option<String>,
+    #[schema(nullable = false)]
+    quote_policy: Option<QuotePolicyName>,
     /// Seconds until the story expires.
     #[schema(nullable = false, minimum = 1, maximum = 604_800)]
     ttl_s: Option<u64>,
@@ -55,24 +61,6 @@ pub(crate) struct BatchLine {
     /// Retries with the same key return the first result.
     #[schema(nullable = false)]
     idempotency_key: Option<String>,
-}
-
-/// The operation of a line.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-pub(crate) enum Op {
-    Register,
-    Follow,
-    Unfollow,
-    Befriend,
-    Unfriend,
-    Post,
-    DeletePost,
-    PostStory,
-    DeleteStory,
-    ViewStory,
-    AddSample,
-    DeleteSample,
 }
 
 /// Line of the response: the result of the request's line at the same position.

@@ -42,6 +42,14 @@ fn users_and_posts_are_numbers_strings_or_handles() {
     let text = PostText::parse("caf\u{e9} \"x\"").unwrap();
     let post = Command::Publish(Box::new(Draft::new(handle("a"), text)));
     check(r#"{"op":"post","user":"@a","text":"caf\u00e9 \"x\""}"#, Ok(post));
+    let text = PostText::parse("x").unwrap();
+    let (quote, quote_policy) = (Some(PostId(7)), QuotePolicy::Nobody);
+    let quoting = Draft { quote, quote_policy, ..Draft::new(id(1), text) };
+    check(
+        r#"{"op":"post","user":1,"text":"x","quote_id":"7","quote_policy":"nobody"}"#,
+        Ok(Command::Publish(Box::new(quoting))),
+    );
+    check(r#"{"op":"register","handle":"a","quote_id":"7"}"#, Err("bad_json"));
     let register = Command::Register {
         handle: Handle::parse("a").unwrap(),
         name: Name::parse("A").unwrap(),
