@@ -138,7 +138,7 @@ async fn a_relation_is_undone_though_the_other_is_hidden_by_now() {
     assert_eq!((code, &relation["following"]), (200, &false.into()));
 }
 
-async fn disable(world: &World, who: &Person, state: AccountState) {
+pub(crate) async fn disable(world: &World, who: &Person, state: AccountState) {
     let user = UserRef::Id(UserId(who.id.parse().unwrap()));
     let command = Command::Account(AccountCommand::SetState { user, state });
     world.node.submit(command.into()).await.unwrap().outcome.unwrap();

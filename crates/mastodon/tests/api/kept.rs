@@ -1,10 +1,12 @@
 //! Cached entities equal new ones: after random changes, a server with a cache and one without respond alike to every
 //! reader.
 
+use feed::accounts::AccountState;
 use feed::{Command, UserId, UserRef};
 use testkit::Random;
 
 use crate::client::{Got, Person, World};
+use crate::hidden::disable;
 
 const STEPS: usize = 250;
 
@@ -25,6 +27,10 @@ async fn what_is_kept_is_what_would_be_made() {
         let mut statuses = Vec::new();
         for step in 0..STEPS {
             let what = change(&world, &people, &mut statuses, &mut random).await;
+            if let Some(dan) = people.get(3).filter(|_| step > STEPS / 3 && step % 15 == 14) {
+                let states = [AccountState::Active, AccountState::Disabled];
+                disable(&world, dan, states[step / 15 % 2]).await;
+            }
             if step == STEPS / 2 || step == STEPS / 4 * 3 {
                 let gone = people.pop().unwrap();
                 let user = UserRef::Id(UserId(gone.id.parse().unwrap()));
