@@ -16,6 +16,7 @@ impl Run {
             visibility: found.defaults.visibility,
             sensitive: found.defaults.sensitive,
             locked: self.node().node().facts().is_locked(UserId(user)),
+            quote_policy: found.defaults.quote_policy,
             language: found.defaults.language.as_ref().map(|code| code.as_str().to_owned()),
         };
         assert_eq!(settings, expected.users[user as usize].settings, "settings of {user}");

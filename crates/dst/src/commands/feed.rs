@@ -174,6 +174,7 @@ impl Generator {
             discoverable,
             indexable,
             visibility: self.random.once_in(4).then(|| *self.random.pick(&Visibility::ALL)),
+            quote_policy: self.random.once_in(4).then(|| *self.random.pick(&QuotePolicy::ALL)),
             sensitive,
             language: self.random.once_in(4).then(|| self.language()),
             locked,

@@ -7,6 +7,7 @@ use feed::limits::{
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
     SET_SAMPLES_MAX,
 };
+use feed::quotes::QuotePolicy;
 use feed::schedule::ScheduledPost;
 use feed::{
     Bio, Command, Counts, Done, Due, DueWork, ErasurePhase, Handle, MarkedTimeline, Name, Outcome,
@@ -24,8 +25,8 @@ use super::media::ModelMedia;
 use super::ms_of;
 use super::notices::{Cause, ModelEdit};
 use super::posts::ModelPost;
-use super::stories::ModelStory;
 use super::revisions::Revised;
+use super::stories::ModelStory;
 use super::versions::ModelVersion;
 
 /// Expected user. The user's id is the index in the list.
@@ -49,6 +50,7 @@ pub(crate) struct ModelSettings {
     pub(crate) indexable: bool,
     pub(crate) visibility: Visibility,
     pub(crate) sensitive: bool,
+    pub(crate) quote_policy: QuotePolicy,
     pub(crate) language: Option<String>,
     pub(crate) locked: bool,
 }
@@ -102,10 +104,10 @@ pub(crate) struct Feed {
     pub(super) erased_boosts: BTreeSet<(u32, u64)>,
     /// Notifications of edits that exist only if boosts by deleted users still existed when the post was edited.
     pub(crate) unsure: Vec<((u32, u64), (u32, Cause))>,
-    /// Notes: (author, subject) -> text.
-    pub(crate) notes: BTreeMap<(u32, u32), String>,
     /// Revisions that clients have read, with the state that they read.
     pub(crate) revisions: BTreeMap<u64, Revised>,
+    /// Notes: (author, subject) -> text.
+    pub(crate) notes: BTreeMap<(u32, u32), String>,
     /// Featured hashtags of profiles: (user, hashtag) -> stamp.
     pub(crate) featured_tags: BTreeMap<(u32, String), u64>,
     /// Filters by owner and id.
@@ -219,6 +221,7 @@ impl Feed {
         edit.discoverable.iter().for_each(|yes| settings.undiscoverable = !yes);
         edit.indexable.iter().for_each(|indexable| settings.indexable = *indexable);
         edit.visibility.iter().for_each(|visibility| settings.visibility = *visibility);
+        edit.quote_policy.iter().for_each(|policy| settings.quote_policy = *policy);
         edit.sensitive.iter().for_each(|sensitive| settings.sensitive = *sensitive);
         if let Some(language) = &edit.language {
             settings.language = language.as_ref().map(|code| code.as_str().to_owned());

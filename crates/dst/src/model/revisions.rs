@@ -25,6 +25,7 @@ impl Feed {
             let shown = ModelSettings {
                 visibility: secret.visibility,
                 sensitive: secret.sensitive,
+                quote_policy: secret.quote_policy,
                 language: secret.language,
                 ..user.settings.clone()
             };

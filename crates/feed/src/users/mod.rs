@@ -13,6 +13,7 @@ use crate::limits;
 use crate::media::MediaId;
 use crate::parts::parts;
 use crate::posts::Visibility;
+use crate::quotes::QuotePolicy;
 use crate::refusal::Refusal;
 use crate::text::{Bio, Language, Name, fits};
 
@@ -204,6 +205,8 @@ pub struct PostDefaults {
     pub sensitive: bool,
     /// Default language.
     pub language: Option<Language>,
+    /// Default of the users who may quote a post.
+    pub quote_policy: QuotePolicy,
 }
 
 /// A change of a profile and settings. `None` leaves a field unchanged.
@@ -229,6 +232,8 @@ pub struct UserEdit {
     pub sensitive: Option<bool>,
     /// New default language; `Some(None)` removes it.
     pub language: Option<Option<Language>>,
+    /// New default quote policy.
+    pub quote_policy: Option<QuotePolicy>,
     /// Whether others must ask before they follow. Pending requests stay when the user is unlocked.
     pub locked: Option<bool>,
 }
@@ -248,6 +253,7 @@ impl UserEdit {
             visibility: None,
             sensitive: None,
             language: None,
+            quote_policy: None,
             locked: None,
         }
     }

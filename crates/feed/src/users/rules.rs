@@ -51,6 +51,7 @@ pub(crate) fn edit(txn: &mut Txn<'_>, edit: &UserEdit, effects: &mut Vec<Effect>
     set(&mut user.defaults.visibility, edit.visibility.as_ref());
     set(&mut user.defaults.sensitive, edit.sensitive.as_ref());
     set(&mut user.defaults.language, edit.language.as_ref());
+    set(&mut user.defaults.quote_policy, edit.quote_policy.as_ref());
     txn.put_user(id, &user);
     if let Some(locked) = edit.locked {
         txn.lock(id, locked);

@@ -354,7 +354,7 @@ fn settings_are_changed_one_by_one_and_stay_when_others_change() {
     let mut world = World::new();
     let mut expect = world.facts().user(UserId(0)).unwrap();
     type Change = fn(&mut User);
-    let edits: [(UserEdit, Change); 10] = [
+    let edits: [(UserEdit, Change); 11] = [
         (UserEdit { fields: fields.clone(), ..none.clone() }, |_| {}),
         (UserEdit { bot: Some(true), ..none.clone() }, |user| user.bot = true),
         (UserEdit { discoverable: Some(false), ..none.clone() }, |user| user.undiscoverable = true),
@@ -363,6 +363,9 @@ fn settings_are_changed_one_by_one_and_stay_when_others_change() {
             user.defaults.visibility = Visibility::Followers;
         }),
         (UserEdit { sensitive: Some(true), ..none.clone() }, |user| user.defaults.sensitive = true),
+        (UserEdit { quote_policy: Some(QuotePolicy::Nobody), ..none.clone() }, |user| {
+            user.defaults.quote_policy = QuotePolicy::Nobody;
+        }),
         (UserEdit { language: Some(language), ..none.clone() }, |user| {
             user.defaults.language = Language::parse("de").ok();
         }),

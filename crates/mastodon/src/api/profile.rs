@@ -10,6 +10,7 @@ use feed::{Bio, Command, Language, Name, PostDefaults, ProfileFields, UserEdit, 
 use media::Shape;
 use node::UploadError;
 
+use super::statuses::quote_policy;
 use crate::access::Needs;
 use crate::answers;
 use crate::endpoints::Endpoints;
@@ -185,6 +186,7 @@ fn edit(user: UserRef, fields: &Fields) -> Result<UserEdit, ApiError> {
         visibility: fields.one("source[privacy]")?.map(default_visibility).transpose()?,
         sensitive: fields.flag("source[sensitive]")?,
         language: language.transpose()?,
+        quote_policy: quote_policy(fields, "source[quote_policy]")?,
         locked: fields.flag("locked")?,
     })
 }

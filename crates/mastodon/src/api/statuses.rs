@@ -95,6 +95,9 @@ impl Server {
         if fields.one("language")?.is_none() {
             draft.language = defaults.language;
         }
+        if fields.one(QUOTE_POLICY)?.is_none() {
+            draft.quote_policy = defaults.quote_policy;
+        }
         Ok(())
     }
 
@@ -165,17 +168,20 @@ fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
         language: fields.one("language")?.map(Language::parse).transpose()?.map(Some),
         media,
         poll: polls::named(fields)?.or(replaces.then_some(None)),
-        quote_policy: quote_policy(fields)?,
+        quote_policy: quote_policy(fields, QUOTE_POLICY)?,
         ..Patch::default()
     })
 }
 
-/// Quote policy in a request.
-fn quote_policy(fields: &Fields) -> Result<Option<QuotePolicy>, ApiError> {
-    let wrong = || ApiError::invalid("no such quote_approval_policy");
+/// Quote policy in a field of a request.
+pub(super) fn quote_policy(fields: &Fields, field: &str) -> Result<Option<QuotePolicy>, ApiError> {
+    let wrong = || ApiError::invalid(format!("no such {field}"));
     let named = |name| QuotePolicy::named(name).ok_or_else(wrong);
-    fields.one("quote_approval_policy")?.map(named).transpose()
+    fields.one(field)?.map(named).transpose()
 }
+
+/// Field with the quote policy of a status.
+const QUOTE_POLICY: &str = "quote_approval_policy";
 
 /// Error for a refused status. Its text alone was valid, so `BadText` means that the status is blank.
 fn without_text(refusal: Refusal) -> ApiError {
@@ -412,7 +418,7 @@ pub(crate) async fn interaction_policy(
     once: Once,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let policy = quote_policy(&fields)?.unwrap_or_default();
+    let policy = quote_policy(&fields, QUOTE_POLICY)?.unwrap_or_default();
     state.own(me, post).await?;
     state.limit(What::Posts, u64::from(me.0))?;
     let patch = Patch { quote_policy: Some(policy), ..Patch::default() };

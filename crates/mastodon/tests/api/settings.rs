@@ -92,33 +92,42 @@ async fn a_new_post_has_the_defaults_of_its_author_where_the_app_says_nothing() 
     };
     let publish = async |more: &[(&str, &str)]| {
         let fields = [&[("status", "x")], more].concat();
-        shown(&ada.call(&world, "POST", "/api/v1/statuses", &fields).await)
+        ada.call(&world, "POST", "/api/v1/statuses", &fields).await
     };
-    let check = async |source: [Value; 3]| {
+    let check = async |source: [Value; 4]| {
         let me = ada.get(&world, "/api/v1/accounts/verify_credentials").await;
-        let names = ["privacy", "sensitive", "language"];
+        let names = ["privacy", "sensitive", "language", "quote_policy"];
         assert_eq!(names.map(|name| me["source"][name].clone()), source);
         let all = ada.get(&world, "/api/v1/preferences").await;
         let names = names.map(|name| name.replace("privacy", "visibility"));
         assert_eq!(names.map(|name| all[format!("posting:default:{name}")].clone()), source);
     };
-    check([json!("public"), json!(false), json!(null)]).await;
-    assert_eq!(publish(&[]).await, [json!("public"), json!(false), json!(null)]);
+    let [public, private] = ["public", "private"].map(|name| json!(name));
+    check([public.clone(), json!(false), json!(null), public.clone()]).await;
+    assert_eq!(shown(&publish(&[]).await), [public.clone(), json!(false), json!(null)]);
     let defaults = [
         ("source[privacy]", "private"),
         ("source[sensitive]", "true"),
         ("source[language]", "de-AT"),
+        ("source[quote_policy]", "followers"),
     ];
     ada.set(&world, &defaults).await;
-    let expect = [json!("private"), json!(true), json!("de")];
-    check(expect.clone()).await;
-    assert_eq!(publish(&[]).await, expect);
+    let expect = [private.clone(), json!(true), json!("de")];
+    check([private.clone(), json!(true), json!("de"), json!("followers")]).await;
+    assert_eq!(shown(&publish(&[]).await), expect);
     let given = [("visibility", "public"), ("sensitive", "false"), ("language", "en")];
-    assert_eq!(publish(&given).await, [json!("public"), json!(false), json!("en")]);
-    assert_eq!(publish(&given[..1]).await, [json!("public"), json!(true), json!("de")]);
+    let status = publish(&given).await;
+    assert_eq!(shown(&status), [public.clone(), json!(false), json!("en")]);
+    assert_eq!(status["quote_approval"]["automatic"], json!(["followers"]));
+    let status = publish(&[given[0], ("quote_approval_policy", "public")]).await;
+    assert_eq!(shown(&status), [public.clone(), json!(true), json!("de")]);
+    assert_eq!(status["quote_approval"]["automatic"], json!(["public"]));
     // Each setting can be changed alone, and the language can be removed.
     ada.set_json(&world, &json!({"source": {"sensitive": false, "language": ""}})).await;
-    check([json!("private"), json!(false), json!(null)]).await;
+    check([private, json!(false), json!(null), json!("followers")]).await;
+    let wrong = [("source[quote_policy]", "friends")];
+    let got = world.call("PATCH", PATH, Some(&ada.token), &wrong).await;
+    assert_eq!(got.status.as_u16(), 422);
 }
 
 #[tokio::test]

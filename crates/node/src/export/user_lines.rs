@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use feed::media::MediaId;
+use feed::quotes::QuotePolicy;
 use feed::{Facts, Language, Markers, PostDefaults, Rows, UserId};
 use serde::{Deserialize, Serialize};
 
 use super::filter_lines::Filter;
 use super::lines::{Id, Time, Who};
 use super::media_lines::Picture;
+use super::post_lines::quote_policy;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -130,6 +132,8 @@ pub(crate) struct Defaults<'a> {
     pub(crate) sensitive: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
     pub(crate) language: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) quote_policy: Option<QuotePolicy>,
 }
 
 /// Account of a user.
@@ -212,6 +216,7 @@ impl<'a> User<'a> {
                 visibility: defaults.visibility.name().into(),
                 sensitive: defaults.sensitive,
                 language: defaults.language.as_ref().map(Language::as_str).map(Into::into),
+                quote_policy: quote_policy(defaults.quote_policy),
             }),
             locked: !deleted && facts.is_locked(id),
             home_marker: markers.home.map(marker),

@@ -368,6 +368,7 @@ fn defaults(line: &user_lines::Defaults<'_>) -> Result<PostDefaults, Wrong> {
         visibility: Visibility::named(&line.visibility).ok_or("there is no such visibility")?,
         sensitive: line.sensitive,
         language: line.language.as_deref().map(Language::parse).transpose()?,
+        quote_policy: line.quote_policy.unwrap_or_default(),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use crate::support::{exported, facts, imported, moved};
 use feed::follow_options::FollowOptions;
+use feed::quotes::QuotePolicy;
 use feed::{
     DueWork, Handle, Language, Marker, Mute, Page, PostId, Span, Stamp, StoryId, User, UserId,
     UserRef, Visibility,
@@ -736,7 +737,7 @@ fn a_file_that_is_cut_or_changed_is_refused() {
 fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
     let ann = r#"{"user":{"handle":"ann","fields":[{"name":"Web","value":"a.example"}],"bot":true,
         "discoverable":false,"indexable":true,"locked":true,
-        "defaults":{"visibility":"followers","sensitive":true,"language":"de"},
+        "defaults":{"visibility":"followers","sensitive":true,"language":"de","quote_policy":"nobody"},
         "home_marker":{"last_read":"7","version":3,"updated":"4194304"},
         "notifications_marker":{"last_read":"8"},
         "featured_tags":[{"tag":"rust","id":"4194305"},{"tag":"Go"},{"tag":"nats"}],
@@ -768,6 +769,7 @@ fn settings_markers_and_notes_are_those_of_their_lines_and_survive_an_export() {
     assert_eq!((ann.bot, ann.undiscoverable, ann.indexable), (true, true, true));
     assert_eq!(ann.defaults.visibility, Visibility::Followers);
     assert_eq!(ann.defaults.language, Language::parse("de").ok());
+    assert_eq!(ann.defaults.quote_policy, QuotePolicy::Nobody);
     assert_eq!(bob, User::of(bob.handle.clone(), bob.registered));
     first.close();
     drop(first);

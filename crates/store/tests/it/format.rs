@@ -23,6 +23,7 @@ use feed::media::{
     ProfilePicture,
 };
 use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::quotes::QuotePolicy;
 use feed::relation::{BLOCKS, FRIENDS, MUTES, REQUESTS};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::whole::FILTERS;
@@ -589,7 +590,12 @@ fn user_with_settings() -> User {
         bot: true,
         undiscoverable: true,
         indexable: true,
-        defaults: PostDefaults { visibility: Visibility::Followers, sensitive: true, language },
+        defaults: PostDefaults {
+            visibility: Visibility::Followers,
+            sensitive: true,
+            language,
+            quote_policy: QuotePolicy::Nobody,
+        },
         ..User::of(Handle::parse("ada").unwrap(), Stamp(9))
     }
 }

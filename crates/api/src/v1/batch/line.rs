@@ -15,7 +15,7 @@ use crate::error::ApiError;
 use crate::idempotency::Key;
 use crate::input::{given, object, post_number, sample_number, story_number};
 use crate::unsent::Client;
-use crate::v1::posts::{Said, VisibilityName};
+use crate::v1::posts::{QuotePolicyName, Said, VisibilityName};
 use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
