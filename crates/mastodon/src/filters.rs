@@ -5,7 +5,7 @@
 //! search, which takes time proportional to the length of the text.
 
 use feed::PostId;
-use feed::filter::{Filter, FilterKeyword};
+use feed::filters::{Filter, FilterKeyword};
 use memchr::memmem::Finder;
 use regex_syntax::is_word_character;
 
@@ -114,7 +114,7 @@ fn fold(text: &str, is_marked: bool, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
-    use feed::filter::{
+    use feed::filters::{
         FilterAction, FilterContext, FilterContexts, FilterId, FilterPartId, FilterText,
         FilteredPost, Keyword,
     };

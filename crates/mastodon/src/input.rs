@@ -4,7 +4,7 @@ use axum::extract::{FromRequestParts, Path};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue};
 use edge::only;
-use feed::filter::{FilterId, FilterPartId};
+use feed::filters::{FilterId, FilterPartId};
 use feed::media::MediaId;
 use feed::{Command, Idempotency, ListId, NotificationId, PostId, ScheduledId, Stamp, UserId};
 use node::IdempotencyKey;

@@ -1,6 +1,6 @@
 //! Commands of the feed.
 
-use feed::conversation::{ConversationMark, ConversationUpdate};
+use feed::conversations::{ConversationMark, ConversationUpdate};
 use feed::limits::{
     BIO_CHARS_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX, POST_BYTES_MAX,
     POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,

@@ -1,6 +1,6 @@
 //! Commands about filters.
 
-use feed::filter::{
+use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit, FilterId,
     FilterPartId, FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
 };

@@ -3,7 +3,7 @@
 use feed::limits::{
     POLL_OPTION_CHARS_MAX, POLL_SECS_MAX, POLL_SECS_MIN, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN,
 };
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{Command, Draft, Patch, PollChoices, PostId, ScheduledId, UserId, UserRef};
 

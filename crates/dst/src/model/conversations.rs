@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use feed::conversation::{Conversation, ConversationUpdate};
+use feed::conversations::{Conversation, ConversationUpdate};
 use feed::limits::CONVERSATION_MARKS_MAX;
 use feed::{Done, Draft, Outcome, PostId, UserRef, Visibility};
 

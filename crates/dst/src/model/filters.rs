@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use feed::filter::{
+use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContexts, FilterEdit, FilterId, FilterPartId,
     FilterTime, Keyword, KeywordChange,
 };

@@ -2,7 +2,7 @@
 
 use feed::limits::{SCHEDULED_MAX, SCHEDULED_MS_MAX, SCHEDULED_MS_MIN};
 use feed::media::MediaUse;
-use feed::poll::NewPoll;
+use feed::polls::NewPoll;
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::{Done, Outcome, PollChoices, PostId, Refusal, ScheduledId, UserId, UserRef};
 

@@ -1,7 +1,7 @@
 //! Conversations: threads of direct posts, read positions, and removals.
 
 use crate::support::{World, block, id};
-use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
+use feed::conversations::{Conversation, ConversationMark, ConversationUpdate};
 use feed::limits::{CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX};
 use feed::{Command, Done, Draft, Page, PostId, PostText, Refusal, UserId, Viewer, Visibility};
 use rows::{NameTable, Rows as _, SetTable, Span};

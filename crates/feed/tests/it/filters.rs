@@ -1,7 +1,7 @@
 //! Filters: effects of their commands, their limits, and their removal.
 
 use crate::support::{World, block, id, register};
-use feed::filter::{
+use feed::filters::{
     Filter, FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit,
     FilterId, FilterPartId, FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
 };

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::support::{World, gather, id, mute, register};
 use feed::accounts::AccountState;
-use feed::conversation::Conversation;
+use feed::conversations::Conversation;
 use feed::limits::{RELISTED_POSTS_MAX, SEARCHED_MAX, SIMILAR_MAX};
 use feed::post_lists::{self, PublicList};
 use feed::profile::ProfileFilter;

@@ -634,7 +634,7 @@ fn filters_are_those_of_a_user_and_a_malformed_row_is_removed() {
     let whole = world.rows.clone();
     assert_eq!(mend(&mut world.rows), vec![]);
     let row = whole.name(NameTable::Filters, &[0; 4]).unwrap();
-    let none: [feed::filter::Filter; 0] = [];
+    let none: [feed::filters::Filter; 0] = [];
     for (name, value) in [
         (&[0, 0, 0, 9][..], row.clone()),
         (&[0, 0, 0, 0, 0], row.clone()),
@@ -652,7 +652,7 @@ fn filters_are_those_of_a_user_and_a_malformed_row_is_removed() {
 fn marks_of_conversations_are_those_of_a_user_and_a_malformed_row_is_removed() {
     let mut world = World::new();
     let post = world.post(0, "one");
-    let mark = feed::conversation::ConversationMark { first: post, read: post, is_removed: true };
+    let mark = feed::conversations::ConversationMark { first: post, read: post, is_removed: true };
     CONVERSATION_MARKS.put(&mut world.rows, UserId(0), &[mark]);
     let whole = world.rows.clone();
     assert_eq!(mend(&mut world.rows), vec![]);

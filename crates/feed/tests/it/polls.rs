@@ -2,7 +2,7 @@
 
 use crate::support::{World, block, follow, id, mute, register};
 use feed::limits::{ERASE_ROWS_MAX, POLL_NOTICES_MAX};
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::{
     Command, Done, Draft, DueWork, Effect, Mend, Notice, Outcome, Patch, Poll, PollChoices,
     PollCounts, PollId, PostId, PostText, Reaction, Refusal, UserId, Visibility,

@@ -9,7 +9,7 @@ use feed::media::{
     BlurHash, Description, FileHash, MediaCommand, MediaDone, MediaFile, MediaId, MediaKey,
     MediaUse, NewMedia,
 };
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduleDone, ScheduledPost};
 use feed::{
     Command, Done, Draft, DueWork, Mend, Outcome, PostId, PostText, Refusal, ScheduledId, Span,

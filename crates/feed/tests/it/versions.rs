@@ -3,7 +3,7 @@
 use crate::support;
 use crate::support::World;
 use feed::limits::{VERSIONS_BYTES_MAX, VERSIONS_MAX};
-use feed::poll::PollOption;
+use feed::polls::PollOption;
 use feed::{Command, Done, Patch, PostId, PostText, Stamp, UserId, Warning};
 use rows::{NameTable, Rows as _};
 

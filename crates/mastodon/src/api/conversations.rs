@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::Uri;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
-use feed::conversation::{Conversation, ConversationMark, ConversationUpdate};
+use feed::conversations::{Conversation, ConversationMark, ConversationUpdate};
 use feed::{Command, PostId, UserId, UserRef};
 use serde_json::{Value, json};
 

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
-use feed::filter::{
+use feed::filters::{
     Filter, FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit,
     FilterId, FilterKeyword, FilterPartId, FilterText, FilterTime, FilteredPost, Keyword,
     KeywordChange, NewFilter,

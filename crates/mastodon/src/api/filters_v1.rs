@@ -5,7 +5,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
-use feed::filter::{
+use feed::filters::{
     Filter, FilterAction, FilterChange, FilterEdit, FilterPartId, FilterText, Keyword,
     KeywordChange, NewFilter,
 };

@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::{Command, PollChoices, PostId, Refusal, UserRef};
 
 use crate::access::Needs;

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use feed::accounts::AccessScope as S;
 use feed::limits::{SEARCHED_MAX, SIMILAR_MAX};
-use feed::tag;
+use feed::tags;
 use feed::token::TAG_SIGNS;
 use feed::{Handle, PostId, UserId};
 
@@ -106,7 +106,7 @@ pub(crate) async fn all(
         out.extend_from_slice(b"],\"hashtags\":[");
         let start = query.strip_prefix(TAG_SIGNS).unwrap_or(&query);
         if wants("hashtags")
-            && let Some(start) = tag::prefix(start)
+            && let Some(start) = tags::prefix(start)
         {
             let facts = entities.facts();
             let similar = std::iter::once_with(|| facts.tags_similar(&start, SIMILAR_MAX));

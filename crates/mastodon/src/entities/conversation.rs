@@ -1,6 +1,6 @@
 //! Entity `Conversation`.
 
-use feed::conversation::Conversation;
+use feed::conversations::Conversation;
 use feed::{PostId, Visibility};
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Entities of filters, and the marks of posts: filters that they match, and muted threads.
 
-use feed::filter::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
+use feed::filters::{Filter, FilterAction, FilterContext, FilterId, FilterKeyword, FilteredPost};
 use feed::{Post, PostId};
 use node::{Entity, EntityKey, Subject};
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ impl Entities<'_> {
         let pictures: Vec<_> = post.media.iter().filter_map(|id| self.facts().media(*id)).collect();
         let described = pictures.iter().map(|picture| picture.description.as_str());
         let options = post.poll.iter().flat_map(|poll| poll.options.as_slice());
-        let options = options.map(feed::poll::PollOption::as_str);
+        let options = options.map(feed::polls::PollOption::as_str);
         let texts = [post.warning.as_str(), post.text.as_str()].into_iter();
         let texts: Vec<_> = texts.chain(options).chain(described).collect();
         matcher.matches(id, &texts).iter().map(|matched| result(id, matched)).collect()

@@ -1,6 +1,6 @@
 //! Entities `Poll` and `ScheduledStatus`.
 
-use feed::poll::{PollOption, PollOptions};
+use feed::polls::{PollOption, PollOptions};
 use feed::schedule::ScheduledPost;
 use feed::text::Language;
 use feed::{PollChoices, Post, PostId, ScheduledId, UserId};

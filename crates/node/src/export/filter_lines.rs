@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use feed::filter;
+use feed::filters;
 use serde::{Deserialize, Serialize};
 
 use super::lines::{Id, Time};
@@ -50,14 +50,14 @@ pub(crate) struct FilteredPost {
     pub(crate) post: Id,
 }
 
-impl From<filter::Filter> for Filter<'_> {
-    fn from(filter: filter::Filter) -> Self {
-        let keyword = |found: filter::FilterKeyword| Keyword {
+impl From<filters::Filter> for Filter<'_> {
+    fn from(filter: filters::Filter) -> Self {
+        let keyword = |found: filters::FilterKeyword| Keyword {
             id: Some(Id(found.id.0)),
             text: found.keyword.text.as_str().to_owned().into(),
             whole_word: found.keyword.whole_word,
         };
-        let post = |found: filter::FilteredPost| FilteredPost {
+        let post = |found: filters::FilteredPost| FilteredPost {
             id: Some(Id(found.id.0)),
             post: Id(found.post.0),
         };

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use feed::poll::{NewPoll, PollOption};
+use feed::polls::{NewPoll, PollOption};
 use feed::quotes::QuotePolicy;
 use feed::schedule::ScheduledPost;
 use feed::{Draft, Facts, Rows, ScheduledId, UserId, Visibility, Warning};

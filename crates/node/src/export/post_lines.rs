@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use feed::PostVersion;
-use feed::poll::PollOptions;
+use feed::polls::PollOptions;
 use feed::quotes::QuotePolicy;
 use serde::{Deserialize, Serialize};
 

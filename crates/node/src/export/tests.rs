@@ -10,8 +10,8 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountDone, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash,
 };
-use feed::conversation::{ConversationMark, ConversationUpdate};
-use feed::filter::{
+use feed::conversations::{ConversationMark, ConversationUpdate};
+use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText,
     FilterTime, Keyword, NewFilter,
 };
@@ -21,7 +21,7 @@ use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaCommand, MediaDone, MediaFile, MediaKey, NewMedia,
     ProfilePicture,
 };
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::quotes::QuotePolicy;
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{

@@ -180,7 +180,7 @@ impl<'a> User<'a> {
             found.map(line).collect()
         };
         let marks = if deleted { Vec::new() } else { facts.conversation_marks(id) };
-        let mark = |mark: feed::conversation::ConversationMark| ConversationMark {
+        let mark = |mark: feed::conversations::ConversationMark| ConversationMark {
             first: Id(mark.first.0),
             read: Id(mark.read.0),
             removed: mark.is_removed,

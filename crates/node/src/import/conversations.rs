@@ -1,7 +1,7 @@
 //! Import of users' settings of conversations and threads.
 
 use feed::PostId;
-use feed::conversation::ConversationMark;
+use feed::conversations::ConversationMark;
 use feed::limits::MUTED_THREADS_MAX;
 
 use super::Wrong;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use feed::filter::{
+use feed::filters::{
     Filter, FilterAction, FilterContext, FilterContexts, FilterId, FilterKeyword, FilterPartId,
     FilterText, FilteredPost, Keyword,
 };

@@ -2,7 +2,7 @@
 
 use feed::limits::{POLL_SECS_MAX, SCHEDULED_MAX};
 use feed::media::MediaUse;
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::ScheduledPost;
 use feed::{
     Draft, Poll, PollChoices, PollCounts, PollId, PostId, Refusal, ScheduledId, UserId, UserRef,

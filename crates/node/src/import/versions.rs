@@ -3,7 +3,7 @@
 use feed::draft::check_together;
 use feed::limits::POST_MEDIA_MAX;
 use feed::media::MediaId;
-use feed::poll::PollOptions;
+use feed::polls::PollOptions;
 use feed::{PostId, PostVersion, Refusal};
 use rows::Stamp;
 

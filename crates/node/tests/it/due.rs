@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Done, Draft, DueWork, Handle, Name, Notice, NotificationFilter, Page,

@@ -8,8 +8,8 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AccountState, AppId, AppName, AppRequest, Email, PasswordHash,
     RedirectUri, Role, SecretHash, Website,
 };
-use feed::conversation::{ConversationMark, ConversationUpdate};
-use feed::filter::{
+use feed::conversations::{ConversationMark, ConversationUpdate};
+use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit, FilterId,
     FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
 };
@@ -28,7 +28,7 @@ use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
     MediaKey, NewMedia, ProfilePicture,
 };
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Condition, Conditional, Draft, Due, DueWork, ErasurePhase, Facts, Handle,

@@ -11,9 +11,9 @@ use feed::accounts::{
     AccessScopes, AccountCommand, AppId, AppName, AppRequest, Email, GrantId, PasswordHash,
     RedirectUri, Role, SecretHash, Stage,
 };
-use feed::conversation::{ConversationMark, ConversationUpdate};
+use feed::conversations::{ConversationMark, ConversationUpdate};
 use feed::facts::UserTag;
-use feed::filter::{
+use feed::filters::{
     Filter, FilterAction, FilterContext, FilterContexts, FilterId, FilterKeyword, FilterPartId,
     FilterText, FilteredPost, Keyword,
 };
@@ -22,7 +22,7 @@ use feed::media::{
     BlurHash, Description, FileHash, Focus, Media, MediaFile, MediaId, MediaKey, MediaUse,
     ProfilePicture,
 };
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::quotes::QuotePolicy;
 use feed::relation::{BLOCKS, FRIENDS, MUTES, REQUESTS};
 use feed::schedule::{ScheduleCommand, ScheduledPost};

@@ -2,11 +2,11 @@
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use feed::accounts::{AccountCommand, AccountState, PasswordHash, Role};
-use feed::filter::{
+use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText, Keyword,
     NewFilter,
 };
-use feed::poll::{NewPoll, PollOptions, PollTime};
+use feed::polls::{NewPoll, PollOptions, PollTime};
 use feed::schedule::{ScheduleCommand, ScheduledPost};
 use feed::{
     Bio, Command, Done, Draft, Due, DueWork, Effect, ErasurePhase, Facts, Handle, HomeAuthors,
