@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::tidy::rust_files;
 
 /// Crates without cycles.
-const CRATES: [&str; 17] = [
+const CRATES: [&str; 18] = [
     "api",
     "backup",
     "commitlog",
@@ -18,6 +18,7 @@ const CRATES: [&str; 17] = [
     "kv",
     "media",
     "node",
+    "rank",
     "redis",
     "resp",
     "roost",

@@ -20,7 +20,8 @@ use crate::route::{Inputs, Reads};
 #[expect(dead_code, reason = "describes bodies")]
 pub(crate) struct Binary(Vec<u8>);
 
-fn user(inputs: &mut Inputs) {
+/// Adds the user in the path.
+pub(crate) fn user(inputs: &mut Inputs) {
     inputs.path("user", "The user: an id or `@handle`.", "0");
     inputs.errors(&["user_not_found", "bad_handle"]);
 }

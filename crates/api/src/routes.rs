@@ -25,7 +25,7 @@ use crate::route::{Group, Route};
 use crate::rule::Rule;
 use crate::state::AppState;
 use crate::v1::{
-    batch, blocks, buckets, change_feed, context, events, follows, friends, history, keys,
+    batch, blocks, buckets, change_feed, context, events, feeds, follows, friends, history, keys,
     notifications, posts, reactions, recognitions, relations, samples, stories, tags, timelines,
     tokens, users,
 };
@@ -94,7 +94,13 @@ const GROUPS: &[Group] = &[
     Group {
         tag: "timelines",
         text: "Lists of posts, notifications, and live events",
-        routes: &[notifications::routes, timelines::routes, tags::routes, events::routes],
+        routes: &[
+            notifications::routes,
+            timelines::routes,
+            feeds::routes,
+            tags::routes,
+            events::routes,
+        ],
     },
     Group { tag: "stories", text: "Posts for friends that expire", routes: &[stories::routes] },
     Group {

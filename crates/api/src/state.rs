@@ -9,6 +9,7 @@ use edge::{Access, BlockingReads, RequestMemory, Sessions, Share, Shares};
 use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
+use rank::Feeds;
 use tokio::sync::{Semaphore, watch};
 
 use crate::ApiOptions;
@@ -28,6 +29,8 @@ pub(crate) struct AppState {
     pub(crate) sessions: Option<Arc<dyn Sessions>>,
     /// Default lifetime of a story.
     pub(crate) story_life: Lifetime,
+    /// Ranked feeds.
+    pub(crate) feeds: Feeds,
     /// Host and port of the server's URL.
     pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
@@ -76,6 +79,7 @@ impl AppState {
             access: options.access,
             max_lag: options.max_lag,
             story_life: options.story_life,
+            feeds: options.feeds,
             domain: options.domain.into(),
             reads: options.reads,
             unsent: Unsent::new(&memory),

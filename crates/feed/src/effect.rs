@@ -79,7 +79,7 @@ pub enum Effect {
         /// The change.
         change: UserChange,
     },
-    /// A user did something on which no view depends: for the change feed.
+    /// A user did something that changes no home timeline: for the change feed and ranked feeds.
     Act {
         /// The user.
         user: UserId,
@@ -88,7 +88,7 @@ pub enum Effect {
     },
 }
 
-/// An act of a user on which no view depends.
+/// An act of a user that changes no home timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
     /// The user was registered.

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 use crate::handle::Handle;
 
 /// Id of a user: the position in the order of registration, from 0. Dense, so tables can be arrays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct UserId(pub u32);
 
 /// Id of a post: the [`Stamp`] of the command that published it.

@@ -34,7 +34,6 @@ fn lists(table: &mut Endpoints) {
             "/api/v1/instance/peers",
             "/api/v1/peers/search",
             "/api/v1/trends/links",
-            "/api/v1/trends/statuses",
         ],
     );
     table.absent("GET", Nothing, Object, &["/api/v1/instance/translation_languages"]);
@@ -44,7 +43,6 @@ fn lists(table: &mut Endpoints) {
     // E-mail addresses are not verified, so no user waits for a confirmation.
     let confirmed = ["/api/v1/emails/check_confirmation"];
     table.absent("GET", User(&[S::Read]), Json("true"), &confirmed);
-    table.absent("GET", User(&[S::Read]), List, &["/api/v1/suggestions", "/api/v2/suggestions"]);
     table.absent("DELETE", User(&[S::Read]), Object, &["/api/v1/suggestions/{account_id}"]);
     table.absent("GET", User(&[S::ReadBlocks]), List, &["/api/v1/domain_blocks"]);
     let blocks = User(&[S::WriteBlocks]);

@@ -64,7 +64,10 @@ pub use export::{ExportError, export};
 pub use feed::Request;
 pub use import::{ImportError, import};
 pub use metrics::Metrics;
-pub use node::{FIXED_MEMORY, Node, SUBMISSION_COMMANDS_MAX, Sizes, Watch};
+pub use node::{
+    FIXED_MEMORY, Node, RankedPage, RankedPlace, RankedPost, Reason, SUBMISSION_COMMANDS_MAX,
+    Sizes, Watch,
+};
 #[cfg(feature = "simulation")]
 pub use node::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};
 pub use options::{ArchiveOptions, Durability, NodeOptions};

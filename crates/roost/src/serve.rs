@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use api::{ApiOptions, Origins};
+use api::{ApiOptions, Feeds, Origins};
 use clap::{ArgMatches, Args};
 use edge::{Access, BlockingReads, HANDSHAKES_MAX, KeyHash, Listener};
 use jetlog::JetLogOptions;
@@ -97,7 +97,7 @@ impl Serve {
             print_settings(&settings, &sources, &checked);
             return Ok(());
         }
-        let Checked { open, log, memory, connections_max, https, about, key } = checked;
+        let Checked { open, log, memory, connections_max, https, about, feeds, key } = checked;
         memory.log(available);
         permissions::keep_new_files_private();
         let mut stop = Box::pin(stop_signal()?);
@@ -116,6 +116,7 @@ impl Serve {
         let certificate = Arc::default();
         let reload = Arc::new(Reload { keys, certificate, config });
         let (mut api, redis_options) = server_options(&settings, &memory, access, connections_max);
+        api.feeds = feeds;
         let (stopping, mut stopped) = watch::channel(false);
         let mut mastodon = settings.mastodon(about, listener.local_addr()?, &api.reads);
         mastodon.connections_max = connections_max;
@@ -184,6 +185,7 @@ struct Checked {
     connections_max: u32,
     https: Option<Https>,
     about: About,
+    feeds: Feeds,
     /// Key of the environment, if any.
     key: Option<KeyHash>,
 }
@@ -207,6 +209,7 @@ impl Checked {
             memory,
             https: https(settings)?,
             about: settings.about()?,
+            feeds: settings.ranked_feeds()?,
             key: std::env::var_os("ROOST_KEY").map(|key| key::given(&key)).transpose()?,
         })
     }

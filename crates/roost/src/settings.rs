@@ -328,6 +328,11 @@ pub(crate) struct Settings {
     /// It contains the title, rules, contact and more: see docs/accounts.md.
     #[arg(long, env = "ROOST_ABOUT", value_name = "FILE", help_heading = ACCOUNTS)]
     pub(crate) about: Option<PathBuf>,
+    /// File with definitions of ranked feeds, in addition to the built-in ones [default: none]
+    ///
+    /// See docs/feeds.md.
+    #[arg(long, env = "ROOST_FEEDS", value_name = "FILE", help_heading = ACCOUNTS)]
+    pub(crate) feeds: Option<PathBuf>,
     /// Let everybody read public data through the Mastodon API [default: false]
     ///
     /// By default, only users with an account can read it.

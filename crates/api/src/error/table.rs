@@ -101,12 +101,15 @@ errors! {
         "this server keeps no change feed: start it with --changes-max";
     changes_gone() = GONE("after") "changes_gone":
         "changes after this position are not kept: read after=end, then all data, and continue from that next";
+    feed_not_found() = NOT_FOUND "feed_not_found": "there is no feed with this name";
     no_cluster() = NOT_FOUND "no_cluster": "this server is not a node of a cluster";
     method_not_allowed() = METHOD_NOT_ALLOWED "method_not_allowed":
         "this path does not support the method; see the Allow header";
     body_too_slow() = REQUEST_TIMEOUT "body_too_slow": "the body did not arrive in time";
     backup_running() = CONFLICT "backup_running":
         "another backup is in progress; try again when it has ended";
+    ranking_expired() = GONE("cursor") "ranking_expired":
+        "the ranking of this cursor is no longer kept; read the first page again";
     body_too_large(bytes_max: usize) = PAYLOAD_TOO_LARGE "body_too_large":
         "a body is at most {bytes_max} bytes";
     line_too_long(bytes_max: usize) = PAYLOAD_TOO_LARGE "line_too_long":

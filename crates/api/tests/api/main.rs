@@ -12,6 +12,7 @@ mod client;
 mod conditions;
 mod context;
 mod events;
+mod feeds;
 mod follows;
 mod friends;
 mod legacy;

@@ -253,6 +253,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users/0/posts".to_owned(), 1),
         ("/v1/users/0/timeline".to_owned(), 1),
         ("/v1/users/0/mentions".to_owned(), 1),
+        ("/v1/users/0/feeds/following".to_owned(), 0),
         ("/v1/tags/Tag/posts".to_owned(), 1),
         ("/v1/users/0/favourites".to_owned(), 0),
         ("/v1/users/0/bookmarks".to_owned(), 0),

@@ -1,12 +1,14 @@
-//! Trends: hashtags that several users have used recently. Statuses and links have no trends.
+//! Trends: hashtags that several users have used recently, and popular statuses. Links have no trends. Suggestions of
+//! accounts to follow.
 //!
-//! **Invariant:** trends are computed once per [`KEPT_MS`], for any number of requests.
+//! **Invariant:** trends of hashtags are computed once per [`KEPT_MS`], for any number of requests.
 
 use std::sync::{Arc, Mutex};
 
 use axum::extract::State;
 use axum::response::Response;
-use feed::Tag;
+use feed::accounts::AccessScope as S;
+use feed::{Tag, UserId};
 
 use super::accounts::list;
 use super::search::HIDDEN_TAGGED_MAX;
@@ -14,10 +16,11 @@ use crate::access::Needs;
 use crate::answers;
 use crate::endpoints::Endpoints;
 use crate::entities::Entities;
+use crate::entities::json::Json;
 use crate::entities::trends::TRENDS_MAX;
 use crate::error::ApiError;
-use crate::fields::Params;
-use crate::input::{Reader, number};
+use crate::fields::{Fields, Params};
+use crate::input::{Me, Reader, number};
 use crate::paging::limit;
 use crate::state::Shared;
 
@@ -26,10 +29,16 @@ pub(crate) fn routes(table: &mut Endpoints) {
     for path in ["/api/v1/trends", "/api/v1/trends/tags"] {
         table.get(path, Needs::ANYONE_STATUSES, tags);
     }
+    table.get("/api/v1/trends/statuses", Needs::ANYONE_STATUSES, statuses);
+    table.get("/api/v1/suggestions", Needs::User(&[S::Read]), suggested_accounts);
+    table.get("/api/v2/suggestions", Needs::User(&[S::Read]), suggestions);
 }
 
 /// Time for which trends are cached, in milliseconds.
 const KEPT_MS: u64 = 60_000;
+
+/// Source of a suggestion, in both forms that clients know.
+const SUGGESTION: &[u8] = b"{\"source\":\"global\",\"sources\":[\"most_interactions\"]}";
 
 /// Cached trends, and the time at which they were computed.
 #[derive(Default)]
@@ -70,9 +79,7 @@ pub(crate) async fn tags(
     Reader(reader): Reader,
     Params(fields): Params,
 ) -> Result<Response, ApiError> {
-    let limit = limit(&fields, 10, 20)?;
-    let offset = fields.one("offset")?.and_then(number).unwrap_or(0);
-    let offset = offset.min(TRENDS_MAX as u64) as usize;
+    let (limit, offset) = (limit(&fields, 10, 20)?, offset(&fields)?);
     let trends = Arc::clone(&state);
     let read = move |node: &node::Node, entities: &mut Entities<'_>| {
         let now_ms = node.now_ms();
@@ -84,4 +91,62 @@ pub(crate) async fn tags(
         list(found, |tag| Some(entities.tag(tag, now_ms)))
     };
     Ok(answers::json(state.entities_long(reader, read).await?))
+}
+
+/// Responds with popular statuses.
+pub(crate) async fn statuses(
+    State(state): State<Shared>,
+    Reader(reader): Reader,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    let (limit, offset) = (limit(&fields, 20, 40)?, offset(&fields)?);
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+        let posts = node.popular(entities.viewer()).into_iter();
+        list(posts.skip(offset).take(limit), |post| entities.status(post))
+    };
+    Ok(answers::json(state.entities_long(reader, read).await?))
+}
+
+/// Responds with suggested accounts, in the form that older clients use.
+pub(crate) async fn suggested_accounts(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    suggested(&state, me, &fields, Some).await
+}
+
+/// Responds with suggestions of accounts to follow.
+pub(crate) async fn suggestions(
+    State(state): State<Shared>,
+    Me(me): Me,
+    Params(fields): Params,
+) -> Result<Response, ApiError> {
+    suggested(&state, me, &fields, |account| {
+        let suggestion = Json::written(|out| {
+            out.extend_from_slice(SUGGESTION);
+            Some(())
+        });
+        suggestion.map(|suggestion| suggestion.with_entity("account", &account))
+    })
+    .await
+}
+
+async fn suggested(
+    state: &Shared,
+    me: UserId,
+    fields: &Fields,
+    entity: fn(Json) -> Option<Json>,
+) -> Result<Response, ApiError> {
+    let limit = limit(fields, 40, 80)?;
+    let read = move |node: &node::Node, entities: &mut Entities<'_>| {
+        list(node.suggested(me).into_iter().take(limit), |user| entity(entities.account(user)?))
+    };
+    Ok(answers::json(state.entities_long(Some(me), read).await?))
+}
+
+/// Number of trends to skip.
+fn offset(fields: &Fields) -> Result<usize, ApiError> {
+    let offset = fields.one("offset")?.and_then(number).unwrap_or(0);
+    Ok(offset.min(TRENDS_MAX as u64) as usize)
 }

@@ -101,6 +101,7 @@ impl Full {
         let edited = format!("/api/v1/statuses/{others}");
         bob.call(&world, "PUT", &edited, &[("status", "@ada #trend!")]).await;
         bob.reply(&world, &others, "more").await;
+        created(&world, &fay, "/api/v1/statuses", &public("by a suggested user")).await;
         let direct = [("status", "@ada psst"), ("visibility", "direct")];
         let conversation = created(&world, &bob, "/api/v1/statuses", &direct).await;
         for what in ["favourite", "reblog"] {

@@ -284,6 +284,40 @@ async fn trends_are_the_hashtags_that_most_users_have_used_lately() {
     assert_eq!(names(&bob.get(&world, path).await)[0], "new");
 }
 
+#[tokio::test]
+async fn popular_statuses_trend_and_authors_who_are_not_followed_are_suggested() {
+    let world = World::new();
+    let [ada, bob, cyd, eve] = world.people(["ada", "bob", "cyd", "eve"]).await;
+    let popular = bob.post(&world, "popular").await;
+    cyd.post(&world, "without reactions").await;
+    let hidden = eve.post(&world, "by Eve").await;
+    ada.does(&world, "block", &eve).await;
+    for (who, post) in [(&eve, &popular), (&cyd, &popular), (&cyd, &hidden)] {
+        who.call(&world, "POST", &format!("/api/v1/statuses/{post}/favourite"), &[]).await;
+    }
+    let trends = "/api/v1/trends/statuses";
+    assert_eq!(ada.ids(&world, trends).await, [popular.as_str()]);
+    assert_eq!(cyd.ids(&world, trends).await, [popular.as_str(), hidden.as_str()]);
+    assert_eq!(cyd.ids(&world, &format!("{trends}?offset=1")).await, [hidden.as_str()]);
+
+    let suggested = async || {
+        let mut ids = ada.ids(&world, "/api/v1/suggestions").await;
+        ids.sort_unstable();
+        let found = ada.get(&world, "/api/v2/suggestions").await;
+        let accounts = found.as_array().unwrap().iter().map(|found| &found["account"]["id"]);
+        let mut accounts: Vec<_> = accounts.map(|id| id.as_str().unwrap().to_owned()).collect();
+        accounts.sort_unstable();
+        assert_eq!(accounts, ids);
+        ids
+    };
+    assert_eq!(suggested().await, [bob.id.as_str(), &cyd.id]);
+    ada.does(&world, "follow", &bob).await;
+    assert_eq!(suggested().await, [cyd.id.as_str()]);
+    cyd.call(&world, "PATCH", "/api/v1/accounts/update_credentials", &[("discoverable", "false")])
+        .await;
+    assert_eq!(suggested().await, [""; 0]);
+}
+
 /// Short reads do not wait for long ones, however many there are.
 #[tokio::test]
 async fn reads_of_many_rows_have_a_lane_of_their_own() {

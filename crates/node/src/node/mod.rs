@@ -8,6 +8,7 @@ mod files;
 mod keys;
 mod media;
 mod open;
+mod ranked;
 mod reads;
 mod replay;
 mod samples;
@@ -30,6 +31,7 @@ use rows::{CHANGE_BYTES_MAX, Rows as _};
 use smallvec::{SmallVec, smallvec};
 use store::{Store, unless_unreadable, unreadable_reads};
 
+pub use self::ranked::{RankedPage, RankedPlace, RankedPost, Reason};
 pub use self::reads::Watch;
 #[cfg(feature = "simulation")]
 pub use self::simulation::{Logged, PendingKeys, PendingRequests, SimulatedNode, SimulationError};

@@ -6,7 +6,7 @@
 //! **Invariant:** a post costs the writer the same for any number of followers, event streams and consumers of effects.
 //!
 //! Read `newest`, `timeline`, `user_cache`, `homes`, then `effects`, `watchers` and `wake`. Separate topics are
-//! `stories`, `samples`, `keys`, and rendering: `entities`, then `rendered`, `render` and `names`.
+//! `stories`, `samples`, `keys`, `ranked`, and rendering: `entities`, then `rendered`, `render` and `names`.
 
 mod effects;
 mod entities;
@@ -19,6 +19,7 @@ mod newest_stories;
 pub(crate) mod positions;
 #[cfg(all(test, feature = "loom"))]
 mod races;
+pub(crate) mod ranked;
 pub(crate) mod render;
 mod rendered;
 pub(crate) mod samples;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use commitlog::Position;
-use feed::{Effect, Facts, Input, PostChange, PostId, StoryChange, UserId};
+use feed::{Act, Effect, Facts, Input, PostChange, PostId, Reaction, StoryChange, UserId};
 use rows::Rows;
 use tokio::sync::watch;
 
@@ -46,6 +47,7 @@ pub(crate) use entities::Entities;
 pub use entities::{Entity, EntityKey, MadeOf};
 pub(crate) use names::UserNames;
 use newest::NewestPosts;
+use ranked::Ranked;
 pub(crate) use stories::{Shown, Stories};
 use timeline::Timeline;
 use user_cache::UserCache;
@@ -65,6 +67,8 @@ pub(crate) struct Views {
     pub(crate) stories: Stories,
     /// Rendered posts, stories and other entities.
     pub(crate) entities: Entities,
+    /// Recent posts and reactions for ranked feeds.
+    pub(crate) ranked: Ranked,
     watchers: Watchers,
     effects: Effects,
     /// Whether all watchers must be woken, because effects were lost, or read and then undone.
@@ -115,7 +119,8 @@ impl Views {
             timelines: UserCache::new(timeline_bytes),
             newest: NewestPosts::new(quarter, first_post.0),
             stories: Stories::new(quarter / 2),
-            entities: Entities::new(2 * quarter + quarter / 2 + entity_bytes),
+            entities: Entities::new(2 * quarter + quarter / 4 + entity_bytes),
+            ranked: Ranked::new(quarter / 4),
             watchers: Watchers::default(),
             effects: Effects::new(applied),
             wakes_all: AtomicBool::new(false),
@@ -188,6 +193,16 @@ impl Views {
         self.effects.end()
     }
 
+    /// Applies all effects so far to the view for ranked feeds. May read the facts.
+    pub(crate) fn catch_up_ranked<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, now_ms: u64) {
+        self.ranked.catch_up(facts, &self.effects, now_ms);
+    }
+
+    /// Moves some users to other interest groups, from the place `next` of their table on. May read the facts.
+    pub(crate) fn group_users<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, next: &mut usize) {
+        self.ranked.group(facts, next);
+    }
+
     /// Begins to watch for news for `user`: in the home timeline, in mentions, and among the stories of friends. May
     /// read the facts.
     pub(crate) fn watch<R: Rows + ?Sized>(
@@ -251,6 +266,10 @@ impl Views {
 
 /// Whether effects of this kind are published to consumers.
 fn is_followed(effect: &Effect) -> bool {
-    let is_viewed = matches!(effect, Effect::Story { change: StoryChange::Viewed { .. }, .. });
-    !is_viewed && !matches!(effect, Effect::Sample { .. } | Effect::Act { .. })
+    match effect {
+        Effect::Story { change, .. } => !matches!(change, StoryChange::Viewed { .. }),
+        Effect::Act { act: Act::Reacted { reaction, .. }, .. } => *reaction == Reaction::Favourite,
+        Effect::Sample { .. } | Effect::Act { .. } => false,
+        _ => true,
+    }
 }

@@ -1,4 +1,4 @@
-//! Settings of the Mastodon API, and the file of `--about`.
+//! Settings of the Mastodon API, and the files of `--about` and `--feeds`.
 
 use std::io::Read as _;
 use std::net::SocketAddr;
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context as _, ensure};
+use api::Feeds;
 use edge::BlockingReads;
 use feed::accounts::Email;
 use feed::{Handle, Language};
@@ -17,6 +18,9 @@ use super::{Settings, SignUp};
 
 /// Longest file of `--about`, in bytes.
 const ABOUT_BYTES_MAX: u64 = 256 << 10;
+
+/// Longest file of `--feeds`, in bytes.
+const FEEDS_BYTES_MAX: u64 = 256 << 10;
 
 /// Keys of the file of `--about`.
 #[derive(Default, Deserialize)]
@@ -44,6 +48,17 @@ impl Settings {
                 .with_context(|| format!("the file of --about, {}, is wrong", file.display()))
         });
         Ok(about.transpose()?.unwrap_or_default())
+    }
+
+    /// Ranked feeds.
+    ///
+    /// # Errors
+    /// If the file of feeds cannot be read or is wrong.
+    pub(crate) fn ranked_feeds(&self) -> anyhow::Result<Feeds> {
+        let Some(file) = &self.feeds else { return Ok(Feeds::default()) };
+        let feeds = read(file, FEEDS_BYTES_MAX)
+            .and_then(|bytes| Ok(Feeds::parse(std::str::from_utf8(&bytes)?)?));
+        feeds.with_context(|| format!("the file of --feeds, {}, is wrong", file.display()))
     }
 
     /// Public URL of the server when it listens on `listen`.

@@ -176,3 +176,21 @@ fn passwords_are_not_shown() {
         assert_eq!(without_password(servers), expected);
     }
 }
+
+#[test]
+fn a_wrong_file_of_feeds_is_refused_with_its_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("feeds.toml");
+    let settings = Settings { feeds: Some(file.clone()), ..Settings::default() };
+    let refused = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        format!("{:#}", settings.ranked_feeds().unwrap_err())
+    };
+    let error = refused("[feeds.mine]\nsources = { popular = 5 }\nscore = \"1 + lieks\"\n");
+    for part in ["--feeds", "feeds.toml", "line 3", "unknown name `lieks` at character 5"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    std::fs::write(&file, "[feeds.mine]\nsources = { popular = 5 }\nscore = \"likes\"\n").unwrap();
+    assert!(settings.ranked_feeds().unwrap().named("mine").is_some());
+    assert!(Settings::default().ranked_feeds().unwrap().named("for-you").is_some());
+}

@@ -53,6 +53,7 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("docs/api.md", API),
     ("docs/changes.md", CHANGES),
     ("docs/cluster.md", &[SHOWN, PARSE, PARSE, PARSE, PARSE, PARSE]),
+    ("docs/feeds.md", FEEDS),
     ("docs/import.md", IMPORT),
     ("docs/install.md", INSTALL),
     ("docs/lab.md", &[PARSE, PARSE, SHOWN, PARSE]),
@@ -78,6 +79,19 @@ const README: &[Block] = &[
     ]),
     says(&["roost serves https://"]),
     PARSE,
+];
+
+const FEEDS: &[Block] = &[
+    SHOWN,
+    Block {
+        how: How::File("feeds.toml"),
+        after: r#"
+            roost serve --open --feeds feeds.toml
+            curl $URL/v1/users -H 'Content-Type: application/json' -d '{"handle": "ada", "name": "Ada"}'
+            curl $URL/v1/users/0/feeds/gardeners
+        "#,
+        ..says(&["roost serves http", "\"items\":[]"])
+    },
 ];
 
 const ACCOUNTS: &[Block] = &[

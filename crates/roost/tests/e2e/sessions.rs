@@ -122,6 +122,7 @@ const OPEN: &str = "
     Own    DELETE /v1/users/{user}/notifications/{id}
     Own    GET /v1/users/{user}/timeline
     Own    GET /v1/users/{user}/mentions
+    Own    GET /v1/users/{user}/feeds/{name}
     Own    GET /v1/users/{user}/events
     Own    GET /v1/users/{user}/friends
     Own    DELETE /v1/users/{user}/friends/{other}
@@ -174,6 +175,7 @@ fn filled(path: &str, user: u64, other: u64, post: u64) -> String {
         .replace("{other}", &other.to_string())
         .replace("{id}", &post)
         .replace("{tag}", "tag")
+        .replace("{name}", "for-you")
         .replace("{bucket}", "0")
         .replace("{key}", "key")
 }

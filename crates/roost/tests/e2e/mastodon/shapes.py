@@ -134,6 +134,7 @@ class World:
         ada.post("@bob reply #more", in_reply_to_id=self.status)
         # A hashtag needs two users to be a trend.
         bob.post("me too #hi")
+        eve.post("by a user who is suggested")
         bob.done("PUT", f"/api/v1/statuses/{self.status}", {"status": "@ada edited"})
         for what in ("favourite", "bookmark"):
             ada.done("POST", f"/api/v1/statuses/{self.status}/{what}")

@@ -1,0 +1,199 @@
+//! Ranked feeds of a user.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, State};
+use axum::http::request::Parts;
+use axum::response::Response;
+use feed::{Facts, Refusal, Rows};
+use node::{Node, RankedPage, RankedPlace, RankedPost, Reason};
+use rank::Feature;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::described;
+use crate::error::ApiError;
+use crate::input::{FromParam, UserAnd, decimal};
+use crate::page::{answer, cursor, limit, opened, to_json};
+use crate::query::Query;
+use crate::route::{Inputs, Reads, Route};
+use crate::rule::May::Own;
+use crate::state::AppState;
+use crate::v1::follows::UserSummary;
+use crate::v1::posts::PostView;
+
+/// Typical maximum size of an item in a response, in bytes.
+const ITEM_BYTES: usize = 512;
+
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route::get("/v1/users/{user}/feeds/{name}", ranked)
+            .named("read_feed", "Read a ranked feed")
+            .users(Own)
+            .text(
+                "`following`, `for-you`, `popular`, `explore`, or a feed of the server's file of \
+                 feeds; see docs/feeds.md. The best posts first, each with the reasons why it is \
+                 there. Has no posts of the user, no direct posts, and nothing by users whom a \
+                 block or a mute hides; posts by authors whom the user does not follow are \
+                 public. A ranking has at most 200 posts. The pages after the first are of the \
+                 same ranking, which the server keeps for at most ten minutes.",
+            )
+            .lists::<RankedPostView>("A page of posts")
+            .error(ApiError::feed_not_found())
+            .error(ApiError::ranking_expired()),
+    ]
+}
+
+/// Name of a feed in a path.
+pub(crate) struct FeedName(Box<str>);
+
+impl FromParam for FeedName {
+    fn from_param(text: &str) -> Result<Self, ApiError> {
+        Ok(Self(text.into()))
+    }
+}
+
+/// Requested page of a ranking.
+pub(crate) struct Asked(RankedPage);
+
+impl<S: Send + Sync> FromRequestParts<S> for Asked {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        let mut query = Query::parse(&parts.uri, &["limit", "cursor", "explain"])?;
+        let limit = limit(&mut query)?;
+        let explains = match query.number("explain")? {
+            None | Some(0) => false,
+            Some(1) => true,
+            Some(_) => return Err(ApiError::bad_request("explain must be 0 or 1").at("explain")),
+        };
+        let place = cursor(&mut query, place)?;
+        Ok(Self(RankedPage { place, limit, explains }))
+    }
+}
+
+/// Parses a cursor: the numbers of a ranking and of a place in it.
+fn place(text: &str) -> Option<RankedPlace> {
+    let (snapshot, index) = text.split_once('-')?;
+    let index = usize::try_from(decimal(index)?).ok()?;
+    Some(RankedPlace { snapshot: decimal(snapshot)?, index })
+}
+
+impl Reads for Asked {
+    fn describe(inputs: &mut Inputs) {
+        described::page(inputs);
+        let text = "1 adds the score and the features of each post to a new ranking.";
+        inputs.number_or("explain", text, 0..=1, Some(0));
+    }
+}
+
+impl Reads for UserAnd<FeedName> {
+    fn describe(inputs: &mut Inputs) {
+        described::user(inputs);
+        inputs.path("name", "Name of the feed.", "for-you");
+    }
+}
+
+/// A post of a ranked feed.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "schema of the items, which are written as bytes")]
+pub(crate) struct RankedPostView {
+    post: PostView,
+    /// Reasons why the post is in the feed, the most personal first; at least one.
+    reasons: Vec<ReasonView>,
+    /// Score of the post, if requested.
+    score: Option<f32>,
+    /// Features of the post by name, if requested; docs/feeds.md describes them.
+    features: Option<BTreeMap<String, f64>>,
+}
+
+/// A reason why a post is in a feed.
+#[derive(Default, Serialize, ToSchema)]
+pub(crate) struct ReasonView {
+    /// `followed`: the user follows the author. `at_home`: a followed user boosted the post, or it has a followed
+    /// hashtag. `liked_by_followed`: `users` and `others`, whom the user follows, favourited or boosted it. `hashtag`:
+    /// it is popular in the hashtag `tag`, which the user follows or uses. `group`: it is popular among
+    /// users with similar interests. `popular_in_language`: it is popular in
+    /// `language`. `popular`. `new_author`: its author has few posts.
+    #[schema(example = "liked_by_followed")]
+    kind: &'static str,
+    /// At most 3 users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users: Option<Vec<UserSummary>>,
+    /// Number of further users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    others: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    language: Option<String>,
+}
+
+impl ReasonView {
+    /// Reads the users of a reason. May block.
+    fn read<R: Rows + ?Sized>(facts: Facts<'_, R>, reason: Reason) -> Self {
+        let of = |kind| Self { kind, ..Self::default() };
+        match reason {
+            Reason::Followed => of("followed"),
+            Reason::AtHome => of("at_home"),
+            Reason::LikedByFollowed { users, others } => {
+                let users = users.into_iter().filter_map(|user| UserSummary::read(facts, user));
+                let (users, others) = (Some(users.collect()), Some(others));
+                Self { users, others, ..of("liked_by_followed") }
+            }
+            Reason::Hashtag(tag) => Self { tag: Some(tag.as_str().to_owned()), ..of("hashtag") },
+            Reason::Group => of("group"),
+            Reason::PopularInLanguage(language) => {
+                Self { language: Some(language), ..of("popular_in_language") }
+            }
+            Reason::Popular => of("popular"),
+            Reason::NewAuthor => of("new_author"),
+        }
+    }
+}
+
+pub(crate) async fn ranked(
+    State(state): State<Arc<AppState>>,
+    UserAnd(user, FeedName(name)): UserAnd<FeedName>,
+    Asked(page): Asked,
+) -> Result<Response, ApiError> {
+    let feed = Arc::clone(state.feeds.named(&name).ok_or_else(ApiError::feed_not_found)?);
+    let read = move |node: &Node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let (posts, next) =
+            node.ranked(user, (&name, &feed), &page).ok_or_else(ApiError::ranking_expired)?;
+        let mut out = opened(ITEM_BYTES * page.limit);
+        let start = out.len();
+        for post in posts {
+            append(node, post, start, &mut out);
+        }
+        Ok::<_, ApiError>((out, next))
+    };
+    let (out, next) = state.read(read).await??;
+    let next = next.map(|place| format!("{}-{}", place.snapshot, place.index));
+    Ok(answer(out, next.as_deref()))
+}
+
+/// Appends an item of a page that begins at `start`, unless the post was deleted meanwhile.
+fn append(node: &Node, ranked: RankedPost, start: usize, out: &mut Vec<u8>) {
+    let before = out.len();
+    if before > start {
+        out.push(b',');
+    }
+    out.extend_from_slice(b"{\"post\":");
+    if !node.post(ranked.post, out) {
+        return out.truncate(before);
+    }
+    let reasons = ranked.reasons.into_iter().map(|it| ReasonView::read(node.facts(), it));
+    out.extend_from_slice(b",\"reasons\":");
+    out.extend_from_slice(&to_json(&reasons.collect::<Vec<_>>()));
+    if let Some((score, features)) = ranked.explained {
+        let features = Feature::ALL.map(|feature| (feature.name(), features.of(feature)));
+        out.extend_from_slice(b",\"score\":");
+        out.extend_from_slice(&to_json(&score));
+        out.extend_from_slice(b",\"features\":");
+        out.extend_from_slice(&to_json(&BTreeMap::from(features)));
+    }
+    out.push(b'}');
+}

@@ -1,0 +1,211 @@
+//! Ranked feeds of random worlds, compared with the definition.
+
+use std::collections::BTreeSet;
+
+use feed::Reaction::{Boost, Favourite};
+use feed::{Command, Done, Draft, Handle, Name, PostText, UserRef};
+use proptest::prelude::*;
+use rank::Feeds;
+
+use super::*;
+use crate::{Durability, NodeOptions};
+
+const USERS: u32 = 6;
+/// Each user can react to at most as many posts as the view reads for a user.
+const POSTS: usize = 8;
+const FEED: &str =
+    "[feeds.x]\nsources = { following = 400, liked-by-followed = 400 }\nscore = \"likes\"";
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Follow(u32, u32, bool),
+    Block(u32, u32),
+    Mute(u32, u32),
+    Post(u32, Visibility, bool),
+    React(u32, usize, Reaction, bool),
+    Delete(usize),
+    /// Applies the changes so far to the view.
+    Read,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let user = || 0..USERS;
+    let visibility = prop_oneof![
+        6 => Just(Visibility::Public),
+        1 => Just(Visibility::Unlisted),
+        1 => Just(Visibility::Followers),
+        1 => Just(Visibility::Direct),
+    ];
+    prop_oneof![
+        6 => (user(), user(), prop::bool::weighted(0.9)).prop_map(|(a, b, on)| Step::Follow(a, b, on)),
+        1 => (user(), user()).prop_map(|(a, b)| Step::Block(a, b)),
+        1 => (user(), user()).prop_map(|(a, b)| Step::Mute(a, b)),
+        5 => (user(), visibility, prop::bool::weighted(0.2))
+            .prop_map(|(a, v, s)| Step::Post(a, v, s)),
+        8 => (user(), 0..POSTS, prop::bool::weighted(0.8))
+            .prop_map(|(a, post, on)| Step::React(a, post, Favourite, on)),
+        3 => (user(), 0..POSTS).prop_map(|(a, post)| Step::React(a, post, Boost, true)),
+        1 => (0..POSTS).prop_map(Step::Delete),
+        2 => Just(Step::Read),
+    ]
+}
+
+struct World {
+    node: Node,
+    posts: Vec<(PostId, UserId)>,
+    _data: tempfile::TempDir,
+}
+
+impl World {
+    async fn new() -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let mut options = NodeOptions::new(data.path());
+        options.durability = Durability::Never;
+        let node = Node::open(&options).unwrap();
+        let mut world = Self { node, posts: Vec::new(), _data: data };
+        for user in 0..USERS {
+            let (handle, name) = (Handle::parse(&format!("u{user}")).unwrap(), Name::default());
+            world.submit(Command::Register { handle, name, bio: Default::default() }).await;
+        }
+        world
+    }
+
+    /// Submits a command; returns `None` if it is refused.
+    async fn submit(&mut self, command: Command) -> Option<Done> {
+        self.node.submit(command.into()).await.unwrap().outcome.ok()
+    }
+
+    async fn run(&mut self, step: Step) {
+        let user = |id| UserRef::Id(UserId(id));
+        match step {
+            Step::Follow(a, b, on) => {
+                let (user, other) = (user(a), user(b));
+                let command = match on {
+                    true => Command::Follow { user, other },
+                    false => Command::Unfollow { user, other },
+                };
+                self.submit(command).await;
+            }
+            Step::Block(a, b) => {
+                self.submit(Command::Block { user: user(a), other: user(b) }).await;
+            }
+            Step::Mute(a, b) => {
+                let (user, other) = (user(a), user(b));
+                self.submit(Command::Mute { user, other, mentions: false, time: None }).await;
+            }
+            Step::Post(a, visibility, sensitive) if self.posts.len() < POSTS => {
+                let text = PostText::parse("a post about #gardens").unwrap();
+                let draft = Draft { visibility, sensitive, ..Draft::new(user(a), text) };
+                if let Some(Done::Posted(post)) = self.submit(Command::Publish(draft.into())).await
+                {
+                    self.posts.push((post, UserId(a)));
+                }
+            }
+            Step::React(a, at, reaction, on) => {
+                if let Some((post, _)) = self.posts.get(at).copied() {
+                    self.submit(Command::React { user: user(a), post, reaction, on }).await;
+                }
+            }
+            Step::Delete(at) => {
+                if let Some((post, _)) = self.posts.get(at).copied() {
+                    self.submit(Command::DeletePost { post }).await;
+                }
+            }
+            Step::Post(..) => {}
+            Step::Read => self.node.catch_up_ranked(),
+        }
+    }
+
+    /// Posts that the feed must have for a viewer, with the followed users who reacted, and whether the author is
+    /// followed.
+    fn expected(&self, viewer: UserId) -> BTreeSet<(PostId, bool, Vec<UserId>)> {
+        let facts = self.node.facts();
+        let hides = |user: UserId| {
+            let blocks = |a, b| facts.blocks(a, b);
+            blocks(viewer, user) || blocks(user, viewer) || facts.mute(viewer, user).is_some()
+        };
+        let reacts = |user, post| {
+            let reacts = |reaction| facts.reaction(user, post, reaction).is_some();
+            reacts(Favourite) || reacts(Boost)
+        };
+        let home: Vec<_> = self.node.home_ids(viewer, &Page::newest(400)).items;
+        let home: Vec<_> =
+            home.into_iter().filter_map(|id| Some(facts.post(id)?.boosted_or(id))).collect();
+        let mut expected = BTreeSet::new();
+        for (id, author) in self.posts.iter().copied().filter(|(_, author)| *author != viewer) {
+            let Some(post) = facts.post(id).filter(|_| !hides(author)) else { continue };
+            let follows = facts.follows(viewer, author);
+            let is_public = post.visibility == Visibility::Public;
+            let is_at_home = home.contains(&id)
+                && if follows { post.visibility != Visibility::Direct } else { is_public };
+            let liked = |other: &UserId| {
+                facts.follows(viewer, *other) && !hides(*other) && reacts(*other, id)
+            };
+            let likers: Vec<_> = (0..USERS).map(UserId).filter(liked).collect();
+            let likers = if is_public { likers } else { Vec::new() };
+            let is_liked =
+                !likers.is_empty() && !reacts(viewer, id) && (follows || !post.sensitive);
+            if is_at_home || is_liked {
+                expected.insert((id, follows, likers));
+            }
+        }
+        expected
+    }
+
+    fn found(&self, feed: &Feed, viewer: UserId) -> BTreeSet<(PostId, bool, Vec<UserId>)> {
+        let mut found = BTreeSet::new();
+        let mut page = RankedPage { place: None, limit: 3, explains: false };
+        loop {
+            let (posts, next) = self.node.ranked(viewer, ("x", feed), &page).unwrap();
+            assert!(posts.len() <= 3);
+            for RankedPost { post, reasons, .. } in posts {
+                let likers = reasons.iter().find_map(|reason| match reason {
+                    Reason::LikedByFollowed { users, others } => Some((users.clone(), *others)),
+                    _ => None,
+                });
+                let (mut users, others) = likers.unwrap_or_default();
+                // Further users are only counted: the test knows who they are.
+                let reacted = self.expected(viewer).into_iter().find(|(id, ..)| *id == post);
+                if others > 0
+                    && let Some((_, _, all)) = reacted
+                {
+                    assert!(
+                        users.iter().all(|user| all.contains(user))
+                            && all.len() == users.len() + others as usize
+                    );
+                    users = all;
+                }
+                assert!(
+                    found.insert((post, reasons.contains(&Reason::Followed), users)),
+                    "{post:?} twice"
+                );
+            }
+            match next {
+                Some(_) => page.place = next,
+                None => return found,
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Part of the changes are loaded from the facts, the others are followed.
+    #[test]
+    fn a_feed_has_the_posts_and_reasons_of_the_definition(steps in prop::collection::vec(step(), 10..60)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut world = World::new().await;
+            for step in steps {
+                world.run(step).await;
+            }
+            let feeds = Feeds::parse(FEED).unwrap();
+            for viewer in (0..USERS).map(UserId) {
+                let found = world.found(feeds.named("x").unwrap(), viewer);
+                assert_eq!(found, world.expected(viewer), "for {viewer:?}");
+            }
+            world.node.close();
+        });
+    }
+}

@@ -1,0 +1,116 @@
+//! Recent posts of the public timeline with their counts, oldest first, in a ring.
+
+use std::collections::VecDeque;
+
+use feed::{Language, PostId, Tag, UserId};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Maximum number of hashtags of a post that count.
+pub(super) const TAGS_MAX: usize = 4;
+/// Time in which the heat of a post falls as if it had half as many reactions.
+const HALF_LIFE_MS: f64 = 6.0 * 3_600_000.0;
+/// Time from which heat is counted, in milliseconds since 1970, so that it has few digits: 2026-01-01.
+const ORIGIN_MS: f64 = 1_767_225_600_000.0;
+/// Number of reactions by young accounts that count in addition to as many as there are by others.
+const YOUNG_EXTRA: u32 = 3;
+
+/// A recent post.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Recent {
+    pub(super) id: PostId,
+    pub(super) author: UserId,
+    pub(super) favourites: u32,
+    pub(super) boosts: u32,
+    /// Number of users who replied, among the first replies.
+    pub(super) replies: u16,
+    /// Number of reactions by young accounts.
+    pub(super) young: u16,
+    /// Numbers of hashtags: see [`tag_number`]. 0 for none.
+    pub(super) tags: [u32; TAGS_MAX],
+    /// Number of the language: see [`language_number`]. 0 for none.
+    pub(super) language: u16,
+    /// Whether the post is neither sensitive nor has a warning, so that it may be suggested.
+    pub(super) is_plain: bool,
+    pub(super) is_removed: bool,
+}
+
+const _: () = assert!(size_of::<Recent>() <= 64, "a recent post has less than 100 bytes");
+
+/// Number of a hashtag. Two hashtags may share a number, so reasons name a hashtag of the text.
+pub(crate) fn tag_number(tag: &Tag) -> u32 {
+    (xxh3_64(tag.as_str().as_bytes()) as u32).max(1)
+}
+
+/// Number of a language, from its two or three letters.
+pub(crate) fn language_number(language: &Language) -> u16 {
+    let letters = language.as_str().bytes().map(|letter| u16::from(letter.saturating_sub(b'`')));
+    letters.fold(0, |number, letter| number.wrapping_mul(27).wrapping_add(letter))
+}
+
+impl Recent {
+    /// Numbers of favourites and boosts that count: reactions by young accounts are limited, so that new accounts
+    /// alone make no post popular.
+    pub(super) fn counted(&self) -> (u32, u32) {
+        let old = (self.favourites + self.boosts).saturating_sub(self.young.into());
+        let excess = u32::from(self.young).saturating_sub(old + YOUNG_EXTRA);
+        let boosts = self.boosts.saturating_sub(excess.saturating_sub(self.favourites));
+        (self.favourites.saturating_sub(excess), boosts)
+    }
+
+    /// Number that orders posts by popularity. It depends only on the counts and on the age relative to other posts, so
+    /// time does not change the order: a post that is older by a half-life needs twice as many reactions.
+    pub(super) fn heat(&self) -> f32 {
+        let (favourites, boosts) = self.counted();
+        let count = f64::from(favourites) + 2.0 * f64::from(boosts) + f64::from(self.replies);
+        ((1.0 + count).log2() + (self.id.unix_ms() as f64 - ORIGIN_MS) / HALF_LIFE_MS) as f32
+    }
+
+    /// Hashtags of the post.
+    pub(super) fn tags(&self) -> impl Iterator<Item = u32> {
+        self.tags.into_iter().filter(|tag| *tag != 0)
+    }
+}
+
+/// Ring of recent posts, ordered by id.
+pub(super) struct Recents {
+    ring: VecDeque<Recent>,
+    max: usize,
+}
+
+impl Recents {
+    pub(super) fn new(max: usize) -> Self {
+        Self { ring: VecDeque::new(), max }
+    }
+
+    /// Appends a post; returns false if it is not newer than all others.
+    pub(super) fn push(&mut self, post: Recent) -> bool {
+        if self.max == 0 || self.ring.back().is_some_and(|last| last.id >= post.id) {
+            return false;
+        }
+        if self.ring.capacity() == 0 {
+            // Never grows, so it never has twice the size. The system provides memory when it is used.
+            self.ring.reserve_exact(self.max);
+        }
+        if self.ring.len() >= self.max {
+            self.ring.pop_front();
+        }
+        self.ring.push_back(post);
+        true
+    }
+
+    pub(super) fn get(&self, post: PostId) -> Option<&Recent> {
+        let place = self.ring.binary_search_by_key(&post, |found| found.id).ok()?;
+        self.ring.get(place).filter(|found| !found.is_removed)
+    }
+
+    pub(super) fn get_mut(&mut self, post: PostId) -> Option<&mut Recent> {
+        let place = self.ring.binary_search_by_key(&post, |found| found.id).ok()?;
+        self.ring.get_mut(place).filter(|found| !found.is_removed)
+    }
+
+    pub(super) fn remove(&mut self, post: PostId) {
+        if let Some(found) = self.get_mut(post) {
+            found.is_removed = true;
+        }
+    }
+}

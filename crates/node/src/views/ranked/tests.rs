@@ -1,0 +1,194 @@
+//! Parts of the view: what attackers can displace, and the order of popularity.
+
+use super::recent::TAGS_MAX;
+use std::sync::atomic::AtomicUsize;
+
+use super::*;
+
+const HOUR_STAMPS: u64 = 3_600_000 << STAMP_SHIFT;
+/// Bits of a stamp below its milliseconds.
+const STAMP_SHIFT: u32 = 22;
+
+/// Post of a time in hours.
+fn post(hour: u64, author: u32, favourites: u32, young: u16) -> Recent {
+    let (id, author) = (PostId((1_000 + hour) * HOUR_STAMPS + u64::from(author)), UserId(author));
+    let (tags, language) = ([0; TAGS_MAX], 0);
+    Recent {
+        id,
+        author,
+        favourites,
+        boosts: 0,
+        replies: 0,
+        young,
+        tags,
+        language,
+        is_plain: true,
+        is_removed: false,
+    }
+}
+
+#[test]
+fn six_hours_count_as_much_as_half_of_the_reactions() {
+    let heat = |hour, favourites| post(hour, 1, favourites, 0).heat();
+    assert!(heat(12, 7) > heat(11, 7), "newer");
+    assert!(heat(12, 7) > heat(12, 6), "more reactions");
+    assert!((heat(12, 7) - heat(6, 15)).abs() < 0.01, "7 and 15 reactions, 6 hours apart");
+}
+
+#[test]
+fn young_accounts_alone_make_nothing_popular() {
+    for (favourites, young, counted) in
+        [(0, 0, 0), (3, 3, 3), (1_000, 1_000, 3), (10, 4, 10), (104, 100, 11), (5, 0, 5)]
+    {
+        assert_eq!(post(0, 1, favourites, young).counted(), (counted, 0), "{favourites} {young}");
+    }
+}
+
+#[test]
+fn neither_an_author_nor_a_flood_of_hashtags_displaces_what_is_more_popular() {
+    let mut topics = Topics::new(4);
+    let popular = |post, author, heat| Popular { post: PostId(post), author: UserId(author), heat };
+    let posts = |topics: &Topics, topic| {
+        let mut posts: Vec<_> = topics.of(topic).iter().map(|found| found.post.0).collect();
+        posts.sort_unstable();
+        posts
+    };
+    for n in 0..100 {
+        topics.raise(Topic::All, popular(n, 7, n as f32));
+    }
+    assert_eq!(posts(&topics, Topic::All), [96, 97, 98, 99], "the hottest four of an author");
+    for n in 100..200 {
+        topics.raise(Topic::All, popular(n, n as u32, 50.0 + n as f32));
+    }
+    let all = posts(&topics, Topic::All);
+    assert!(all.len() == topics::POPULAR_MAX && all.contains(&199) && !all.contains(&100));
+
+    topics.raise(Topic::Tag(1), popular(1, 1, 10.0));
+    for n in 0..1_000 {
+        topics.raise(Topic::Tag(100 + n), popular(u64::from(n), n, 1.0));
+    }
+    assert_eq!(posts(&topics, Topic::Tag(1)), [1], "the popular hashtag stays");
+    assert_eq!(posts(&topics, Topic::All), all);
+    topics.raise(Topic::Tag(9), popular(9, 9, 20.0));
+    assert_eq!(posts(&topics, Topic::Tag(9)), [9], "a more popular one enters");
+}
+
+#[test]
+fn the_last_reactions_of_active_users_are_kept() {
+    let mut reactions = Reactions::new(2);
+    let of = |reactions: &Reactions, user| {
+        reactions.of(UserId(user)).map(|post| post.0).collect::<Vec<_>>()
+    };
+    for n in 1..=20 {
+        assert!(reactions.add(UserId(1), PostId(n)));
+    }
+    assert!(!reactions.add(UserId(1), PostId(20)), "again");
+    assert_eq!(of(&reactions, 1), (5..=20).rev().collect::<Vec<_>>());
+    reactions.remove(UserId(1), PostId(20));
+    reactions.remove(UserId(1), PostId(5));
+    assert_eq!(of(&reactions, 1), (6..=19).rev().collect::<Vec<_>>());
+    assert!(reactions.add(UserId(1), PostId(30)));
+    assert_eq!(of(&reactions, 1)[..2], [30, 19]);
+    // One account that reacts to everything takes one place.
+    for user in 2..50 {
+        reactions.add(UserId(user), PostId(1));
+        reactions.add(UserId(1), PostId(100 + u64::from(user)));
+    }
+    assert_eq!(of(&reactions, 49), [1]);
+    assert_eq!(of(&reactions, 2), [0; 0], "replaced");
+    assert_eq!(of(&reactions, 1).len(), reactions::REACTIONS_MAX);
+}
+
+/// Shares in percent of the pairs of a community that are in one group, and of the other pairs that are: of six
+/// communities of 40 users, of whom each follows 6 of the community and 2 of all.
+fn grouped(seed: u64) -> (u32, u32) {
+    let (communities, size) = (6, 40);
+    let users = communities * size;
+    let mut reactions = Reactions::new(users as usize);
+    let mut random = seed;
+    let mut next = |below: u32| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        ((random >> 33) % u64::from(below)) as u32
+    };
+    let mut follows = Vec::new();
+    for user in 0..users {
+        reactions.add_author(UserId(user));
+        let community = user / size * size;
+        let mut of: Vec<_> = (0..6).map(|_| UserId(community + next(size))).collect();
+        of.extend((0..2).map(|_| UserId(next(users))));
+        follows.push(of);
+    }
+    for _ in 0..10 {
+        for user in 0..users {
+            let neighbors = follows[user as usize].iter().copied();
+            if let Some(group) = reactions.joined(UserId(user), neighbors) {
+                reactions.set_group(UserId(user), group);
+            }
+        }
+    }
+    let group = |user: u32| reactions.groups([UserId(user)].into_iter())[0].0;
+    let (mut same, mut of_same, mut other, mut of_other) = (0, 0, 0, 0);
+    for a in 0..users {
+        for b in 0..a {
+            let together = u32::from(group(a) == group(b));
+            if a / size == b / size {
+                (same, of_same) = (same + together, of_same + 1);
+            } else {
+                (other, of_other) = (other + together, of_other + 1);
+            }
+        }
+    }
+    (same * 100 / of_same, other * 100 / of_other)
+}
+
+#[test]
+fn users_of_a_community_find_each_other() {
+    let found: Vec<_> = (1..=20).map(grouped).collect();
+    let mean = |of: fn(&(u32, u32)) -> u32| found.iter().map(of).sum::<u32>() / 20;
+    let (same, other) = (mean(|it| it.0), mean(|it| it.1));
+    assert!(same >= 95 && other <= 10, "{same} % of a community, {other} % of others: {found:?}");
+    println!("{same} % of a community, {other} % of others");
+}
+
+#[test]
+fn the_ring_has_the_newest_posts() {
+    let mut posts = Recents::new(3);
+    for hour in 0..5 {
+        assert!(posts.push(post(hour, 1, 0, 0)));
+    }
+    assert!(!posts.push(post(4, 1, 9, 0)), "again");
+    let has = |posts: &Recents, hour| posts.get(post(hour, 1, 0, 0).id).is_some();
+    assert_eq!([0, 1, 2, 3, 4].map(|hour| has(&posts, hour)), [false, false, true, true, true]);
+    posts.remove(post(3, 1, 0, 0).id);
+    assert!(!has(&posts, 3) && has(&posts, 4));
+}
+
+#[test]
+fn a_user_keeps_two_rankings_and_the_budget_holds() {
+    let snapshot = |user, made_ms| Snapshot {
+        user: UserId(user),
+        feed: "x".into(),
+        number: 0,
+        made_ms,
+        items: Vec::new(),
+        read: AtomicUsize::new(0),
+        likers: vec![(PostId(1), Likers::default()); 10],
+        tags: Vec::new(),
+        features: Vec::new(),
+    };
+    let snapshots = Snapshots::new(3_000);
+    let kept = |user, number| snapshots.get(UserId(user), "x", number).is_some();
+    let first = snapshots.keep(snapshot(1, 0)).number;
+    let other = snapshots.keep(snapshot(2, 0)).number;
+    let numbers = [1, 2, 3].map(|ms| snapshots.keep(snapshot(1, ms)).number);
+    assert!(!kept(1, first) && !kept(1, numbers[0]) && kept(1, numbers[1]) && kept(1, numbers[2]));
+    assert!(kept(2, other) && !kept(1, other), "the snapshot of another user");
+    assert!(snapshots.get(UserId(1), "y", numbers[2]).is_none(), "another feed");
+    for user in 10..40 {
+        snapshots.keep(snapshot(user, 4));
+    }
+    let left = (0..100).filter(|number| (0..40).any(|user| kept(user, *number))).count();
+    assert!((1..10).contains(&left), "{left} of 400 bytes and more each");
+    let last = snapshots.keep(snapshot(1, 900_000)).number;
+    assert!(kept(1, last) && !kept(39, last - 1), "expired");
+}
