@@ -12,7 +12,7 @@ const VARIABLE: &str = "ROOST_BUG";
 const FOUND_WITHIN: u64 = 2_000_000;
 
 /// Names of the bugs, each with its effect.
-const BUGS: [(&str, &str); 45] = [
+const BUGS: [(&str, &str); 46] = [
     ("acknowledge-before-sync", "a change is answered before its group is durable"),
     ("skip-checksum", "a payload in the log is not compared with its checksum"),
     ("accept-torn-group", "a group with missing sectors is applied"),
@@ -58,6 +58,7 @@ const BUGS: [(&str, &str); 45] = [
     ("mention-in-words", "a name within a word is a mention"),
     ("quote-against-policy", "everybody may quote what everybody may see"),
     ("show-quotes-of-hidden", "a quote shows a post that its reader may not see"),
+    ("keep-revisions", "an edit does not change the revision of a post"),
 ];
 
 /// Whether this binary contains the bugs.

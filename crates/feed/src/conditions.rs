@@ -45,7 +45,9 @@ impl Post {
     #[must_use]
     pub fn revision(&self, id: PostId) -> Revision {
         let is_revoked = self.quote.is_some_and(|quote| quote.is_revoked);
-        Revision(digest([&*encode(&(self.last_edit(id), self.quote_policy, is_revoked))]))
+        let is_kept = rows::has_bug("keep-revisions");
+        let edit = if is_kept { Stamp(id.0) } else { self.last_edit(id) };
+        Revision(digest([&*encode(&(edit, self.quote_policy, is_revoked))]))
     }
 }
 
