@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kv::BucketName;
 use store::StoreOptions;
 
 use crate::clock::Clock;
@@ -83,8 +82,6 @@ pub struct NodeOptions {
     /// Maximum size of the change feed's files, in bytes; 0 for no change feed. Exceeded by at most one segment of
     /// 1 MiB and the longest group.
     pub changes_max: u64,
-    /// Buckets whose keys the change feed has.
-    pub changes_buckets: Vec<BucketName>,
     /// Rate in bytes per second at which the scrub compares files with their checksums; 0 disables it.
     pub scrub_rate: u64,
     /// Source of the time.
@@ -121,7 +118,6 @@ impl NodeOptions {
             converter: None,
             archive: None,
             changes_max: 0,
-            changes_buckets: Vec::new(),
             scrub_rate: MIB as u64,
             clock: Clock::system(),
             clock_jump_max: Duration::from_secs(7 * 86_400),

@@ -25,7 +25,7 @@ use crate::memory::{Given, Memory};
 pub(crate) use sources::Sources;
 pub(crate) use values::{LogFormat, Policy, check_level, duration, life, whole_seconds};
 
-use values::{Buckets, SignUp, buckets, changes_max, count, erase_within, log_level};
+use values::{SignUp, changes_max, count, erase_within, log_level};
 
 /// Headings of `--help` and of `--check`.
 const LISTENING: &str = "Listening and TLS";
@@ -161,17 +161,6 @@ pub(crate) struct Settings {
         help_heading = DATA
     )]
     pub(crate) changes_max: Option<ByteSize>,
-    /// Buckets whose keys the change feed has [default: none]
-    ///
-    /// Names separated by commas. The same on all nodes of a cluster.
-    #[arg(
-        long,
-        env = "ROOST_CHANGES_BUCKETS",
-        value_name = "NAME,...",
-        value_parser = buckets,
-        help_heading = DATA
-    )]
-    pub(crate) changes_buckets: Option<Buckets>,
     /// Disk space to keep free [default: 512MiB]
     ///
     /// When less is free, the server accepts only deletions.
@@ -501,7 +490,6 @@ impl Settings {
             archive
         });
         options.changes_max = self.changes_max.map_or(options.changes_max, |size| size.as_u64());
-        options.changes_buckets = self.changes_buckets.clone().unwrap_or_default().0;
         options.scrub_rate = self.scrub_rate.map_or(options.scrub_rate, |size| size.as_u64());
         options.clock_jump_max = self.clock_jump.unwrap_or(options.clock_jump_max);
         options

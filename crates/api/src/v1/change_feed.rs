@@ -41,7 +41,6 @@ use crate::route::{Inputs, Reads, Route, inline};
 use crate::state::AppState;
 use crate::time::rfc3339;
 use crate::v1::events::{Caller, NO_ROOM_PAUSE};
-use crate::v1::keys::encoded;
 use crate::v1::posts::PostView;
 use crate::v1::stories::StoryView;
 use crate::v1::users::Profile;
@@ -119,18 +118,13 @@ pub(crate) struct ChangeView {
     /// Version of the kind's fields. Later versions may add fields.
     #[schema(example = 1)]
     version: u32,
-    /// User who made the change, or whom it is about: the author of a post or story, unless it is a reaction. Null with
-    /// keys.
+    /// User who made the change, or whom it is about: the author of a post or story, unless it is a reaction.
     #[schema(example = "0")]
-    user_id: Option<String>,
+    user_id: String,
     /// The other user of a relation.
     other_id: Option<String>,
     post_id: Option<String>,
     story_id: Option<String>,
-    /// Bucket of the key.
-    bucket: Option<String>,
-    /// The key, percent-encoded; null for all keys of the bucket.
-    key: Option<String>,
     /// The user, with kinds that change the profile.
     user: Option<Profile>,
     /// The post, with kinds that write it.
@@ -144,8 +138,8 @@ pub(crate) struct ChangeView {
 impl ChangeView {
     /// Renders a change from the facts. May block.
     fn new(node: &Node, (place, time_ms, record): &(Place, u64, Record), may_read: bool) -> Self {
-        let (Record { kind, user, id, key }, of) = (record, record.kind.of());
-        let (kind, user, id) = (*kind, *user, *id);
+        let Record { kind, user, id } = *record;
+        let of = kind.of();
         let shows = |wanted| may_read && kind.shows() && of == wanted;
         let id_of = |wanted| (of == wanted).then(|| id.to_string());
         Self {
@@ -153,12 +147,10 @@ impl ChangeView {
             changed_at: rfc3339(*time_ms),
             kind: KindName(kind),
             version: VERSION,
-            user_id: (of != Of::Key).then(|| user.0.to_string()),
+            user_id: user.0.to_string(),
             other_id: id_of(Of::Other),
             post_id: id_of(Of::Post),
             story_id: id_of(Of::Story),
-            bucket: key.as_ref().map(|key| key.bucket.as_str().to_owned()),
-            key: key.as_ref().filter(|key| !key.key.is_empty()).map(|key| encoded(&key.key)),
             user: shows(Of::User).then(|| Profile::read(node.facts(), user)).flatten(),
             post: raw(shows(Of::Post), |out| node.post(PostId(id), out)),
             story: raw(shows(Of::Story), |out| node.story(StoryId(id), None, out)),

@@ -3,16 +3,13 @@
 use std::io::{Read as _, Write as _};
 
 use edge::{Access, KeyHash, KeySet, Scope, Scopes};
-use node::changes::{BYTES_MIN, BucketName};
+use node::changes::BYTES_MIN;
 use serde_json::{Value, json};
 
 use crate::client::{KEY, TestServer};
 
 fn prepared() -> TestServer {
-    let server = TestServer::start(Access::Open, |options, _| {
-        options.changes_max = BYTES_MIN;
-        options.changes_buckets = vec![BucketName::parse("3").unwrap()];
-    });
+    let server = TestServer::start(Access::Open, |options, _| options.changes_max = BYTES_MIN);
     server.register(&["ada", "bob", "cyd"]);
     server
 }
@@ -80,18 +77,6 @@ fn a_change_has_what_it_is_about_as_it_is_now_and_nothing_of_what_is_deleted() {
     assert_eq!(server.send("DELETE", "/v1/users/@cyd", &[], b"").status, 204);
     let answer = server.get(&format!("/v1/changes?after={before}")).text();
     assert!(answer.contains("user_deleted") && !answer.contains("secret"), "{answer}");
-}
-
-#[test]
-fn a_changed_key_has_its_bucket_and_name() {
-    let server = prepared();
-    let before = end(&server);
-    assert_eq!(server.send("PUT", "/v1/buckets/4/keys/other", &[], b"value").status, 204);
-    assert_eq!(server.send("PUT", "/v1/buckets/3/keys/a%2Fb", &[], b"value").status, 204);
-    let change = only(&server, &before);
-    assert_eq!((&change["kind"], &change["user_id"]), (&json!("key_changed"), &Value::Null));
-    assert_eq!((&change["bucket"], &change["key"]), (&json!("3"), &json!("a%2Fb")));
-    assert_eq!(server.get("/v1/buckets/3/keys/a%2Fb").body, b"value");
 }
 
 #[test]

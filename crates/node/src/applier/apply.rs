@@ -57,9 +57,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                         match piece {
                             Piece::Logged => {
                                 let (ops, reads) = (next_ops(&mut entries), mem::take(&mut reads));
-                                let at = output.effects.len();
-                                output.work +=
-                                    self.apply_ops(&ops, (time_ms, at), reads, &mut partial);
+                                output.work += self.apply_ops(&ops, time_ms, reads, &mut partial);
                             }
                             Piece::Refused(count, refusal) => {
                                 let answers =
@@ -80,7 +78,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if group.sweeps {
             let sweep = next_ops(&mut entries);
             let mut partial = self.partial_of(0);
-            output.work += self.apply_ops(&sweep, (time_ms, 0), Vec::new(), &mut partial);
+            output.work += self.apply_ops(&sweep, time_ms, Vec::new(), &mut partial);
             let swept = partial.answers.first();
             let more = matches!(swept, Some(KeyAnswer::Swept { more: true, .. }));
             self.sweep_more = more;
@@ -135,7 +133,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     fn apply_ops(
         &mut self,
         ops: &KeyOps,
-        (time_ms, at): (u64, usize),
+        time_ms: u64,
         reads: Vec<ReadAt>,
         partial: &mut Partial,
     ) -> usize {
@@ -147,14 +145,14 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             return 0;
         }
         let stamp = self.clock.next_run(time_ms, ops.stamps());
-        self.apply_ops_at(ops, (stamp, at), reads, partial)
+        self.apply_ops_at(ops, stamp, reads, partial)
     }
 
-    /// Applies operations after `at` effects of the group; also returns their work.
+    /// Applies operations; also returns their work.
     fn apply_ops_at(
         &mut self,
         ops: &KeyOps,
-        (stamp, at): (Stamp, usize),
+        stamp: Stamp,
         reads: Vec<ReadAt>,
         partial: &mut Partial,
     ) -> usize {
@@ -167,7 +165,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             ops.iter().fold(look_ups(&reads), |cost, op| cost.and(lengths.cost(&op)))
         });
         self.rows.spent.reset();
-        self.changed_keys.begin(kv::Facts::new(&self.rows));
         let work = self.by_rules(Applied::Ops(ops), stamp, |rows| {
             let mut reads = reads.into_iter().peekable();
             let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
@@ -194,7 +191,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
         let answers = partial.answers.get(answered..).unwrap_or_default();
         self.outcomes.operations(answers);
-        self.changed_keys.end(kv::Facts::new(&self.rows), (ops, answers), at);
         partial.now_ms = now_ms;
         partial.held.push(held);
         work.unwrap_or_default()
@@ -213,8 +209,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             Entry::Kv(ops) => {
                 // The keys that it sets may expire.
                 self.may_sweep = true;
-                let of = (stamp, effects.len());
-                self.apply_ops_at(&ops, of, Vec::new(), &mut Partial::default())
+                self.apply_ops_at(&ops, stamp, Vec::new(), &mut Partial::default())
             }
         }
     }

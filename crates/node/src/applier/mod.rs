@@ -35,11 +35,10 @@ use std::collections::VecDeque;
 use commitlog::{NodeId, PAYLOAD_BYTES_MAX, Position};
 use feed::media::FileHash;
 use feed::{Effect, Reply};
-use kv::{BucketName, KeyAnswer, KeyRowsMut};
+use kv::{KeyAnswer, KeyRowsMut};
 use rows::StampClock;
 use smallvec::SmallVec;
 
-use crate::changes::{ChangedKeys, KeyChange};
 use crate::submission::entry::Entry;
 use crate::submission::{Answer, ReadRows, Submission};
 use budget::{MemoryBudget, Reservation};
@@ -108,8 +107,6 @@ pub(crate) struct Applier<R, T> {
     statuses: Statuses,
     /// Number of commands whose rules panicked, without those of a replay.
     failures: u64,
-    /// Buckets whose keys the change feed has, and the changed keys of the group that is being applied.
-    changed_keys: ChangedKeys,
     /// Parts of submissions in groups, for the simulator.
     #[cfg(feature = "simulation")]
     pub(crate) taken: Vec<(u64, TakenPart)>,
@@ -131,8 +128,6 @@ pub(crate) struct Output<T> {
     pub(crate) answers: Vec<(T, Answer)>,
     /// Effects for the views, in order.
     pub(crate) effects: Vec<Effect>,
-    /// Changed keys of the buckets that the change feed has, in order.
-    pub(crate) keys: Vec<KeyChange>,
     /// Number of applied commands; each operation on keys counts as one.
     pub(crate) commands: usize,
     /// Work of applying the commands, in the unit of [`rows::Cost::work`].
@@ -158,8 +153,7 @@ struct Partial {
 impl<T> Default for Output<T> {
     fn default() -> Self {
         let (answers, effects, files) = (Vec::new(), Vec::new(), Vec::new());
-        let keys = Vec::new();
-        Self { append: None, answers, effects, keys, commands: 0, work: 0, files, trim: None }
+        Self { append: None, answers, effects, commands: 0, work: 0, files, trim: None }
     }
 }
 
@@ -176,7 +170,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             shared: None,
             statuses: Statuses::default(),
             failures: 0,
-            changed_keys: ChangedKeys::default(),
             rows: HashedRows::new(rows),
             clock: StampClock::new(last),
             plain: VecDeque::new(),
@@ -256,11 +249,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     /// Returns the number of commands whose rules panicked, without those of a replay.
     pub(crate) fn failures(&self) -> u64 {
         self.failures
-    }
-
-    /// Sets the buckets whose keys the change feed has.
-    pub(crate) fn record_keys_of(&mut self, buckets: Vec<BucketName>) {
-        self.changed_keys = ChangedKeys::of(buckets);
     }
 
     /// Ends a replay: its failures were counted earlier and are dropped.

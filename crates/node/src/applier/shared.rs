@@ -148,7 +148,6 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             output.work += output.commands * WORK_PER_ROW;
         }
         self.shared = None;
-        output.keys = self.changed_keys.take();
         if is_alone {
             let outcomes = self.outcomes.digest();
             let totals = self.rows.inner.totals();

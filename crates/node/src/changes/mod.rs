@@ -14,7 +14,6 @@
 //! - **Invariant:** records depend only on effects, so they are the same on all nodes of a cluster.
 //! - **Invariant:** files take at most [`NodeOptions::changes_max`] bytes, a segment and the longest group.
 
-mod keys;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -31,9 +30,7 @@ use feed::Effect;
 
 use crate::directory::open_error::OpenError;
 use crate::options::NodeOptions;
-pub(crate) use keys::{ChangedKeys, KeyChange};
-pub use kv::BucketName;
-pub use record::{KeyRef, Kind, Of, Record};
+pub use record::{Kind, Of, Record};
 
 /// Length of a segment in bytes. Short, because a read begins at the start of a segment, and the writer syncs each.
 const SEGMENT_BYTES: u64 = 1 << 20;
@@ -144,14 +141,14 @@ impl ChangeLog {
     /// Appends the records of a group, unless the feed has them already.
     pub(crate) fn record(
         &mut self,
-        (position, time_ms): (Position, u64),
+        position: Position,
+        time_ms: u64,
         effects: &[Effect],
-        keys: Vec<KeyChange>,
     ) -> Result<(), LogError> {
         if position <= self.log.last() {
             return Ok(());
         }
-        let records = records(effects, keys);
+        let records: Vec<Record> = effects.iter().filter_map(Record::of).collect();
         let Ok(payload) = postcard::to_allocvec(&records) else {
             unreachable!("numbers can be written into memory")
         };
@@ -169,20 +166,6 @@ impl ChangeLog {
     pub(crate) fn sync(&self) -> Result<(), LogError> {
         self.sync_point().sync()
     }
-}
-
-/// Returns the records of a group: those of effects and keys, in the order of the commands.
-fn records(effects: &[Effect], keys: Vec<KeyChange>) -> Vec<Record> {
-    let mut keys = keys.into_iter().peekable();
-    let mut records = Vec::new();
-    for (at, effect) in effects.iter().enumerate() {
-        while let Some(change) = keys.next_if(|change| change.at <= at) {
-            records.push(Record::of_key(change.key));
-        }
-        records.extend(Record::of(effect));
-    }
-    records.extend(keys.map(|change| Record::of_key(change.key)));
-    records
 }
 
 const LOG_OPTIONS: LogOptions =

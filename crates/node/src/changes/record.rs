@@ -1,7 +1,6 @@
 //! Records of the change feed, and which effects they come from.
 
 use feed::{Act, Effect, PostChange, Reaction, StoryChange, Tie, UserChange, UserId};
-use kv::BucketName;
 use serde::{Deserialize, Serialize};
 
 /// Meaning of the number of a record, which also has a user.
@@ -15,8 +14,6 @@ pub enum Of {
     Post,
     /// A story.
     Story,
-    /// A key of a bucket, or all of them.
-    Key,
 }
 
 /// Declares the kinds, each with its name, what its number identifies, and whether the feed shows that user, post or
@@ -82,42 +79,23 @@ kinds! {
     Unmuted "unmuted" Other false "The user no longer mutes another.";
     StoryPosted "story_posted" Story true "A story was posted.";
     StoryEnded "story_ended" Story false "A story expired or was deleted.";
-    KeyChanged "key_changed" Key false "A key was set, changed or removed.";
-    BucketChanged "bucket_changed" Key false "All keys of a bucket were removed or exchanged.";
-}
-
-/// A key of a bucket.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeyRef {
-    /// Name of the bucket.
-    pub bucket: BucketName,
-    /// The key; empty for all keys of the bucket.
-    pub key: Box<[u8]>,
 }
 
 /// A change: kind and ids. Small, and without any content, which readers take from the facts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     /// The kind.
     pub kind: Kind,
     /// User who made the change, or whom it is about; author of the post or story, unless it is a reaction.
     pub user: UserId,
-    /// Id of what [`Kind::of`] names; 0 for [`Of::User`] and [`Of::Key`].
+    /// Id of what [`Kind::of`] names; 0 for [`Of::User`].
     pub id: u64,
-    /// The key, for [`Of::Key`]. It has no user.
-    pub key: Option<KeyRef>,
 }
 
 impl Record {
-    /// Makes the record of a changed key.
-    pub(crate) fn of_key(key: KeyRef) -> Self {
-        let kind = if key.key.is_empty() { Kind::BucketChanged } else { Kind::KeyChanged };
-        Self { kind, user: UserId(0), id: 0, key: Some(key) }
-    }
-
     /// Makes the record of an effect, if the feed has such changes.
     pub(crate) fn of(effect: &Effect) -> Option<Self> {
-        let record = |kind, user, id| Some(Self { kind, user, id, key: None });
+        let record = |kind, user, id| Some(Self { kind, user, id });
         match *effect {
             Effect::Post { post, author, change, .. } => {
                 let kind = match change {

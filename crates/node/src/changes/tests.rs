@@ -8,7 +8,6 @@ use feed::{
     Bio, Command, Done, Handle, Idempotency, Lifetime, Name, Patch, PostId, PostText, Reaction,
     Request, StoryId, UserEdit, UserId, UserRef,
 };
-use kv::{BucketId, Expiry, KeyOp, Only};
 use testkit::files::copy;
 
 use super::*;
@@ -140,7 +139,7 @@ async fn each_kind_of_change_is_recorded_once_and_nothing_else() {
         assert_eq!(records(&all(&node, Some(before), 100)), expect, "{what}");
         seen.extend(expect);
     }
-    for kind in Kind::ALL.iter().filter(|kind| kind.of() != Of::Key) {
+    for kind in Kind::ALL {
         assert!(seen.iter().any(|(of, ..)| of == kind), "{kind:?}");
     }
     node.close();
@@ -167,69 +166,6 @@ async fn a_boost_is_a_post_and_what_changes_nothing_has_no_record() {
         panic!("{found:?}")
     };
     assert_eq!((ended, bob), (boost, (Kind::UserRegistered, 1, 0)));
-    node.close();
-}
-
-#[tokio::test]
-async fn changed_keys_of_chosen_buckets_are_recorded_in_the_order_of_the_log() {
-    let data = tempfile::tempdir().unwrap();
-    let name = |name| BucketName::parse(name).unwrap();
-    let mut options = options(data.path());
-    options.changes_buckets = vec![name("3"), name("drafts")];
-    let node = Node::open(&options).unwrap();
-    let bytes = |bytes: &'static str| kv::Bytes::new(bytes.as_bytes());
-    let put = |bucket, key, only| KeyOp::Put {
-        bucket: BucketId(bucket),
-        key: bytes(key),
-        value: bytes("value"),
-        expiry: Expiry::Never,
-        only,
-        old: false,
-    };
-    let submit_keys = async |ops: Vec<KeyOp<'_>>| {
-        drop(node.submit_keys(ops.into_iter().collect(), Vec::new()).await.unwrap());
-    };
-    submit_keys(vec![KeyOp::Create { name: name("drafts") }, KeyOp::Create { name: name("x") }])
-        .await;
-    let [drafts, x] = ["drafts", "x"].map(|of| node.bucket_named(&name(of)));
-    let (drafts, x) = (drafts.unwrap().0, x.unwrap().0);
-    submit_keys(vec![
-        put(3, "one", Only::Always),
-        put(4, "not recorded", Only::Always),
-        put(x, "not recorded", Only::Always),
-        put(3, "refused", Only::IfPresent),
-        put(drafts, "two", Only::Always),
-    ])
-    .await;
-    submit(&node, register("ada")).await;
-    let keys = vec![bytes("one"), bytes("three")];
-    submit_keys(vec![
-        KeyOp::Remove { bucket: BucketId(3), keys },
-        KeyOp::Flush { bucket: BucketId(4) },
-        KeyOp::Swap { a: BucketId(4), b: BucketId(3) },
-        put(drafts, "last", Only::Always),
-        KeyOp::Drop { name: name("drafts") },
-    ])
-    .await;
-    let found = all(&node, None, 100);
-    let shown = |(_, _, record): &(Place, u64, Record)| match &record.key {
-        None => record.kind.name().to_owned(),
-        Some(KeyRef { bucket, key }) => {
-            let key = String::from_utf8_lossy(key);
-            format!("{} {} {key}", record.kind.name(), bucket.as_str())
-        }
-    };
-    let expect = [
-        "key_changed 3 one",
-        "key_changed drafts two",
-        "user_registered",
-        "key_changed 3 one",
-        "key_changed 3 three",
-        "bucket_changed 3 ",
-        "key_changed drafts last",
-        "bucket_changed drafts ",
-    ];
-    assert_eq!(found.iter().map(shown).collect::<Vec<_>>(), expect);
     node.close();
 }
 
@@ -343,9 +279,9 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     let groups = 9_000;
     for group in 8..groups {
         let effects = vec![Effect::Act { user, act: feed::Act::Edited }; (group % 3) as usize];
-        log.record((Position(group), group), &effects, Vec::new()).unwrap();
+        log.record(Position(group), group, &effects).unwrap();
         // A replay brings some again.
-        log.record((Position(group.saturating_sub(3)), 0), &effects, Vec::new()).unwrap();
+        log.record(Position(group.saturating_sub(3)), 0, &effects).unwrap();
         let files = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
         if group % 500 == 0 {
             assert!(files.sum::<u64>() <= options.changes_max + 2 * SEGMENT_BYTES, "{group}");

@@ -17,7 +17,7 @@ use commitlog::{Log, Position, SyncPoint};
 use feed::Effect;
 use store::{Checkpoint, Store, StoreWriter};
 
-use crate::changes::{ChangeLog, KeyChange};
+use crate::changes::ChangeLog;
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
@@ -117,12 +117,11 @@ impl Checkpoints {
     /// Records the changes of an applied group in the change feed, if there is one.
     pub(crate) fn record(
         &mut self,
-        of: (Position, u64),
+        (position, time_ms): (Position, u64),
         effects: &[Effect],
-        keys: Vec<KeyChange>,
     ) -> Result<(), DiskError> {
         let Some(changes) = &mut self.changes else { return Ok(()) };
-        Ok(changes.record(of, effects, keys)?)
+        Ok(changes.record(position, time_ms, effects)?)
     }
 
     /// Called after a group that took `work`: starts a checkpoint if the overlay is full, the replay would be long, or

@@ -88,9 +88,6 @@ impl Parts {
             applier.share(node, log.payload_bytes_max());
         }
         let mut changes = ChangeLog::open(options, (applied, log.last_at_open()))?;
-        if changes.is_some() {
-            applier.record_keys_of(options.changes_buckets.clone());
-        }
         let mut up_to = applied;
         let parts = (&mut applier, &mut changes);
         let work = match catch_up(&mut *log, &mut up_to, parts, options) {

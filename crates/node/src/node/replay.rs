@@ -75,7 +75,7 @@ pub(super) fn catch_up(
             replayed.commands += done.commands;
             replayed.work += done.work;
             if let Some(changes) = changes {
-                changes.record((group.position, time_ms), &done.effects, done.keys)?;
+                changes.record(group.position, time_ms, &done.effects)?;
             }
         }
         replayed.work += reading_work(group.payload.len());

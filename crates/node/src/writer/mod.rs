@@ -168,14 +168,14 @@ impl Writer {
         metrics.commands.inc_by(output.commands as u64);
         let failures = self.applier.failures() - metrics.failures.get();
         metrics.failures.inc_by(failures);
-        let Output { answers, effects, keys, work, .. } = output;
+        let Output { answers, effects, work, .. } = output;
         // Reads cost more until the rows of a deleted user are removed, so the sweeper starts at once. In a cluster the
         // node that got the request does it; the others check later.
         let deletes =
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
         // Before the group is visible, so that a reader of the change feed finds all visible groups.
-        self.checkpoints.record((position, time_ms), &effects, keys)?;
+        self.checkpoints.record((position, time_ms), &effects)?;
         self.publish(effects, position, failures > 0);
         // This happens after the views have the effects, and before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {

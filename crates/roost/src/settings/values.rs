@@ -8,14 +8,10 @@ use api::Lifetime;
 use bytesize::ByteSize;
 use clap::ValueEnum;
 use jiff::{Span, SpanRelativeTo};
-use node::changes::BucketName;
 use tracing_subscriber::EnvFilter;
 
 /// Minimum of `--erase-within`. Half of that time passes before an erasure begins.
 const ERASE_WITHIN_MIN: Duration = Duration::from_secs(10);
-
-/// Maximum number of buckets whose keys are in the change feed: each is looked up with every change of keys.
-const BUCKETS_MAX: usize = 16;
 
 /// Levels of the log.
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
@@ -80,21 +76,6 @@ pub(super) fn changes_max(text: &str) -> anyhow::Result<ByteSize> {
     let is_usable = size.as_u64() == 0 || size.as_u64() >= node::changes::BYTES_MIN;
     anyhow::ensure!(is_usable, "it must be at least 8MiB, or 0");
     Ok(size)
-}
-
-/// Names of buckets.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Buckets(pub(crate) Vec<BucketName>);
-
-/// Parses names of buckets, separated by commas.
-pub(super) fn buckets(text: &str) -> anyhow::Result<Buckets> {
-    let named = |name: &str| {
-        let found = BucketName::parse(name.trim());
-        found.ok_or_else(|| anyhow::anyhow!("{name:?} is no name of a bucket"))
-    };
-    let names: Vec<_> = text.split(',').map(named).collect::<Result<_, _>>()?;
-    anyhow::ensure!(names.len() <= BUCKETS_MAX, "at most {BUCKETS_MAX} buckets");
-    Ok(Buckets(names))
 }
 
 /// Parses the TTL of a story.

@@ -305,7 +305,6 @@ impl KeyView {
     }
 }
 
-/// Percent-encodes a key.
-pub(crate) fn encoded(bytes: &[u8]) -> String {
+fn encoded(bytes: &[u8]) -> String {
     percent_encode(bytes, PLAIN).to_string()
 }
