@@ -159,7 +159,9 @@ impl Reading {
                 "roost_active_timelines" => read.timelines = value,
                 "process_resident_memory_bytes" => read.memory = value,
                 "process_cpu_seconds_total" => read.cpu_s = value,
-                "roost_log_bytes" | "roost_store_bytes" => read.disk += value,
+                "roost_log_bytes" | "roost_store_bytes" | "roost_changes_bytes" => {
+                    read.disk += value
+                }
                 _ => {}
             }
         }
@@ -256,7 +258,7 @@ mod tests {
              roost_http_requests_total{method=\"PUT\",route=\"/v1/x\",status=\"503\"} 2\n\
              roost_http_requests_total{method=\"GET\",route=\"/metrics\",status=\"200\"} 99\n\
              roost_http_requests_total{method=\"GET\",route=\"/assets/{*file}\",status=\"404\"} 99\n\
-             roost_posts 3\nroost_log_bytes 7\nroost_store_bytes 8\n\
+             roost_posts 3\nroost_log_bytes 4\nroost_changes_bytes 3\nroost_store_bytes 8\n\
              roost_group_commands_sum 16\nroost_group_commands_count 8\n",
         );
         let values = after.since(&before, Duration::from_secs(2));

@@ -162,6 +162,12 @@ impl Sampled {
             ("roost_posts", "Stored posts", sizes.posts),
             ("roost_follows", "Stored follows", sizes.follows),
             ("roost_log_bytes", "Bytes of the log on disk", sizes.log_bytes),
+            ("roost_changes_bytes", "Bytes of the change feed on disk", sizes.changes_bytes),
+            (
+                "roost_changes_failed",
+                "1 if the change feed has ended with an error: see the log, and restart",
+                sizes.changes_failed.into(),
+            ),
             ("roost_store_bytes", "Bytes of the store on disk", sizes.store_bytes),
             ("roost_pictures", "Stored pictures", sizes.pictures),
             ("roost_picture_bytes", "Bytes of the files of pictures", sizes.picture_bytes),

@@ -10,7 +10,7 @@ use feed::Lifetime;
 use node::Node;
 use prometheus_client::registry::Registry;
 use rank::Feeds;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::ApiOptions;
 use crate::auth;
@@ -20,6 +20,10 @@ use crate::metrics::{HttpMetrics, Sampled};
 use crate::positions::Waiting;
 use crate::results::Results;
 use crate::unsent::Unsent;
+
+/// Maximum number of requests that wait for changes of the change feed, and of its streams. Its readers are the systems of
+/// the operator, so they are few.
+const FEED_READERS_MAX: usize = 32;
 
 /// State that all handlers share.
 pub(crate) struct AppState {
@@ -40,6 +44,8 @@ pub(crate) struct AppState {
     shares: Shares<[u8; 32]>,
     /// Maximum of `shares` per client: half of the connections, so that others can always connect.
     share_max: usize,
+    /// Permits of requests that wait for changes of the change feed, and of its streams.
+    feed_readers: Arc<Semaphore>,
     /// Permit for the single running backup.
     pub(crate) backups: Arc<Semaphore>,
     pub(crate) keys_file: Option<PathBuf>,
@@ -85,6 +91,7 @@ impl AppState {
             unsent: Unsent::new(&memory),
             shares: Shares::default(),
             share_max: (options.connections_max as usize / 2).max(1),
+            feed_readers: Arc::new(Semaphore::new(FEED_READERS_MAX)),
             backups: Arc::new(Semaphore::new(1)),
             keys_file: options.keys_file,
             memory,
@@ -130,6 +137,24 @@ impl AppState {
     ) -> Result<T, ApiError> {
         let node = self.node.clone();
         Ok(self.reads.streams().run(move || read(&node)).await?)
+    }
+
+    /// Runs a read of the change feed, in turn.
+    pub(crate) async fn read_feed<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Node) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let node = self.node.clone();
+        Ok(self.reads.feed().run(move || read(&node)).await?)
+    }
+
+    /// Counts a request that waits for changes of the change feed, or a stream of it.
+    ///
+    /// # Errors
+    /// 429 if there are too many.
+    pub(crate) fn feed_reader(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        let permit = Arc::clone(&self.feed_readers).try_acquire_owned();
+        permit.map_err(|_| ApiError::too_many_streams())
     }
 
     /// Counts a request that lasts as long as the client wants. The limit is per key, and in open mode for all clients.

@@ -49,6 +49,8 @@ pub struct LocalLog {
     dir: PathBuf,
     options: LogOptions,
     closed: VecDeque<Segment>,
+    /// Size of the closed segments in bytes.
+    closed_bytes: u64,
     tail: Segment,
     file: Arc<dyn DiskFile>,
     /// Offset of the next group in `file`, in bytes.
@@ -118,6 +120,7 @@ impl LocalLog {
             disk,
             dir: dir.to_owned(),
             options,
+            closed_bytes: closed.iter().map(|segment| segment.bytes).sum(),
             closed,
             tail,
             file,
@@ -144,17 +147,15 @@ impl LocalLog {
         self.guarded(|log| log.write(payload, time_ms))
     }
 
-    /// Drops the oldest segments while the log is larger than `bytes`, but never the last one.
+    /// Drops the oldest segment if the log is larger than `bytes`, but never the last one. Returns the freed bytes.
     ///
     /// # Errors
     /// [`LogError`]
-    pub fn shrink(&mut self, bytes: u64) -> Result<(), LogError> {
-        self.guarded(|log| {
-            while log.size() > bytes && !log.closed.is_empty() {
-                log.remove_oldest()?;
-            }
-            Ok(())
-        })
+    pub fn shrink(&mut self, bytes: u64) -> Result<u64, LogError> {
+        if self.size() <= bytes {
+            return Ok(0);
+        }
+        self.guarded(Self::remove_oldest)
     }
 
     /// Returns the position of the last group; 0 if there has never been one.
@@ -269,6 +270,7 @@ impl LocalLog {
         let full = std::mem::replace(&mut self.tail, segment);
         // With the same name, the new, longer segment has replaced one without groups.
         if full.first != self.tail.first {
+            self.closed_bytes += full.bytes;
             self.closed.push_back(full);
         }
         self.file = file;
@@ -291,6 +293,7 @@ impl LocalLog {
         let Some(oldest) = self.closed.pop_front() else {
             return Ok(0);
         };
+        self.closed_bytes -= oldest.bytes;
         self.disk.remove(&oldest.path).map_err(disk_error("remove", &oldest.path))?;
         // Remove one file at a time: if the power fails, an older segment must not be left without a newer one.
         self.disk.sync_dir(&self.dir).map_err(disk_error("sync", &self.dir))?;
@@ -373,7 +376,7 @@ impl Log for LocalLog {
     }
 
     fn size(&self) -> u64 {
-        self.closed.iter().map(|segment| segment.bytes).sum::<u64>() + self.end
+        self.closed_bytes + self.end
     }
 }
 

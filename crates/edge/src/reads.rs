@@ -11,7 +11,7 @@
 //! waits for a disk delays at most one other read.
 //!
 //! Turns are a separate queue, for reads that may wait but are never refused: those for responses to changes, for live
-//! streams, for permissions of long requests, and for pieces of files.
+//! streams, for permissions of long requests, of the change feed, and for pieces of files.
 //!
 //! All protocols share one set of lanes and turns. A long read stops early if its caller no longer waits for it.
 
@@ -42,6 +42,8 @@ pub const STREAM_READS_MAX: usize = 4;
 /// Maximum number of concurrent reads of permissions of long requests. These reads have their own turns, so that live
 /// streams do not delay them.
 const PERMISSION_READS_MAX: usize = 4;
+/// Maximum number of concurrent reads of the change feed. These reads have their own turns, because each scans files.
+const FEED_READS_MAX: usize = 2;
 /// Maximum number of pieces of files that are read at a time.
 const PIECES_MAX: usize = 8;
 
@@ -55,6 +57,7 @@ pub struct BlockingReads {
     after_change: Turns,
     streams: Turns,
     permissions: Turns,
+    feed: Turns,
     pieces: Turns,
 }
 
@@ -298,6 +301,7 @@ impl BlockingReads {
             after_change: Turns::new(CHANGE_READS_MAX),
             streams: Turns::new(STREAM_READS_MAX),
             permissions: Turns::new(PERMISSION_READS_MAX),
+            feed: Turns::new(FEED_READS_MAX),
             pieces: Turns::new(PIECES_MAX),
         }
     }
@@ -318,6 +322,12 @@ impl BlockingReads {
     #[must_use]
     pub fn permissions(&self) -> &Turns {
         &self.permissions
+    }
+
+    /// Turns of reads of the change feed, which can wait.
+    #[must_use]
+    pub fn feed(&self) -> &Turns {
+        &self.feed
     }
 
     /// Turns of reads of pieces of files whose responses have begun.

@@ -126,11 +126,13 @@ impl NodeOptions {
         }
     }
 
-    /// Removes the limit of samples, for commands that serve no requests: they open a directory with any number of
-    /// samples.
+    /// Adjusts the options to what the directory has, for commands that serve no requests: any number of samples, and a
+    /// change feed of any size, which they continue.
     #[must_use]
-    pub fn with_any_samples(self) -> Self {
-        Self { sample_memory: 1 << 40, ..self }
+    pub fn for_commands(self) -> Self {
+        let keeps_changes = self.changes_max > 0 || self.data.join("changes").exists();
+        let changes_max = if keeps_changes { u64::MAX } else { 0 };
+        Self { sample_memory: 1 << 40, changes_max, ..self }
     }
 
     /// Returns the directory of the log.

@@ -11,6 +11,7 @@ use smallvec::{SmallVec, smallvec};
 use store::Store;
 use tokio::sync::oneshot;
 
+use crate::changes::Kept;
 use crate::checkpoints::archive_progress::ArchiveProgress;
 use crate::checkpoints::space::Space;
 use crate::clock::Time;
@@ -50,8 +51,8 @@ pub(crate) struct Shared {
     pub(crate) log_last: AtomicU64,
     /// Directory of the log.
     pub(crate) log_dir: PathBuf,
-    /// Directory of the change feed, if there is one.
-    pub(crate) changes_dir: Option<PathBuf>,
+    /// State of the change feed, if there is one.
+    pub(crate) changes: Option<Arc<Kept>>,
     /// Identity of the data directory, see [`crate::directory::identity`]; empty in the simulator.
     pub(crate) identity: String,
     pub(crate) archive: Arc<ArchiveProgress>,

@@ -263,8 +263,8 @@ impl Server {
         if socket::is_served(&data).await {
             return Ok(Self::Running(data));
         }
-        // Accept any number of samples: the server's --sample-memory may be larger than the default.
-        let options = NodeOptions::new(data).with_any_samples();
+        // The server's --sample-memory may be larger than the default.
+        let options = NodeOptions::new(data).for_commands();
         crate::permissions::keep_new_files_private();
         let opened = tokio::task::spawn_blocking(move || Node::open(&options)).await?;
         Ok(Self::Opened(opened.context("no server answers for the data directory")?))

@@ -102,6 +102,8 @@ errors! {
     changes_gone() = GONE("after") "changes_gone":
         "changes after this position are not kept: read after=end, then all data, and continue from that next";
     feed_not_found() = NOT_FOUND "feed_not_found": "there is no feed with this name";
+    changes_failed() = SERVICE_UNAVAILABLE "changes_failed":
+        "the files of the change feed have failed: see the server's log; a restart begins again";
     no_cluster() = NOT_FOUND "no_cluster": "this server is not a node of a cluster";
     method_not_allowed() = METHOD_NOT_ALLOWED "method_not_allowed":
         "this path does not support the method; see the Allow header";

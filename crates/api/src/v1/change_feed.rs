@@ -16,16 +16,16 @@ use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use edge::request_id::carry_stream;
-use edge::{Beat, Pulse, Scope, random_within};
+use edge::{Beat, Pulse, STREAM_PACE, Scope, random_within};
 use feed::{PostId, StoryId, limits};
 use futures_util::stream;
 use node::changes::{Kind, Of, Place, Record, Records, Unavailable};
 use node::news::EVENTS_BYTES;
-use node::{Node, Position};
+use node::Node;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 use utoipa::PartialSchema;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
@@ -53,7 +53,7 @@ const WAIT_SECS_MAX: u64 = 30;
 const GONE: &[u8] = b"event: gone\ndata: {}\n\n";
 
 pub(crate) fn routes() -> Vec<Route> {
-    let errors = ["changes_off", "changes_gone", "bad_position"];
+    let errors = ["changes_off", "changes_gone", "changes_failed", "bad_position"];
     vec![
         Route::get("/v1/changes", list)
             .named("list_changes", "List changes")
@@ -204,6 +204,7 @@ impl Start {
         node.changes(after, limit).map_err(|error| match error {
             Unavailable::Off => ApiError::changes_off(),
             Unavailable::Gone => ApiError::changes_gone(),
+            Unavailable::Failed => ApiError::changes_failed(),
             Unavailable::Unreadable(_) => ApiError::fault(&error),
         })
     }
@@ -271,7 +272,7 @@ pub(crate) async fn list(
     MayRead(may_read): MayRead,
     Wanted { mut start, limit, wait }: Wanted,
 ) -> Result<Response, ApiError> {
-    let _share = (!wait.is_zero()).then(|| state.share(&headers)).transpose()?;
+    let _reader = (!wait.is_zero()).then(|| state.feed_reader()).transpose()?;
     let (deadline, mut closing) = (Instant::now() + wait, state.closing.clone());
     loop {
         let read = move |node: &Node| {
@@ -280,7 +281,7 @@ pub(crate) async fn list(
             let out = (!items.is_empty()).then(|| opened_with(views));
             Ok::<_, ApiError>((out, next, next.group < node.changes_end().group))
         };
-        let (items, next, more) = state.read(read).await??;
+        let (items, next, more) = state.read_feed(read).await??;
         let is_over = !more && Instant::now() >= deadline || *closing.borrow();
         if items.is_some() || is_over {
             let items = items.unwrap_or_else(|| page::opened(0));
@@ -289,7 +290,11 @@ pub(crate) async fn list(
         start = Start::After(next);
         if !more {
             tokio::select! {
-                () = state.node.effects_after(Position(next.group)) => {}
+                // Not at once, so that one read returns the changes of many groups.
+                () = async {
+                    state.node.changes_after(next).await;
+                    sleep(STREAM_PACE).await;
+                } => {}
                 () = sleep_until(deadline) => {}
                 Ok(_) = closing.wait_for(|closing| *closing) => {}
             }
@@ -311,12 +316,13 @@ pub(crate) async fn events(
         start.read(node, 1)?;
         Ok::<_, ApiError>(if let Start::After(place) = start { place } else { end })
     };
-    let after = state.read_for_stream(begin).await??;
+    let reader = state.feed_reader()?;
+    let after = state.read_feed(begin).await??;
     let greeting = format!("retry: 2000\n: connected\nid: {after}\n\n");
     let feed = Feed {
         closing: state.closing.clone(),
         state,
-        _caller: caller,
+        _held: (caller, reader),
         after,
         may_read,
         is_over: false,
@@ -337,7 +343,7 @@ pub(crate) async fn events(
 /// Open stream of changes. It has a position and no queue.
 struct Feed {
     state: Arc<AppState>,
-    _caller: Caller,
+    _held: (Caller, OwnedSemaphorePermit),
     after: Place,
     may_read: bool,
     /// Whether the last event was sent.
@@ -359,9 +365,11 @@ impl Feed {
         let next = async {
             loop {
                 let node = self.state.node.clone();
-                let changed = node.effects_after(Position(self.after.group));
+                let changed = node.changes_after(self.after);
                 if self.pulse.next(changed).await == Beat::KeepAlive {
-                    return Some(Bytes::from_static(b": keep-alive\n\n"));
+                    // The position moves on without changes, or the client could later ask for one that is not kept.
+                    let id = format!(": keep-alive\nid: {}\n\n", self.after);
+                    return Some(Bytes::from(id));
                 }
                 if let Some(chunk) = self.read().await? {
                     return Some(chunk);
@@ -378,7 +386,7 @@ impl Feed {
     async fn read(&mut self) -> Option<Option<Bytes>> {
         self.pulse.turn().await;
         let (after, may_read) = (self.after, self.may_read);
-        let read = self.state.read_for_stream(move |node| frames(node, after, may_read)).await;
+        let read = self.state.read_feed(move |node| frames(node, after, may_read)).await;
         let (events, next, more) = match read.and_then(|frames| frames) {
             Ok(frames) => frames,
             Err(error) => {
@@ -395,7 +403,7 @@ impl Feed {
                 None => {
                     // The position has not moved, so the next read returns the same events.
                     drop(events);
-                    tokio::time::sleep(random_within(&NO_ROOM_PAUSE)).await;
+                    sleep(random_within(&NO_ROOM_PAUSE)).await;
                     return Some(None);
                 }
             },

@@ -11,16 +11,19 @@
 //! - **Invariant:** between the oldest kept group and the last applied one no group is missing. If the files do not
 //!   continue the store, because the feed was off or they are damaged, they are begun again; readers then notice that
 //!   their position is gone.
+//! - **Invariant:** an error of the files ends the feed until the next start, and nothing else: it can be begun again.
 //! - **Invariant:** records depend only on effects, so they are the same on all nodes of a cluster.
-//! - **Invariant:** files take at most [`NodeOptions::changes_max`] bytes, a segment and the longest group.
+//! - **Invariant:** files take at most [`NodeOptions::changes_max`] bytes, a segment and the longest group; less while
+//!   the disk has little free space.
 
 mod record;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use commitlog::disk::{Disk, RealDisk};
 use commitlog::{
@@ -28,7 +31,6 @@ use commitlog::{
 };
 use feed::Effect;
 
-use crate::directory::open_error::OpenError;
 use crate::options::NodeOptions;
 pub use record::{Kind, Of, Record};
 
@@ -66,9 +68,28 @@ pub enum Unavailable {
     /// The records after the place are not kept, or the place is after the end.
     #[error("the changes after this position are not kept")]
     Gone,
+    /// The feed ended with an error of its files.
+    #[error("the change feed has failed")]
+    Failed,
     /// The files cannot be read.
     #[error("the change feed cannot be read")]
-    Unreadable(#[from] LogError),
+    Unreadable(#[source] LogError),
+}
+
+impl From<LogError> for Unavailable {
+    fn from(error: LogError) -> Self {
+        match error {
+            // Damaged, or removed meanwhile.
+            LogError::Damaged { .. }
+            | LogError::StartsAfterStore { .. }
+            | LogError::ShorterThanStore { .. }
+            | LogError::Read { .. } => {
+                tracing::error!(%error, "changes of the change feed are lost");
+                Self::Gone
+            }
+            error => Self::Unreadable(error),
+        }
+    }
 }
 
 impl Place {
@@ -79,7 +100,7 @@ impl Place {
     }
 
     /// Returns the last group that is completely before the place.
-    fn before(self) -> Position {
+    pub(crate) fn before(self) -> Position {
         Position(self.group.saturating_sub(u64::from(self.index.is_some())))
     }
 }
@@ -93,79 +114,201 @@ impl fmt::Display for Place {
     }
 }
 
+/// State of the feed that the writer shares with readers.
+pub(crate) struct Kept {
+    dir: PathBuf,
+    /// Last group that may have records. The writer sets it before the group is visible.
+    last: AtomicU64,
+    bytes: AtomicU64,
+    has_failed: AtomicBool,
+}
+
+impl Kept {
+    /// Whether a visible group after `after` may have records, or reading them is an error.
+    pub(crate) fn has_after(&self, after: Position) -> bool {
+        self.has_failed() || self.last.load(Ordering::Acquire) > after.0
+    }
+
+    /// Whether the feed has ended with an error.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+
+    /// Returns the size of the files in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, error: &LogError) {
+        if !self.has_failed.swap(true, Ordering::AcqRel) {
+            let error: &dyn std::error::Error = error;
+            tracing::error!(
+                error,
+                "the change feed has failed: no changes are kept until the next start"
+            );
+        }
+    }
+
+    /// Reads at most `limit` records after a place, or after the beginning, from groups up to `up_to`, which are
+    /// visible. Blocks.
+    ///
+    /// # Errors
+    /// [`Unavailable`]
+    pub(crate) fn read(
+        &self,
+        after: Option<Place>,
+        up_to: Position,
+        limit: usize,
+    ) -> Result<Records, Unavailable> {
+        if self.has_failed() {
+            return Err(Unavailable::Failed);
+        }
+        if after.is_some_and(|after| !self.has_after(after.before())) {
+            return Ok(Records { items: Vec::new(), next: Place::after(up_to.0) });
+        }
+        match read(&self.dir, after, up_to, limit) {
+            // The oldest segment may have been removed while it was opened.
+            Err(Unavailable::Gone) if after.is_none() => read(&self.dir, after, up_to, limit),
+            read => read,
+        }
+    }
+}
+
 /// The writer's side of the feed.
 pub(crate) struct ChangeLog {
-    log: LocalLog,
+    /// `None` after an error.
+    log: Option<LocalLog>,
     bytes_max: u64,
+    kept: Arc<Kept>,
+}
+
+/// Sync of the records so far, for another thread.
+pub(crate) struct RecordSync(Option<SyncPoint>, Arc<Kept>);
+
+impl RecordSync {
+    /// Waits until the records survive a power loss, unless the feed has failed.
+    pub(crate) fn run(&self) {
+        if let Some(Err(error)) = self.0.as_ref().map(SyncPoint::sync) {
+            self.1.fail(&error);
+        }
+    }
 }
 
 impl ChangeLog {
     /// Opens the feed of a store that has the groups up to `applied`, of a log that ends at `last`. `None` if the
     /// options have no feed.
-    ///
-    /// # Errors
-    /// [`OpenError`] if the files can be neither used nor replaced.
-    pub(crate) fn open(
-        options: &NodeOptions,
-        (applied, last): (Position, Position),
-    ) -> Result<Option<Self>, OpenError> {
-        let Some(dir) = options.changes_dir() else { return Ok(None) };
-        let disk: Arc<dyn Disk> = Arc::new(RealDisk);
-        let log = match open_kept(&disk, &dir) {
-            Ok(Some(log)) if (applied..=last).contains(&log.last()) => log,
-            found => {
-                match &found {
-                    Ok(None) => {}
-                    Ok(Some(log)) => tracing::warn!(
-                        kept = log.last().0,
-                        applied = applied.0,
-                        "the change feed begins again: it was off for some changes"
-                    ),
-                    Err(error) => {
-                        tracing::error!(%error, "the change feed begins again: its files are damaged");
-                    }
-                }
-                // It may still write to the directory.
-                drop(found);
-                if dir.exists() {
-                    std::fs::remove_dir_all(&dir)
-                        .map_err(|error| OpenError::Directory(dir.clone(), error))?;
-                }
-                begin_after(&*disk, &dir, applied, SEGMENT_BYTES)?;
-                LocalLog::open_with(disk, &dir, LOG_OPTIONS, applied)?
-            }
-        };
-        Ok(Some(Self { log, bytes_max: options.changes_max }))
+    pub(crate) fn open(options: &NodeOptions, ends: (Position, Position)) -> Option<Self> {
+        let dir = options.changes_dir()?;
+        let opened = open(&dir, ends);
+        let last = opened.as_ref().map_or(0, |log| log.last().0);
+        let (last, bytes, has_failed) =
+            (AtomicU64::new(last), AtomicU64::new(0), AtomicBool::new(false));
+        let kept = Arc::new(Kept { dir, last, bytes, has_failed });
+        let log = opened.map_err(|error| kept.fail(&error)).ok();
+        Some(Self { log, bytes_max: options.changes_max, kept })
+    }
+
+    /// Returns the state that readers need.
+    pub(crate) fn kept(&self) -> Arc<Kept> {
+        Arc::clone(&self.kept)
     }
 
     /// Appends the records of a group, unless the feed has them already.
-    pub(crate) fn record(
+    pub(crate) fn record(&mut self, position: Position, time_ms: u64, effects: &[Effect]) {
+        let kept = Arc::clone(&self.kept);
+        self.attempt(|log| {
+            if position <= log.last() {
+                return Ok(());
+            }
+            if position.0 != log.last().0 + 1 {
+                return Err(LogError::ShorterThanStore { last: log.last(), from: position });
+            }
+            let records: Vec<Record> = effects.iter().filter_map(Record::of).collect();
+            let payload = postcard::to_allocvec(&records);
+            let payload =
+                payload.map_err(|source| LogError::Read { position, source: source.into() })?;
+            log.write_group(&payload, time_ms)?;
+            if !records.is_empty() {
+                kept.last.store(position.0, Ordering::Release);
+            }
+            Ok(())
+        });
+    }
+
+    /// Removes the oldest segment if the files are larger than the limit, or than the smallest one while the disk has
+    /// little free space. Returns whether it did.
+    pub(crate) fn shrink(&mut self, is_low: bool) -> bool {
+        let bytes_max = if is_low { self.bytes_max.min(BYTES_MIN) } else { self.bytes_max };
+        let kept = Arc::clone(&self.kept);
+        let freed = self.attempt(|log| {
+            let freed = log.shrink(bytes_max)?;
+            kept.bytes.store(log.size(), Ordering::Relaxed);
+            Ok(freed)
+        });
+        freed.is_some_and(|freed| freed > 0)
+    }
+
+    /// Returns a sync of all records so far.
+    pub(crate) fn sync_point(&self) -> RecordSync {
+        RecordSync(self.log.as_ref().map(LocalLog::sync_point), self.kept())
+    }
+
+    /// Changes the files, unless the feed has failed. An error ends the feed.
+    fn attempt<T>(
         &mut self,
-        position: Position,
-        time_ms: u64,
-        effects: &[Effect],
-    ) -> Result<(), LogError> {
-        if position <= self.log.last() {
-            return Ok(());
+        change: impl FnOnce(&mut LocalLog) -> Result<T, LogError>,
+    ) -> Option<T> {
+        let log = self.log.as_mut().filter(|_| !self.kept.has_failed());
+        let done = log.map(change)?.map_err(|error| self.kept.fail(&error)).ok();
+        if done.is_none() {
+            self.log = None;
         }
-        let records: Vec<Record> = effects.iter().filter_map(Record::of).collect();
-        let Ok(payload) = postcard::to_allocvec(&records) else {
-            unreachable!("numbers can be written into memory")
-        };
-        let placed = self.log.write_group(&payload, time_ms)?;
-        debug_assert_eq!(placed.position, position, "the log has no gaps");
-        self.log.shrink(self.bytes_max)
+        done
     }
+}
 
-    /// Returns a sync of all records so far, for another thread.
-    pub(crate) fn sync_point(&self) -> SyncPoint {
-        self.log.sync_point()
+/// Opens the files in `dir`, or begins again if they do not continue the store.
+fn open(dir: &Path, (applied, last): (Position, Position)) -> Result<LocalLog, LogError> {
+    let disk: Arc<dyn Disk> = Arc::new(RealDisk);
+    match open_kept(&disk, dir) {
+        Ok(Some(log)) if (applied..=last).contains(&log.last()) => return Ok(log),
+        Ok(None) => {}
+        Ok(Some(log)) => tracing::warn!(
+            kept = log.last().0,
+            applied = applied.0,
+            "the change feed begins again: it does not continue what was applied"
+        ),
+        Err(
+            error @ (LogError::Damaged { .. }
+            | LogError::StartsAfterStore { .. }
+            | LogError::ShorterThanStore { .. }),
+        ) => {
+            tracing::error!(%error, "the change feed begins again: its files are damaged");
+        }
+        Err(error) => return Err(error),
     }
+    clear(&*disk, dir)?;
+    begin_after(&*disk, dir, applied, SEGMENT_BYTES)?;
+    LocalLog::open_with(disk, dir, LOG_OPTIONS, applied)
+}
 
-    /// Waits until all records so far survive a power loss.
-    pub(crate) fn sync(&self) -> Result<(), LogError> {
-        self.sync_point().sync()
+/// Removes all segments, oldest first, so that what an interruption leaves still does not continue the store. Keeps the
+/// directory, which may be a link or another disk.
+fn clear(disk: &dyn Disk, dir: &Path) -> Result<(), LogError> {
+    if !dir.exists() {
+        return Ok(());
     }
+    let failed = |doing, file: &Path| {
+        let file = file.to_owned();
+        move |source| LogError::Disk { doing, file, source }
+    };
+    let mut names = disk.list(dir).map_err(failed("list", dir))?;
+    names.retain(|name| name.ends_with(".log") || name.ends_with(".tmp"));
+    names.sort_unstable();
+    for path in names.iter().map(|name| dir.join(name)) {
+        disk.remove(&path).map_err(failed("remove", &path))?;
+    }
+    disk.sync_dir(dir).map_err(failed("sync", dir))
 }
 
 const LOG_OPTIONS: LogOptions =
@@ -187,7 +330,7 @@ fn open_kept(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Option<LocalLog>, LogEr
 ///
 /// # Errors
 /// [`Unavailable`]
-pub(crate) fn read(
+fn read(
     dir: &Path,
     after: Option<Place>,
     up_to: Position,

@@ -274,14 +274,15 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     options.changes_max = 2 * SEGMENT_BYTES;
     let dir = options.changes_dir().unwrap();
     let ends = (Position(7), Position(u64::MAX / 2));
-    let mut log = ChangeLog::open(&options, ends).unwrap().unwrap();
+    let mut log = ChangeLog::open(&options, ends).unwrap();
     let user = UserId(1);
     let groups = 9_000;
     for group in 8..groups {
         let effects = vec![Effect::Act { user, act: feed::Act::Edited }; (group % 3) as usize];
-        log.record(Position(group), group, &effects).unwrap();
+        log.record(Position(group), group, &effects);
         // A replay brings some again.
-        log.record(Position(group.saturating_sub(3)), 0, &effects).unwrap();
+        log.record(Position(group.saturating_sub(3)), 0, &effects);
+        log.shrink(false);
         let files = fs::read_dir(&dir).unwrap().map(|file| file.unwrap().metadata().unwrap().len());
         if group % 500 == 0 {
             assert!(files.sum::<u64>() <= options.changes_max + 2 * SEGMENT_BYTES, "{group}");
@@ -302,4 +303,98 @@ fn the_files_are_bounded_and_what_is_kept_has_no_gap() {
     // The oldest kept group may have no records.
     let expect: Vec<_> = (first..groups).flat_map(of).collect();
     assert_eq!(found, expect);
+}
+
+#[test]
+fn the_files_become_small_while_the_disk_has_little_space_and_only_then() {
+    let data = tempfile::tempdir().unwrap();
+    let mut options = options(data.path());
+    options.changes_max = 4 * BYTES_MIN;
+    let mut log = ChangeLog::open(&options, (Position(0), Position(0))).unwrap();
+    let per_segment = SEGMENT_BYTES / 512;
+    (1..=12 * per_segment).for_each(|group| log.record(Position(group), group, &[]));
+    assert!(!log.shrink(false));
+    assert!(log.kept().bytes() > BYTES_MIN + SEGMENT_BYTES);
+    let removed = std::iter::repeat_with(|| log.shrink(true)).take_while(|removed| *removed);
+    assert!((3..=6).contains(&removed.count()), "one segment at a time");
+    assert!(log.kept().bytes() <= BYTES_MIN);
+    assert!(!log.kept().has_failed());
+}
+
+#[tokio::test]
+async fn an_error_of_the_files_ends_the_feed_and_nothing_else() {
+    let data = tempfile::tempdir().unwrap();
+    let (on, changes) = (options(data.path()), data.path().join("changes"));
+    // The directory cannot be made.
+    fs::write(&changes, "").unwrap();
+    let node = Node::open(&on).unwrap();
+    submit(&node, register("ada")).await;
+    assert!(matches!(node.changes(None, 1), Err(Unavailable::Failed)));
+    assert!(node.sizes().changes_failed);
+    node.changes_after(node.changes_end()).await;
+    node.close();
+    drop(node);
+    // The next start begins again.
+    fs::remove_file(&changes).unwrap();
+    let node = Node::open(&on).unwrap();
+    assert_eq!(records(&all(&node, None, 1)), []);
+    submit(&node, register("bob")).await;
+    assert_eq!(records(&all(&node, None, 1)), [(Kind::UserRegistered, 1, 0)]);
+    // The next segment cannot be made.
+    fs::remove_dir_all(&changes).unwrap();
+    let same = || Command::EditUser(Box::new(UserEdit::new(id(0))));
+    for _ in 0..2 * SEGMENT_BYTES / 512 {
+        submit(&node, same()).await;
+        if node.sizes().changes_failed {
+            break;
+        }
+    }
+    assert!(matches!(node.changes(None, 1), Err(Unavailable::Failed)));
+    submit(&node, register("cyd")).await;
+    node.close();
+    drop(node);
+    let node = Node::open(&on).unwrap();
+    assert_eq!(node.facts().totals().users, 3);
+    submit(&node, register("dan")).await;
+    assert_eq!(records(&all(&node, None, 1)), [(Kind::UserRegistered, 3, 0)]);
+    node.close();
+}
+
+#[tokio::test]
+async fn a_command_that_opens_the_directory_continues_the_feed() {
+    let data = tempfile::tempdir().unwrap();
+    let on = options(data.path());
+    let node = Node::open(&on).unwrap();
+    submit(&node, register("ada")).await;
+    node.close();
+    drop(node);
+    let node = Node::open(&NodeOptions::new(data.path()).for_commands()).unwrap();
+    submit(&node, register("bob")).await;
+    node.close();
+    drop(node);
+    let node = Node::open(&on).unwrap();
+    let expect = [(Kind::UserRegistered, 0, 0), (Kind::UserRegistered, 1, 0)];
+    assert_eq!(records(&all(&node, None, 10)), expect);
+    node.close();
+}
+
+#[tokio::test]
+async fn groups_without_records_move_the_position_of_a_reader_on_for_nothing() {
+    let data = tempfile::tempdir().unwrap();
+    let node = Node::open(&options(data.path())).unwrap();
+    submit(&node, register("ada")).await;
+    let after = node.changes_end();
+    for _ in 0..3 {
+        assert!(node.submit(register("ada").into()).await.unwrap().outcome.is_err());
+    }
+    // Not even files are needed.
+    fs::remove_dir_all(data.path().join("changes")).unwrap();
+    let Records { items, next } = node.changes(Some(after), 10).unwrap();
+    assert_eq!((items, next), (vec![], node.changes_end()));
+    assert!(next.group > after.group);
+    let waits = tokio::time::timeout(std::time::Duration::ZERO, node.changes_after(after));
+    assert!(waits.await.is_err(), "nothing has changed");
+    submit(&node, register("bob")).await;
+    node.changes_after(after).await;
+    node.close();
 }

@@ -1,7 +1,7 @@
 //! Checkpoints: decides when the overlay is written to the store, and cuts the log afterwards.
 //!
-//! **Invariant:** the changes of a checkpoint are durable in the log first, and their records in the change feed, while
-//! a node runs and while it replays.
+//! **Invariant:** the changes of a checkpoint are durable in the log first, and their records in the change feed unless
+//! it has failed, while a node runs and while it replays.
 //! **Invariant:** the size of the overlay is compared with its limit after each group, also in a replay.
 //!
 //! Read this file, then `space` (free space of the disk) and `archive_progress`, which limit writing and cutting.
@@ -17,7 +17,7 @@ use commitlog::{Log, Position, SyncPoint};
 use feed::Effect;
 use store::{Checkpoint, Store, StoreWriter};
 
-use crate::changes::ChangeLog;
+use crate::changes::{ChangeLog, RecordSync};
 use crate::clock::Clock;
 use crate::fatal::DiskError;
 use crate::metrics::Metrics;
@@ -115,13 +115,26 @@ impl Checkpoints {
     }
 
     /// Records the changes of an applied group in the change feed, if there is one.
-    pub(crate) fn record(
-        &mut self,
-        (position, time_ms): (Position, u64),
-        effects: &[Effect],
-    ) -> Result<(), DiskError> {
-        let Some(changes) = &mut self.changes else { return Ok(()) };
-        Ok(changes.record(position, time_ms, effects)?)
+    pub(crate) fn record(&mut self, (position, time_ms): (Position, u64), effects: &[Effect]) {
+        let Some(changes) = &mut self.changes else { return };
+        changes.record(position, time_ms, effects);
+        changes.shrink(self.space.is_low());
+    }
+
+    /// Makes the records so far durable, before a checkpoint that this does not start.
+    pub(crate) fn sync_changes(&self) {
+        self.changes.as_ref().inspect(|changes| changes.sync_point().run());
+    }
+
+    /// Called while there is nothing else to do: makes the change feed smaller if it is too large, or if the disk has
+    /// little free space. Returns whether there may be more to remove.
+    pub(crate) fn yield_space(&mut self) -> bool {
+        let Some(changes) = &mut self.changes else { return false };
+        let has_removed = changes.shrink(self.space.is_low());
+        if has_removed {
+            self.space.check();
+        }
+        has_removed
     }
 
     /// Called after a group that took `work`: starts a checkpoint if the overlay is full, the replay would be long, or
@@ -315,7 +328,7 @@ impl Checkpoints {
 /// Runs a checkpoint to its end. Syncs the log and the change feed first, or a power loss could leave a store that is
 /// ahead of them. If the store cannot be written, the process ends: the log still has the changes.
 fn run(
-    (logged, recorded): &(SyncPoint, Option<SyncPoint>),
+    (logged, recorded): &(SyncPoint, Option<RecordSync>),
     checkpoint: Checkpoint,
     metrics: &Metrics,
 ) -> Result<(), DiskError> {
@@ -323,7 +336,7 @@ fn run(
     if !rows::has_bug("checkpoint-before-sync") {
         logged.sync()?;
     }
-    recorded.as_ref().map_or(Ok(()), SyncPoint::sync)?;
+    recorded.as_ref().inspect(|recorded| recorded.run());
     let stats = checkpoint.run()?;
     Metrics::observe(&metrics.checkpoint, start.elapsed());
     tracing::debug!(?stats, "checkpoint");

@@ -1,7 +1,7 @@
 //! Reads of the change feed.
 
 use super::Node;
-use crate::changes::{Place, Records, Unavailable, read};
+use crate::changes::{Kept, Place, Records, Unavailable};
 
 impl Node {
     /// Returns records of the change feed after a place, or from the oldest kept one on, at most `limit`. If there are
@@ -10,14 +10,30 @@ impl Node {
     /// # Errors
     /// [`Unavailable`]
     pub fn changes(&self, after: Option<Place>, limit: usize) -> Result<Records, Unavailable> {
-        let dir = self.shared.changes_dir.as_ref().ok_or(Unavailable::Off)?;
+        let kept = self.shared.changes.as_ref().ok_or(Unavailable::Off)?;
         let up_to = self.effects_end();
         match after.filter(|after| after.group > up_to.0) {
             // Another node of the cluster may be ahead of this one.
             Some(next) if self.shared.cluster.is_some() => Ok(Records { items: Vec::new(), next }),
             Some(_) => Err(Unavailable::Gone),
-            None => read(dir, after, up_to, limit),
+            None => kept.read(after, up_to, limit),
         }
+    }
+
+    /// Waits until there may be visible records after a place, or reading them is an error.
+    pub async fn changes_after(&self, place: Place) {
+        let Some(kept) = &self.shared.changes else { return };
+        let mut seen = place.before();
+        while !kept.has_after(place.before()) {
+            self.effects_after(seen).await;
+            seen = self.effects_end();
+        }
+    }
+
+    /// Returns the size of the change feed's files in bytes, and whether it has failed.
+    pub(super) fn changes_state(&self) -> (u64, bool) {
+        let kept = self.shared.changes.as_deref();
+        kept.map_or((0, false), |kept| (Kept::bytes(kept), Kept::has_failed(kept)))
     }
 
     /// Returns the place after all visible changes.

@@ -82,6 +82,10 @@ struct Threads {
 pub struct Sizes {
     /// Number of registered users.
     pub users: u64,
+    /// Size of the change feed's files, in bytes.
+    pub changes_bytes: u64,
+    /// Whether the change feed ended with an error.
+    pub changes_failed: bool,
     /// Number of deleted users whose rows are not all removed yet.
     pub users_erasing: u64,
     /// Number of live posts.
@@ -273,7 +277,10 @@ impl Node {
     pub fn sizes(&self) -> Sizes {
         let totals = self.shared.store.totals();
         let media = unless_unreadable(|| self.facts().all_media_space()).unwrap_or_default();
+        let (changes_bytes, changes_failed) = self.changes_state();
         Sizes {
+            changes_bytes,
+            changes_failed,
             users: (totals.users - totals.users_deleted).into(),
             users_erasing: totals.users_erasing.into(),
             posts: totals.posts,

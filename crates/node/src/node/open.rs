@@ -87,7 +87,7 @@ impl Parts {
         if let Some(node) = log.node() {
             applier.share(node, log.payload_bytes_max());
         }
-        let mut changes = ChangeLog::open(options, (applied, log.last_at_open()))?;
+        let mut changes = ChangeLog::open(options, (applied, log.last_at_open()));
         let mut up_to = applied;
         let parts = (&mut applier, &mut changes);
         let work = match catch_up(&mut *log, &mut up_to, parts, options) {
@@ -95,7 +95,7 @@ impl Parts {
             Err(error) if cluster.is_some() => {
                 // The next start, or `leave`, continues from what could be applied.
                 if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
-                    changes.as_ref().map_or(Ok(()), ChangeLog::sync)?;
+                    changes.as_ref().inspect(|changes| changes.sync_point().run());
                     checkpoint.run()?;
                 }
                 return Err(error);
@@ -148,7 +148,7 @@ impl Parts {
             log_bytes: AtomicU64::new(log.size()),
             log_last: AtomicU64::new(log.delivered().0),
             log_dir: options.log_dir(),
-            changes_dir: options.changes_dir(),
+            changes: changes.as_ref().map(ChangeLog::kept),
             identity,
             archive: Arc::clone(&archive),
             overlay_bytes: AtomicU64::new(rows.overlay_bytes() as u64),
@@ -189,6 +189,7 @@ impl Parts {
             sweeper: None,
             long_appends: LongAppends::default(),
             waiting: Waiting::default(),
+            yields_space: false,
             data: options.data.clone(),
             lock: None,
         };
@@ -303,7 +304,7 @@ fn share(
 /// # Errors
 /// See [`OpenError`].
 pub(crate) fn recover_once(options: &NodeOptions) -> Result<Store, OpenError> {
-    let options = options.clone().with_any_samples();
+    let options = options.clone().for_commands();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
     let beside = (String::new(), Background::Threads, None);
@@ -325,13 +326,14 @@ pub(crate) struct Stored {
 /// # Errors
 /// See [`OpenError`].
 pub(crate) fn store_once(options: &NodeOptions) -> Result<Stored, OpenError> {
-    let options = options.clone().with_any_samples();
+    let options = options.clone().for_commands();
     let store = Store::open(&options.store_dir(), options.store())?;
     let log = LocalLog::open(Arc::new(RealDisk), &options.log_dir(), Position(store.1))?;
     let last = log.last();
     let beside = (String::new(), Background::Threads, None);
     let mut parts = Parts::recover(&options, store, Box::new(log), beside)?;
     if let Some(checkpoint) = parts.writer.applier.rows_mut().freeze(last.0) {
+        parts.writer.checkpoints.sync_changes();
         checkpoint.run()?;
     }
     Ok(Stored { store: parts.shared.store.clone(), last, other_outcomes: parts.other_outcomes })

@@ -30,8 +30,8 @@ pub(super) struct Replayed {
 }
 
 /// Applies all groups that the log had when it was opened, and waits for them without a time limit. The effects go to
-/// the change feed only: views begin empty. Takes checkpoints like a running node, which bounds memory and keeps the progress of an
-/// interrupted start. Sets `up_to` to the last applied group, also on errors.
+/// the change feed only: views begin empty. Takes checkpoints like a running node, which bounds memory and keeps the
+/// progress of an interrupted start. Sets `up_to` to the last applied group, also on errors.
 ///
 /// Fails at a group whose outcomes differ from those that another build acknowledged, unless the options accept it;
 /// then nothing after the previous group has been written. The outcomes of the last group are unknown.
@@ -75,7 +75,8 @@ pub(super) fn catch_up(
             replayed.commands += done.commands;
             replayed.work += done.work;
             if let Some(changes) = changes {
-                changes.record(group.position, time_ms, &done.effects)?;
+                changes.record(group.position, time_ms, &done.effects);
+                changes.shrink(false);
             }
         }
         replayed.work += reading_work(group.payload.len());
@@ -94,7 +95,7 @@ fn write_if_much(
 ) -> Result<(), OpenError> {
     if rows.overlay_bytes() >= options.overlay_memory || replayed.work >= WORK_MAX {
         if let Some(checkpoint) = rows.freeze(position) {
-            changes.as_ref().map_or(Ok(()), ChangeLog::sync)?;
+            changes.as_ref().inspect(|changes| changes.sync_point().run());
             checkpoint.run()?;
         }
         replayed.work = 0;

@@ -34,7 +34,8 @@ pub(crate) use long_appends::LongAppends;
 
 /// Longest sleep of the writer before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest sleep between the steps of an erasure, which has a deadline, and while changes wait for a checkpoint.
+/// Longest sleep between the steps of an erasure, which has a deadline, while changes wait for a checkpoint, and while
+/// the change feed becomes smaller.
 const PATIENCE_SHORT: Duration = Duration::from_millis(10);
 /// Longest sleep while there are keys that expire, or the log must be cut after it is archived.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
@@ -55,6 +56,8 @@ pub(crate) struct Writer {
     pub(crate) sweeper: Option<std::thread::Thread>,
     pub(crate) long_appends: LongAppends,
     pub(crate) waiting: Waiting,
+    /// Whether the change feed becomes smaller.
+    pub(crate) yields_space: bool,
     /// Data directory.
     pub(crate) data: PathBuf,
     /// Lock of the data directory, in a cluster.
@@ -83,7 +86,10 @@ impl Writer {
         let has_queue = self.applier.has_queue() && !self.applier.awaits_place();
         if self.waiting.has_more() || can_propose && may_propose {
             Duration::ZERO
-        } else if self.checkpoints.has_rows_left() && !self.log.refuses_changes() || has_queue {
+        } else if self.checkpoints.has_rows_left() && !self.log.refuses_changes()
+            || has_queue
+            || self.yields_space
+        {
             PATIENCE_SHORT
         } else if self.applier.expects_sweep()
             || self.checkpoints.waits_for_archive()
@@ -113,6 +119,9 @@ impl Writer {
         }
         if self.shared.checkpoint_due.swap(false, Ordering::AcqRel) {
             self.checkpoints.take_soon(self.applier.rows_mut(), &mut *self.log)?;
+        }
+        if matches!(wakeup, Wakeup::Idle) {
+            self.yields_space = self.checkpoints.yield_space();
         }
         let is_closed = matches!(wakeup, Wakeup::Closed);
         self.apply_arrived(is_closed)?;
@@ -175,7 +184,7 @@ impl Writer {
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
         // Before the group is visible, so that a reader of the change feed finds all visible groups.
-        self.checkpoints.record((position, time_ms), &effects)?;
+        self.checkpoints.record((position, time_ms), &effects);
         self.publish(effects, position, failures > 0);
         // This happens after the views have the effects, and before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {

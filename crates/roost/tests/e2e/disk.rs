@@ -38,8 +38,8 @@ impl Small {
     /// Command of a server whose data is on the disk.
     fn command(&self) -> Command {
         let settings = ["--open", "--redis-listen", "127.0.0.1:0", "--overlay-memory", "8MiB"];
-        let inner =
-            serve(self.data.path(), &[&settings[..], &["--disk-reserve", "48MiB"]].concat());
+        let limits = ["--disk-reserve", "48MiB", "--changes-max", "8MiB"];
+        let inner = serve(self.data.path(), &[&settings[..], &limits].concat());
         self.inside(&inner)
     }
 
