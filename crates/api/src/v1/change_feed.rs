@@ -19,9 +19,9 @@ use edge::request_id::carry_stream;
 use edge::{Beat, Pulse, STREAM_PACE, Scope, random_within};
 use feed::{PostId, StoryId, limits};
 use futures_util::stream;
+use node::Node;
 use node::changes::{Kind, Of, Place, Record, Records, Unavailable};
 use node::news::EVENTS_BYTES;
-use node::Node;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, watch};
@@ -269,7 +269,7 @@ impl Reads for Resume {
 pub(crate) async fn list(
     State(state): State<Arc<AppState>>,
     headers: HeaderMap,
-    MayRead(may_read): MayRead,
+    MayRead(mut may_read): MayRead,
     Wanted { mut start, limit, wait }: Wanted,
 ) -> Result<Response, ApiError> {
     let _reader = (!wait.is_zero()).then(|| state.feed_reader()).transpose()?;
@@ -299,7 +299,7 @@ pub(crate) async fn list(
                 Ok(_) = closing.wait_for(|closing| *closing) => {}
             }
             let grant = grant(&state.access, &headers).filter(|grant| grant.allows(Scope::Admin));
-            grant.ok_or_else(ApiError::unauthorized)?;
+            may_read &= grant.ok_or_else(ApiError::unauthorized)?.allows(Scope::Read);
         }
     }
 }

@@ -137,6 +137,19 @@ fn a_request_waits_for_a_change_and_for_no_longer_than_it_says() {
 }
 
 #[test]
+fn a_limited_number_of_readers_waits_and_others_read_on() {
+    let server = prepared();
+    let mut streams: Vec<_> = (0..32).map(|_| server.events("/v1/changes/events", None)).collect();
+    server.get("/v1/changes/events").assert_error(429, "too_many_requests", "stream");
+    server.get("/v1/changes?wait_s=1").assert_error(429, "too_many_requests", "wait");
+    assert_eq!(page(&server, "limit=1").0.len(), 1);
+    server.publish("ada", "hello");
+    for stream in &mut streams {
+        assert_eq!(stream.next_event().unwrap().kind, "change");
+    }
+}
+
+#[test]
 fn positions_that_are_not_kept_or_not_valid_are_refused() {
     let server = prepared();
     for (query, status, code) in [
