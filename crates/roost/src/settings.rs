@@ -150,7 +150,7 @@ pub(crate) struct Settings {
     /// gap.
     #[arg(long, env = "ROOST_ARCHIVE_BACKLOG", value_name = "SIZE", help_heading = DATA)]
     pub(crate) archive_backlog: Option<ByteSize>,
-    /// Largest size of the change feed's files, at least 8MiB [default: 0, no change feed]
+    /// Largest size of the change feed's files, 8MiB to 16GiB [default: 0, no change feed]
     ///
     /// `GET /v1/changes` reads the feed. See docs/changes.md.
     #[arg(

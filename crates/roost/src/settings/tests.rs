@@ -100,8 +100,8 @@ fn a_value_is_parsed_alike_wherever_it_is_from() {
     check("trusted-proxies", &["10.1.2.3/8", "proxy.example", ""], false);
     check("durability", &["always", "interval", "never"], true);
     check("durability", &["Always", "sometimes"], false);
-    check("changes-max", &["0", "8MiB", "1GiB"], true);
-    check("changes-max", &["1", "8MB", "x", ""], false);
+    check("changes-max", &["0", "8MiB", "16GiB"], true);
+    check("changes-max", &["1", "8MB", "17GiB", "x", ""], false);
     check("open", &["true", "false"], true);
     check("open", &["yes", ""], false);
     for counted in ["queue", "max-connections", "redis-threads"] {

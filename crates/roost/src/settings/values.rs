@@ -70,11 +70,14 @@ pub(super) fn erase_within(text: &str) -> anyhow::Result<Duration> {
     Ok(time)
 }
 
+/// Largest size of the change feed's files, in bytes: a start reads all of them, and each read lists their names.
+const CHANGES_MAX: u64 = 16 << 30;
+
 /// Parses the size of the change feed, which must hold several segments.
 pub(super) fn changes_max(text: &str) -> anyhow::Result<ByteSize> {
     let size: ByteSize = text.parse().map_err(anyhow::Error::msg)?;
-    let is_usable = size.as_u64() == 0 || size.as_u64() >= node::changes::BYTES_MIN;
-    anyhow::ensure!(is_usable, "it must be at least 8MiB, or 0");
+    let is_usable = matches!(size.as_u64(), 0 | node::changes::BYTES_MIN..=CHANGES_MAX);
+    anyhow::ensure!(is_usable, "it must be between 8MiB and 16GiB, or 0");
     Ok(size)
 }
 
