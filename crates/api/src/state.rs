@@ -21,8 +21,7 @@ use crate::positions::Waiting;
 use crate::results::Results;
 use crate::unsent::Unsent;
 
-/// Maximum number of requests that wait for changes of the change feed, and of its streams. Its readers are the systems of
-/// the operator, so they are few.
+/// Maximum number of requests that wait for changes of the change feed, and of its streams. Few systems read it.
 const FEED_READERS_MAX: usize = 32;
 
 /// State that all handlers share.
