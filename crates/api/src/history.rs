@@ -160,7 +160,7 @@ impl Reading {
                 "process_resident_memory_bytes" => read.memory = value,
                 "process_cpu_seconds_total" => read.cpu_s = value,
                 "roost_log_bytes" | "roost_store_bytes" | "roost_changes_bytes" => {
-                    read.disk += value
+                    read.disk += value;
                 }
                 _ => {}
             }

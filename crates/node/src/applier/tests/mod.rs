@@ -247,7 +247,7 @@ fn costly_commands_take_every_second_group_and_keep_their_place_in_a_submission(
         for (nth, ticket) in tickets.iter().enumerate() {
             let (group, Answer::Requests(replies)) = &world.answers[ticket] else { panic!() };
             assert_eq!(*group, nth + 3, "its end shares a group with the next costly command");
-            let done: Vec<_> = replies.iter().map(|reply| reply.outcome.clone()).collect();
+            let done: Vec<_> = replies.iter().map(|reply| reply.outcome).collect();
             let taken = Err(Refusal::HandleTaken);
             assert!(matches!(done[..], [Ok(Done::Registered(_)), _, Ok(Done::Registered(_)), _]));
             assert_eq!(done[3], taken);
