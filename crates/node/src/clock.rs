@@ -173,7 +173,7 @@ impl Time {
     pub(crate) fn now_ms(&self) -> u64 {
         let unix_ms = (self.clock.unix_ms)();
         let now = if self.clock.checked { self.plausible(unix_ms) } else { unix_ms };
-        // Most calls find a time that was already returned, and need not write.
+        // Most calls return a time that was returned before, and need not write.
         match self.highest_ms.load(Ordering::Acquire) {
             highest if highest >= now => highest,
             _ => self.highest_ms.fetch_max(now, Ordering::AcqRel).max(now),

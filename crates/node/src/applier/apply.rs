@@ -1,4 +1,4 @@
-//! Applying the commands of groups: of proposed ones, with answers, and of others.
+//! Application of a group's commands: with answers if this process proposed the group, otherwise without.
 
 use std::{mem, vec};
 
@@ -169,7 +169,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             let mut reads = reads.into_iter().peekable();
             let mut between = |index: usize, facts: kv::Facts<'_, dyn KeyRowsMut + '_>| {
                 while let Some(read) = reads.next_if(|read| read.before <= index) {
-                    // Other nodes do not execute the reads: their panic must not undo what those nodes apply.
+                    // Only this node executes the reads. A panic in a read must not undo changes that the other nodes
+                    // keep.
                     let rows = outside_rules(|| read_rows(facts, &read, now_ms, &mut held));
                     partial.reads.push(rows);
                 }
@@ -207,7 +208,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             Entry::Feed(request) => self.apply_request(request, stamp, effects).1,
             Entry::SampleBytes(_) | Entry::Status(_) | Entry::Origin(_) => 0,
             Entry::Kv(ops) => {
-                // The keys that it sets may expire.
+                // The operations may set keys that expire.
                 self.may_sweep = true;
                 self.apply_ops_at(&ops, stamp, Vec::new(), &mut Partial::default())
             }
@@ -244,8 +245,8 @@ fn next_ops(entries: &mut vec::IntoIter<Entry>) -> KeyOps {
     ops
 }
 
-/// Reads within a transaction: a constant number of rows per key, none of them copied. `held` has what the transaction
-/// has read so far.
+/// Reads the rows of keys within a transaction, without copying them. `held` reserves the memory of all rows that the
+/// transaction has read so far.
 fn read_rows(
     facts: kv::Facts<'_, dyn KeyRowsMut + '_>,
     read: &ReadAt,

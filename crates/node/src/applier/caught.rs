@@ -5,8 +5,8 @@
 //!
 //! - **Invariant:** the outcome depends only on the command and the rows, like any other outcome: all nodes and replays
 //!   agree. The command uses its stamps, and the digest includes the failure.
-//! - **Invariant:** a panic of the store, or at an unreadable or malformed row, does not count as one of the rules and
-//!   ends the process, because it may not happen on another node or at another start. A panic in code that only this node
+//! - **Invariant:** a panic of the store, or at an unreadable or malformed row, is not a panic of the rules: it ends
+//!   the process, because it may not happen on another node or at another start. A panic in code that only this node
 //!   runs while a command is applied also ends the process.
 //!
 //! A stack overflow and a failed allocation end the process at once, without unwinding.
@@ -120,8 +120,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         done
     }
 
-    /// Raises the counters that validate caches above their undone values, so that nothing that a reader saw of the
-    /// undone changes matches a later state.
+    /// Raises the counters that validate caches above all values that they had before the changes were undone, so that
+    /// nothing cached from the undone changes ever counts as valid.
     fn raise_numbers(&mut self, undone: Totals) {
         let totals = self.rows.totals();
         let revocations = totals.revocations.max(undone.revocations) + 1;

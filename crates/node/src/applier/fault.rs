@@ -3,11 +3,11 @@
 use super::caught::Applied;
 use rows::Stamp;
 
-/// Environment variable with a text: a command that contains the text panics.
+/// Name of an environment variable. The rules panic at each command that contains the variable's value.
 #[cfg(debug_assertions)]
 const VARIABLE: &str = "ROOST_TEST_PANIC";
 
-/// Panics if a test requests it for a command with this stamp.
+/// Panics if a test requests a panic at this command or stamp.
 pub(super) fn panic_if_seeded(applied: Applied<'_>, stamp: Stamp) {
     #[cfg(feature = "simulation")]
     if seeded::is_at(stamp) {
@@ -31,7 +31,7 @@ fn is_wanted(applied: Applied<'_>) -> bool {
     text.as_ref().is_some_and(|text| applied.text().contains(text))
 }
 
-/// Panics if a test requests it for the computation of costs.
+/// Panics if a test requests a panic in the computation of this command's cost.
 #[cfg(test)]
 pub(super) fn panic_if_cost_seeded(applied: Applied<'_>) {
     let is_wanted = of_thread::COST_TEXT.get().is_some_and(|text| applied.text().contains(text));
@@ -43,9 +43,9 @@ pub(super) mod of_thread {
     use std::cell::Cell;
 
     thread_local! {
-        /// Text in place of the environment variable, for one test.
+        /// Text that replaces the environment variable in one test.
         pub(crate) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
-        /// Text for panics in the computation of costs, for one test.
+        /// In one test, the computation of a command's cost panics if the command contains this text.
         pub(in crate::applier) static COST_TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
     }
 }

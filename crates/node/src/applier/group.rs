@@ -22,19 +22,20 @@ use crate::submission::versions::rules;
 
 /// Maximum number of commands in a group: bounds the time until its first answer.
 pub(crate) const GROUP_COMMANDS_MAX: usize = 4_096;
-/// Maximum work of a group, unless a single change takes more: about 10 ms. All other changes wait for it, and so do
-/// reads of several keys.
+/// Maximum work of a group, unless a single change takes more: about 10 ms. While a group is applied, later changes and
+/// reads of several keys wait.
 const GROUP_WORK_MAX: usize = 16 << 20;
-/// Work of the first change above which a submission of operations on keys is costly: it waits for a group of costly
-/// changes.
+/// A submission of operations on keys is costly, and waits for a group of costly changes, if its first change takes
+/// more work than this.
 pub(crate) const PLAIN_WORK_MAX: usize = 128 << 10;
-/// Maximum work of a group of costly changes, unless the first of them takes more: about 3 ms. A command that is not an
-/// operation on keys is costly above it, not above [`PLAIN_WORK_MAX`]: posts and reactions declare more than that, and
-/// many of them must share a group.
+/// Maximum work of a group of costly changes, unless the first of them takes more: about 3 ms. Commands other than
+/// operations on keys are costly only above this limit: posts and reactions declare more work than [`PLAIN_WORK_MAX`],
+/// and many of them must share a group.
 pub(super) const COSTLY_WORK_MAX: usize = 4 << 20;
-/// Maximum work of one submission in a group while others wait: about 1 ms.
+/// Maximum work of one submission in a group while other submissions wait: about 1 ms.
 const SHARE_WORK_MAX: usize = 2 << 20;
-/// Maximum work of a submission of short changes that is taken as a whole: it may carry the changes of many clients.
+/// A submission of short changes with at most this work goes into a group as a whole, because it may carry the changes
+/// of many clients.
 const WHOLE_WORK_MAX: usize = 8 << 20;
 /// Maximum size of a command in the log without its longest texts, in bytes.
 const ENTRY_BYTES_MAX: usize = 1_024;
@@ -42,10 +43,11 @@ const ENTRY_BYTES_MAX: usize = 1_024;
 /// users.
 const REQUEST_BYTES_MAX: usize = ENTRY_BYTES_MAX
     + if 2 * POST_BYTES_MAX > FOLLOWED_BYTES_MAX { 2 * POST_BYTES_MAX } else { FOLLOWED_BYTES_MAX };
-/// Maximum size of the users that one command follows, in bytes: each a handle with its length and kind.
+/// Maximum size of the handles of the users that one command follows, in bytes. Each handle is stored with a length and
+/// a kind.
 const FOLLOWED_BYTES_MAX: usize = FOLLOW_MANY_MAX * (HANDLE_CHARS_MAX + 2);
-/// Minimum length of messages that a shared log must accept, in bytes: longer than any command except operations on
-/// keys.
+/// A shared log must accept messages of at least this length, in bytes. It exceeds the length of any command except
+/// operations on keys.
 pub(crate) const SHARED_PAYLOAD_MIN: usize = 64 << 10;
 /// Maximum size of the operations on keys of one submission, in bytes.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
@@ -69,7 +71,7 @@ pub(super) struct Group<T> {
     /// Number of commands; each operation on keys counts as one.
     pub(super) commands: usize,
     payload: Vec<u8>,
-    /// First entry, until there are others.
+    /// Origin of the group, until it is written before the first entry.
     origin: Option<Origin>,
     cost: Cost,
     /// Maximum length of the payload, in bytes.
@@ -178,15 +180,15 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if self.proposed.is_some() {
             return;
         }
-        // Nodes with a shared log compare digests of rows through statuses instead.
+        // Nodes with a shared log compare digests of rows by their statuses, so their groups have no origin.
         let origin = Origin { rules: rules(), outcomes_before: self.last_outcomes() };
         let origin = (!self.is_shared).then_some(origin);
         // There must be room for a sweep, the limit of samples and the origin.
         let bytes_max = self.payload_bytes_max.saturating_sub(ENTRY_BYTES_MAX);
         let mut group = Group::new(bytes_max, origin);
         group.samples = GroupSamples::new(self.is_shared.then_some(self.taught_bytes_max));
-        // Groups of the two kinds alternate: a cheap change waits for at most one group of costly ones, however many of
-        // these wait.
+        // Groups of cheap and of costly changes alternate, so a cheap change waits for at most one group of costly
+        // ones.
         if std::mem::take(&mut self.costly_next) && !self.holds_costly {
             self.take_costly(&mut group);
         }
@@ -195,7 +197,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             self.costly_next = true;
         }
         if group.is_empty() && !self.holds_costly {
-            // The taken submissions may have turned out to be costly.
+            // All submissions that `take_plain` took may have turned out to be costly.
             self.take_costly(&mut group);
             self.costly_next = false;
         }
@@ -242,7 +244,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Takes costly submissions that are not held, at least one, up to their work per group.
+    /// Takes at least one costly submission, and more up to their maximum work per group. Skips submissions that are
+    /// held.
     fn take_costly(&mut self, group: &mut Group<T>) {
         group.share = COSTLY_WORK_MAX;
         while !group.is_shared_out()
@@ -259,8 +262,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         }
     }
 
-    /// Returns the index of the first costly submission that is not held. The search is short: long submissions take
-    /// much of the inbox.
+    /// Returns the index of the first costly submission that is not held. The search is short, because few long
+    /// submissions fit into the inbox.
     fn next_costly(&self) -> Option<usize> {
         if self.holds_costly {
             return None;
@@ -351,13 +354,13 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             }
             let count = after.ops - taken.up_to.ops;
             let mut refusal = self.refusal(&cost, possible);
-            // The change is longer than a message of the log, whatever it costs.
+            // No message of the log can hold the change.
             if ENTRY_BYTES_MAX + ops.bytes_between(taken.up_to, after) > group.bytes_max {
                 refusal = refusal.or(Some(KeyRefusal::TooLarge));
             }
             if refusal == Some(KeyRefusal::TooLarge) && group.commands > 0 {
-                // Earlier changes of the group may have left long values, so this cost is only an upper bound: in the
-                // next group it is exact.
+                // This cost is only an upper bound, because earlier changes of the group may have left long values. In
+                // the next group it is exact.
                 break;
             }
             if refusal.is_none() {
@@ -365,10 +368,10 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 if group.is_shared_out() || !group.has_room(&cost, count, bytes) {
                     break;
                 }
-                // Reserved last, so that changes that wait for the next group hold no memory.
+                // Memory is reserved last, so that changes that wait for the next group hold none.
                 if !taken.held.resize(taken.held.bytes() + cost.answer) {
                     if group.commands > 0 {
-                        // At the next group others may hold less memory, and the longest value may be shorter.
+                        // At the next group, other answers may hold less memory, and the longest value may be shorter.
                         break;
                     }
                     refusal = Some(KeyRefusal::Busy);

@@ -9,13 +9,13 @@ use rows::Cost;
 /// Work of reading a row from the disk, in bytes copied: 30 microseconds.
 const COLD_WORK: usize = 64 << 10;
 
-/// Lengths of the facts, but at least that of the longest value that an earlier operation of the group may leave: it
-/// may have the same key, even under another name.
+/// Lengths of the stored values, but at least the length of the longest value that an earlier operation of the group
+/// may leave: that operation may change the same key, even under another name.
 pub(super) struct GroupLengths<'a, R: KeyRows> {
     facts: Facts<'a, R>,
     /// Length of the longest value so far, in bytes.
     longest: Cell<usize>,
-    /// Whether some keys are not in memory.
+    /// Whether some keys are not in memory, so that each key is loaded.
     cold: bool,
 }
 
@@ -32,8 +32,8 @@ impl<'a, R: KeyRows> GroupLengths<'a, R> {
 }
 
 impl<R: KeyRows> GroupLengths<'_, R> {
-    /// Returns the cost of the next operation of the group. Loads the rows of its keys into memory: here readers do not
-    /// wait for that, as they would when the group is applied.
+    /// Returns the cost of the next operation of the group. Loads the rows of the operation's keys into memory, because
+    /// readers would wait for the disk if the rows were loaded only when the group is applied.
     pub(super) fn cost(&self, op: &KeyOp<'_>) -> Cost {
         let mut cold = 0;
         if self.cold {

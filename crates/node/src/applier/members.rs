@@ -12,9 +12,10 @@ use crate::submission::entry::Status;
 
 /// Number of groups that stay in the log before the checkpoints of all nodes, for nodes that join.
 const MARGIN: u64 = 65_536;
-/// Time without a status after which the log does not wait for a node, in milliseconds of the log: a week.
+/// Time after which the log is trimmed without regard to a node that sends no status, in milliseconds of the log: a
+/// week.
 const AWAY_MS: u64 = 7 * 86_400_000;
-/// Time without a status after which the versions of a node do not count, in milliseconds of the log: an hour.
+/// Time after which the versions of a node that sends no status do not count, in milliseconds of the log: an hour.
 const SILENT_MS: u64 = 3_600_000;
 /// Minimum number of groups without a status before a node counts as away or silent: three statuses, because an idle
 /// cluster sends none.
@@ -56,7 +57,7 @@ pub(super) struct Now {
 }
 
 impl Now {
-    /// Whether a node has sent no status for `for_ms` and for [`SILENT_GROUPS`].
+    /// Whether a node has sent no status for `for_ms` milliseconds and for [`SILENT_GROUPS`] groups.
     fn misses(self, member: &Member, for_ms: u64) -> bool {
         let is_late = member.at_ms.saturating_add(for_ms) <= self.ms;
         is_late && member.position.saturating_add(SILENT_GROUPS) <= self.position
@@ -86,7 +87,7 @@ fn live_members(rows: &impl Rows, now: Now, for_ms: u64) -> Vec<Member> {
         let is_member = name.len() == 17 && name.last() == Some(&MEMBER);
         let row = rows.name(NameTable::ClusterNode, &name).filter(|_| is_member);
         all.extend(row.map(|row| decode::<Member>(&row)));
-        // The next name is the smallest one that is greater.
+        // The search continues at the smallest greater name.
         from = [&name, [0].as_slice()].concat();
     }
     all.retain(|member| !now.misses(member, for_ms));

@@ -6,11 +6,10 @@
 //! other nodes and of earlier processes.
 //!
 //! - **Invariant:** the cost of every command is computed before it is proposed. Operations on keys whose cost exceeds
+//! - **Invariant:** the cost of every command is computed before it is proposed. Operations on keys whose cost exceeds
 //!   [`rows::CHANGE_BYTES_MAX`] or [`rows::CHANGE_ROWS_MAX`] are refused; [`feed::limits`] keeps the costs of all other
-//!   commands below these (`costs.rs`, a test of the store). A group has limits too, which only a single change may exceed. So applying a group, live or in a replay,
-//!   is bounded in memory and time.
-//! - **Invariant:** stamps are made from the position and time that the log gave a group, never earlier.
-//! - **Invariant:** every submission is answered exactly once.
+//!   commands below these (`costs.rs`, a test of the store). A group has limits too, which only a single change may
+//!   exceed. So applying a group, live or in a replay, is bounded in memory and time.
 
 mod apply;
 mod caught;
@@ -90,7 +89,7 @@ pub(crate) struct Applier<R, T> {
     sweep_at_ms: u64,
     /// Whether there may be dead keys, now or later.
     may_sweep: bool,
-    /// Whether the last sweep left dead keys.
+    /// Whether the last sweep left dead keys in place.
     sweep_more: bool,
     /// Whether the last sweep found nothing because the log's time is earlier than this node's: the next one then waits
     /// even if the node is idle.
@@ -209,12 +208,12 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         output
     }
 
-    /// Sets whether costly changes wait; they would make the next start long. Others continue.
+    /// Sets whether costly changes wait, because they would make the next start long. Other changes continue.
     pub(crate) fn hold_costly(&mut self, hold: bool) {
         self.holds_costly = hold;
     }
 
-    /// Sets whether costly changes of at least [`LONG_BYTES`] wait. Others continue.
+    /// Sets whether costly changes of at least [`LONG_BYTES`] wait. Other changes continue.
     pub(crate) fn hold_long(&mut self, hold: bool) {
         self.holds_long = hold;
     }
@@ -251,7 +250,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.failures
     }
 
-    /// Ends a replay: its failures were counted earlier and are dropped.
+    /// Ends a replay. Its failures no longer count: an earlier process has counted them.
     pub(crate) fn replayed(&mut self) {
         self.failures = 0;
     }

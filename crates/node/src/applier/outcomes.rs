@@ -1,5 +1,5 @@
-//! Digest of the outcomes of a group, which the log stores with the next group. A start or a restore that applies the
-//! groups of another build thus detects that its rules lead to other outcomes than the acknowledged ones.
+//! Digest of the outcomes of a group, which the log stores with the next group. A start or a restore that applies
+//! groups of another build thus detects if its own rules lead to outcomes that differ from the acknowledged ones.
 //!
 //! Rows are not included: hashing them would cost the writer time for each post, and no client has seen them.
 
@@ -32,7 +32,7 @@ impl Outcomes {
     }
 
     /// Adds the answers to operations on keys, without the rows among them, and without the number of keys that sweeps
-    /// removed: no client got that, and it depends on the secret order of keys.
+    /// removed: no client received that number, and it depends on the secret order of keys.
     pub(super) fn operations(&mut self, answers: &[KeyAnswer]) {
         for answer in answers {
             let (kind, number) = match answer {

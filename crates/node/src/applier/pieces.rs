@@ -32,7 +32,7 @@ impl Range {
     }
 }
 
-/// Logs pieces of `ops`; returns them if they are needed again.
+/// Adds pieces of `ops` to the group. Returns `ops`, or no operations if the only piece was all of them.
 pub(super) fn log_pieces<T>(group: &mut Group<T>, ops: KeyOps, pieces: &[Range]) -> KeyOps {
     if let [Range::Logged(from, to)] = pieces
         && to.ops - from.ops == ops.len()

@@ -1,4 +1,4 @@
-//! Decision which groups of a shared log count, and the rows for it. In a log of one node all groups count.
+//! Decision which groups of a shared log count, and the rows for this decision. In a log of one node all groups count.
 //!
 //! **Invariant:** the decision and the digest depend only on the rows and the groups of the log up to here and are the
 //! same on all nodes.
@@ -35,7 +35,7 @@ pub(crate) fn last_group(rows: &impl Rows) -> Option<(Position, GroupId)> {
 fn last_counted(rows: &impl Rows) -> Option<(NodeId, Producer)> {
     let (mut last, mut from) = (None::<(NodeId, Producer)>, Vec::new());
     while let Some(name) = rows.first_name(NameTable::ClusterNode, &from) {
-        // Other names are those of `members`.
+        // Names of other lengths are those of `members`.
         if let Ok(name) = <[u8; 16]>::try_from(&*name) {
             let node = NodeId(u128::from_be_bytes(name));
             let producer = last_of(rows, node);
@@ -43,7 +43,7 @@ fn last_counted(rows: &impl Rows) -> Option<(NodeId, Producer)> {
                 last = Some((node, producer));
             }
         }
-        // The next name is the smallest one that is greater.
+        // The search continues at the smallest greater name.
         from = [&name, [0].as_slice()].concat();
     }
     last
@@ -83,7 +83,7 @@ pub(crate) fn note(rows: &mut impl RowsMut, digest: u64, group: &Arrived, change
     digest
 }
 
-/// Replaces the digest of the last group of a node, which is the last of all groups.
+/// Replaces the digest of the last group of `node`, which must be the last counted group of the log.
 pub(crate) fn put_digest(rows: &mut impl RowsMut, node: NodeId, digest: u64) {
     let producer = last_of(rows, node);
     put(rows, node, Producer { digest, ..producer });

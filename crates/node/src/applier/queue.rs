@@ -7,7 +7,8 @@ use smallvec::SmallVec;
 use crate::submission::{Changes, ReadAt, Submission};
 use budget::Reservation;
 
-/// Size of operations on keys from which they are long, in bytes: while they are written, all others wait for the disk.
+/// Operations on keys are long from this size on, in bytes. While long operations are written, all other changes wait
+/// for the disk.
 pub(crate) const LONG_BYTES: usize = 1 << 20;
 
 /// A submission on its way into groups.

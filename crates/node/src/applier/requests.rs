@@ -67,7 +67,7 @@ enum Admission {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Takes as many of the commands as fit; unless `costly`, those before the first one that is costly.
+    /// Takes as many of the commands as fit. Unless `costly` is true, stops before the first costly command.
     pub(super) fn take_requests(
         &mut self,
         group: &mut Group<T>,
@@ -115,8 +115,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         if waits { Grouped::Costly(rest) } else { group.rest(rest) }
     }
 
-    /// Decides whether there is memory for the sample that a command adds. Near the limit a group has at most one such
-    /// command, because the results of earlier commands decide.
+    /// Decides whether there is memory for the sample that a command adds. Near the limit, a group has at most one
+    /// command that adds a sample, because the results of earlier commands decide about the next one.
     fn admission(&self, group: &mut GroupSamples, request: &Request) -> Admission {
         if !matches!(request.command, Command::AddSample { .. }) {
             return Admission::Admitted;

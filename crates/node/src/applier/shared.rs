@@ -97,9 +97,9 @@ impl SharedError {
 }
 
 impl<R: KeyRowsMut, T> Applier<R, T> {
-    /// Applies the next group of the log if it counts. Calls `before` after its keys are in memory and before anything
-    /// is applied, with the greatest time of its stamps in milliseconds since 1970 and whether it changes keys; the
-    /// returned guard is held while the group is applied.
+    /// Applies the next group of the log if it counts. Calls `before` after the group's keys are in memory and before
+    /// anything is applied, with the greatest time of its stamps in milliseconds since 1970 and whether it changes
+    /// keys; the returned guard is held while the group is applied.
     ///
     /// # Errors
     /// [`SharedError`]
@@ -117,7 +117,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 false => Ok(output),
             };
         }
-        // Checked first: an error that stops the node changes nothing, so a checkpoint has what was applied before.
+        // The entries are decoded first, so that a group that stops the node changes nothing.
         let entries = match group.is_own {
             true => Vec::new(),
             false => read_entries(&group.payload)
@@ -249,7 +249,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         let facts = feed::Facts::new(&self.rows);
         let mut bytes = group.samples.unwrap_or_else(|| taught_bytes(facts));
         if bytes.saturating_add(TAUGHT_BYTES) > group.sample_bytes_max {
-            // The group may have added less than was reserved.
+            // The group may have added fewer samples than were reserved.
             bytes = taught_bytes(facts);
         }
         let fits = bytes.saturating_add(TAUGHT_BYTES) <= group.sample_bytes_max;
@@ -258,8 +258,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 }
 
-/// Returns the time of a group that the broker received at `time_ms` and its node appended at `sent_ms` by its own
-/// clock, after a stamp of `last_ms`.
+/// Returns the time to apply a group at: the broker received the group at `time_ms`, the clock of the group's node
+/// showed `sent_ms` when it appended the group, and the last stamp before the group is from `last_ms`.
 pub(super) fn credible_ms(time_ms: u64, sent_ms: u64, last_ms: u64) -> u64 {
     let is_leap = time_ms > last_ms.saturating_add(LEAP_MS_MAX);
     let agreed_ms = if is_leap { time_ms.min(sent_ms.max(last_ms)) } else { time_ms };

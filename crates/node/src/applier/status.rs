@@ -23,7 +23,7 @@ use crate::submission::versions::{COMMANDS, rules};
 
 /// Number of groups of the log after which a node sends its status again.
 pub(super) const STATUS_EVERY: u64 = 1_024;
-/// Time for which the log keeps groups that any live node lacked, in milliseconds, for nodes that join.
+/// Time for which the log keeps groups after all live nodes have them, in milliseconds: joining nodes may need them.
 const KEEP_MS: u64 = 3_600_000;
 /// Number of recent digests that are kept for comparison: more than arrive while a status is in transit.
 const DIGESTS: usize = 16_384;
@@ -37,9 +37,10 @@ pub(super) struct Statuses {
     digests: VecDeque<(u64, u64)>,
     /// Position at which this node last sent its status.
     sent_at: u64,
-    /// Whether the last status has another version, or none was sent yet.
+    /// Whether the last status of this node has other versions than the node, or no status was sent yet.
     is_outdated: bool,
-    /// Whether a status of this node has come back: by the next one, the others have also sent theirs.
+    /// Whether this node has read one of its own statuses from the log. When it reads the next one, the other nodes
+    /// have sent statuses too.
     has_returned: bool,
     /// Position of the older of its last two checkpoints.
     checkpoint: u64,
@@ -85,7 +86,7 @@ impl Statuses {
     }
 
     fn compare(&mut self, node: NodeId, status: Status) {
-        // A status of this node from before its restart is no second opinion.
+        // Statuses of this node itself, also those from before its restart, say nothing about other nodes.
         if self.node == Some(node) || !self.is_comparable(&status) {
             return;
         }
@@ -120,9 +121,10 @@ impl Statuses {
         self.trims.front().filter(|_| old > 0).map(|(_, position)| *position)
     }
 
-    /// Called when a status of this node has come back: whether more nodes have different facts than equal ones.
+    /// Whether more nodes have different facts than equal ones. Called when this node has read a status of its own from
+    /// the log.
     fn is_outvoted(&mut self) -> bool {
-        // Nodes that have stopped, and may have another name since, do not count.
+        // Nodes that have stopped do not count: they may have restarted under another id.
         let (last, _) = self.last();
         self.votes.retain(|_, (position, _)| *position + SILENT_GROUPS >= last);
         let same = self.votes.values().filter(|(_, same)| *same).count();
@@ -178,7 +180,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
                 "the nodes have new common versions"
             );
             self.statuses.common = Some(common);
-            // Some nodes had other rules until here.
+            // Until here, nodes with other rules may have had other digests, so the digest restarts.
             self.digest = 0;
             producers::put_digest(rows, node, self.digest);
         }

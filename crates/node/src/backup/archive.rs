@@ -55,8 +55,8 @@ fn open(
     Ok(archive)
 }
 
-/// Returns the position after which to archive a log that was cut: `done`, or the position before the log with the gap
-/// between them.
+/// Returns the position after which groups are archived: `done`, or if the log was cut after `done`, the position
+/// before its first group, with the positions of the gap.
 fn begin(done: Position, log: &LogReader) -> (Position, Option<(Position, Position)>) {
     let before = before(log);
     if before > done { (before, Some((Position(done.0 + 1), before))) } else { (done, None) }
@@ -76,7 +76,7 @@ pub(crate) struct Archiver {
     archive: Option<Archive>,
     /// First position of a new archive: that of the log when the node was opened.
     begins: Position,
-    /// Whether the archive was opened before: an empty directory in its place is then no new archive.
+    /// Whether the archive was opened before. If so, an empty directory in its place is not a new archive.
     opened: bool,
     failing: bool,
     /// Earliest time of the next attempt.
@@ -261,7 +261,7 @@ pub fn archive_stopped(data: &Path, dir: &Path) -> Result<(u64, u64), NodeBackup
     let id = identity::read(data)?.ok_or(NodeBackupError::NoIdentity)?;
     let last = check_all(&options.log_dir()).map_err(OpenError::from)?.last;
     let log_dir = options.log_dir();
-    // On a read-only disk nothing waits for a sync.
+    // If the disk is read-only, the log cannot be synced and no sync is pending.
     if !lock.is_read_only() {
         sync_log(&log_dir, last)??;
     }

@@ -92,15 +92,15 @@ pub struct Backup {
     rows: Snapshot,
     /// Log of the node; `None` in a cluster, where the rows have everything.
     log: Option<LogReader>,
-    /// Present store and all files of pictures, including those that only earlier rows need.
+    /// Present store, and the files of all pictures, including those that only earlier rows need.
     files: (Store, HeldFiles),
 }
 
 impl Backup {
-    /// Creates a backup of a running node. It includes everything up to `last()`: in the groups of the log in
-    /// `log_dir`, or in a cluster, without a log of its own, in the rows. Calls `request_checkpoint` until there are
-    /// such rows. Waits for files of pictures while `lacks_files` returns true, but no longer than for rows: the backup
-    /// reports files that are missing then. `roost` is the version of the program. Blocks.
+    /// Creates a backup of a running node. The backup includes everything up to `last()`: in the groups of the log in
+    /// `log_dir`, or in a cluster, which has no log here, in the rows. Calls `request_checkpoint` until there are such
+    /// rows. Waits for files of pictures while `lacks_files` returns true, but not longer than for rows; the backup
+    /// reports the files that are then still missing. `roost` is the version of the program. Blocks.
     pub(crate) fn of_running(
         (store, files): (&Store, &Arc<MediaFiles>),
         log_dir: Option<&Path>,
@@ -109,12 +109,14 @@ impl Backup {
         (roost, directory, made_ms): (&str, String, u64),
     ) -> Result<Self, NodeBackupError> {
         let start = Instant::now();
-        // Held before the rows are read, so that the files of all their pictures exist to the end.
+        // Files are held before the rows are read, so that the files of all pictures in the rows exist until the backup
+        // ends.
         let held = files.hold();
         let needed = if log_dir.is_some() { 0 } else { last() };
         loop {
             let is_late = start.elapsed() > WAIT;
-            // Opened before the rows are read, so that no segment with groups after them can be cut first.
+            // The log is opened before the rows are read: otherwise a segment with groups after the rows could be cut
+            // first.
             let log = log_dir.map(|dir| open_log(dir, store)).transpose()?;
             let rows = store.snapshot()?.filter(|rows| rows.applied() >= needed);
             match rows {
@@ -237,8 +239,8 @@ fn write_rows<W: Write>(rows: Snapshot, writer: &mut Writer<W>) -> Result<(), No
     }
 }
 
-/// Writes the files that pictures need now, and existing ones that they needed earlier: rows of the checkpoint may need
-/// them.
+/// Writes the files that pictures need now, and the existing files that pictures needed earlier, because rows of the
+/// checkpoint may need these.
 fn write_files<W: Write>(
     (store, files): &(Store, HeldFiles),
     writer: &mut Writer<W>,

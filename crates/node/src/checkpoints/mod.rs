@@ -25,8 +25,9 @@ use crate::threads::{Background, Job};
 use archive_progress::ArchiveProgress;
 use space::Space;
 
-/// Work after which a checkpoint is due even if the overlay is small, in the unit of [`rows::Cost::work`]: bounds the
-/// replay at the next start to about a second. 1.5 million small commands, or 122 MiB of long groups.
+/// Work after which a checkpoint is due even if the overlay is small, in the unit of [`rows::Cost::work`]. It bounds
+/// the replay at the next start to about a second, and is the work of 1.5 million small commands or of 122 MiB of long
+/// groups.
 pub(crate) const WORK_MAX: usize = 1_500_000 * rows::WORK_PER_ROW;
 /// Size from which a group is long, in bytes: reading it takes longer than applying it.
 const LONG_GROUP_BYTES: usize = 1 << 20;
@@ -34,10 +35,10 @@ const LONG_GROUP_BYTES: usize = 1 << 20;
 const LONG_GROUP_WORK: usize = 6;
 /// Time after which an idle server takes a checkpoint.
 const IDLE: Duration = Duration::from_secs(30);
-/// Time after which a server with a steady trickle of changes takes a checkpoint. Each rewrites a part of the newest
-/// level of the store, so such a server does not take one every half minute.
+/// Time after which a server with few but steady changes takes a checkpoint. Each checkpoint rewrites a part of the
+/// newest level of the store, so taking one every half minute would cost too much.
 const QUIET: Duration = Duration::from_secs(600);
-/// Wait for a read above which an erasure polls less often.
+/// When an erasure has waited for reads for this long, it polls less often.
 const READS_USUAL: Duration = Duration::from_secs(1);
 /// Interval at which a waiting erasure is logged.
 const WAITING_SAID: Duration = Duration::from_secs(10);
@@ -121,7 +122,7 @@ impl Checkpoints {
         changes.shrink(self.space.is_low());
     }
 
-    /// Makes the records so far durable, before a checkpoint that this does not start.
+    /// Makes all records so far durable. Called before a checkpoint that is not started here.
     pub(crate) fn sync_changes(&self) {
         self.changes.as_ref().inspect(|changes| changes.sync_point().run());
     }
@@ -208,13 +209,13 @@ impl Checkpoints {
         self.space.is_used_up() && overlay_bytes >= 2 * self.overlay_bytes_max
     }
 
-    /// Requests that the files' remains of removed stories are erased: the log is dropped up to the next checkpoint,
-    /// and then the store rewrites the remaining rows.
+    /// Requests that the remains of removed stories are erased from the files: the log is dropped up to the next
+    /// checkpoint, and then the store rewrites the remaining rows.
     pub(crate) fn want_erasure(&mut self) {
         self.erasing = true;
     }
 
-    /// Whether the next checkpoint is due while one runs. Costly changes then wait, so that the others need not: see
+    /// Whether the next checkpoint is due while one runs. Costly changes then wait, so that other changes need not: see
     /// [`Checkpoints::when_due`].
     pub(crate) fn is_behind(&self, overlay_bytes: usize) -> bool {
         (overlay_bytes >= self.overlay_bytes_max || self.work >= WORK_MAX) && self.is_running()
@@ -264,7 +265,8 @@ impl Checkpoints {
             self.start_at(position, rows, log);
             self.finish(log)?;
         }
-        // The thread of the erasure holds the store, which may be reopened as soon as this node is closed.
+        // The thread of the erasure must end first: it holds the store, which may be reopened as soon as this node is
+        // closed.
         if let Some(erasure) = self.erasure.take() {
             erasure.join()?;
         }
@@ -343,7 +345,7 @@ fn run(
     Ok(())
 }
 
-/// Erases in the background: changes must not wait for it, however many stories there are.
+/// Erases removed stories. Runs in the background, because an erasure may take long and changes must not wait for it.
 fn erase(store: &Store) -> Result<(), DiskError> {
     let start = Instant::now();
     let mut say_at = WAITING_SAID;
@@ -369,7 +371,7 @@ mod tests {
         let value = kv::limits::VALUE_BYTES_MAX;
         let groups = WORK_MAX.div_ceil(reading_work(value));
         assert!(groups * value <= 128 << 20, "{groups} groups");
-        // Groups of short commands cost what their commands do.
+        // A group below the limit adds no work of reading.
         assert_eq!(reading_work(LONG_GROUP_BYTES), 0);
     }
 }

@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Divisor of the reserve: with less free space than the quotient nothing is written.
+/// Nothing is written while the free space is less than the reserve divided by this.
 const LEAST_DIVISOR: u64 = 8;
-/// Multiple of the reserve below which a warning is logged.
+/// A warning is logged when the free space falls below the reserve multiplied by this.
 const LOW_FACTOR: u64 = 2;
-/// Divisor of the reserve for hysteresis: a full disk counts as full until this much is free beyond the limit.
+/// A full disk counts as full until the limit and the reserve divided by this are free. This prevents frequent changes.
 const MARGIN_DIVISOR: u64 = 8;
 
 /// State of the disk.

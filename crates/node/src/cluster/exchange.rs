@@ -133,7 +133,7 @@ impl Exchange {
             true => state.missing.found(hash),
             false => state.missing.not_found(hash, now),
         }
-        // Readers access the state under the lock of the channel: holding both would deadlock.
+        // Readers access the state under the lock of the channel, so holding both locks here could deadlock.
         drop(state);
         if is_here {
             self.arrived.send_replace(());

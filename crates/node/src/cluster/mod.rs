@@ -29,7 +29,7 @@ pub(crate) struct Cluster {
     /// Position of the older of the last two checkpoints.
     checkpoint: AtomicU64,
     /// Whether a group of this node has been pending for longer than [`CONFIRMED_WITHIN`], or the log refuses changes.
-    /// A hint: nothing depends on when it is seen.
+    /// Other threads may see a change of this late.
     stalled: AtomicBool,
     /// Last known position of the log.
     end: AtomicU64,
@@ -37,8 +37,8 @@ pub(crate) struct Cluster {
     behind_since_ms: AtomicU64,
     /// Time for which the servers of the log have been silent, in milliseconds.
     silent_ms: AtomicU64,
-    /// Milliseconds by which the node's clock was ahead of the log when it last appended a group. A hint: a sweep is
-    /// decided when it is applied.
+    /// Milliseconds by which the node's clock was ahead of the log when it last appended a group. The value may be old:
+    /// whether a sweep removes a key is decided when the sweep is applied.
     ahead_ms: AtomicU64,
     /// Version of commands that all live nodes can apply. An outdated value has the same effect as an earlier
     /// submission.
@@ -66,9 +66,9 @@ pub struct ClusterStatus {
     pub position: u64,
     /// Time of the last applied group, in milliseconds since 1970.
     pub position_ms: u64,
-    /// Digest of the groups up to the last applied one: nodes at the same position have the same.
+    /// Digest of the groups up to the last applied one. Nodes at the same position have the same digest.
     pub digest: u64,
-    /// Position of the older of the node's last two checkpoints: it never needs a group up to here.
+    /// Position of the older of the node's last two checkpoints. The node never needs a group up to this position.
     pub checkpoint: u64,
     /// Number of known groups of the log that are not applied.
     pub lag_groups: u64,
@@ -195,7 +195,8 @@ impl Cluster {
     ) -> ClusterStatus {
         let Applied { position, ms: position_ms, digest } = *self.applied.lock();
         let lag_groups = self.end.load(Ordering::Relaxed).saturating_sub(position.0);
-        // A node under load always lags a little, and after a pause the last group is old: the shorter time counts.
+        // A node under load always lags a little, and after a pause the last group is old, so the shorter of both times
+        // counts.
         let since_ms = self.behind_since_ms.load(Ordering::Relaxed);
         let behind_ms = match since_ms {
             0 => 0,

@@ -1,5 +1,5 @@
-//! Mark of a data directory whose node has stopped because most other nodes have different rows: with the file
-//! `diverged` the node does not start again.
+//! Mark of a data directory whose node has stopped because its rows differ from those of most other nodes. While the
+//! file `diverged` exists, the node does not start.
 //!
 //! **Invariant:** the file is durable before the process ends, and is valid for one cluster only.
 
@@ -15,7 +15,7 @@ const FILE: &str = "diverged";
 pub(crate) struct Divergence {
     /// Last position at which another node had the same digest; 0 if unknown.
     pub(crate) after: Position,
-    /// First position at which a node had a different one.
+    /// First position at which another node had a different digest.
     pub(crate) position: Position,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A process that uses the directory locks the file `lock`. While a server runs, and after a crash, the file also
 //! contains its own inode and time of creation. A copy of the file has the same content but another inode, so a copy of
-//! the directory of a running server, whose files are from different moments, is detected. An unfinished restore is
-//! marked there too. After a clean stop the file is empty, and copies of the directory are valid.
+//! the directory of a running server, whose files are from different moments, is detected. A mark in the file also
+//! shows that a restore is unfinished. After a clean stop the file is empty, and copies of the directory are valid.
 
 use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -118,7 +118,8 @@ impl DataLock {
         if data.exists() {
             for entry in std::fs::read_dir(data).map_err(at(data))? {
                 let name = entry.map_err(at(data))?.file_name();
-                // A new file system has this folder. A restore that ended before it wrote its mark leaves the file.
+                // A new file system has the folder `lost+found`. A restore that ended before it wrote its mark leaves
+                // the file `lock`.
                 if name != "lost+found" && name != FILE {
                     return Err(OpenError::NotEmpty(data.to_owned()));
                 }
@@ -131,7 +132,7 @@ impl DataLock {
         Ok(lock)
     }
 
-    /// Duplicates the lock. It is held until both are dropped.
+    /// Duplicates the lock, which is then held until both duplicates are dropped.
     ///
     /// # Errors
     /// The operating system reports one.
@@ -186,12 +187,13 @@ impl DataLock {
             used if is_whole(used) && used != format!("used {}\n", self.identity()?) => {
                 Mark::Copied
             }
-            // The mark of this file, or the remains of it after a power loss.
+            // This is the mark of this file, or what a power loss left of it.
             _ => Mark::Used,
         })
     }
 
-    /// Returns what distinguishes this file from a copy of it. An atomic snapshot of a whole volume keeps it.
+    /// Returns what distinguishes this file from a copy of it. An atomic snapshot of a whole volume has the same
+    /// identity.
     fn identity(&self) -> io::Result<String> {
         let metadata = self.file.metadata()?;
         // Some file systems have no time of creation.
@@ -254,7 +256,7 @@ mod tests {
         let copied = copy(data.path());
         assert!(matches!(DataLock::take(copied.path()), Err(OpenError::Copied(_))));
         assert!(matches!(DataLock::take_to_read(copied.path()), Err(OpenError::Copied(_))));
-        // An operator who knows better removes the file, as the message says.
+        // The operator removes the file, as the message says.
         fs::remove_file(copied.path().join(FILE)).unwrap();
         drop(DataLock::take(copied.path()).unwrap());
         lock.close().unwrap();

@@ -85,7 +85,7 @@ pub enum OpenError {
         data: PathBuf,
         /// Last position at which another node had the same digest; 0 if unknown.
         after: Position,
-        /// First position at which a node had a different one.
+        /// First position at which another node had a different digest.
         position: Position,
     },
     /// The servers of the log accept only very short messages.
@@ -124,7 +124,8 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Returns the error of an unreadable row, with its file if one does not match its checksum. Reads every file.
+    /// Returns the error of an unreadable row. Reads every file to name the file of the row, if its checksum does not
+    /// match.
     pub(crate) fn unreadable(options: &NodeOptions) -> Self {
         store::damaged_table(&options.store_dir()).map_or(Self::Unreadable, Self::Store)
     }
@@ -139,7 +140,7 @@ impl OpenError {
                 | ArchiveError::Foreign(_)
                 | ArchiveError::Diverged(_),
             ) => true,
-            // The path is that of a file, or belongs to another user.
+            // The path is not a directory, or belongs to another user.
             Self::Directory(_, error) | Self::Archive(ArchiveError::Disk { source: error, .. }) => {
                 matches!(
                     error.kind(),

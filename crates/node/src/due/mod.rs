@@ -1,7 +1,7 @@
-//! Loop for scheduled work. It reads the first due rows and sends a command for each: several at once, and then it
-//! awaits their replies. Each command does a bounded part of one item, and its row records the progress. One **pass**
-//! does a part of every due item, so an item waits at most for one part of each other item, however long an item takes
-//! or however many are due.
+//! Loop for scheduled work. It reads the first due rows, sends commands for several of them at once, and awaits the
+//! replies. Each command does a bounded part of one item, and the item's row records the progress. One **pass** does a
+//! part of every due item, so an item waits at most for one part of each other item, however long an item takes or
+//! however many are due.
 //!
 //! The thread of the loop is the [sweeper](crate::due::sweeper); the simulator takes the same steps without a thread.
 //! Read this file, `pass`, then `read_ahead`.
@@ -27,7 +27,7 @@ use pass::Pass;
 const COMMANDS_AT_ONCE: usize = 16;
 /// Pause before the loop checks for due work again, and before failed work is retried.
 pub(crate) const PACE: Duration = Duration::from_millis(250);
-/// Maximum number of rows whose retry is delayed; others are retried in the next pass, which then comes after many
+/// Maximum number of rows whose retry is delayed. Further rows are retried in the next pass, which comes after many
 /// commands.
 const DELAYED_MAX: usize = 1_024;
 
@@ -82,7 +82,7 @@ impl DueLoop {
         if self.sent.is_empty() { self.send(shared) } else { DueStep::Waits }
     }
 
-    /// Whether another loop has done work that this one was about to do, so that more of it may be left.
+    /// Whether another loop has done work that this loop was about to do. If so, there may be more work.
     pub(crate) fn is_overtaken(&self) -> bool {
         self.is_overtaken
     }
@@ -93,7 +93,7 @@ impl DueLoop {
                 self.has_changed = true;
                 return;
             }
-            // The rules fail at this row. It is retried after a restart, and delays nothing else.
+            // The rules fail at this row. It is retried only after a restart, so that it delays nothing else.
             Some(Err(Refusal::Internal)) => self.pass.skip(due),
             // The log's time is earlier, or another loop has done this part since the row was read.
             Some(Ok(Done::NotDue)) => self.is_overtaken = true,
@@ -122,7 +122,8 @@ impl DueLoop {
             let now = shared.time.elapsed();
             self.delayed.retain(|_, until| *until > now);
         }
-        // Taken before a read that may find damage, so that the next step does not fail at the same row.
+        // Rows are taken from this list before they are read, so that after damage the next step does not fail at the
+        // same row.
         while let Some(due) = self.pass.by_name() {
             if !facts.is_due(due) {
                 self.pass.forget(due);

@@ -7,16 +7,16 @@ pub(super) const LASTING_MAX: usize = 64;
 /// Maximum number of failed rows that are skipped.
 pub(super) const SKIPPED_MAX: usize = 64;
 
-/// Position of the loop among the rows. A pass begins at `from_ms`, so it does not scan rows that earlier passes
-/// removed. No earlier row is due, except those of [`Pass::by_name`] and [`Pass::skip`].
+/// Position of the loop among the rows. A pass begins at `from_ms`, so it does not scan the places of rows that earlier
+/// passes removed. No row before `from_ms` is due, except those of [`Pass::by_name`] and [`Pass::skip`].
 #[derive(Default)]
 pub(super) struct Pass {
     /// Begin of the pass, in milliseconds since 1970.
     pub(super) from_ms: u64,
     /// Last row that this pass has reached; `None` at its beginning.
     pub(super) last: Option<Due>,
-    /// Last stamp at the begin of the pass, in milliseconds since 1970: later writes are due after it. `None` once the
-    /// pass has found its first row.
+    /// Last stamp at the begin of the pass, in milliseconds since 1970: work that is written later is due after it.
+    /// `None` once the pass has found its first row.
     begun_ms: Option<u64>,
     /// First row of this pass, and first row of the previous pass.
     first: Option<Due>,
@@ -62,7 +62,7 @@ impl Pass {
         }
     }
 
-    /// Whether the scan of the rows ignores this one.
+    /// Whether the scan of the rows ignores `due`.
     pub(super) fn passes_over(&self, due: Due) -> bool {
         self.skipped.contains(&due) || self.lasting.contains(&due)
     }

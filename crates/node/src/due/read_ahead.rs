@@ -12,7 +12,7 @@ use feed::{
 };
 use rows::{NameTable, Rows, SetTable, Table};
 
-/// Number of items whose rows are read before the writer removes them: as many as one command removes.
+/// Number of items whose rows are read before the writer removes them: the number that one command removes.
 const READ_AHEAD: usize = ERASE_ROWS_MAX / 3;
 
 /// Returns the command for the next part of due work. May block.
@@ -101,8 +101,8 @@ fn reactions(facts: Facts<'_, impl Rows>, post: PostId, from: u64) {
     }
 }
 
-/// Returns the command that removes the next rows of a deleted user. It lists them, so the writer does not scan removed
-/// rows, and no outcome depends on ephemeral rows.
+/// Returns the command that removes the next rows of a deleted user. The command lists the rows, so that the writer
+/// does not scan removed rows and no outcome depends on ephemeral rows.
 fn erasure(facts: Facts<'_, impl Rows>, due: Due, user: UserId) -> Command {
     let (mut phase, mut from) = facts.erasure(due).unwrap_or((ErasurePhase::first(), 0));
     let _ = (facts.erasing(), facts.exists(user));

@@ -1,7 +1,8 @@
-//! Sweeper: thread that does scheduled work ([`crate::due`]), and requests the erasure of removed stories' texts from
-//! every file in time.
+//! Sweeper: thread that does scheduled work ([`crate::due`]), and requests in time that texts of removed stories are
+//! erased from every file.
 //!
-//! Reads do not depend on it: an expired story is in no reply, removed or not. A node without due work writes nothing.
+//! Replies do not depend on the sweeper: they omit expired stories even if these are not removed yet. A node without
+//! due work writes nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +18,8 @@ use crate::shared::{OwnReply, Shared};
 const PACE_DAMAGED: Duration = Duration::from_secs(60);
 /// Pause after the rules have failed at a command.
 const PACE_FAILED: Duration = Duration::from_secs(5);
-/// Latest time after the start at which data that an earlier process removed is erased. Without stories there is
-/// nothing to erase.
+/// Maximum time after the start until data that an earlier process removed is erased. Without stories there is nothing
+/// to erase.
 const FIRST_ERASURE: Duration = Duration::from_secs(60);
 
 /// State of the sweeper's thread.
@@ -31,7 +32,8 @@ pub(crate) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Creates a sweeper. An erasure begins after half of `erase_within`, which leaves the other half for its work.
+    /// Creates a sweeper. An erasure begins after half of `erase_within`, so that the other half is left for the
+    /// erasure's work.
     pub(crate) fn new(shared: Arc<Shared>, erase_within: Duration) -> Self {
         let first = || shared.time.elapsed() + FIRST_ERASURE.min(erase_within / 2);
         let erase_at = shared.store.had_ephemeral().then(first);

@@ -477,7 +477,7 @@ fn a_group_with_a_short_change_of_another_client_has_a_share_of_a_long_submissio
     };
     let [alone, beside] = [false, true].map(first_group);
     assert!(2 * beside < alone, "{beside} and {alone} bytes");
-    // With the end of another long submission a group is as long as alone.
+    // A submission that is taken to its end leaves room in its last group, which another long submission fills.
     let mut world = World::new(1 << 20);
     let [one, two] = [0, 1].map(|nth| {
         let requests = (0..4_000).map(|number| register(&format!("u{nth}_{number}"))).collect();
@@ -543,8 +543,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Whatever is submitted in whatever portions, everything is answered once, a replay of the log makes the same
-    /// facts, and stamps rise.
+    /// All submissions are answered once, in whatever portions they come; a replay of the log results in the same
+    /// facts; and stamps rise.
     #[test]
     fn a_replay_makes_the_facts_that_were_made_live(
         portions in proptest::collection::vec(proptest::collection::vec(step(), 1..8), 1..12)

@@ -46,7 +46,7 @@ struct Node {
     under_way: Option<Vec<u8>>,
     /// Number of messages that the node has read.
     read: usize,
-    /// A sum, the number of successes, or below 0 the number of refusals.
+    /// Result of each submission: a sum, a number of successes, or as a negative number the number of refusals.
     answers: BTreeMap<usize, i64>,
     refusals_allowed: bool,
     effects: usize,
@@ -455,7 +455,7 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
             change(&mut nodes[2]);
         }
         nodes[node].step(Input::Submit(vec![add(round)]));
-        // Some hours in total, because the log is kept for joining nodes for one.
+        // The rounds take some hours in total, because the log is kept for one hour for joining nodes.
         log.extend(nodes[node].message(START_MS + 2_500 * round as u64));
         let position = log.len() as u64;
         for (at, node) in nodes.iter_mut().enumerate() {

@@ -147,7 +147,7 @@ fn a_pass_begins_after_rows_that_stay() {
             let mut by_name: Vec<Due> = std::iter::from_fn(|| pass.by_name()).collect();
             by_name.retain(|due| !left.iter().any(|at| row(*at) == *due));
             by_name.into_iter().for_each(|due| pass.forget(due));
-            // Two at a time.
+            // The rows are found two at a time.
             for found in left.chunks(2) {
                 let found: Vec<Due> = found.iter().map(|at| row(*at)).collect();
                 pass.found(&found, 20);
@@ -193,7 +193,7 @@ fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
     assert_eq!(subject.step(), DueStep::Idle);
 }
 
-/// A failure of the rules at one row and a full disk leave everything else done, without endless retries.
+/// If the rules fail at one row, or the disk is full, all other work is done, without endless retries.
 #[test]
 fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     let mut subject = Subject::new(1_000);
@@ -215,7 +215,7 @@ fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     assert_eq!((subject.until_idle(), left()), (0, (1, 0)), "neither is tried all the time");
     shared.space.note(u64::MAX);
     assert_eq!((subject.until_idle(), left()), (1, (1, 1)));
-    // Restart of a version without the error.
+    // This simulates a restart with a version that does not fail.
     TEXT.set(None);
     subject.due = DueLoop::default();
     assert_eq!((subject.until_idle(), left()), (1, (0, 1)));

@@ -1,4 +1,5 @@
-//! Tests that everything that the writer reads for due work was read ahead: it must not wait for the disk.
+//! Tests that every row that the writer reads for due work was read ahead, so that the writer does not wait for the
+//! disk.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
