@@ -6,10 +6,11 @@
 //! other nodes and of earlier processes.
 //!
 //! - **Invariant:** the cost of every command is computed before it is proposed. Operations on keys whose cost exceeds
-//! - **Invariant:** the cost of every command is computed before it is proposed. Operations on keys whose cost exceeds
 //!   [`rows::CHANGE_BYTES_MAX`] or [`rows::CHANGE_ROWS_MAX`] are refused; [`feed::limits`] keeps the costs of all other
 //!   commands below these (`costs.rs`, a test of the store). A group has limits too, which only a single change may
 //!   exceed. So applying a group, live or in a replay, is bounded in memory and time.
+//! - **Invariant:** stamps are made from the position and time that the log gave a group, never earlier.
+//! - **Invariant:** every submission is answered exactly once.
 
 mod apply;
 mod caught;
