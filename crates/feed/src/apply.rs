@@ -149,8 +149,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores the result of a command with a key, and removes up to two expired keys, which bounds the table without a
-    /// pause or a clock.
+    /// Stores the result of a command with a key, and removes up to two expired keys, so that the table stays bounded.
     pub fn remember(&mut self, idempotency: &Idempotency, stamp: Stamp, outcome: Outcome) {
         let key = idempotency_key(stamp.unix_day(), &idempotency.key);
         let row = encode(&(idempotency.content, outcome));

@@ -283,8 +283,8 @@ pub enum Command {
     If(Box<Condition>),
 }
 
-/// A digest of what readers may see of the record of a post, story or profile. Each edit changes it; counts and names of
-/// others do not.
+/// A digest of what readers may see of the record of a post, story or profile. Each edit changes the revision; counts,
+/// and names of other users, do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Revision(pub u64);
 
@@ -299,7 +299,7 @@ pub struct Condition {
     pub change: Conditional,
 }
 
-/// A change that may have a condition. Commands without one have the same names.
+/// A change that may have a condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Conditional {
     /// Edit a post.

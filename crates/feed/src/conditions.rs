@@ -51,7 +51,7 @@ impl Post {
     }
 }
 
-/// Refuses a change whose conditions do not hold. The change itself refuses what does not exist.
+/// Refuses a change whose conditions do not hold. The change itself checks whether the post, story or user exists.
 pub(crate) fn check(txn: &Txn<'_>, stamp: Stamp, condition: &Condition) -> Result<(), Refusal> {
     let facts = txn.facts();
     let user = |user| facts.resolve(user).and_then(|user| facts.user_revision(user));

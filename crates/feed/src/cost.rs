@@ -34,7 +34,7 @@ impl Request {
     #[must_use]
     pub fn cost(&self) -> Cost {
         let idempotency = match self.idempotency {
-            // Day, digests and outcome.
+            // The bytes are those of the day, the digests and the outcome.
             Some(_) => Cost::of_rows(IDEMPOTENCY_ROWS, IDEMPOTENCY_ROWS * 64),
             None => Cost::default(),
         };
@@ -77,7 +77,7 @@ impl Command {
             Self::FollowTag { tag, .. } => user_tag_cost(tag, FOLLOWED_TAGS_MAX),
             Self::PostStory { text, .. } => Cost::of_rows(5, text.as_str().len() + 64),
             Self::DeleteStory { .. } | Self::ViewStory { .. } => Cost::of_rows(6, 96),
-            // A new set requires counting the sets.
+            // The first sample of a set needs a count of all sets.
             Self::AddSample { .. } | Self::DeleteSample { .. } => {
                 Cost::of_rows(6 + SAMPLE_SETS_MAX, 512)
             }
@@ -91,7 +91,8 @@ impl Command {
             Self::Media(command) => media_cost(command),
             Self::Vote { .. } => vote_cost(),
             Self::Schedule(command) => schedule_cost(command),
-            // A block also ends follows, requests and the friendship. Two users never have a follow and a request.
+            // A block also ends the friendship and, in each direction, the follow or the follow request. Two users
+            // never have both in one direction.
             Self::Block { .. } => {
                 let ended = unlisted_cost().and(options_cost());
                 Cost::of_rows(24, 192).and(ended).and(ended)
@@ -99,7 +100,7 @@ impl Command {
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
             Self::If(condition) => {
                 let cost = condition.command().cost();
-                // A post is read twice, with what it boosts, and users by their handles.
+                // The post and the post that it boosts are read twice, and users are looked up by their handles.
                 let read = 6 * POST_BYTES_MAX + 2 * USER_BYTES_MAX + 12 * WORK_PER_ROW;
                 Cost { work: cost.work + read, ..cost }
             }
@@ -124,7 +125,7 @@ fn due_cost(work: DueWork) -> Cost {
         }
         DueWork::SweepVotes { .. } => Cost::of_rows(ERASE_ROWS_MAX + 2, 16 * ERASE_ROWS_MAX),
         DueWork::Relist { .. } => relisting_cost(),
-        // Charged to [`Command::EraseUser`].
+        // The cost is charged to [`Command::EraseUser`].
         DueWork::Erase { .. } => Cost::default(),
         DueWork::ExpireGrant { .. } => Cost::of_rows(GRANT_ROWS, GRANT_BYTES),
     };

@@ -30,7 +30,7 @@ pub enum Effect {
         author: UserId,
         /// The user who is or was mentioned.
         user: UserId,
-        /// The change from this user's view: a post that they can no longer see is deleted.
+        /// The change as this user sees it: a deletion if they can no longer see the post.
         change: PostChange,
     },
     /// `user` has a new notification other than a mention by a new post.
@@ -79,7 +79,7 @@ pub enum Effect {
         /// The change.
         change: UserChange,
     },
-    /// A user did something that changes no home timeline: for the change feed and ranked feeds.
+    /// A user did something that changes no home timeline. Consumers are the change feed and ranked feeds.
     Act {
         /// The user.
         user: UserId,

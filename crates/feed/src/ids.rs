@@ -32,8 +32,8 @@ pub struct SampleId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SampleSetId(pub u64);
 
-/// Reference to a user in a command. A handle never gets another owner, so resolving one while applying is as
-/// deterministic as an id, and a command may name a user registered by the command before it.
+/// Reference to a user in a command. A handle is resolved when the command is applied, so a command may name a user
+/// whom an earlier command registers. A handle never gets another owner, so every replay finds the same user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UserRef {
     /// User id.
@@ -59,7 +59,7 @@ impl StoryId {
 }
 
 impl SampleId {
-    /// Smallest id of an added sample. No command has a smaller stamp; smaller ids are built in.
+    /// Smallest id of an added sample, because no command has a smaller stamp. Built-in samples have smaller ids.
     pub const TAUGHT_MIN: u64 = Stamp::MIN.0;
 
     /// Whether the sample is built in, so that every server has it.
@@ -81,7 +81,8 @@ impl From<StoryId> for u64 {
     }
 }
 
-/// Digests parts of a record by FNV-1a. Authors who find two texts with one digest deceive only their own clients.
+/// Digests parts of a record by FNV-1a. An author who creates two texts with one digest deceives only their own
+/// clients.
 pub(crate) fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     let byte = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     parts.into_iter().flatten().fold(0xcbf2_9ce4_8422_2325, byte)

@@ -169,8 +169,8 @@ pub(crate) fn shared_of_post(id: PostId, post: &Post) -> impl Iterator<Item = In
     reply.chain(quote).chain(lists).chain(list(has_pictures, PublicList::Pictures))
 }
 
-/// Rows of a post long after its publication: without rows of users who `has_none` names, and without the end of a poll
-/// that is over at `now_ms`.
+/// Index rows of a stored post, except those of users for whom `has_none` is true, and the end of a poll that is over
+/// at `now_ms`.
 pub(crate) fn left_of_post(
     id: PostId,
     post: &Post,
@@ -361,7 +361,7 @@ pub(crate) enum Source {
 }
 
 impl DueWork {
-    /// Record that determines the due time; `None` if only the row does.
+    /// Record that determines the due time; `None` if only the due row stores it.
     pub(crate) const fn source(self) -> Option<Source> {
         Some(match self {
             Self::RemoveStory { story } => Source::Story(story),

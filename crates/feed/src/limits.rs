@@ -181,8 +181,8 @@ pub const PINS_MAX: usize = 5;
 /// Time that counts as recent for boosts, in milliseconds: a day. A boost does not show a recent post again to
 /// followers of its author, nor a post that another user at home has boosted recently.
 pub const BOOST_RECENT_MS: u64 = 86_400_000;
-/// Maximum number of earlier boosts that a boost records. A home shows a post twice only if this many users boost it,
-/// within a day, between two users whom the reader follows.
+/// Maximum number of earlier boosts that a boost records. A home timeline shows a post twice only if, within a day,
+/// this many other users boost it between the boosts by two users whom the reader follows.
 pub const EARLIER_BOOSTS_MAX: usize = 16;
 /// Maximum number of stored notifications of one user; new ones replace the oldest. Mentions by new posts are not
 /// stored.
@@ -240,8 +240,8 @@ pub const USER_TOKENS_MAX: usize = 32;
 pub const TOKEN_SECS_MAX: u32 = 7_776_000;
 /// Maximum number of tokens that an app holds for itself, without a user. Issuing another ends the oldest.
 pub const APP_GRANTS_MAX: usize = 8;
-/// Maximum number of unused apps that are removed when an app is registered: two, because apps also become unused when
-/// a grant ends.
+/// Maximum number of unused apps that are removed when an app is registered. Two, because a registration adds one, and
+/// others become unused when grants end.
 pub const UNUSED_APPS_REMOVED: usize = 2;
 /// Lifetime of an authorization code, in seconds: the longest that RFC 6749 recommends.
 pub const CODE_SECS: u64 = 600;

@@ -162,8 +162,8 @@ impl<T: Item> PageOf<T> {
         }
     }
 
-    /// Drops items after `newest`. If there are any, a page upwards then ends at `newest` with more to read, so that a
-    /// waiting reader receives them later.
+    /// Drops items after `newest`. If it drops any from a page read upwards, the page ends at `newest` and has more to
+    /// read, so that a waiting reader receives the dropped items later.
     #[must_use]
     pub fn up_to(mut self, newest: u64, page: &Page) -> Self {
         if page.is_up && self.items.first().map(Item::id).max(self.next) > Some(newest) {

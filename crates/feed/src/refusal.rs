@@ -192,7 +192,7 @@ pub enum Refusal {
     HasAccount = Invalid "has_account": "the user has an account already";
     /// The account is pending or disabled.
     AccountNotActive = Invalid "account_not_active": "the account is not active";
-    /// Changed after the caller verified it.
+    /// The password changed after the caller verified it.
     PasswordChanged = Invalid "password_changed": "the password has changed";
     BadInvite = Invalid("invite_code") "bad_invite":
         "the invite is not valid, or it was used already";

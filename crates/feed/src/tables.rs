@@ -43,8 +43,8 @@ pub(crate) struct Declared {
     source: Option<fn(&IndexRow) -> Option<Source>>,
     /// Whether a row without its record proves a loss: the index lists every such record of an owner.
     proves_loss: bool,
-    /// Removes items of a deleted user from the table, as many as one command may: the items that follow the id of the
-    /// user. `None` if the rows are removed along with others or at the end, or stay, or belong to no user.
+    /// Removes items of a deleted user from the table, as many as one command may. In its rows, the items follow the id
+    /// of the user. `None` if the rows are removed along with others or at the end, or stay, or belong to no user.
     erase: Option<fn(&mut Erase<'_, '_>)>,
 }
 

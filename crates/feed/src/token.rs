@@ -95,7 +95,7 @@ pub fn length(text: &str) -> usize {
     length + plain(counted, text.len())
 }
 
-/// Replaces `@name@domain` with `@name` for the server's own domain, where both name the same user.
+/// Replaces `@name@domain` with `@name` if `domain` is the server's own, where both mention the same user.
 #[must_use]
 pub fn without_domain<'t>(text: &'t str, domain: &str) -> Cow<'t, str> {
     let (mut short, mut copied) = (String::new(), 0);
@@ -295,7 +295,8 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Whether `rest` continues the name before it, which then is a longer name, an address, a host or a package.
+/// Whether `rest` continues the name before it, so that the name is part of a longer name, an address, a host or a
+/// package.
 fn continues(rest: &str) -> bool {
     // Invisible characters may be copied along with a mention.
     let begins_unseen = rest.starts_with(is_invisible);

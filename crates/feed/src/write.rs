@@ -109,8 +109,8 @@ pub fn post_counts(rows: &mut (impl PutRows + ?Sized), id: PostId, counts: &Post
     rows.put_point(PointTable::PostCounts, id.0, counts.encode());
 }
 
-/// Writes a post and its index rows, except those of users who `has_none` names, and the end of a poll that is over at
-/// `now_ms`. Does not count a boost.
+/// Writes a post and its index rows, except the rows of users for whom `has_none` is true, and the end of a poll that
+/// is over at `now_ms`. Does not count a boost.
 pub fn post(
     rows: &mut (impl PutRows + ?Sized),
     id: PostId,

@@ -134,8 +134,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.grants_under(OF_APP, app.0, 0, usize::MAX)
     }
 
-    /// Up to `limit` tokens that an application key minted, by the name of the key, starting at `from`, and the id
-    /// after the last one that was looked at; no id if that was all.
+    /// Up to `limit` tokens that the application key with this name minted, from the grant `from` on, and the id from
+    /// which to continue; no id at the end.
     #[must_use]
     pub fn minted_by(
         &self,
@@ -196,7 +196,7 @@ impl Txn<'_> {
         if self.facts().is_disabled(user) == is_disabled {
             return;
         }
-        // The count is changed before the row: see [`Txn::delete_user`].
+        // The count changes before the row: see [`Txn::delete_user`].
         self.total(|totals| adjust_count(&mut totals.accounts_disabled, is_disabled));
         index::set(self.rows, [index::of_disabled(user)], is_disabled);
         self.put_due_now(DueWork::Relist { user });

@@ -17,7 +17,6 @@ pub(crate) fn register_app(txn: &mut Txn<'_>, stamp: Stamp, asked: &AppRequest) 
         return Err(Refusal::BadRedirectUri);
     }
     let AppRequest { name, website, redirects, scopes, secret } = asked.clone();
-    // Two apps are removed, because apps also become unused when a grant ends.
     for _ in 0..limits::UNUSED_APPS_REMOVED {
         if txn.facts().totals().apps_unused < limits::UNUSED_APPS_MAX {
             break;
@@ -59,7 +58,7 @@ pub(crate) fn authorize(
     add(txn, stamp, &Grant { app: Some(app), user: Some(user), scopes, stage, key: None })
 }
 
-/// Data that must be presented with a code.
+/// Data that an app presents to exchange a code.
 pub(crate) struct Shown {
     pub(crate) app: AppId,
     pub(crate) redirect: SecretHash,
@@ -176,7 +175,7 @@ fn unused(txn: &Txn<'_>, secret: &SecretHash) -> Result<(), Refusal> {
     }
 }
 
-/// Grants of a user that are minted if `grant` is, or else not minted, oldest first.
+/// Grants of a user, oldest first: the minted ones if `grant` is minted, otherwise the others.
 fn of_kind(txn: &Txn<'_>, user: UserId, grant: &Grant) -> Vec<(GrantId, Grant)> {
     let mut grants = txn.facts().grants_of_user(user);
     grants.retain(|(_, other)| other.is_minted() == grant.is_minted());

@@ -1,6 +1,7 @@
 //! Checks accounts, apps and grants, and the rows that follow from them.
 //!
-//! A lost grant costs its user only another login. A grant without its account or app permits nothing, and is removed.
+//! A user who loses a grant only has to log in again. A grant without its account or app permits nothing, and is
+//! removed.
 
 use rows::{PointTable, RowsMut, Scan, decode, encode};
 
@@ -28,7 +29,7 @@ impl Mend {
             self.accounts.disabled += 1;
         }
         let owner = account.email.as_ref().and_then(|email| step.facts().by_email(email));
-        // The other account has a consistent row: one of the two accounts is stale.
+        // The other account is consistent with the row of the address, so this account loses the address.
         if owner.is_some_and(|owner| owner != user && step.has_email(owner, &account)) {
             step.lost(format!(
                 "account of user {key}: its e-mail address, which another account has"
@@ -47,7 +48,7 @@ impl Mend {
     ) {
         let (id, grant) = (GrantId(key), Grant::of_row(value));
         self.counted.last_stamp = self.counted.last_stamp.max(key);
-        // Grants of a deleted user are removed step by step.
+        // The grants of a deleted user may still be stored, because they are removed step by step.
         let acts = |user: UserId| {
             let is_minted_for = grant.is_minted() && step.facts().exists(user);
             is_minted_for

@@ -37,7 +37,8 @@ pub(crate) fn apply(
         }
         AccountCommand::SetPassword { user, password, keep } => {
             let (user, account) = account_of(txn, user)?;
-            // The session that asked has ended meanwhile: another new password must not be replaced.
+            // If the session of the request has ended, the password was changed meanwhile. That newer password must not
+            // be replaced.
             let is_of_user =
                 |grant| txn.facts().grant(grant).is_some_and(|grant| grant.user == Some(user));
             if !keep.is_none_or(is_of_user) {
@@ -179,7 +180,7 @@ fn end_grants(txn: &mut Txn<'_>, user: UserId, keep: Option<GrantId>) {
             txn.remove_grant(GrantId(grant));
         }
     }
-    // Caches become invalid, because they also contain which accounts are active.
+    // Caches of grants become invalid, because they also contain which accounts are active.
     txn.total(|totals| totals.revocations += 1);
 }
 

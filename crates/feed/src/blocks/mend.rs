@@ -1,4 +1,5 @@
-//! Checks blocks: no follow, request or friendship crosses one. Runs after both directions of blocks agree.
+//! Checks that users of whom one blocks the other have no follow, follow request or friendship. Runs after the check of
+//! the blocks themselves.
 
 use rows::{RowsMut, Scan};
 
@@ -12,7 +13,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         for relation in RELATIONS.into_iter().filter(|relation| !relation.is_across_blocks) {
             for (user, other) in [(user, other), (other, user)] {
                 let (one, two) = (user.0.into(), other.0.into());
-                // Both directions are written, because they are compared later.
+                // Both rows of the relation are removed here. The pass over the relation, which compares them, is
+                // later.
                 if self.set(relation.forward, one, two, None)
                     | self.set(relation.backward, two, one, None)
                 {

@@ -44,7 +44,7 @@ pub(crate) fn block(
     txn.refuse_full(&BLOCKS, user)?;
     effects.push(Effect::Input { user, input: Input::Hidden });
     let stays = |of: &Relation| of.is_mutual() && rows::has_bug("stay-friends-of-blocked");
-    // The blocked user gets only the ends of relations, which do not reveal the block.
+    // The blocked user receives the effects of ended relations, which do not reveal the block.
     for relation in RELATIONS.into_iter().filter(|of| !of.is_across_blocks && !stays(of)) {
         txn.end_with_effects(relation, (user, other), effects);
         txn.end_with_effects(relation, (other, user), effects);

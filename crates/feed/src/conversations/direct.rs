@@ -1,7 +1,8 @@
 //! Direct posts that a user sees, and their conversations.
 //!
-//! Both lists are read from the rows of direct posts by or to the user. A conversation is ordered by its newest post
-//! that no block or mute hides, so it is on one page only; older posts of it are skipped.
+//! Both lists are read from the rows of direct posts by or to the user. Conversations are ordered by their newest post
+//! that no block or mute hides. Older posts of a conversation are skipped, so that the conversation is on one page
+//! only.
 //!
 //! **Invariant:** a page reads a bounded number of rows, regardless of the number of direct posts that others send, and
 //! the next page continues where it ended.
@@ -17,10 +18,10 @@ use crate::page::{Page, PageOf};
 use crate::scan::{Batch, ROWS_MAX, Shown, scan};
 use crate::visible::Viewer;
 
-/// Rows of a conversation per read: nearly always the newest post is shown.
+/// Number of rows per read in search of the newest shown post of a conversation, which is nearly always the first row.
 const NEWEST_AT_ONCE: usize = 16;
 
-/// Rows of known conversations that count as one row, because they cost no lookup.
+/// Number of rows of conversations already found that count as one row, because they need no lookup.
 const KNOWN_ROWS: usize = 16;
 
 impl<R: Rows + ?Sized> Viewer<'_, R> {
@@ -50,7 +51,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 });
                 let is_removed = marks.get(&first).is_some_and(|mark| mark.removes(post));
                 let is_listed = *newest == Some(post) && !is_removed;
-                // The viewer may know further posts of a visible conversation, so a page can end at one of them.
+                // The viewer may know all shown posts of the conversation, so the page may end at one that is left out.
                 let shown = match newest {
                     Some(_) if is_listed => Shown::Yes((first, post)),
                     Some(_) => Shown::LeftOut,
@@ -62,7 +63,6 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                     break;
                 }
             }
-            // Rows of known conversations cost no read of a post.
             Batch { rows: looked_up + of_known / KNOWN_ROWS, last, items, ends_page: false }
         };
         let found = scan(page, read, |(_, shown)| shown);

@@ -22,7 +22,7 @@ pub struct Conversation {
     pub first: PostId,
     /// Newest post that the user sees.
     pub last: PostId,
-    /// Whether the newest post is by another user and not read, or the user has marked the conversation as unread.
+    /// Whether the newest post is an unread post by another user, or the user has marked the conversation as unread.
     pub is_unread: bool,
 }
 
@@ -37,7 +37,7 @@ impl Item for Conversation {
 pub struct ConversationMark {
     /// First post of the conversation.
     pub first: PostId,
-    /// Last read post. The id directly before the newest post marks the conversation as unread.
+    /// Last read post. If the user has marked the conversation as unread, the id directly before the newest post.
     pub read: PostId,
     /// Whether the user has removed the conversation. A later post brings it back.
     pub is_removed: bool,

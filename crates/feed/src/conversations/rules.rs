@@ -7,8 +7,8 @@ use crate::ids::{PostId, UserRef};
 use crate::users::rules::resolve;
 use crate::whole::CONVERSATION_MARKS;
 
-/// Sets a mark, even of a conversation that the user cannot see: checking that would read many rows, and the mark is
-/// harmless.
+/// Sets a mark of a conversation. Does not check that the user can see the conversation: the check would read many
+/// rows, and such a mark is harmless.
 pub(crate) fn update(txn: &mut Txn<'_>, update: &ConversationUpdate) -> Outcome {
     let user = resolve(txn, &update.user)?;
     let mut marks = txn.facts().conversation_marks(user);

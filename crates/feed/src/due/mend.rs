@@ -1,5 +1,5 @@
-//! Checks due rows: each must follow from the record that it is about. Checks of these records add missing rows. Only
-//! the due rows themselves store when a post, poll or story was deleted, or an account changed.
+//! Checks that each due row follows from the record that it is about. The checks of these records add missing due rows.
+//! For deleted posts, polls and stories, and for changed accounts, only the due row stores the time.
 
 use rows::{NameTable, RowsMut, Scan, Value};
 
@@ -8,8 +8,8 @@ use crate::index::IndexRow;
 use crate::mend::{From, Mend, Rows};
 
 impl Mend {
-    /// Removes due rows that no record justifies. Restarts removals: rows that they removed may be back from an older
-    /// file, and nothing else finds them.
+    /// Removes due rows that no record justifies. Restarts each removal at its first row: rows that it removed may have
+    /// come back from an older file, and only the removal finds them.
     pub(crate) fn due<R: Scan + RowsMut>(
         &mut self,
         step: &mut Rows<'_, R>,

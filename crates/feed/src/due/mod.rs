@@ -4,8 +4,8 @@
 //! A command does a bounded part of the work and stores its progress in the row. So a command that is sent twice, or by
 //! several nodes, does nothing once the work is done.
 //!
-//! **Invariant:** a command writes no row with a time before its own stamp. A reader of the rows up to the last stamp
-//! finds all later rows after it.
+//! **Invariant:** a command writes no row with a time before its own stamp. So a reader that has read the rows up to
+//! the last stamp misses none by continuing from there.
 //!
 //! **Invariant:** a row exists as long as there is work, and its time follows from the record that the work is about.
 //!
@@ -48,7 +48,7 @@ pub enum DueWork {
         other: UserId,
     },
     /// Notify the author and the voters of the end of a poll. The row stores the first user who may be a voter to
-    /// notify, or 0 while the author is not notified.
+    /// notify, or 0 if the author is not yet notified.
     EndPoll {
         /// The post with the poll.
         post: PostId,
@@ -86,8 +86,8 @@ pub enum DueWork {
         /// The user.
         user: UserId,
     },
-    /// Remove the rows of a deleted user with [`Command::EraseUser`]. The row stores the kind and the first of the rows
-    /// that may be left, or nothing if all are.
+    /// Remove the rows of a deleted user with [`Command::EraseUser`]. The row stores the phase and the first item that
+    /// may be left; it is empty before the first step.
     ///
     /// [`Command::EraseUser`]: crate::Command::EraseUser
     Erase {
@@ -149,7 +149,7 @@ impl Due {
 }
 
 impl Poll {
-    /// Due work at the end of the poll, as the poll of `post`.
+    /// Due work at the end of this poll, which belongs to `post`.
     #[must_use]
     pub const fn end_of(&self, post: PostId) -> Due {
         DueWork::EndPoll { post }.at(self.ends_ms)

@@ -43,7 +43,7 @@ pub(crate) fn apply(txn: &mut Txn<'_>, stamp: Stamp, due: Due, effects: &mut Vec
         DueWork::SweepReactions { post } => reactions::rules::sweep(txn, (post, from), effects),
         DueWork::SweepVotes { poll } => txn.sweep_votes(poll, from, ERASE_ROWS_MAX),
         DueWork::Relist { user } => txn.relist_posts(user, PostId(from)),
-        // Done by [`Command::EraseUser`](crate::Command::EraseUser), whose sender finds the rows.
+        // [`Command::EraseUser`](crate::Command::EraseUser) does this work: its sender finds the rows.
         DueWork::Erase { .. } => return Done::NotDue,
         DueWork::ExpireGrant { grant } => {
             accounts::grants::expire(txn, grant, at_ms);

@@ -2,8 +2,8 @@
 //!
 //! Deleting a user writes three rows, after which every read hides the user's posts, stories and relations. The other
 //! rows are removed later, step by step. Until then the user is **erasing**. At most
-//! [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX) users are. While there are none, reads look up no additional
-//! rows.
+//! [`ERASING_USERS_MAX`](crate::limits::ERASING_USERS_MAX) users are erasing at a time. While nobody is erasing, reads
+//! look up no additional rows.
 //!
 //! Two things remain: the handle, which never gets another owner, and the id in posts of other users that mention or
 //! reply to the user.
@@ -74,15 +74,15 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         loop {
             let before = self.still_counted(user);
             let counts = self.stored_counts(user);
-            // Retry if rows were removed meanwhile: the two reads then disagree. A read between the change of a count
-            // and of its row, a microsecond apart, goes unnoticed.
+            // If rows were removed meanwhile, the two reads disagree, and the counts are read again. A read within the
+            // microsecond between the change of a count and the removal of its row goes unnoticed.
             if self.still_counted(user) == before {
                 return without(counts, before);
             }
         }
     }
 
-    /// Counts of the relations between `user` and deleted users that are not removed yet.
+    /// Counts of the relations of `user` to deleted users whose rows are not removed yet.
     fn still_counted(&self, user: UserId) -> Counts {
         let mut found = Counts::default();
         for deleted in self.erasing() {
@@ -132,7 +132,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// Subtracts `others` from the counts. Some of them may be uncounted already.
+/// Subtracts `others` from the counts. Some of `others` may already be subtracted.
 fn without(mut counts: Counts, mut others: Counts) -> Counts {
     for (_, count) in RELATIONS.into_iter().flat_map(Relation::counts) {
         let others = *count(&mut others);
@@ -145,10 +145,10 @@ fn without(mut counts: Counts, mut others: Counts) -> Counts {
 impl Txn<'_> {
     /// Hides all data of a user, and empties the profile except the handle, which mentions need.
     pub fn delete_user(&mut self, id: UserId, user: User) {
-        // Without relations to deleted users: those were subtracted when these users were deleted.
+        // These counts leave out relations to deleted users, which were subtracted when those users were deleted.
         let counts = self.facts().counts(id);
-        // Before the row of the deletion: readers look for that row only if this total is not 0, and a cache is current
-        // until the row is written.
+        // The total changes before the row of the deletion is written, because readers look for that row only if the
+        // total is not 0.
         self.total(|totals| {
             totals.users_deleted += 1;
             totals.users_erasing += 1;
@@ -163,7 +163,7 @@ impl Txn<'_> {
             totals.posts_closed = totals.posts_closed.saturating_sub(counts.closed.into());
             totals.follows -= u64::from(counts.following) + u64::from(counts.followers);
             totals.friendships -= u64::from(counts.friends);
-            // The number is changed after the rows, so a reader who sees it also finds everything hidden.
+            // This number changes after the rows, so a reader who sees the new number also finds everything hidden.
             totals.hidings += 1;
         });
         self.forget_disabled(id);

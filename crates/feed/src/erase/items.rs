@@ -13,7 +13,8 @@ use crate::relation::Relation;
 
 /// Rows of a deleted story.
 const STORY_ROWS: usize = 5;
-/// Rows of a relation: one for each user, and the counts of the other user. Rows of other tables may end with it.
+/// Rows of a relation: one for each user, and the counts of the other user. Rows of other tables may be removed with
+/// it.
 const RELATION_ROWS: usize = 3;
 /// Rows of a reaction: one for the user, one for the post, and the counts of the post.
 const REACTION_ROWS: usize = 3;
@@ -81,7 +82,7 @@ pub(crate) fn posts(erase: &mut Erase<'_, '_>) {
         let rows = index::of_post(id, &post).len();
         let media = MEDIA_ROWS * post.media.len();
         let poll = (POLL_ROWS - 1) * post.poll.iter().len();
-        // Notifications of mentions added by edits; direct posts have none.
+        // Each mention that an edit added also has a notification, except in direct posts.
         let is_direct = post.visibility == Visibility::Direct;
         let added = if post.edited.is_some() && !is_direct { post.mentions.len() } else { 0 };
         rows_left -= POST_OWN_ROWS + rows + added + media + poll;

@@ -1,7 +1,7 @@
 //! Deleting a user, and removing the rows of deleted users, a bounded number of rows per command.
 //!
-//! The node searches for the next rows to remove, and names them in the command. So the writer does not scan removed
-//! rows, and no outcome depends on ephemeral rows.
+//! The node searches for the next rows to remove, and the command names them. So the writer does not scan removed rows,
+//! and no outcome depends on ephemeral rows.
 
 use std::cmp::Reverse;
 
@@ -39,7 +39,7 @@ pub(crate) fn erase(
     let due = txn.facts().erasure_of(user).filter(|_| phase.is_known());
     let Some(due) = due else { return Done::NotDue };
     if txn.facts().erasure(due).is_some_and(|stored| is_before((phase, from), stored)) {
-        // A node that lags behind the others has sent this command.
+        // The node that sent this command had not yet applied the commands that removed these rows.
         return Done::NotDue;
     }
     txn.put_erasure(due, (phase, from));
@@ -56,7 +56,7 @@ fn is_before(one: (ErasurePhase, u64), other: (ErasurePhase, u64)) -> bool {
 }
 
 impl Txn<'_> {
-    /// Removes items of a deleted user from a table, starting at an item, as many as one command may.
+    /// Removes as many items of a deleted user from a table as one command may, starting at an item.
     pub(crate) fn erase_in(
         &mut self,
         table: Table,

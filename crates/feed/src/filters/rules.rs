@@ -70,7 +70,7 @@ impl Filters {
         found.ok_or(Refusal::FilterNotFound)
     }
 
-    /// Id of a new keyword or post: the stamp, or if greater the first id after the existing ones.
+    /// Id of a new keyword or post: the stamp, or the first id after the existing ones if that is greater.
     fn next_part(&self) -> FilterPartId {
         let keywords = self.all.iter().flat_map(|filter| &filter.keywords);
         let posts = self.all.iter().flat_map(|filter| &filter.posts);
@@ -170,7 +170,7 @@ impl Filters {
             return Ok(known.id);
         }
         if self.posts() >= FILTERED_POSTS_MAX {
-            // Posts that the user can no longer see are not listed, and do not count.
+            // Posts that the user can no longer see are removed, because no list shows them to the user.
             for filter in &mut self.all {
                 filter.posts.retain(|other| is_visible(other.post));
             }

@@ -28,7 +28,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     /// Users related to `user` in `table` (following, followers or friends) within `span` of ids.
     #[must_use]
     pub fn users_in(&self, table: SetTable, user: UserId, span: Span) -> Vec<UserId> {
-        // Read before the rows: if a user is erased meanwhile, the rows do not contain them either.
+        // Read before the rows, so that a user whose removal ends meanwhile is not shown.
         let erasing = self.erasing();
         let wider = Span { limit: span.limit.saturating_add(erasing.len()), ..span };
         let rows = self.rows.members(table, user.0.into(), wider);

@@ -32,7 +32,7 @@ impl ListTimeline {
     #[must_use]
     pub fn new<R: Rows + ?Sized>(facts: Facts<'_, R>, owner: UserId, list: ListId) -> Option<Self> {
         let replies = facts.list(owner, list)?.replies;
-        // Read before the members: if a user is erased meanwhile, they do not contain the user either.
+        // Read before the members, so that a member whose removal ends meanwhile is not shown.
         let erasing = facts.erasing();
         let mut members = facts.without_unwanted(owner, facts.list_members(owner, list));
         members.retain(|member| !erasing.contains(member));

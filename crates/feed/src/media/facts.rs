@@ -57,8 +57,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.space_in(&user.0.to_be_bytes())
     }
 
-    /// Reason to refuse another picture of a user with files of `bytes`, unattached or for the profile; `None` if it is
-    /// possible.
+    /// Reason to refuse another picture of a user with files of `bytes`, for use as `profile` or unattached; `None` if
+    /// the user may add it.
     #[must_use]
     pub fn media_refusal(
         &self,
@@ -211,7 +211,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Replaces the pictures of a post by `new`, which are checked, and changes their metadata.
+/// Replaces the pictures of a post by `new`, which the caller has checked, and changes their metadata.
 pub(crate) fn attach(
     txn: &mut Txn<'_>,
     post: PostId,

@@ -7,7 +7,7 @@
 //! **Invariant:** each file of a picture has a row that leads from its hash to the picture, so a file without such a
 //! row is unused.
 //! **Invariant:** the address of a picture contains its key, 128 random bits from the caller. As in Mastodon, anybody
-//! with the address can see the picture. Nobody can guess it, not even from the file.
+//! with the address can see the picture. Nobody can guess the address, not even from the file.
 
 pub(crate) mod cost;
 pub(crate) mod facts;

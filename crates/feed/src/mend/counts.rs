@@ -84,7 +84,8 @@ impl Mend {
 }
 
 impl<R: Scan + RowsMut> Rows<'_, R> {
-    /// Reports wrong counts. If a stored count is greater, rows were lost in both directions.
+    /// Reports wrong counts. If a stored count is greater than the number of rows, relations have lost the rows of both
+    /// users.
     fn missing(&mut self, user: u64, mut stored: Counts, mut counted: Counts) {
         let mut is_lost = false;
         let related = RELATIONS.into_iter().flat_map(Relation::counts);

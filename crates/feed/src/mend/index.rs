@@ -29,8 +29,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         wrong.iter().for_each(|row| row.put(self.rows));
     }
 
-    /// Checks `row`, whose counterpart `other` must exist. Writes the counterpart if it is missing and `may_be`;
-    /// otherwise removes `row`.
+    /// Checks `row`, whose counterpart `other` must exist. If `other` is missing and `may_be` is true, writes it; if it
+    /// is wrong or may not be, removes `row`.
     pub(crate) fn put_other(&mut self, [other, row]: [IndexRow; 2], may_be: bool) {
         if other.is_in(&*self.rows) {
             return;
@@ -43,7 +43,7 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         }
     }
 
-    /// Removes index rows that no record has. The rows of all records exist by then.
+    /// Removes index rows that no record has. Earlier passes have added the missing rows of all records.
     pub(crate) fn index(&mut self, table: Table, from: &From) -> Option<From> {
         match table {
             Table::Set(set) => {

@@ -4,7 +4,7 @@
 //! A check also changes rows; a caller that wants only the findings discards the changes. It works in steps, so that
 //! the changes can be written in between.
 //!
-//! **Invariant:** rows changed by commands only give no findings.
+//! **Invariant:** a check finds nothing in rows that only commands have written.
 //! **Invariant:** a second check finds nothing.
 
 mod counts;
@@ -38,7 +38,7 @@ pub struct Mend {
     /// Whether ephemeral rows are newer than the other rows, so that the two cannot be compared.
     pub(crate) ephemeral_ahead: bool,
     pub(crate) counted: Counted,
-    /// Next user id to have a row.
+    /// Next user id that must have a row.
     pub(crate) next_user: u64,
     pub(crate) accounts: CountedAccounts,
     pub(crate) media: Spaces,
@@ -152,7 +152,7 @@ impl Mend {
                 PointTable::PollCounts => self.poll_counts(step, key),
                 PointTable::NoticeState => step.notice_state(key, &value),
                 PointTable::Markers => self.markers(step, key, &value),
-                // Passes over points have no other tables.
+                // No pass reads the points of other tables.
                 _ => {}
             }
         }

@@ -61,7 +61,7 @@ fn relation(relation: &'static Relation) -> Vec<Pass> {
         return std::iter::once(Pass::Texts(relation, text)).chain(rows).collect();
     }
     let compare = tables.map(|table| Pass::Relations(relation, table));
-    // A block ends other relations.
+    // After the comparison of blocks, a pass ends the other relations of blocked users.
     let is_block = relation.forward == SetTable::Blocks;
     let more = is_block.then_some(Pass::Members(relation.forward));
     compare.chain([Pass::Complete(relation)]).chain(more).collect()

@@ -10,7 +10,8 @@ use crate::whole::MUTED_THREADS;
 
 /// Rows of a notification: its own, its count, and two that are removed.
 pub(crate) const NOTICE_ROWS: usize = 4;
-/// Lookups before notifying a user of the end of a poll or of an edit: the user exists and may see the post.
+/// Lookups that find whether a user exists and may see a post, before a notification of an edit or of the end of a
+/// poll.
 pub(crate) const NOTICE_LOOK_UPS: usize = 18;
 
 pub(crate) fn thread_mute_cost() -> Cost {
@@ -28,7 +29,8 @@ pub(crate) fn dismissal_cost() -> Cost {
     Cost { work: cost.work + read, ..cost }
 }
 
-/// Cost of notifying some users of an edit: each may see the post, and has no such notification yet.
+/// Cost of notifying some users of an edit, including checks that each may see the post and has no such notification
+/// yet.
 pub(crate) fn edit_notices_cost() -> Cost {
     let cost = Cost::of_rows(NOTICE_ROWS * EDIT_NOTICES_MAX + 2, 48 * EDIT_NOTICES_MAX + 32);
     let of_users = (NOTICE_LOOK_UPS + FOLLOW_NOTICES_SEEN + 2) * EDIT_NOTICES_MAX;

@@ -1,9 +1,9 @@
 //! Facts about notifications: see [`crate::notifications`].
 //!
 //! **Invariant:** a user has at most [`NOTIFICATIONS_MAX`](crate::limits::NOTIFICATIONS_MAX) counted rows that are
-//! shown, and each new row removes up to two that are not, so that adding one, or clearing all, changes a constant
-//! number of rows. Mentions by posts, new posts, mentions added by edits, and dismissals are not counted, so that other
-//! users cannot displace a mention.
+//! shown. Each new row removes up to two that are not shown, so adding a notification, or clearing all, changes a
+//! constant number of rows. Mentions by posts, new posts, mentions added by edits, and dismissals are not counted, so
+//! that other users cannot displace a mention.
 //! **Invariant:** only the last edit of a post has due notices, and only while the post is stored.
 
 use std::collections::BTreeMap;
@@ -60,7 +60,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         }
     }
 
-    /// Row that a user has of one notification, with few lookups.
+    /// Row of one notification of a user, unless it is of a new post. Takes few lookups.
     pub(crate) fn own_notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
         let stored = |id| {
             let number = self.rows.member(SetTable::Notifications, user.0.into(), id)?;
@@ -73,7 +73,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         stored(id + BESIDE).or_else(|| stored(id)).or_else(mention)
     }
 
-    /// Row of one notification of a user, stored or of a post by a user of whose posts they asked for notifications.
+    /// Row of one notification of a user, including one of a new post by a user whose posts notify this user.
     pub(crate) fn notice_row(&self, user: UserId, id: u64) -> Option<NoticeRow> {
         if let Some(own) = self.own_notice_row(user, id) {
             return Some(own);
@@ -138,7 +138,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
     }
 }
 
-/// Row of a mention. One that an edit added counts as a dismissed row at the post's id, so that a page can end there.
+/// Row of a mention. A mention that an edit added has its notification at the stamp of the edit, so at the id of the
+/// post it counts as dismissed.
 fn of_mention(number: u64) -> NoticeRow {
     match added_at(number) {
         None => NoticeRow::Mention,
@@ -234,8 +235,8 @@ impl Txn<'_> {
         self.rows.put_point(PointTable::NoticeState, user.0.into(), Some(encode(&state)));
     }
 
-    /// Schedules the notification of boosters and quoters of an edited post, unless the edit before was less than an
-    /// hour ago. If some of them are not notified of the edit before, they are notified of this one.
+    /// Schedules the notification of boosters and quoters of an edited post, unless the previous edit was less than an
+    /// hour ago. Users not yet notified of the previous edit are notified of this one instead.
     pub(crate) fn announce_edit(&mut self, id: PostId, old: &Post, edit: Stamp) {
         let pending = self.facts().edit_notified_up_to(id, old);
         if let (Some(before), Some(_)) = (old.edited, pending) {

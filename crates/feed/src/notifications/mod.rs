@@ -1,9 +1,10 @@
 //! Notifications of users.
 //!
-//! A notification has the stamp of its cause. Mentions by new posts, and new posts of users with notifications on, have
-//! rows anyway and are not stored again. Stored are favourites, boosts, quotes, follows, follow requests, ends of polls,
-//! edits of boosted or quoted posts, mentions added by edits, and dismissals. A notification is shown while its cause
-//! exists, the user may see it, and the user has not muted its thread.
+//! A notification has the stamp of its cause. Mentions by new posts, and new posts by users whose posts notify the
+//! user, already have rows and are not stored again. Notifications of favourites, boosts, quotes, follows, follow
+//! requests, ends of polls, edits of boosted or quoted posts, and mentions added by edits are stored, and so are
+//! dismissals. A notification is shown while its cause exists, the user may see it, and the user has not muted its
+//! thread.
 
 pub(crate) mod cost;
 pub(crate) mod facts;
@@ -102,9 +103,9 @@ notices! {
     Post(post: PostId) = "post", "status";
     /// A post that the user boosted was edited.
     Edit(post: PostId) = "edit", "update";
-    /// This post quotes one of the user.
+    /// This post quotes a post of the user.
     Quote(post: PostId) = "quote", "quote";
-    /// The quoted post of this post of the user was edited.
+    /// The post that this post of the user quotes was edited.
     QuotedUpdate(post: PostId) = "quoted_update", "quoted_update";
 }
 
@@ -147,10 +148,10 @@ pub(crate) const fn added_at(number: u64) -> Option<u64> {
     }
 }
 
-/// Bit of the number of the row of an ended poll or an edit, added to the id of the post.
+/// Bit in the number of the row of an ended poll or of an edit. The number also contains the id of the post.
 const POLL: u64 = 1 << 63;
-/// Bit of the number of the row of an edit or a mention, added to the id of the post. Ids of posts are smaller until
-/// 2058: see [`Stored::has_number`].
+/// Bit in the number of the row of an edit or of a mention. The number also contains the id of the post, which is
+/// smaller than the bit until 2058: see [`Stored::has_number`].
 const EDIT: u64 = 1 << 62;
 
 /// Content of the row of a notification. The number of the row is the kind times 2^32 plus the user who caused it; for
@@ -172,10 +173,10 @@ pub(crate) enum Stored {
     Quote(UserId),
     /// The end of the poll of this post.
     Poll(PostId),
-    /// An edit of this post, or of what this post of the user quotes.
+    /// An edit of this post, or of the post that this post of the user quotes.
     Edit(PostId),
-    /// A mention added to this post by the edit whose stamp is the id of the notification and part of the number of the
-    /// mention row: see [`MENTION_ADDED`]. The id of the row has the bit [`BESIDE`].
+    /// A mention that an edit added to this post. The stamp of the edit is the id of the notification, and part of the
+    /// number of the mention row: see [`MENTION_ADDED`]. The id of the row has the bit [`BESIDE`].
     Mention(PostId),
 }
 

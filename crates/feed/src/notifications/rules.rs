@@ -25,7 +25,7 @@ pub(crate) fn dismiss(txn: &mut Txn<'_>, user: &UserRef, id: NotificationId) -> 
     let found = Viewer::new(txn.facts(), Some(user)).notification(id);
     found.ok_or(Refusal::NotificationNotFound)?;
     txn.remove_notification(user, id.0);
-    // A mention, or a new post, which may also have been a quote of the user.
+    // The notification may also be a mention or a new post, whose row cannot be removed.
     if txn.facts().notice_row(user, id.0).is_some_and(|row| row.kind().is_some()) {
         txn.dismiss_beside(user, id.0);
     }

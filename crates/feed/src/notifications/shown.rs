@@ -22,7 +22,7 @@ pub struct NotificationFilter {
 }
 
 impl NotificationFilter {
-    /// Whether a notification whose row says this kind may be wanted: that of an edit is one of two kinds.
+    /// Whether the filter may include a notification whose row has this kind. A row of an edit has one of two kinds.
     fn may_have(&self, kind: NoticeKind) -> bool {
         self.has_kind(kind) || kind == NoticeKind::Edit && self.has_kind(NoticeKind::QuotedUpdate)
     }

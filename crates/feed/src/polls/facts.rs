@@ -76,7 +76,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
 }
 
 impl Txn<'_> {
-    /// Stores and counts a vote. `before` has the earlier choices of the user, which `choices` adds to.
+    /// Stores and counts a vote. `before` has the user's earlier choices, and `choices` the additional ones.
     pub(crate) fn put_vote(
         &mut self,
         poll: PollId,

@@ -1,7 +1,7 @@
 //! Polls of posts: options, votes and counts.
 //!
-//! A poll ends at a time stored in its post. Votes are compared with it by their stamps, so all nodes agree. After the
-//! end, commands sent by the node notify the author and the voters, a bounded number of users each.
+//! A poll ends at a time stored in its post. The stamp of a vote decides whether it is in time, so all nodes agree.
+//! After the end, commands sent by the node notify the author and the voters, a bounded number of users each.
 //!
 //! **Invariant:** votes belong to a [`PollId`], and a poll with changed options gets a new id. So no vote counts for an
 //! option that the voter did not choose. The old votes are removed later.
@@ -52,7 +52,8 @@ pub struct PollOptions(Vec<PollOption>);
 impl PollOptions {
     /// Checks `options`.
     ///
-    /// # Errors [`Refusal::BadPollOptions`] if there are too few or too many, or two are the same; see also
+    /// # Errors
+    /// [`Refusal::BadPollOptions`] if there are too few or too many, or two are the same; see also
     /// [`PollOption::parse`].
     pub fn parse<'a>(options: impl IntoIterator<Item = &'a str>) -> Result<Self, Refusal> {
         let mut found: Vec<PollOption> = Vec::new();
@@ -121,7 +122,7 @@ pub struct NewPoll {
 /// Poll of a post.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Poll {
-    /// Id of the votes.
+    /// Id of the poll, to which its votes belong.
     pub id: PollId,
     /// Options of the poll.
     pub options: PollOptions,
@@ -163,7 +164,7 @@ impl PollChoices {
     /// Creates a choice of these options, counted from 0.
     ///
     /// # Errors
-    /// [`Refusal::BadChoice`] if there are none, or if an option is beyond the maximum number of a poll.
+    /// [`Refusal::BadChoice`] if there are no options, or if an index is too high for any poll.
     pub fn new(options: impl IntoIterator<Item = usize>) -> Result<Self, Refusal> {
         let mut bits = 0;
         for option in options {
@@ -178,7 +179,8 @@ impl PollChoices {
     /// Checks that the choice fits `poll`.
     ///
     /// # Errors
-    /// [`Refusal::BadChoice`] if it lacks an option, [`Refusal::OneChoice`] if it allows only one.
+    /// [`Refusal::BadChoice`] if the poll lacks a chosen option, [`Refusal::OneChoice`] if the poll allows only one
+    /// choice.
     pub fn check(self, poll: &Poll) -> Result<(), Refusal> {
         if u32::from(self.0) >> poll.options.as_slice().len() != 0 {
             return Err(Refusal::BadChoice);

@@ -35,7 +35,7 @@ pub(crate) fn deletion_cost() -> Cost {
     // A post that is not direct has no direct rows, but may have a notification for each mention added by an edit.
     let rows = 15 + POLL_ROWS + LISTED_ROWS + users + DIRECT_ROWS * users;
     let cost = Cost::of_rows(rows, 256 + 10 * POST_MEDIA_MAX + DIRECT_BYTES * users);
-    // Reads what it quotes.
+    // The quoted post is read.
     let cost = Cost { work: cost.work + POST_BYTES_MAX + 2 * WORK_PER_ROW, ..cost };
     let cost = cost.and(later_boosts_cost());
     cost.and(tags_cost(POST_TAGS_MAX, POST_BYTES_MAX)).and(pictures_cost(POST_MEDIA_MAX))
@@ -91,7 +91,7 @@ impl Parts {
             mentions: mentions(text),
             tags: text.as_str().matches(TAG_SIGNS).count().min(POST_TAGS_MAX),
             is_reply: parent.is_some(),
-            // More are refused before any lookup.
+            // A draft with more pictures is refused before any lookup.
             media: media.len().min(POST_MEDIA_MAX),
             has_poll: poll.is_some(),
             has_quote: quote.is_some(),

@@ -15,7 +15,7 @@ use crate::whole::POST_VERSIONS;
 /// Maximum number of posts of an author to read in search of the newest public or unlisted one.
 const NEWEST_READ: usize = 1_000;
 
-/// Posts per read of that search after the first.
+/// Number of posts per read after the first in the search for the newest public or unlisted post.
 const NEWEST_READ_AT_ONCE: usize = 100;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {

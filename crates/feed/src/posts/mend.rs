@@ -73,7 +73,8 @@ impl<R: Scan + RowsMut> Rows<'_, R> {
         self.facts().stored_post(PostId(id))
     }
 
-    /// Returns the mention row with the edit that added the mention, if that is possible, and any other row unchanged.
+    /// Returns the mention row with the stamp of the edit that added the mention, if a row proves that edit. Returns
+    /// any other row unchanged.
     fn mention_row(&self, row: IndexRow, post: &Post) -> IndexRow {
         let IndexRow::Member(table @ SetTable::Mentions, owner, item, number) = row else {
             return row;

@@ -9,7 +9,7 @@ const NOTICE_ROWS: usize = 4;
 /// Lookups of the quoted post, a boost of it, relations of both authors, and the conditions of the notification.
 const LOOK_UPS: usize = 24;
 
-/// Cost of checking what a draft quotes, and of notifying its author.
+/// Cost of checking the quote of a draft, and of notifying the author of the quoted post.
 pub(crate) fn publication_cost() -> Cost {
     let cost = Cost::of_rows(NOTICE_ROWS, 64);
     Cost { work: cost.work + 5 * POST_BYTES_MAX + LOOK_UPS * WORK_PER_ROW, ..cost }

@@ -13,13 +13,14 @@ use crate::tags::Tagged;
 use crate::visible::Viewer;
 
 impl Post {
-    /// Whether rows say whether a user other than the author may quote it.
+    /// Whether rows must be read to find out if a user other than the author may quote the post.
     #[must_use]
     pub fn asks_rows_for_quotes(&self) -> bool {
         self.visibility.is_open() && self.quote_policy == QuotePolicy::Followers
     }
 
-    /// The post in whose list of quotes it is, which has those for everybody: others displace none of them.
+    /// The quoted post, if its list of quotes has this post. The list has only public and unlisted posts, so that posts
+    /// hidden from a reader displace none of them.
     pub(crate) fn listed_quote(&self) -> Option<PostId> {
         let quote = self.quote.filter(|quote| !quote.is_revoked && self.visibility.is_open())?;
         Some(quote.post)
@@ -40,7 +41,7 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.post(quote.post).filter(|post| post.boost.is_none())
     }
 
-    /// Whether there are such quotes of a post.
+    /// Whether a post has quotes that everybody may see.
     pub(crate) fn is_quoted(&self, post: PostId) -> bool {
         !self.quotes_of(post, Span { limit: 1, ..Span::ALL }).is_empty()
     }
@@ -65,7 +66,7 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
             }
     }
 
-    /// Whether the viewer may revoke the quote in a post, also in one by a user whom they block.
+    /// Whether the viewer may revoke the quote in a post, even if the viewer blocks the author of that post.
     #[must_use]
     pub fn may_revoke(&self, post: &Post) -> bool {
         let is_known = post.visibility.is_open() || self.visible(post);
@@ -108,7 +109,8 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
         Some((actor, Notice::Quote(id)))
     }
 
-    /// The notification of an edit: of a post that the viewer boosted; or if this is their own, of what it quotes.
+    /// The notification of an edit: of a post that the viewer boosted, or if the post is the viewer's own, of the post
+    /// that it quotes.
     pub(crate) fn edit_notice(&self, id: PostId) -> Option<(UserId, Notice)> {
         let post = self.facts().post(id).filter(|post| self.visible(post))?;
         if self.user() != Some(post.author) {

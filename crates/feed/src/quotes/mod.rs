@@ -4,8 +4,8 @@
 //! [`Viewer::quoted`](crate::Viewer::quoted) decides at each read what a viewer sees of a quote. So nothing is rewritten
 //! when the quoted post is edited or deleted, or when users block each other.
 //!
-//! **Invariant:** a post quotes an older one, and never another one later. So there are no cycles; and what shows a quoted
-//! post shows no more than the id of what that quotes itself, so a chain of quotes costs as much as one.
+//! **Invariant:** a post quotes an older post, and no edit changes which. So there are no cycles. A quoted post is
+//! shown with only the id of the post that it quotes itself, so a chain of quotes costs as much as one quote.
 
 pub(crate) mod cost;
 pub(crate) mod facts;
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::PostId;
 use crate::names::names;
 
-/// Users who may quote a post that they see, besides its author; nobody if the post is neither public nor unlisted. Stored
-/// as the position in the enum.
+/// Users other than the author who may quote a post that they see; nobody if the post is neither public nor unlisted.
+/// Stored as the position in the enum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QuotePolicy {
@@ -33,7 +33,7 @@ pub enum QuotePolicy {
 /// The quote in a post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quote {
-    /// The quoted post, which is no boost, and may be deleted by now.
+    /// The quoted post, which is not a boost and may be deleted.
     pub post: PostId,
     /// Whether the author of the quoted post has revoked it.
     pub is_revoked: bool,
@@ -44,11 +44,11 @@ pub struct Quote {
 pub enum QuoteState {
     /// The quoted post is shown.
     Accepted,
-    /// It is revoked.
+    /// The quote is revoked.
     Revoked,
     /// The quoted post is deleted.
     Deleted,
-    /// The viewer may not see the quoted post; also if its author blocks them or is disabled.
+    /// The viewer may not see the quoted post, for example because its author blocks them or is disabled.
     Unauthorized,
     /// The viewer blocks the author of the quoted post.
     Blocked,

@@ -11,11 +11,11 @@ use crate::posts::{Post, Visibility};
 use crate::refusal::Refusal;
 use crate::visible::Viewer;
 
-/// The quote of a draft by `author`: of the named post, or of what that boosts. And who may see the draft: a quote of a post
-/// for followers is not for more users.
+/// Finds the quote of a draft by `author`, and the visibility of the post. A draft that names a boost quotes the
+/// boosted post. A quote of a post for followers is visible to followers at most.
 ///
 /// # Errors
-/// [`Refusal::QuotedNotFound`] if the author does not see it, and [`Refusal::QuoteNotAllowed`].
+/// [`Refusal::QuotedNotFound`] if the author does not see the quoted post, and [`Refusal::QuoteNotAllowed`].
 pub(crate) fn check(
     txn: &Txn<'_>,
     author: UserId,
@@ -37,7 +37,8 @@ pub(crate) fn check(
     Ok((Some(Quote { post, is_revoked: false }), visibility))
 }
 
-/// Notifies the author of what a new post quotes, if they may see it. One whom it mentions is notified of that.
+/// Notifies the author of the quoted post, if they may see the new post. A quoted author whom the new post mentions
+/// gets only the notification of the mention.
 pub(crate) fn announce(txn: &mut Txn<'_>, id: PostId, post: &Post, effects: &mut Vec<Effect>) {
     let Some(Post { author: user, .. }) = quoted(txn, post) else { return };
     let is_told = user == post.author || post.mentions.contains(&user);

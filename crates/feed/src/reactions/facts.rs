@@ -117,8 +117,8 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.last_boosters(post, user).into_iter().filter(is_earlier).collect()
     }
 
-    /// First boosts of a post after the boost `ended`. Includes every boost that may record it as earlier, because each
-    /// records only the last ones of its time.
+    /// First boosts of a post after the boost `ended`. Includes every boost that may record `ended` as an earlier
+    /// boost, because each boost records only the last ones before it.
     pub(crate) fn boosts_after(&self, post: PostId, ended: PostId) -> Vec<PostId> {
         // The limit is higher by the boosts of deleted users that may still be stored.
         let limit = EARLIER_BOOSTS_MAX + self.erasing().len();

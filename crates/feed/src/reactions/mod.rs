@@ -72,8 +72,9 @@ pub struct Boost {
     /// Whether followers of the author have the post at home already, near the top: it is not a reply to another user,
     /// and was younger than [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) when boosted.
     pub is_recent: bool,
-    /// Other users who boosted the post within that time before, most recent first, without those who have ended their
-    /// boosts: at most [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
+    /// Other users who boosted the post within [`limits::BOOST_RECENT_MS`](crate::limits::BOOST_RECENT_MS) before this
+    /// boost, most recent first, without those who have ended their boosts: at most
+    /// [`limits::EARLIER_BOOSTS_MAX`](crate::limits::EARLIER_BOOSTS_MAX).
     pub earlier: Vec<UserId>,
 }
 
