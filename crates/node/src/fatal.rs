@@ -1,6 +1,6 @@
 //! Errors of the disk, and the single place that ends the process for them.
 //!
-//! **Invariant:** nothing is retried after an error of the disk. Errors of the log and of checkpoints are returned as
+//! **Invariant:** after an error of the disk, nothing is retried. Errors of the log and of checkpoints are returned as
 //! values to the thread that needed the disk.
 
 use commitlog::LogError;

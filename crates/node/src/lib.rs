@@ -16,9 +16,9 @@
 //! files of the data directory; `recovery`, `export` and `import` are commands on a data directory.
 //!
 //! **Invariant:** only [`Node::submit`] and the other `submit` functions change a node. An import makes a directory
-//! that no node has opened yet.
-//! **Invariant:** no read queues after a write; both share only locks that are held briefly. Functions whose names
-//! begin with `try_` do not wait for a disk.
+//! that no node has opened.
+//! **Invariant:** no read queues after a write; reads and writes share only locks that are held briefly. Functions
+//! whose names begin with `try_` do not wait for a disk.
 //! **Invariant:** dependencies between files have no cycle; a folder counts as one file.
 //! **Invariant:** this crate starts no async runtime: it uses tokio's channels and notifications only.
 

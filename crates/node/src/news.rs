@@ -1,10 +1,11 @@
 //! News of a user after a position: the engine of live streams, independent of the format of their events.
 //!
 //! A subscription stores a position and reads the later events whenever there may be new ones. It has no queue, so a
-//! slow reader costs nothing and misses only changes of posts that have left the bounded list ([`Change::Missed`]).
-//! Home timeline, notices and stories are read from the position and merged up to the id that all of them reach.
+//! slow reader costs nothing, and misses only changes of posts that have left the bounded list of changes
+//! ([`Change::Missed`]). Home timeline, notices and stories are read from the position on, and merged up to the id that
+//! all three reads have reached.
 //!
-//! The owner of the subscription decides when and on which thread a question is answered, and writes the events.
+//! The owner of the subscription writes the events, and decides when and on which thread a question is answered.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,9 +19,9 @@ use feed::{
 use crate::node::{Node, Watch};
 use crate::views::Change;
 
-/// Number of newest stories of friends whose end is an event.
+/// Maximum number of newest stories of friends for which the end of a story is an event.
 const STORIES_SHOWN: usize = 1_000;
-/// Size of events that are sent together, in bytes: changes and news. The last event may exceed it.
+/// Size of the events that are sent together, in bytes. The last event may exceed it.
 pub const EVENTS_BYTES: usize = 32 << 10;
 
 /// Kind of news. The order decides between events with the same id.
@@ -63,7 +64,7 @@ pub enum Interest {
 
 impl Interest {
     /// Returns the maximum number of items of each list that are read at a time: about as many as are sent together,
-    /// because the rest is read again. Notifications and statuses take many bytes.
+    /// because further items are read again. Notifications and statuses take many bytes.
     const fn page_size(self) -> usize {
         match self {
             Self::MentionsAndStories => limits::PAGE_MAX,
@@ -75,7 +76,8 @@ impl Interest {
 /// Event of a subscription.
 #[derive(Clone, Copy, Debug)]
 pub enum Event {
-    /// Not a new item: a post was edited or deleted, the user's follows or filters changed, or changes were missed.
+    /// Not a new item: an earlier post was edited or deleted, the user's follows or filters changed, or changes were
+    /// missed.
     Changed(Change),
     /// A story is no longer shown: it expired, was deleted, or its author is no longer a friend.
     StoryEnded(StoryId),
@@ -131,14 +133,14 @@ pub struct Question {
     user: UserId,
     interest: Interest,
     position: NewsPosition,
-    /// Id up to which everything is visible. Read before the other fields.
+    /// Id up to which everything is visible. It is read before the other fields.
     visible_up_to: u64,
     /// Unreported changes, each with the number of changes up to it.
     changes: Arc<[(u64, Change)]>,
     /// Number of changes before `changes`.
     changes_read: u64,
-    /// Whether there may be unread notices. The home timeline is always read: that is cheap, and it may have been
-    /// evicted without a notification.
+    /// Whether there may be unread notices. The home timeline needs no such field, because it is read each time: that
+    /// is cheap, and the timeline may have been evicted without a notification.
     notices_due: bool,
     /// Whether stories may have been posted or ended since `shown` was read.
     stories_due: bool,
@@ -158,7 +160,7 @@ struct Notices {
     reach: Option<u64>,
 }
 
-/// Written answer to a question, and its end.
+/// Result of writing the answer to a question.
 pub struct Answered {
     position: NewsPosition,
     shown: Arc<[StoryRef]>,
@@ -171,7 +173,7 @@ impl Subscription {
     /// Begins after a position, or now. May block.
     ///
     /// The watch begins before the first read, so no change in between is missed. Deletions are known only for
-    /// timelines in memory, so for them this holds from the first event on.
+    /// timelines in memory, so deletions may be missed until the first event.
     #[must_use]
     pub fn begin(
         node: &Node,
@@ -253,9 +255,9 @@ impl Subscription {
 }
 
 impl Question {
-    /// Writes the events after the position: changes, the ends of shown stories, and then the news up to the id that
-    /// all pages reach, so that an event is reported only when every earlier one is known. What is not visible yet is
-    /// reported later. Returns `None` if not everything is in memory.
+    /// Writes the events after the position: changes, the ends of shown stories, and the news up to the id that all
+    /// pages have reached, so that an event is reported only when every earlier one is known. News that are not visible
+    /// yet are reported later. Returns `None` if not everything is in memory.
     pub fn answer(
         &self,
         node: &Node,
@@ -263,7 +265,7 @@ impl Question {
         writer: &mut impl EventWriter,
     ) -> Option<Answered> {
         let position = self.position;
-        // Home first, so that the timeline is in memory and later deletions and edits wake the stream.
+        // The home timeline is read first: it is then in memory, so that later deletions and edits wake the stream.
         let home = self.home(node, source)?;
         let mut changes_read = self.changes_read;
         for (number, change) in self.changes.iter() {
@@ -300,7 +302,7 @@ impl Question {
         }
         let has_more = home.next.is_some() || more_notices || stories.next.is_some();
         let mut more = due.len() < read || has_more;
-        // Everything up to `end` is reported, even if there is more: a later follow does not report older posts.
+        // Everything up to `end` counts as reported, so that a later follow does not report older posts.
         let mut reported = position.max(NewsPosition::after(end));
         let mut last = position;
         for (at, event) in due {
@@ -334,7 +336,7 @@ impl Question {
         if source == Source::Memory {
             return None;
         }
-        // After a home post its own notice may still be due.
+        // After a home post, the notice with the same id may still be due.
         let NewsPosition { id, kind } = self.position;
         let reported = id.saturating_sub(u64::from(kind == Kind::Home));
         let page = self.after(reported);
@@ -380,7 +382,8 @@ fn gone(shown: &[StoryRef], now_shown: &[StoryRef]) -> Vec<StoryId> {
     shown.iter().map(|shown| shown.story).filter(|story| !still(story)).collect()
 }
 
-/// Largest difference by which the clock of another node can be ahead, in milliseconds: later ids are invalid.
+/// Maximum difference by which the clock of another node may be ahead, in milliseconds. Positions with later times are
+/// invalid.
 const AHEAD_MS: u64 = 60_000;
 
 impl Node {
@@ -496,7 +499,7 @@ mod tests {
             let mut own = Subscription::begin(&node, UserId(0), interest, start);
             let mut all = Vec::new();
             loop {
-                // Each event has the size that is sent at a time.
+                // Each event has the size of all events that are sent together.
                 let (question, mut written) = (own.ask(), Written(Vec::new(), EVENTS_BYTES));
                 let answered = question.answer(&node, Source::Facts, &mut written).unwrap();
                 assert!(written.0.len() <= 1);

@@ -15,7 +15,8 @@ const MIB: usize = 1 << 20;
 pub enum Durability {
     /// Sync before the reply: acknowledged changes survive a power loss.
     Always,
-    /// Sync at most this long after the reply: a power loss can lose that much, a crash of the process nothing.
+    /// Sync at most this long after the reply: a power loss can lose the changes of this time; a crash of the process
+    /// loses nothing.
     Interval(Duration),
     /// Sync left to the operating system: a crash of the process loses nothing.
     Never,
@@ -60,8 +61,8 @@ pub struct NodeOptions {
     pub sample_memory: usize,
     /// Budget of the store's block cache.
     pub store_cache: usize,
-    /// Size of the changes that trigger a checkpoint. While a checkpoint runs and writes continue, up to four times as
-    /// much.
+    /// Size of the changes that trigger a checkpoint. While a checkpoint runs and writes continue, changes may take
+    /// four times as much.
     pub overlay_memory: usize,
     /// Maximum number of pending commands; beyond it callers get [`crate::SubmitError::Busy`].
     pub queue_commands_max: usize,
@@ -79,8 +80,8 @@ pub struct NodeOptions {
     pub converter: Option<PathBuf>,
     /// Archive of the log.
     pub archive: Option<ArchiveOptions>,
-    /// Maximum size of the change feed's files, in bytes; 0 for no change feed. Exceeded by at most one segment of
-    /// 1 MiB and the longest group.
+    /// Maximum size of the change feed's files, in bytes; 0 disables the change feed. The files may exceed it by one
+    /// segment of 1 MiB and the longest group.
     pub changes_max: u64,
     /// Rate in bytes per second at which the scrub compares files with their checksums; 0 disables it.
     pub scrub_rate: u64,
@@ -126,8 +127,8 @@ impl NodeOptions {
         }
     }
 
-    /// Adjusts the options to what the directory has, for commands that serve no requests: any number of samples, and a
-    /// change feed of any size, which they continue.
+    /// Adjusts the options for commands that serve no requests: they accept any number of samples in the directory, and
+    /// continue a change feed of any size.
     #[must_use]
     pub fn for_commands(self) -> Self {
         let keeps_changes = self.changes_max > 0 || self.data.join("changes").exists();

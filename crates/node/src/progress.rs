@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Progress of [`crate::Node::open`]. Clones share it.
 ///
-/// The counts are only displayed and order no other memory, so they are relaxed.
+/// The counts are only displayed, so their atomics are relaxed.
 #[derive(Clone, Debug, Default)]
 pub struct OpenProgress(Arc<Counts>);
 

@@ -1,8 +1,8 @@
 //! Scrub: slowly reads all table files, all completed segments of the log and all files of pictures, and compares them
 //! with their checksums, to detect damage before the data is needed.
 //!
-//! It reads a quarter of a MiB at a time (a group of the log, or a file of a picture, as a whole), pauses after each
-//! read to keep to its rate, and starts once per week. It takes no lock that requests take.
+//! The scrub reads 256 KiB at a time (a group of the log, or a file of a picture, as a whole) and pauses after each
+//! read to keep to its rate. A pass starts once per week. The scrub takes no lock that requests take.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub(crate) struct Scrub {
     /// Start of the next pass; `None` during a pass.
     next: Option<Duration>,
     began: Duration,
-    /// Damaged files of the last complete pass and of this one.
+    /// Damaged files that the last complete pass or this pass has found.
     damaged: BTreeSet<PathBuf>,
     /// Damaged files of this pass.
     damaged_now: BTreeSet<PathBuf>,
@@ -116,7 +116,7 @@ impl Scrub {
 
     fn end(&mut self, now: Duration) -> Duration {
         self.metrics.scrub_passes.inc();
-        // Files that were merged or cut since the last pass are gone.
+        // Files that were merged or cut since the last pass are no longer counted.
         self.damaged = std::mem::take(&mut self.damaged_now);
         self.metrics.scrub_damaged.set(self.damaged.len() as i64);
         let next = (self.began + INTERVAL).max(now);
@@ -134,7 +134,7 @@ impl Scrub {
                 },
                 Target::Pictures(directory) => {
                     let listed = || self.pictures.listed(Facts::new(&self.store), directory);
-                    // Unreadable rows are found in their table file.
+                    // Unreadable rows are reported as damage of their table file.
                     let listed = unless_unreadable(listed).unwrap_or_else(|| Ok(BTreeMap::new()));
                     let path = self.pictures.dir.clone();
                     listed
@@ -199,7 +199,7 @@ impl Scrub {
         // The last picture that needed the file may have been removed meanwhile.
         let needs = || Facts::new(&self.store).needs_file(hash);
         if is_needed && unless_unreadable(needs).unwrap_or_default() {
-            // The file is fetched and also reported, because the disk is damaged.
+            // The file is fetched from other nodes, and also reported, because the disk is damaged.
             self.exchange.as_ref().inspect(|exchange| exchange.add(&[*hash], now));
             self.found(self.pictures.path(hash), what);
         }
@@ -208,7 +208,7 @@ impl Scrub {
 
     fn found(&mut self, path: PathBuf, what: &str) {
         let is_new = self.damaged.insert(path.clone());
-        // Set before the log line, because its reader may query the metrics at once.
+        // The metric is set before the line is logged, because a reader of the log may query the metric at once.
         self.metrics.scrub_damaged.set(self.damaged.len() as i64);
         if is_new {
             tracing::error!(
@@ -294,7 +294,7 @@ mod tests {
         let pictures = Arc::new(MediaFiles::new(data.path()));
         let mut pinned = pictures.promise((0, 1_000), 100).unwrap();
         let hashes = [b"one", b"two", b"six"].map(|bytes| pinned.store(bytes).unwrap());
-        // No picture needs the last one.
+        // No picture needs the last file.
         for hash in &hashes[..2] {
             let name = [&hash.0[..], &[7; 8]].concat();
             rows.put_name(rows::NameTable::MediaFile, &name, Some(Value::from_slice(&[])));

@@ -134,7 +134,7 @@ impl Shared {
         if fits { Ok(()) } else { Err(SubmitError::DiskFull) }
     }
 
-    /// Adds a submission like [`Shared::put`], but waits for room in the inbox; in a cluster for a limited time.
+    /// Adds a submission like [`Shared::put`], but waits for room in the inbox; in a cluster only for a limited time.
     pub(crate) async fn put_waiting(
         &self,
         submission: Submission<Ticket>,
@@ -143,7 +143,7 @@ impl Shared {
         let put = self.inbox.put_waiting(submission);
         match &self.cluster {
             None => put.await,
-            // A submission that is dropped while it waits was never in the inbox.
+            // A caller who stops waiting here drops a submission that was never in the inbox.
             Some(_) => {
                 let put = tokio::time::timeout(CONFIRMED_WITHIN, put).await;
                 put.unwrap_or(Err(SubmitError::NoLog))
@@ -151,7 +151,7 @@ impl Shared {
         }
     }
 
-    /// Waits for the reply to an accepted submission; in a cluster for a limited time.
+    /// Waits for the reply to an accepted submission; in a cluster only for a limited time.
     pub(crate) async fn reply<T>(&self, reply: oneshot::Receiver<T>) -> Result<T, SubmitError> {
         let reply = match &self.cluster {
             None => reply.await,

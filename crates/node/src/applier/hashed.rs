@@ -1,11 +1,9 @@
 //! Rows for the rules, with a hash of their changes, so that nodes with a shared log can compare what a group changed.
 //!
 //! The hash covers tables, keys and new contents of all changed rows, in the order of the changes. It costs a pass over
-//! The hash covers tables, keys and new contents of all changed rows, in the order of the changes. It costs a pass over
 //! the written bytes and reads nothing. Rows of ephemeral tables are left out: after a restart they may include more
 //! groups of the log than the other rows do.
 //!
-//! A panic of the store does not count as one of the rules, because its rows may be wrong.
 //! A panic of the store is not a panic of the rules, because the store's rows may then be wrong.
 //!
 //! **Invariant:** nothing is hashed before [`HashedRows::begin`]: a log of one node has no extra cost.

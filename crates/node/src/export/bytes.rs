@@ -6,13 +6,13 @@ use std::fmt::Write as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// A text or base64, one of them `None`.
+/// A text and no base64, or base64 and no text.
 type TextOrBase64<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>);
 
 /// Converts bytes to text if they are readable text, otherwise to base64.
 pub(crate) fn to_text(bytes: &[u8]) -> TextOrBase64<'_> {
     match std::str::from_utf8(bytes) {
-        // JSON escapes some control characters with six bytes; each remaining one takes at most two.
+        // Text with other control characters becomes base64, because JSON escapes each of them with six bytes.
         Ok(text) if !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) => {
             (Some(text.into()), None)
         }

@@ -22,8 +22,8 @@ use super::user_lines::{Note, User};
 
 /// Format that this code writes, and the newest that it reads.
 pub(crate) const FORMAT_VERSION: u32 = 1;
-/// Maximum length of a line in bytes: greater than that of the longest value in base64, or in text with every character
-/// escaped.
+/// Maximum length of a line in bytes. It exceeds the length of the longest value, in base64 or as a text whose
+/// characters are all escaped.
 pub(crate) const LINE_BYTES_MAX: usize = 48 << 20;
 const _: () =
     assert!(2 * (kv::limits::VALUE_BYTES_MAX + kv::limits::KEY_BYTES_MAX) < LINE_BYTES_MAX);
@@ -103,7 +103,7 @@ pub(crate) struct FollowOptions {
     pub(crate) follows: Who,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) without_boosts: bool,
-    /// Id that contains the time since which the user is notified of posts.
+    /// Id that contains the time since which the user is notified of the other user's posts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) notified_since: Option<Id>,
 }
@@ -207,8 +207,8 @@ impl<'de> Deserialize<'de> for Who {
     }
 }
 
-/// Correction of the ids and times of a clock that was ahead: those from a time on are set back by a difference. Their
-/// order stays.
+/// Correction of ids and times that come from a clock that was ahead: all from a time on are set back by the same
+/// difference, so their order stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetBack {
     /// Earliest wrong time, in milliseconds since 1970.
@@ -218,8 +218,8 @@ pub struct SetBack {
 }
 
 thread_local! {
-    /// Correction of the lines that this thread reads; thread-local because serde passes no context to the types of
-    /// fields.
+    /// Correction of the lines that this thread reads. It is thread-local because serde passes no context to the types
+    /// of fields.
     static SET_BACK: Cell<Option<SetBack>> = const { Cell::new(None) };
 }
 
@@ -236,7 +236,7 @@ impl SetBack {
         if ms < self.from_ms { ms } else { ms.saturating_sub(self.by_ms) }
     }
 
-    /// Ids have the time in the upper bits; ids of users are small numbers.
+    /// Corrects an id, which has a time in its upper bits. Ids of users are small numbers and stay.
     fn id(self, id: u64) -> u64 {
         if Stamp(id) < Stamp::first_of(self.from_ms) {
             return id;

@@ -180,7 +180,7 @@ impl<W: Write> Export<'_, W> {
         let facts = feed::Facts::new(self.store);
         let mut done = Ok(());
         facts.each_stored_post(|id, post| {
-            // A boost follows the boosted post, like any other reaction.
+            // A boost is exported as a reaction to the boosted post.
             if done.is_ok() && post.boost.is_none() && !facts.is_being_erased(post.author) {
                 done = self.post(id, &post);
             }
@@ -310,7 +310,7 @@ impl<W: Write> Export<'_, W> {
         done
     }
 
-    /// Writes the named buckets, and then all keys in the order of buckets and keys: the order in the store is secret.
+    /// Writes the named buckets, then all keys sorted by bucket and key. The order of keys in the store is secret.
     fn buckets(&mut self, mut sorter: Sorter<SortedRow>) -> io::Result<()> {
         let facts = kv::Facts::new(self.store);
         for number in 0..kv::limits::NUMBERED_BUCKETS {

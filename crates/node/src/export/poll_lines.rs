@@ -16,7 +16,7 @@ use super::post_lines;
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Poll<'a> {
-    /// Id of a published post's poll: that of the post, or of the edit that added the poll.
+    /// Id of a published post's poll: the id of the post, or of the edit that added the poll.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<Id>,
     #[serde(borrow)]

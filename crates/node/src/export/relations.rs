@@ -15,7 +15,7 @@ impl<W: Write> Export<'_, W> {
         let facts = feed::Facts::new(self.store);
         for user in existing(facts) {
             for OptionsOf { other, options } in facts.all_follow_options(user) {
-                // A deleted user is followed until the rows are removed.
+                // The rows of a follow remain for some time after the followed user is deleted.
                 if facts.exists(other) {
                     self.counts.follow_options += 1;
                     let line = lines::FollowOptions {
@@ -31,8 +31,8 @@ impl<W: Write> Export<'_, W> {
         Ok(())
     }
 
-    /// Writes the relations of each user whose lines have no other fields than the users; a mutual one once, for the
-    /// user with the smaller id. A relation that becomes another one comes before that one.
+    /// Writes the relations whose lines have only users, for each user. A mutual relation is written once, for the user
+    /// with the smaller id. A relation that becomes another one, such as a request, is written before that one.
     pub(super) fn relations(&mut self, chosen: impl Fn(&Relation) -> bool) -> io::Result<()> {
         let facts = feed::Facts::new(self.store);
         for relation in RELATIONS.into_iter().rev().filter(|relation| chosen(relation)) {

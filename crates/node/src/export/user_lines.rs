@@ -25,7 +25,7 @@ pub(crate) struct User<'a> {
     pub(crate) bio: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) registered: Option<Time>,
-    /// Whether the user is deleted: only the handle remains, and stays taken.
+    /// Whether the user is deleted. Only the handle of a deleted user remains, so that nobody else can take it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) deleted: bool,
     #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub(crate) struct Marker {
     pub(crate) last_read: Id,
     #[serde(default)]
     pub(crate) version: u32,
-    /// Id that contains the time of the last change; apps see only the time.
+    /// Id that contains the time of the last change; apps see only this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) updated: Option<Id>,
 }

@@ -9,7 +9,7 @@ use super::ids::Ids;
 use crate::export::lines::Id;
 use crate::export::user_lines;
 
-/// Checks the marks of a user.
+/// Checks the positions up to which a user has read conversations.
 pub(super) fn marks(
     ids: &mut Ids,
     lines: &[user_lines::ConversationMark],

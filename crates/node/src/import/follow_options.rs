@@ -1,5 +1,5 @@
-//! Import of options of follows. Their lines precede those of follows and requests, so that those that they need are
-//! known.
+//! Import of options of follows. Their lines precede those of follows and requests, so the import remembers which
+//! follows the options need.
 
 use feed::UserId;
 use feed::follow_options::{FollowOptions, OptionsOf};

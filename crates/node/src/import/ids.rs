@@ -17,7 +17,7 @@ pub(super) struct Ids {
     last: Option<Stamp>,
 }
 
-/// Ids of one kind, which rise.
+/// Ids of one kind, which must ascend.
 #[derive(Default)]
 pub(super) struct Rising(u64);
 

@@ -71,7 +71,8 @@ impl<R: Read> Input<R> {
         line.map_err(|error| ImportError::Line { line: self.number, what: explain(&error) })
     }
 
-    /// Called after the last line: compares it with the lines before, and reads to the end of the file.
+    /// Called after the last line: compares its counts and digest with the lines before it, and reads to the end of the
+    /// file.
     pub(super) fn finish(
         &mut self,
         counts: TransferCounts,
@@ -107,7 +108,7 @@ impl<R: Read> Input<R> {
     }
 }
 
-/// Returns the parts of the last line that outlive it.
+/// Returns copies of the parts of the last line.
 pub(super) fn owned(end: End<'_>) -> (Option<TransferCounts>, Option<String>) {
     (end.counts, end.sha256.map(std::borrow::Cow::into_owned))
 }

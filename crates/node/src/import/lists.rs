@@ -1,4 +1,4 @@
-//! Import of lists. Their lines precede those of follows, so that the follows that they need are known.
+//! Import of lists. Their lines precede those of follows, so the import remembers which follows the lists need.
 
 use feed::limits::{LIST_MEMBERS_MAX, LISTS_MAX};
 use feed::relation::Relation;

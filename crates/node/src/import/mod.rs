@@ -96,7 +96,7 @@ pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts
     };
     let counts = import.read(&mut Input::new(stream))?;
     import.finish()?;
-    // The times in the store may be long ago; the next start compares the clock with this time.
+    // The times in the store may be long ago. The next start compares the clock with the time that is recorded here.
     LastRun::open(&options.data)?.note(&time);
     restore::complete(options, &mut lock)?;
     Ok(counts)

@@ -272,7 +272,7 @@ fn quote(ids: &mut Ids, post: PostId, line: &QuoteLine) -> Result<Quote, Wrong> 
     Ok(Quote { post: quoted, is_revoked: line.revoked })
 }
 
-/// Checks the parts that the lines of posts, scheduled posts and versions share: text, warning and language.
+/// Checks the parts that lines of posts, scheduled posts and versions have in common: text, warning and language.
 pub(super) fn words(
     text: &str,
     warning: Option<&str>,

@@ -33,9 +33,9 @@ pub(super) struct Users {
     disabled: u32,
     pending: u32,
     emails: HashSet<Email>,
-    /// Blocks as (user, blocked user), 8 bytes each: neither of the two follows the other or is a friend.
+    /// Blocks as (user, blocked user), 8 bytes each. Neither user may follow the other or be a friend.
     blocks: HashSet<(UserId, UserId)>,
-    /// Requests as (user, other user), 8 bytes each: the user does not follow the other one yet.
+    /// Requests as (user, other user), 8 bytes each. The user must not follow the other user yet.
     requests: HashSet<(UserId, UserId)>,
     /// Whether lines of follows were read.
     has_follows: bool,
@@ -47,7 +47,7 @@ pub(super) struct Users {
     above: Option<(UserId, &'static Relation, u32)>,
 }
 
-/// Whether the line has data other than profile and account that a deleted user cannot have.
+/// Whether the line has data that a deleted user cannot have, in addition to profile and account.
 fn has_more(line: &User<'_>) -> bool {
     let has_tags = !line.featured_tags.is_empty() || !line.followed_tags.is_empty();
     let has_pictures = line.avatar.is_some() || line.header.is_some();
@@ -338,7 +338,7 @@ fn markers(ids: &mut Ids, line: &User<'_>) -> Result<Markers, Wrong> {
     })
 }
 
-/// Checks the hashtags of a user, each with its time. Apps identify one by its time, so the times must differ.
+/// Checks the hashtags of a user and their times. Apps identify a hashtag by its time, so the times must differ.
 fn tags(
     ids: &mut Ids,
     given: &[user_lines::UserTag<'_>],

@@ -17,8 +17,8 @@ impl Node {
             && !has(SetTable::Reactions)
             && !has(SetTable::Replies)
             && !has(SetTable::Quotes);
-        // The post is read last: rows leave memory in the order of their changes, so later rows of this post would be
-        // in memory.
+        // The post is read last. Rows leave memory in the order of their changes, so while the post is in memory, later
+        // rows about it would be too.
         let row = store.point_in_memory(PointTable::Post, post.0)?;
         is_untouched
             .then(|| rows::decode::<Post>(&row))
@@ -40,8 +40,8 @@ impl Node {
             && (totals.mutes == 0 || !has(SetTable::Mutes))
     }
 
-    /// Returns the revisions of `subjects`, for an entity that the caller makes from rows that it reads afterwards.
-    /// `hidings` is the value of [`rows::Totals::hidings`] that the caller has read.
+    /// Returns the revisions of `subjects`, for an entity that the caller then makes from rows that it reads after this
+    /// call. `hidings` is the value of [`rows::Totals::hidings`] that the caller has read.
     #[must_use]
     pub fn made_of(&self, hidings: u64, subjects: impl IntoIterator<Item = Subject>) -> MadeOf {
         let revision = |subject| self.shared.store.revision(subject);
@@ -55,8 +55,8 @@ impl Node {
     }
 
     /// Returns a cached entity with counts if it is current and valid at this value of [`rows::Totals::hidings`]. If
-    /// the value has changed since the entity was last checked, `is_unconcerned` decides whether the users that are
-    /// being removed leave it valid.
+    /// the value has changed since the entity was last checked, `is_unconcerned` decides whether the entity remains
+    /// valid although users are being removed.
     pub fn counted_entity(
         &self,
         key: EntityKey,

@@ -24,7 +24,7 @@ impl Shared {
                 }
                 Task::Offer(hash) => _ = unless_unreadable(|| self.offer(exchange, &hash)),
                 Task::Scan(from) => {
-                    // Reads report unreadable rows; the scan skips them.
+                    // The scan skips unreadable rows; reads of these rows report them.
                     let next = unless_unreadable(|| self.scan_files(exchange, &from)).flatten();
                     exchange.scanned(next);
                 }
@@ -34,7 +34,7 @@ impl Shared {
 
     /// Fetches a file; returns true if it exists here now or no picture needs it.
     fn fetch(&self, exchange: &Exchange, hash: &FileHash, tries: u32) -> bool {
-        // Pinned before the row is read: from then on an existing file is not removed.
+        // The file is pinned before the row is read: an existing file is not removed from then on.
         let mut pinned = self.media_files.pin_nothing();
         pinned.pin(*hash);
         if !self.needs_file(hash) || matches!(self.media_files.read(hash), FoundFile::Whole(_)) {
@@ -52,7 +52,7 @@ impl Shared {
             }
         };
         let Some(file) = file else {
-            // A server may lag behind files that others have acknowledged.
+            // A server of the log may not have a file yet that other servers have acknowledged.
             if tries > 0 {
                 exchange.ask(hash);
             }
@@ -67,13 +67,13 @@ impl Shared {
         }
     }
 
-    /// Stores a file on the servers if it exists here and not there.
+    /// Stores a file on the servers if this node has it and the servers do not.
     fn offer(&self, exchange: &Exchange, hash: &FileHash) {
         if !self.needs_file(hash) {
             return;
         }
         let FoundFile::Whole(bytes) = self.media_files.read(hash) else { return };
-        // Another node may have stored it first.
+        // Another node may have stored the file first.
         if exchange.get(hash).is_ok_and(|there| there.is_some()) {
             return;
         }

@@ -29,8 +29,8 @@ impl Node {
     }
 
     /// Returns the keys at the latest time that any reader has got from [`Node::keys`], for callers who have just read
-    /// the clock. A key that has expired for some reader is expired here too, and later changes by the writer have at
-    /// least this time.
+    /// the clock. A key that has expired for some reader is expired here too, and later changes have at least this
+    /// time.
     #[must_use]
     pub fn keys_at_last_time(&self) -> Keys<'_> {
         Keys::at(&self.shared.store, self.shared.time.last_ms())
@@ -109,7 +109,7 @@ impl Node {
         self.shared.admit_if(|| op.removes())
     }
 
-    /// Whether a change is long, as far as memory can tell. Long changes wait until no other changes are pending, so
+    /// Whether a change is long, judged by the keys in memory. Long changes wait until no other changes are pending, so
     /// submit them separately.
     #[must_use]
     pub fn takes_long(&self, op: &KeyOp<'_>) -> bool {
@@ -134,7 +134,7 @@ impl Node {
         unknown
     }
 
-    /// Loads the keys of the operations into memory, including the fact that some do not exist, so that the writer need
+    /// Loads the keys of the operations into memory, also the fact that a key does not exist, so that the writer need
     /// not read the disk. May block.
     pub fn load_keys(&self, ops: &KeyOps) {
         let facts = self.key_facts();

@@ -32,7 +32,7 @@ impl Node {
         let Added { submitted, result } = self.shared.uploads.put(upload)?;
         let added = match cluster {
             None => result.await,
-            // If the result comes first, nothing is submitted, and this wait ends too.
+            // If there is a result without a submission, `submitted` is closed and this wait ends too.
             Some(_) => {
                 let _ = submitted.await;
                 let added = tokio::time::timeout(CONFIRMED_WITHIN, result).await;
@@ -48,8 +48,8 @@ impl Node {
         self.shared.media_max > 0
     }
 
-    /// Waits, for a limited time, until an unreadable file of a picture was fetched from another node of the cluster;
-    /// returns true if it may exist here now.
+    /// Waits, for a limited time, until a file of a picture that could not be read was fetched from another node of the
+    /// cluster; returns true if the file may now exist on this node.
     pub async fn fetched_media(&self, hash: &FileHash) -> bool {
         match &self.shared.exchange {
             Some(exchange) => exchange.fetched(hash).await,

@@ -55,7 +55,8 @@ use crate::threads::Background;
 use crate::views::{EFFECTS_BYTES_MAX, ViewSizes};
 
 /// Maximum memory of a node in addition to the budgets of its options, in bytes: pending changes, a group and its
-/// sectors on the way into the log, a group beyond each of two full overlays, answers, and effects for consumers.
+/// sectors before they are written to the log, a group beyond each of two full overlays, answers, and effects for
+/// consumers.
 pub const FIXED_MEMORY: usize =
     BYTES_MAX + 2 * KEY_OPS_BYTES_MAX + 2 * CHANGE_BYTES_MAX + ANSWER_BYTES + EFFECTS_BYTES_MAX;
 
@@ -141,7 +142,7 @@ impl Node {
     /// # Errors
     /// [`OpenError`]. A refused directory's log is not changed.
     pub fn open(options: &NodeOptions) -> Result<Self, OpenError> {
-        // An unusable clock is refused before anything is opened.
+        // An unusable clock is detected before anything is opened.
         options.clock.check(0, None)?;
         let lock = DataLock::take(&options.data)?;
         let recover = || {
@@ -174,12 +175,12 @@ impl Node {
             let (position, counted) = (Position(store.1), last_group(&store.0));
             let log = open_log(cluster, node, Applied { position, counted })?;
             let was_closed = lock.was_closed(&options.data)?;
-            // Marked only now: a start that fails because of the log changes nothing.
+            // The directory is marked only now, so that a start that fails because of the log changes nothing.
             lock.mark_used(&options.data)?;
             let beside = (identity, Background::Threads, Some(cluster));
             let parts = Parts::recover(options, store, log, beside);
             if was_closed && matches!(parts, Err(OpenError::Log(_))) {
-                // The store has everything that was applied before the log stopped the start.
+                // The store has everything that was applied before the log ended the start.
                 let closed = lock.close();
                 closed.map_err(|error| OpenError::Directory(options.data.clone(), error))?;
             }
@@ -248,8 +249,8 @@ impl Node {
         self.shared.reply(reply).await.map(SmallVec::into_vec)
     }
 
-    /// Stops accepting commands, applies the pending ones and takes a last checkpoint. Blocks. Reads still work:
-    /// another node can open the directory only after the last clone of this one is dropped. A second call does
+    /// Stops accepting commands, applies the pending ones and takes a last checkpoint. Blocks. Reads still work.
+    /// Another node can open the directory only after the last clone of this node is dropped. A second call does
     /// nothing.
     pub fn close(&self) {
         self.threads.lock().end();
@@ -320,8 +321,8 @@ impl Threads {
             thread.thread().unpark();
             drop(thread.join());
         }
-        // From here on a copy of the directory is complete and consistent: everything is in the store or in its own
-        // log.
+        // From here on, everything is in the store or in the log of this node, so a copy of the directory is complete
+        // and consistent.
         let has_all =
             self.shared.cluster.is_none() || self.shared.is_stored.load(Ordering::Acquire);
         if let Some(lock) = self.lock.as_mut().filter(|_| has_all)

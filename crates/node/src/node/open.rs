@@ -93,7 +93,7 @@ impl Parts {
         let work = match catch_up(&mut *log, &mut up_to, parts, options) {
             Ok(work) => work,
             Err(error) if cluster.is_some() => {
-                // The next start, or `leave`, continues from what could be applied.
+                // What could be applied is stored, so that the next start, or `leave`, continues from it.
                 if let Some(checkpoint) = applier.rows_mut().freeze(up_to.0) {
                     changes.as_ref().inspect(|changes| changes.sync_point().run());
                     checkpoint.run()?;
@@ -107,7 +107,7 @@ impl Parts {
         tracing::info!(
             replayed = work.commands, applied = log.delivered().0, elapsed = ?start.elapsed(), "recovered"
         );
-        // The log's threads outlive the node briefly and must not keep its store open, hence the weak reference.
+        // The reference is weak, because the log's threads outlive the node briefly and must not keep its store open.
         let woken = Arc::new(OnceLock::<Weak<Shared>>::new());
         let shared = cluster.map(|cluster| {
             share(options, &mut *log, &applier, (cluster, applied), Arc::clone(&woken))
@@ -218,7 +218,7 @@ impl Parts {
                 Ok(())
             })
         };
-        // Unreadable posts and keys are left out of memory; reads of them will fail.
+        // Unreadable posts and keys are not loaded. Requests that read them fail later.
         let mut others = vec![
             start("warm-posts", |shared| {
                 unless_unreadable(|| shared.warm_posts(|| shared.stopped()));

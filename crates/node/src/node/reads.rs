@@ -1,5 +1,5 @@
-//! Reads of posts and timelines. `try_` functions read only memory and never wait for a disk: an async worker may call
-//! them. The others may read the store and belong on threads that may block.
+//! Reads of posts and timelines. Functions with `try_` read only memory and never wait for a disk, so an async worker
+//! may call them. Other functions may read the store and belong on threads that may block.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Node {
         Facts::new(&self.shared.store)
     }
 
-    /// Returns a stamp: all changes up to it are visible in the facts and the views from now on. Reads may also show
+    /// Returns a stamp up to which all changes are visible in the facts and the views from now on. Reads may also show
     /// later changes.
     #[must_use]
     pub fn visible_up_to(&self) -> rows::Stamp {
@@ -130,8 +130,8 @@ impl Node {
         found.ends(page)
     }
 
-    /// Appends a page of the posts by `user` that the viewer may see, in the form of [`Node::home`]; see
-    /// [`feed::profile`]. May block.
+    /// Appends a page of the posts by `user` that the viewer may see, in the form of [`Node::home`]. [`feed::profile`]
+    /// describes which posts these are. May block.
     pub fn posts_by<R: Rows + ?Sized>(
         &self,
         viewer: &Viewer<'_, R>,
@@ -155,10 +155,10 @@ impl Node {
         self.append_page(&tagged::posts(&self.viewer(reader), query, page), page, out)
     }
 
-    /// Appends `"ancestors":[...],"items":[...` of a post: JSON objects, oldest first and in thread order;
-    /// [`feed::thread`] has the bounds. Includes up to `limit` replies after `from` and returns the start of the
-    /// next page. `viewer` sees only visible and wanted posts, the application (`None`) all. Returns `None` and appends
-    /// nothing if the post is not visible. May block.
+    /// Appends `"ancestors":[...],"items":[...` of a post: JSON objects, ancestors oldest first and items in the order
+    /// of the thread, within the bounds of [`feed::thread`]. Includes up to `limit` replies after `from` and returns
+    /// the start of the next page. `viewer` sees only visible and wanted posts, the application (`None`) all. Returns
+    /// `None` and appends nothing if the post is not visible. May block.
     pub fn context(
         &self,
         viewer: Option<UserId>,
@@ -177,7 +177,7 @@ impl Node {
         Some(next)
     }
 
-    /// Appends the posts of a page that was read, as [`Node::home`] does. May block.
+    /// Appends the posts of a page in the form of [`Node::home`]. May block.
     pub fn append_page(&self, found: &PageOf<PostId>, page: &Page, out: &mut Vec<u8>) -> PageEnds {
         self.append_posts(&found.items, out);
         found.ends(page)
@@ -212,8 +212,8 @@ impl Node {
         !(blocks(user, other) || blocks(other, user) || may_mute || may_be_disabled)
     }
 
-    /// Appends a post like [`Node::try_post`]; returns false also if memory cannot decide that `user` may see it and
-    /// has not muted its author.
+    /// Appends a post like [`Node::try_post`]. Returns false also if memory cannot decide whether `user` may see the
+    /// post and has not muted its author.
     pub fn try_post_for(&self, user: UserId, post: PostId, out: &mut Vec<u8>) -> bool {
         let is_shown = |post: Post| {
             let is_addressed =
@@ -248,8 +248,9 @@ impl Node {
         self.views().entities.post(&self.shared.store, self.facts(), post, |_| true, out)
     }
 
-    /// Returns the revision of a post. A post that is read afterwards is not older. While an edit is applied, a cached
-    /// post may be, so until the edit is visible the result is 0, which is the revision of no post. May block.
+    /// Returns the revision of a post. A post that is read afterwards is not older than this revision, except that
+    /// while an edit is applied, a cached post may be older. Until the edit is visible, the result is therefore 0,
+    /// which is the revision of no post. May block.
     #[must_use]
     pub fn post_revision(&self, post: PostId) -> Option<Revision> {
         let visible = self.visible_up_to();
@@ -274,7 +275,7 @@ impl Node {
     /// hides, and marks the timeline as active. May block.
     #[must_use]
     pub fn home_ids(&self, user: UserId, page: &Page) -> PageOf<PostId> {
-        // `newest` is read first, because the following reads then include all posts up to it.
+        // `newest` is read first, so that the following reads include all posts up to it.
         let newest = PostId(self.visible_up_to().0);
         let read = |page: &Page| self.views().home(self.facts(), user, page, newest);
         let viewer = self.viewer(Some(user));
@@ -383,8 +384,8 @@ impl Watch {
         }
     }
 
-    /// Returns a counter that rises when the user is mentioned, and sometimes when others are. It includes all mentions
-    /// up to an earlier [`Node::visible_up_to`]. [`Watch::changed`] then reports only later news.
+    /// Returns a counter that rises when the user is mentioned, and sometimes when other users are. It includes all
+    /// mentions up to an earlier [`Node::visible_up_to`]. [`Watch::changed`] then reports only later news.
     pub fn mentions(&mut self) -> u32 {
         self.news.iter_mut().for_each(|news| drop(news.borrow_and_update()));
         self.node.views().mention_changes(self.user)
@@ -397,9 +398,9 @@ impl Watch {
     }
 
     /// Returns the changes after the first `read` ones, oldest first, each with the number of changes up to and
-    /// including it: the `read` of the next call. The newest 32 are kept. Call this before reading the home timeline:
-    /// that read keeps the timeline in memory, so that later changes are recorded. A caller who also reads everything
-    /// again after each [`Change::Missed`] misses nothing.
+    /// including it, which is the `read` of the next call. The newest 32 are kept. Call this before reading the home
+    /// timeline, because that read keeps the timeline in memory, so that later changes are recorded. A caller who also
+    /// reads everything again after each [`Change::Missed`] misses nothing.
     #[must_use]
     pub fn changes_after(&self, read: u64) -> Vec<(u64, Change)> {
         self.news.as_ref().map_or_else(Vec::new, |news| news.borrow().after(read))

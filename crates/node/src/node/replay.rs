@@ -15,7 +15,7 @@ use crate::submission::inbox::Ticket;
 use crate::submission::versions::rules;
 use crate::views::samples::{memory_for, taught_bytes};
 
-/// Time after which a start reports that it waits for the log.
+/// Time after which a start logs that it waits for the log.
 const CATCH_UP_WAIT: Duration = Duration::from_secs(5);
 
 /// Totals of the replayed groups.
@@ -34,7 +34,7 @@ pub(super) struct Replayed {
 /// progress of an interrupted start. Sets `up_to` to the last applied group, also on errors.
 ///
 /// Fails at a group whose outcomes differ from those that another build acknowledged, unless the options accept it;
-/// then nothing after the previous group has been written. The outcomes of the last group are unknown.
+/// then only the groups before this group have been written. The outcomes of the last group are unknown.
 pub(super) fn catch_up(
     log: &mut dyn Log,
     up_to: &mut Position,
@@ -150,7 +150,7 @@ mod tests {
         groups
     }
 
-    /// Makes the directory `data` with a log of these groups; `is_other` selects groups of other rules, and the group
+    /// Makes the directory `data` with a log of these groups. `is_other` selects groups of other rules; the group
     /// `wrong` gets another digest of outcomes.
     fn make(
         data: &Path,
@@ -186,8 +186,8 @@ mod tests {
             (0..5, Some(3), Some(4)),
             // The log does not have the outcomes of the last group.
             (0..5, Some(4), None),
-            // Only another build can have had other outcomes: the build of the group, of an earlier one, or of the next
-            // one.
+            // Other outcomes may come from the build of the group, of an earlier group, or of the next group, so one of
+            // them must be another build.
             (0..0, Some(2), None),
             (2..3, Some(2), Some(3)),
             (0..1, Some(2), Some(3)),
@@ -215,7 +215,7 @@ mod tests {
                     assert_eq!(found, OpenError::OtherOutcomes(position).to_string());
                     let (repaired, to) = repaired(true).unwrap();
                     assert_eq!((repaired.counts.0, repaired.lost.len()), (5, 1), "{repaired:?}");
-                    // The outcomes were accepted permanently.
+                    // The store records that the outcomes were accepted.
                     Node::open(&NodeOptions::new(&to)).unwrap().close();
                 }
                 Err(error) => panic!("{error:?}"),
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(refused.to_string(), OpenError::OtherOutcomes(Position(3)).to_string());
         let accepted = restored("accepted", true).unwrap();
         assert_eq!((accepted.counts.0, accepted.other_outcomes), (5, Some(3)));
-        // The outcomes were accepted permanently.
+        // The store records that the outcomes were accepted.
         Node::open(&NodeOptions::new(folder.path().join("accepted"))).unwrap().close();
     }
 }

@@ -9,8 +9,8 @@ use super::Node;
 use crate::views::samples::TooManySnapshots;
 
 impl Node {
-    /// Returns a snapshot of a set's samples, if the set exists; it never changes. Waits at most while a few samples
-    /// are added.
+    /// Returns a snapshot of a set's samples, which never changes, or `None` if the set does not exist. Waits at most
+    /// while a few samples are added.
     ///
     /// # Errors
     /// [`TooManySnapshots`]; try again later.

@@ -1,4 +1,4 @@
-//! Reads of stories. A read decides whether a story is live by a time that never goes back, independently of the sweep.
+//! Reads of stories. Whether a story is live depends on a time that never goes back, not on the sweep.
 
 use feed::stories::StoryRef;
 use feed::{Batch, Facts, Page, PageEnds, Story, StoryId, UserId, scan};
@@ -124,8 +124,8 @@ impl Node {
         Some(self.facts().story_views(story, span))
     }
 
-    /// Starts to erase everything that was removed with ended stories from the files of the log and the store, which
-    /// takes seconds. A thread of the node does the same within [`crate::NodeOptions::erase_within`].
+    /// Starts to erase everything that was removed with ended stories from the files of the log and the store. An
+    /// erasure takes seconds. A thread of the node does the same within [`crate::NodeOptions::erase_within`].
     pub fn erase_stories(&self) {
         self.shared.start_erasure();
     }

@@ -39,7 +39,7 @@ impl Shared {
             Shape::Avatar => Some(ProfilePicture::Avatar),
             Shape::Header => Some(ProfilePicture::Header),
         };
-        // Pictures that would be refused anyway are not converted.
+        // Pictures that would be refused are not converted.
         self.cluster.as_ref().map_or(Ok(()), Cluster::admits_pictures)?;
         if let Some(refusal) = Facts::new(&self.store).media_refusal(owner, profile, 0) {
             return Err(refusal.into());
@@ -69,7 +69,7 @@ impl Shared {
         let reply = self.submit_own(command)?;
         let _ = submitted.send(());
         let replies = reply.blocking_recv().map_err(|_| SubmitError::Stopped)?;
-        // Only now the row of the picture protects the files.
+        // The picture has a row now, which protects the files without pins.
         drop(files);
         match replies.first().map(|reply| reply.outcome) {
             Some(Ok(Done::Media(MediaDone::Added(id)))) => Ok(id),

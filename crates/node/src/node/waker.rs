@@ -6,8 +6,8 @@ use feed::Facts;
 
 use crate::shared::Shared;
 
-/// Interval at which the thread checks for effects if the writer does not wake it. Also the minimum time between two
-/// wake-ups of all watchers, which bounds their number under overload and when commands fail.
+/// Interval at which the thread checks for effects if the writer does not wake it. It is also the minimum time between
+/// two wake-ups of all watchers, so that overload and failing commands do not cause more of them.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs until the node stops.

@@ -89,8 +89,8 @@ impl MediaFiles {
         }
     }
 
-    /// Returns the files of directory number `directory`, and those that pictures need there, in order: each with
-    /// whether a picture needs it.
+    /// Returns the files in the directory with the number `directory`, and the files that pictures need there, in
+    /// order, each with whether a picture needs it.
     pub(crate) fn listed<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -105,7 +105,7 @@ impl MediaFiles {
             listed.extend(here.map(|hash| (*hash, true)));
             from = next.filter(|next| next.first() == Some(&first));
         }
-        // After the rows, because a file is durable before it has a row.
+        // Files are listed after the rows are read, because a file is durable before it has a row.
         let files = match fs::read_dir(self.dir.join(hex(&[first]))) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(listed),
             files => files?,

@@ -1,5 +1,5 @@
-//! Conversion of uploaded pictures, each in a separate process. Decoders are large and read untrusted data: the
-//! operating system limits the memory and time of a process, and its failure affects nothing else.
+//! Conversion of uploaded pictures, each in a separate process. Decoders are large and read untrusted data. The
+//! operating system limits the memory and time of a process, and a failing process affects nothing else.
 //!
 //! **Invariant:** no decoder of uploaded pictures runs in the process of a server.
 
@@ -67,7 +67,7 @@ impl Converter {
         shape: Shape,
     ) -> io::Result<Result<Picture, MediaError>> {
         let mut command = Command::new(program);
-        // The environment may contain keys.
+        // The server's environment may contain keys, so the process gets another one.
         command.args([CONVERT, shape.name()]).env_clear().envs(CONVERTER_ENVIRONMENT);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn()?;
@@ -79,7 +79,7 @@ impl Converter {
                 running.kill();
             }
         }
-        // The process writes nothing before it has read the whole file. If it ends early, so does this write.
+        // The process writes nothing before it has read the whole file. If the process ends early, this write ends too.
         let _ = input.map(|mut input| input.write_all(file));
         let mut answer = Vec::new();
         if let Some(output) = output {
@@ -93,7 +93,7 @@ impl Converter {
     pub(crate) fn end(&self) {
         let mut running = self.running.lock();
         running.has_ended = true;
-        // The owner of the process waits for its end.
+        // The thread that started the process waits for its end.
         if let Some(child) = &mut running.child {
             let _ = child.kill();
         }

@@ -7,7 +7,8 @@
 //! pins the file first and only then checks whether it exists; the collector checks pins and rows, and removes the
 //! file, under the same lock. A pin ends after the command was applied, when there is a row.
 //! **Invariant:** a file is removed only some time after it was first seen without a row. By then the removal of the
-//! last row is durable, even if the log is synced late: so no power loss restores a row whose file is gone.
+//! last row is durable even if the log is not synced before replies, so no power loss restores a row whose file is
+//! removed.
 
 use std::collections::HashMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -57,7 +58,7 @@ struct State {
     promised: u64,
     /// Number of holders of all existing files.
     holds: u32,
-    /// Files without a row, with the time at which they were first seen so.
+    /// Files without a row, each with the time at which it was first found to have none.
     unneeded: HashMap<FileHash, Duration>,
 }
 
@@ -68,11 +69,11 @@ pub(crate) struct PinnedFiles {
     promised: u64,
 }
 
-/// Guard of all existing files: none is removed before it is dropped.
+/// Guard of all existing files: no file is removed until the guard is dropped.
 pub(crate) struct HeldFiles(pub(crate) Arc<MediaFiles>);
 
 impl MediaFiles {
-    /// Keeps all existing files while the result lives.
+    /// Keeps all existing files until the result is dropped.
     pub(crate) fn hold(self: &Arc<Self>) -> HeldFiles {
         self.state.lock().holds += 1;
         HeldFiles(Arc::clone(self))
@@ -136,8 +137,8 @@ impl MediaFiles {
             }
             written?;
         }
-        // Synced even if another upload, or an earlier process, created the file and the directory: their names may not
-        // be durable yet.
+        // The directories are synced even if another upload or an earlier process created the file: its name may not be
+        // durable yet.
         sync(parent)?;
         sync(&self.dir)
     }
@@ -175,7 +176,7 @@ impl MediaFiles {
         for file in files {
             let name = file?.file_name();
             let Some(hash) = name.to_str().and_then(hash_of) else { continue };
-            // Most files are needed, and reading rows holds no lock.
+            // Rows are read without the lock, and only files that no row needs are checked again with the lock.
             if needs(&hash) {
                 self.state.lock().unneeded.remove(&hash);
                 continue;
@@ -332,7 +333,7 @@ mod tests {
         assert_eq!(fs::read(files.path(&hash)).unwrap(), b"abc");
         assert_eq!(pinned.store(b"abc").unwrap(), hash);
         assert_eq!(fs::read_dir(dir.path().join("media").join(UNNAMED)).unwrap().count(), 0);
-        // ErasurePhase of a crash: a file that was not renamed, and one that was cut.
+        // A crash leaves a file that was not renamed, and one that was cut.
         fs::write(dir.path().join("media").join(UNNAMED).join("7"), b"x").unwrap();
         fs::write(files.path(&hash), b"a").unwrap();
         let again = Arc::new(MediaFiles::new(dir.path()));

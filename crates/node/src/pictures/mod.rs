@@ -11,8 +11,8 @@ use feed::media::{Media, MediaFile, MediaId};
 use feed::{Facts, Post};
 use rows::Rows;
 
-/// Returns the path of a file of a picture: the picture itself, or the small version. It contains a key: everyone who
-/// knows the path may read the file.
+/// Returns the path of a file of a picture: the picture itself, or the small version. The path contains a key, and
+/// everyone who knows the path may read the file.
 #[must_use]
 pub fn picture_path(id: MediaId, media: &Media, is_small: bool) -> String {
     let key = u128::from_be_bytes(media.key.0);

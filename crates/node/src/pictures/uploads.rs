@@ -1,11 +1,10 @@
 //! Uploads of pictures. One thread has them converted, one at a time, stores their files, and adds them.
 //!
-//! **Invariant:** the waiting files and the one being converted are within bounds: on all bytes, on the number of all
-//! files, and on the number per user. Uploads beyond them are refused at once.
-//! **Invariant:** users take turns. The next file is one of the user whose last turn is longest ago. If there is no
-//! room, an upload replaces the newest file of the user with the most waiting files or bytes, if its own user has
-//! fewer.
-//! **Invariant:** files stay pinned until the picture was added or refused, even if the caller is gone.
+//! **Invariant:** the waiting files and the file that is converted are within three bounds: on their bytes, on their
+//! number, and on their number per user. Further uploads are refused at once.
+//! **Invariant:** users take turns. The next file is from the user whose last turn is longest ago. If there is no room,
+//! an upload of a user with fewer files or bytes replaces the newest file of the user who has the most.
+//! **Invariant:** files stay pinned until the picture was added or refused, even if the caller no longer waits.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -124,7 +123,7 @@ impl State {
                 break true;
             }
             let share = |bytes: usize| if is_full { 1 } else { bytes };
-            // The upload that is being converted is not counted, because it continues.
+            // The upload that is being converted is not counted, because it cannot be replaced.
             let share_of = |user: UserId| -> usize {
                 let waiting = self.waiting.iter().filter(|job| job.upload.owner == user);
                 waiting.map(|job| share(job.upload.file.capacity())).sum()
@@ -139,7 +138,7 @@ impl State {
         };
         if has_room {
             for (_, job) in removed {
-                // A send error means that the caller is gone.
+                // A send error means that the caller no longer waits.
                 drop(job.result.send(Err(UploadError::Busy)));
             }
         } else {
@@ -252,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_user_with_less_replaces_the_newest_of_whoever_has_the_most() {
-        // Uploads of others, and which of them a short one of user 99 replaces.
+        // Waiting uploads of other users, and the upload that a short one of user 99 replaces.
         let full: Vec<_> = (0..QUEUE_MAX as u32).map(|at| (at / 4, 10)).collect();
         let mut some = full.clone();
         some[0] = (50, 10);

@@ -57,9 +57,10 @@ fn mark<E: From<OpenError>>(
     Ok(())
 }
 
-/// Converts the directory of a node of a cluster into that of a server of its own. If the node was closed cleanly, it
-/// has everything that the node had applied; otherwise the state of the last checkpoint. `accept_loss` is necessary in
-/// the second case, if files of pictures are missing, and if the rows differ from those of most other nodes. Blocks.
+/// Converts the directory of a node of a cluster into that of a server with its own log. If the node was closed
+/// cleanly, the directory keeps everything that the node had applied, otherwise the state of the last checkpoint.
+/// `accept_loss` is necessary if the node was not closed cleanly, if files of pictures are missing, and if the rows
+/// differ from those of most other nodes. Blocks.
 ///
 /// # Errors
 /// [`OpenError`]
@@ -88,6 +89,6 @@ pub fn leave_cluster(data: &Path, accept_loss: bool) -> Result<(), OpenError> {
     begin_after(&RealDisk, &options.log_dir(), Position(applied), SEGMENT_BYTES)?;
     lock.close().map_err(at)?;
     membership::remove(data).and_then(|()| File::open(data)?.sync_all()).map_err(at)?;
-    // The mark is valid for the cluster only.
+    // The mark has no meaning outside the cluster.
     divergence::remove(data).map_err(at)
 }

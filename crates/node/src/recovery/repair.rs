@@ -1,8 +1,9 @@
 //! Repair of a data directory: writes the readable data to a new directory, and leaves the damaged one unchanged.
 //!
 //! The store is read at a checkpoint, and the later log is replayed as at any start. If a complete log follows the
-//! newest complete checkpoint, nothing is lost. Without such a checkpoint rows are lost, and those that can be computed
-//! from others are rebuilt. A log with missing groups ends before them, if the operator accepts it.
+//! newest complete checkpoint, nothing is lost. Without a complete checkpoint some rows are lost, and rows that can be
+//! computed from others are rebuilt. A log with missing groups is used up to the first missing group, if the operator
+//! accepts this.
 //!
 //! **Invariant:** until everything is durable, the new directory is marked as unfinished, and no node opens it.
 
@@ -26,7 +27,7 @@ use crate::submission::entry::Entry;
 /// Maximum number of findings of each kind that are reported individually; the others are counted.
 const FINDINGS_MAX: usize = 1_000;
 
-/// Memory of the changes of a check, in bytes, which are dropped at its end; the check stops there.
+/// Memory of the changes that a check makes and drops at its end, in bytes. The check stops when they take more.
 const CHECK_BYTES_MAX: usize = 64 << 20;
 
 /// Reason why a directory is not repaired.
@@ -113,9 +114,9 @@ pub struct Repaired {
 }
 
 /// Creates the directory `to`, which must be empty or missing, from the readable data of `from`, which is not changed.
-/// `drop_after` is the last group to keep; without it all groups must be readable.
-/// [`NodeOptions::accept_other_outcomes`] describes `accept_other_outcomes`. `keys` writes the file of application keys
-/// into the new directory, durably. Blocks.
+/// `drop_after` is the last group to keep; without it all groups must be readable. For `accept_other_outcomes`, see
+/// [`NodeOptions::accept_other_outcomes`]. `keys` writes the file of application keys into the new directory, durably.
+/// Blocks.
 ///
 /// # Errors
 /// [`RepairError`]. Unless `to` was refused, it may be left marked as an unfinished restore.
@@ -156,16 +157,16 @@ pub fn repair(
         repaired.report(base, &salvaged);
         unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
     }
-    // Where rows are lost, later changes have other outcomes under any rules.
+    // If rows are lost, later changes have other outcomes, whatever the rules are.
     new.accept_other_outcomes |= !repaired.lost.is_empty();
     copy_log(&old.log_dir(), &new.log_dir(), (plan.applied(), plan.last))?;
     keys().map_err(io)?;
     let files = unless_unreadable(|| copy_files(&old, &new)).ok_or(OpenError::Unreadable)??;
-    // Pictures without files stay: the files can be put back, and the descriptions are not lost.
+    // Rows of pictures without files stay: the operator may put the files back, and the descriptions are kept.
     repaired.damage.extend(files.damage);
     let mut other_outcomes = None;
     if plan.base.is_some() && plan.last > plan.applied() {
-        // The log resumes removals where they were, although older files may have restored rows before that point.
+        // Older files may have restored rows that an unfinished removal has passed, so `mend` runs again after the log.
         other_outcomes = store_once(&new)?.other_outcomes;
         unless_unreadable(|| mend(&new, &mut repaired)).ok_or(OpenError::Unreadable)??;
     }
@@ -217,7 +218,7 @@ impl Plan {
             .find(|stretch| (stretch.first.0..=stretch.last.0).contains(&(applied + 1)));
         let last = holds.map_or(applied, |stretch| stretch.last.0);
         let is_damaged = survey.damage.iter().any(|damage| damage.position.0 > last);
-        // If the log is missing or ends before the store, an unknown number of groups at its end is lost.
+        // If the log is missing or ends before the store, an unknown number of groups at the log's end is lost.
         let has_end = survey.last == Some(Position(last)) && last >= newest;
         Self { base, last, is_complete: has_end && !is_damaged }
     }
@@ -261,7 +262,7 @@ fn survey(dir: &Path) -> Result<LogSurvey, LogError> {
     }
 }
 
-/// Returns the groups that the log still has after `after`; groups up to `known` existed.
+/// Returns the groups that the log still has after the group `after`; groups up to `known` existed.
 fn lost_groups(dir: &Path, (after, known): (u64, u64)) -> Result<LostGroups, LogError> {
     let last = known.max(after);
     let mut lost = LostGroups { after, last, readable: (0, 0), times_ms: None };

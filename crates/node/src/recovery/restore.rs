@@ -50,8 +50,8 @@ pub struct Restored {
     pub last_ms: u64,
     /// Number of users, posts and follows.
     pub counts: (u64, u64, u64),
-    /// Number of missing files that pictures need: those that the backup lacks, and those of pictures that are only in
-    /// the archive.
+    /// Number of missing files that pictures need: files that the backup lacks, and files of pictures that only the
+    /// archive has.
     pub missing_files: u64,
     /// First group whose outcomes differ from those that another build acknowledged; the options accept it.
     pub other_outcomes: Option<u64>,
@@ -172,9 +172,9 @@ impl Archived {
             Ok(())
         });
         match read {
-            // The groups that were not read are later than the time to restore.
+            // If the time to restore is earlier, the groups that could not be read are not needed.
             Err(source) if until_ms.is_none_or(|until_ms| until_ms >= known_ms) => {
-                // The unreadable group may have the same time as the last one before it.
+                // The unreadable group may have the same time as the group before it.
                 Err(NodeBackupError::ArchiveDamaged {
                     source,
                     until_ms: known_ms.saturating_sub(1),
@@ -184,8 +184,8 @@ impl Archived {
         }
     }
 
-    /// Checks that the archive has the last group of the backup with this time and digest, if it begins early enough:
-    /// copies of one data directory can have different histories.
+    /// Checks that the archive has the last group of the backup with this time and digest, if the archive begins early
+    /// enough. Copies of one data directory can have different histories.
     fn check_continues(&self, position: u64, last: (u64, u128)) -> Result<(), NodeBackupError> {
         let is_there = self.reader.ends().is_some_and(|(first, _)| first.0 <= position);
         let mut found = None;
@@ -194,7 +194,7 @@ impl Archived {
                 found = Some((group.time_ms, xxh3_128(group.payload)));
                 Err("only one group is compared".into())
             });
-            // Reading ends with the error above.
+            // If a group was found, reading ended with the error above.
             if found.is_none() {
                 read?;
             }
@@ -254,7 +254,7 @@ fn restore_log<R: Read>(
     read?;
     let done = archive.is_none_or(|archive| archive.last <= log.last().0);
     match archived {
-        // Reading ends at the first group that is left out.
+        // The error of the first group that is left out ends the reading.
         Err(error) if !done => return Err(error.into()),
         _ => {}
     }

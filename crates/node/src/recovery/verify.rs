@@ -91,8 +91,8 @@ pub fn verify(data: &Path) -> Result<DataReport, OpenError> {
     Ok(DataReport { store, log: log.map_err(OpenError::from), files, last_run, entries })
 }
 
-/// Checks that the recorded time of the last run is plausible: fails if it is in the future and the rows have no such
-/// time. A wrong clock, or one that was set back, looks the same.
+/// Checks that the recorded time of the last run is plausible: fails if it is in the future and no row has such a time.
+/// A wrong clock of this machine has the same effect.
 fn check_last_run(options: &NodeOptions, last: Option<Stamp>) -> Result<(), OpenError> {
     let last_ms = LastRun::read_of(&options.data)?.max(last.map_or(0, Stamp::unix_ms));
     match options.clock.check(last_ms, Some(options.clock_jump_max)) {

@@ -36,7 +36,7 @@ pub(crate) struct Status {
 pub(crate) struct Origin {
     /// Identifier of the rules that made the acknowledged outcomes; see [`crate::submission::versions::rules`].
     pub(crate) rules: u64,
-    /// Digest of the outcomes of the previous group, unless an earlier process applied that.
+    /// Digest of the outcomes of the previous group; `None` if an earlier process applied that group.
     pub(crate) outcomes_before: Option<u64>,
 }
 
@@ -149,7 +149,8 @@ mod tests {
         let erase = Entry::Feed(Command::EraseUser { user, phase, from }.into());
         let once = Entry::Feed(Request { idempotency: Some(key), command: forget });
         let once_bytes = [&[1][..], &[7; 16], &[9; 8], &[11, 0xac, 2]].concat();
-        // Two operations of 7 bytes together: number, bucket, one key of two bytes; number.
+        // Two operations of 7 bytes together: the first has a number, a bucket and a key of two bytes; the second only
+        // a number.
         let keys_bytes = [0, 127, 2, 7, 2, 3, 1, 2, b'a', b'b', 18];
         let cases = [
             (plain, &[0, 11, 0xac, 2][..]),

@@ -1,4 +1,4 @@
-//! Keys with which clients repeat a change without making it twice.
+//! Keys that clients send so that a repeated request does not make its change twice.
 
 use feed::{Command, Idempotency, limits};
 use sha2::{Digest as _, Sha256};
@@ -66,7 +66,7 @@ mod tests {
         }
     }
 
-    /// Digests must not change: a retry after an upgrade would not find the result of its first attempt.
+    /// Digests must not change: otherwise a retry after an upgrade would not find the result of its first attempt.
     #[test]
     fn the_digest_of_a_command_stays_what_it_is() {
         let digest = IdempotencyKey::parse(b"k").unwrap().digest("s", &follow(1, 2));

@@ -14,7 +14,7 @@ use super::{Answer, Changes, KeyReplies, ReadAt, Submission};
 
 /// Maximum size of pending operations on keys, in bytes.
 pub(crate) const BYTES_MAX: usize = 64 << 20;
-/// Maximum size of pending operations on keys that are not short, in bytes: the rest is for short ones.
+/// Maximum size of pending operations on keys that are not short, in bytes. The remaining bytes are for short ones.
 const LONG_BYTES_MAX: usize = BYTES_MAX / 4 * 3;
 /// Maximum size of a short submission, in bytes.
 const SHORT_BYTES: usize = 64 << 10;
@@ -88,7 +88,7 @@ pub enum SubmitError {
     /// Too many commands are pending.
     #[error("the server has too many pending changes; try again in a second")]
     Busy,
-    /// The disk is full and the change is not a deletion, or even the reserve is used up.
+    /// The disk is full and the change is not a deletion, or even the reserved space is used up.
     #[error("the disk of the server is full; delete data, or free space on the disk")]
     DiskFull,
     /// The log of the cluster cannot be written now.
@@ -151,7 +151,8 @@ impl Inbox {
         }
     }
 
-    /// Adds a submission to the queue. If nothing is pending, accepts even one larger than the whole inbox.
+    /// Adds a submission to the queue. If nothing is pending, even a submission that is larger than the whole inbox is
+    /// accepted.
     pub(crate) fn put(
         &self,
         submission: Submission<Ticket>,

@@ -50,7 +50,7 @@ pub(crate) enum Answer {
 /// submissions. Not logged.
 #[derive(Clone, Debug)]
 pub struct ReadAt {
-    /// Index of the operation before which it happens; the number of operations means after the last.
+    /// Index of the operation before which the read happens. The number of operations means after the last one.
     pub before: usize,
     /// Bucket of the keys.
     pub bucket: BucketId,

@@ -37,8 +37,8 @@ pub(crate) fn needed_for(changes: &Changes) -> u32 {
 }
 
 /// Returns an identifier of the rules by which this program applies commands: nodes with the same rules make the same
-/// rows of the same log. Other builds may differ, so it is a digest of the release and of the sources of the rules
-/// (`build.rs`).
+/// rows of the same log. Other builds may have other rules, so the identifier is a digest of the release and of the
+/// sources of the rules (`build.rs`).
 pub(crate) fn rules() -> u64 {
     xxh3_64(concat!(env!("CARGO_PKG_VERSION"), " ", env!("ROOST_RULES")).as_bytes())
 }
@@ -82,8 +82,8 @@ mod tests {
         T::deserialize(Variants).err().map_or_else(String::new, |error| error.to_string())
     }
 
-    /// Fails when there is a new command, or a new part of one: return its version from [`of_command`] or [`of_op`],
-    /// raise [`COMMANDS`] if the last version was released, and correct the numbers.
+    /// Fails when there is a new command, or a new part of one. If so, return its version from [`of_command`] or
+    /// [`of_op`], raise [`COMMANDS`] if the last version was released, and correct the numbers in this test.
     #[test]
     fn every_command_has_its_version() {
         let known = [
