@@ -12,6 +12,8 @@ use crate::expression::{Expression, ExpressionError};
 pub const FEEDS_MAX: usize = 64;
 /// Maximum length of the name of a feed, in characters.
 pub const FEED_NAME_MAX: usize = 32;
+/// Maximum quota of the source `following`: a page of the home timeline, which the server has in memory for active users.
+const AT_HOME_MAX: usize = 100;
 /// Maximum quota of a source.
 pub const QUOTA_MAX: usize = 400;
 /// Maximum sum of the quotas of a feed: the maximum number of candidates of a request.
@@ -109,6 +111,12 @@ impl Feed {
         self.sources.get(&source).copied().unwrap_or_default()
     }
 
+    /// Maximum number of posts by one author; 0 for no limit.
+    #[must_use]
+    pub fn per_author_max(&self) -> usize {
+        self.per_author_max
+    }
+
     /// Whether reasons name users.
     #[must_use]
     pub fn names_users(&self) -> bool {
@@ -169,6 +177,10 @@ fn quotas<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<Source, usize>,
     if let Some(quota) = quotas.values().find(|quota| !(1..=QUOTA_MAX).contains(*quota)) {
         return Err(de::Error::custom(format!("a quota is 1 to {QUOTA_MAX}, not {quota}")));
     }
+    if let Some(quota) = quotas.get(&Source::Following).filter(|quota| **quota > AT_HOME_MAX) {
+        let text = format!("the quota of following is 1 to {AT_HOME_MAX}, not {quota}");
+        return Err(de::Error::custom(text));
+    }
     match quotas.values().sum::<usize>() {
         0 => Err(de::Error::custom("a feed needs a source")),
         1..=CANDIDATES_MAX => Ok(quotas),
@@ -226,7 +238,7 @@ mod tests {
         let from = |sources: &str| format!("[feeds.a]\nsources = {{ {sources} }}\nscore = \"1\"");
         let many = |n| format!("[feeds.n{n}]\nsources = {{ popular = 5 }}\nscore = \"1\"\n");
         let many: String = (0..FEEDS_MAX).map(many).collect();
-        let all = "popular = 400, following = 400, new-authors = 400";
+        let all = "popular = 400, groups = 400, new-authors = 400";
         for (text, parts) in [
             (feed("score = \"1 + lieks\""), vec!["line 3", "character 5", "unknown name `lieks`"]),
             (feed("score = \"1\"\nexplore = 0.9"), vec!["line 4", "from 0 to 0.5, not 0.9"]),
@@ -235,6 +247,7 @@ mod tests {
             (feed(""), vec!["score"]),
             (from("popular = 401"), vec!["line 2", "1 to 400, not 401"]),
             (from(all), vec!["line 2", "1000, not 1200"]),
+            (from("following = 101"), vec!["line 2", "1 to 100, not 101"]),
             (from(""), vec!["needs a source"]),
             (from("friends = 1"), vec!["line 2", "friends"]),
             (from("popular = 1").replace(".a", ".A"), vec!["the name `A`"]),

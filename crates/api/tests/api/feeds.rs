@@ -174,3 +174,21 @@ fn an_explained_ranking_has_the_features_and_the_score_that_follows_from_them() 
     assert_eq!(items[0]["reasons"], json!([unnamed]));
     assert!(server.get("/v1/users/@ada/feeds/mine").json()["items"][0].get("features").is_none());
 }
+
+#[test]
+fn a_user_who_writes_much_displaces_no_other_followed_user() {
+    let server = world();
+    publish(&server, "cyd", &json!({"text": "by Cyd"}));
+    let boosted = publish(&server, "dan", &json!({"text": "by Dan"}));
+    put(&server, &format!("/v1/users/@cyd/boosts/{boosted}"));
+    for n in 0..130 {
+        publish(&server, "bob", &json!({"text": format!("post {n}"), "visibility": "followers"}));
+    }
+    let found = shown(&server.get("/v1/users/@ada/feeds/for-you").json());
+    for text in ["by Cyd", "by Dan"] {
+        let found = found.iter().find(|(other, _)| other == text);
+        let (_, reasons) = found.unwrap_or_else(|| panic!("{text}"));
+        assert!(reasons.starts_with("followed") || reasons.starts_with("at_home"), "{reasons}");
+    }
+    assert_eq!(found.iter().filter(|(text, _)| text.starts_with("post")).count(), 2);
+}

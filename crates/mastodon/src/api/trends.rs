@@ -17,7 +17,6 @@ use crate::answers;
 use crate::endpoints::Endpoints;
 use crate::entities::Entities;
 use crate::entities::json::Json;
-use crate::entities::trends::TRENDS_MAX;
 use crate::error::ApiError;
 use crate::fields::{Fields, Params};
 use crate::input::{Me, Reader, number};
@@ -148,5 +147,5 @@ async fn suggested(
 /// Number of trends to skip.
 fn offset(fields: &Fields) -> Result<usize, ApiError> {
     let offset = fields.one("offset")?.and_then(number).unwrap_or(0);
-    Ok(offset.min(TRENDS_MAX as u64) as usize)
+    Ok(usize::try_from(offset).unwrap_or(usize::MAX))
 }

@@ -299,6 +299,7 @@ async fn popular_statuses_trend_and_authors_who_are_not_followed_are_suggested()
     assert_eq!(ada.ids(&world, trends).await, [popular.as_str()]);
     assert_eq!(cyd.ids(&world, trends).await, [popular.as_str(), hidden.as_str()]);
     assert_eq!(cyd.ids(&world, &format!("{trends}?offset=1")).await, [hidden.as_str()]);
+    assert_eq!(cyd.ids(&world, &format!("{trends}?offset=18446744073709551615")).await, [""; 0]);
 
     let suggested = async || {
         let mut ids = ada.ids(&world, "/api/v1/suggestions").await;

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
-use feed::{Facts, Page, Post, PostId, Reaction, Tag, UserId, Viewer, Visibility};
+use feed::limits::PAGE_MAX;
+use feed::{Facts, Page, PageOf, Post, PostId, Reaction, Tag, UserId, Viewer, Visibility};
+use hashbrown::HashMap;
 use rank::{Feature, Features, Feed, Feeds, Source, rank};
 use rows::Span;
 use store::{Store, unless_unreadable};
@@ -20,10 +22,15 @@ use store::{Store, unless_unreadable};
 use super::Node;
 use crate::shared::Shared;
 use crate::threads::spawn;
-use crate::views::ranked::{Item, Likers, Outside, Snapshot, Taste, language_number, tag_number};
+use crate::views::ranked::{AtHome, Item, Likers, Snapshot, Taste, language_number, tag_number};
 
 /// Interval of the thread.
 const INTERVAL: Duration = Duration::from_millis(100);
+/// Maximum number of pages of the home timeline that are read for candidates.
+const HOME_PAGES_MAX: usize = 3;
+/// Maximum number of candidates of the home timeline by one author or boosted by one user, in feeds that limit the posts
+/// of an author to fewer.
+const AT_HOME_PER_USER: usize = 4;
 /// Number of newest posts of the viewer that show their interests.
 const OWN_READ: usize = 20;
 
@@ -164,6 +171,45 @@ impl Node {
         self.threads.lock().others.push(thread);
     }
 
+    /// Posts of the home timeline up to the quota of the feed, newest first, of which a few are by one author or boosted
+    /// by one user if the feed limits the posts of an author. So users who write much displace nobody: if the newest
+    /// page has too few, the next ones are read.
+    fn candidates_at_home(&self, user: UserId, feed: &Feed) -> Vec<AtHome> {
+        let quota = feed.quota(Source::Following);
+        let per_user_max = match feed.per_author_max() {
+            0 => usize::MAX,
+            max => max.max(AT_HOME_PER_USER),
+        };
+        let (mut found, mut counts) = (Vec::new(), HashMap::<UserId, usize>::new());
+        let mut page = Page::newest(quota.min(PAGE_MAX));
+        for _ in 0..HOME_PAGES_MAX {
+            if found.len() >= quota {
+                break;
+            }
+            let PageOf { items, next } = self.home_ids(user, &page);
+            for (id, author) in self.views().ranked.authors(&items) {
+                let at_home = match author {
+                    Some(author) => Some(AtHome { post: id, author, booster: None, counts: None }),
+                    None => outsider(self.facts(), id),
+                };
+                let Some(at_home) = at_home.filter(|it| it.author != user) else { continue };
+                let users = [Some(at_home.author), at_home.booster.filter(|it| *it != user)];
+                let users = users.into_iter().flatten();
+                let has_enough =
+                    |user: UserId| counts.get(&user).is_some_and(|count| *count >= per_user_max);
+                if found.len() < quota && !users.clone().any(has_enough) {
+                    users.for_each(|user| *counts.entry(user).or_default() += 1);
+                    found.push(at_home);
+                }
+            }
+            match next {
+                Some(below) => page.below = Some(below),
+                None => break,
+            }
+        }
+        found
+    }
+
     /// Ranks the candidates of a feed.
     fn ranking(
         &self,
@@ -174,10 +220,7 @@ impl Node {
     ) -> Snapshot {
         let facts = self.facts();
         let now_ms = self.now_ms();
-        let home = match feed.quota(Source::Following) {
-            0 => Vec::new(),
-            quota => self.home_ids(user, &Page::newest(quota)).items,
-        };
+        let home = self.candidates_at_home(user, feed);
         let own =
             Span::below(None, OWN_READ).map_or_else(Vec::new, |span| facts.posts_by(user, span));
         let taste = Taste {
@@ -193,10 +236,7 @@ impl Node {
             now_ms,
         };
         let view = &self.views().ranked;
-        let outside = view.outside(&taste.home);
-        let outside: Vec<_> =
-            outside.into_iter().filter_map(|post| outsider(facts, post)).collect();
-        let mut gathered = view.gather(feed, &taste, &outside);
+        let mut gathered = view.gather(feed, &taste);
         gathered.candidates.retain(|found| viewer.wants_public_by(UserId(found.author)));
         let shown = view.snapshots().shown(user);
         for candidate in &mut gathered.candidates {
@@ -245,14 +285,14 @@ fn follow(shared: &Shared) {
 }
 
 /// Reads a post of the home timeline that is not a recent public post; `None` if it is direct or deleted.
-fn outsider(facts: Facts<'_, Store>, at_home: PostId) -> Option<Outside> {
-    let post = facts.post(at_home).filter(|post| post.visibility != Visibility::Direct)?;
-    let (author, id) = match &post.boost {
-        Some(boost) => (boost.author, boost.post),
-        None => (post.author, at_home),
+fn outsider(facts: Facts<'_, Store>, id: PostId) -> Option<AtHome> {
+    let found = facts.post(id).filter(|post| post.visibility != Visibility::Direct)?;
+    let (author, post, booster) = match &found.boost {
+        Some(boost) => (boost.author, boost.post, Some(found.author)),
+        None => (found.author, id, None),
     };
-    let counts = facts.post_counts(id);
-    Some(Outside { at_home, post: id, author, counts: [counts.favourites, counts.boosts, 0] })
+    let counts = facts.post_counts(post);
+    Some(AtHome { post, author, booster, counts: Some([counts.favourites, counts.boosts, 0]) })
 }
 
 /// Reasons for a post that the viewer may see in a feed; `None` if the viewer may not see it there.

@@ -14,7 +14,7 @@ const USERS: u32 = 6;
 /// Each user can react to at most as many posts as the view reads for a user.
 const POSTS: usize = 8;
 const FEED: &str =
-    "[feeds.x]\nsources = { following = 400, liked-by-followed = 400 }\nscore = \"likes\"";
+    "[feeds.x]\nsources = { following = 100, liked-by-followed = 400 }\nscore = \"likes\"";
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -128,7 +128,7 @@ impl World {
             let reacts = |reaction| facts.reaction(user, post, reaction).is_some();
             reacts(Favourite) || reacts(Boost)
         };
-        let home: Vec<_> = self.node.home_ids(viewer, &Page::newest(400)).items;
+        let home: Vec<_> = self.node.home_ids(viewer, &Page::newest(100)).items;
         let home: Vec<_> =
             home.into_iter().filter_map(|id| Some(facts.post(id)?.boosted_or(id))).collect();
         let mut expected = BTreeSet::new();

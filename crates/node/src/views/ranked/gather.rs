@@ -43,19 +43,20 @@ pub(crate) struct Taste {
     /// Newest posts of the viewer.
     pub(crate) own: Vec<PostId>,
     /// Posts of the home timeline, newest first.
-    pub(crate) home: Vec<PostId>,
+    pub(crate) home: Vec<AtHome>,
     pub(crate) now_ms: u64,
 }
 
-/// Post of the home timeline that the view does not have: a boost, or a post that is older or not public.
-pub(crate) struct Outside {
-    /// Post of the home timeline.
-    pub(crate) at_home: PostId,
-    /// Boosted post for a boost, else the same post.
+/// Candidate of the home timeline.
+pub(crate) struct AtHome {
+    /// Boosted post for a boost.
     pub(crate) post: PostId,
     pub(crate) author: UserId,
-    /// Numbers of favourites, boosts and replies.
-    pub(crate) counts: [u32; 3],
+    /// User who boosted the post, for a boost.
+    pub(crate) booster: Option<UserId>,
+    /// Numbers of favourites, boosts and replies of a post that the view does not have under its id at home: of a
+    /// boosted post, or of one that is older or not public.
+    pub(crate) counts: Option<[u32; 3]>,
 }
 
 /// Followed users who reacted to a post.
@@ -96,28 +97,22 @@ struct Interests {
     reacted: Vec<PostId>,
     /// Number of reactions by author.
     authors: HashMap<UserId, u32>,
+    /// Number of reactions, at least 1.
+    reactions: u32,
     /// Authors of the newest posts of new authors.
     new_authors: HashSet<UserId>,
 }
 
 impl View {
-    /// Gathers the candidates of a feed. `outside` has the posts of the home timeline that the view does not have.
-    pub(super) fn gather(&self, feed: &Feed, taste: &Taste, outside: &[Outside]) -> Gathered {
+    /// Gathers the candidates of a feed.
+    pub(super) fn gather(&self, feed: &Feed, taste: &Taste) -> Gathered {
+        let counts = taste.home.iter().filter_map(|it| Some((it.post, it.counts?)));
+        let outside: HashMap<_, _> = counts.collect();
         let interests = self.interests(taste);
         let likers = self.likers(taste);
         let mut pool = Pool::new(feed);
-        for at_home in &taste.home {
-            let found = match self.posts.get(*at_home) {
-                Some(found) => Some((found.id, found.author)),
-                None => {
-                    let outside = outside.iter().find(|other| other.at_home == *at_home);
-                    outside.map(|found| (found.post, found.author))
-                }
-            };
-            let found = found.filter(|(_, author)| *author != taste.viewer);
-            if let Some((post, author)) = found {
-                pool.offer(Source::Following, (post.0, author.0));
-            }
+        for AtHome { post, author, .. } in &taste.home {
+            pool.offer(Source::Following, (post.0, author.0));
         }
         let mut liked: Vec<_> =
             likers.iter().map(|(post, of)| (Reverse(of.count), Reverse(*post))).collect();
@@ -136,7 +131,7 @@ impl View {
 
         let mut candidates = pool.into_candidates();
         for candidate in &mut candidates {
-            self.describe(candidate, taste, &interests, &likers, outside);
+            self.describe(candidate, taste, &interests, &likers, &outside);
         }
         Gathered { candidates, likers, tags: interests.tags }
     }
@@ -148,6 +143,7 @@ impl View {
             languages: SmallVec::new(),
             reacted,
             authors: HashMap::new(),
+            reactions: 1,
             new_authors: self.new_posts.iter().map(|(_, author)| *author).collect(),
         };
         let own = taste.own.iter().filter_map(|post| self.posts.get(*post));
@@ -167,6 +163,7 @@ impl View {
                 *interests.authors.entry(post.author).or_default() += 1;
             }
         }
+        interests.reactions = interests.authors.values().sum::<u32>().max(1);
         interests
     }
 
@@ -247,7 +244,7 @@ impl View {
         taste: &Taste,
         interests: &Interests,
         likers: &HashMap<PostId, Likers>,
-        outside: &[Outside],
+        outside: &HashMap<PostId, [u32; 3]>,
     ) {
         let (post, author) = (PostId(candidate.post), UserId(candidate.author));
         let found = self.posts.get(post);
@@ -256,14 +253,13 @@ impl View {
                 let (favourites, boosts) = found.counted();
                 [favourites, boosts, found.replies.into()]
             }
-            None => outside.iter().find(|it| it.post == post).map_or([0; 3], |it| it.counts),
+            None => outside.get(&post).copied().unwrap_or_default(),
         };
         let tags =
             |found: &Recent| found.tags().filter(|tag| interests.tags.contains(tag)).count() as f64;
         let is_new = interests.new_authors.contains(&author);
         let speaks = found.is_some_and(|found| interests.languages.contains(&found.language));
         let reactions = interests.authors.get(&author).copied().unwrap_or_default();
-        let all = interests.authors.values().sum::<u32>().max(1);
         let age_ms = taste.now_ms.saturating_sub(post.unix_ms());
         let seed = (u64::from(taste.viewer.0) << 32) ^ (taste.now_ms / HOUR_MS);
         let random = xxh3_64_with_seed(&post.0.to_le_bytes(), seed) as f64 / u64::MAX as f64;
@@ -273,7 +269,7 @@ impl View {
             (Feature::Boosts, counts[1].into()),
             (Feature::Replies, counts[2].into()),
             (Feature::Followed, f64::from(u8::from(taste.follows(author)))),
-            (Feature::Affinity, f64::from(reactions) / f64::from(all)),
+            (Feature::Affinity, f64::from(reactions) / f64::from(interests.reactions)),
             (Feature::LikedByFollowed, likers.get(&post).map_or(0.0, |of| of.count.into())),
             (Feature::Tags, found.map_or(0.0, tags)),
             (Feature::Group, f64::from(u8::from(candidate.sources.contains(Source::Groups)))),

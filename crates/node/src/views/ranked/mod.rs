@@ -30,7 +30,7 @@ use rows::{Rows, SetTable, Span};
 use super::effects::Effects;
 use events::{Event, Reader, Subjects, events, first_young, load};
 use gather::Gathered;
-pub(crate) use gather::{Likers, Outside, Taste};
+pub(crate) use gather::{AtHome, Likers, Taste};
 use reactions::Reactions;
 use recent::{Recent, Recents};
 pub(crate) use recent::{language_number, tag_number};
@@ -194,15 +194,16 @@ impl Ranked {
         }
     }
 
-    /// Separates posts that are not recent public posts.
-    pub(crate) fn outside(&self, posts: &[PostId]) -> Vec<PostId> {
+    /// Authors of the recent public posts among these posts; `None` for the other posts.
+    pub(crate) fn authors(&self, posts: &[PostId]) -> Vec<(PostId, Option<UserId>)> {
         let view = self.view.read();
-        posts.iter().copied().filter(|post| view.posts.get(*post).is_none()).collect()
+        let author = |post| view.posts.get(post).map(|found| found.author);
+        posts.iter().map(|post| (*post, author(*post))).collect()
     }
 
     /// Gathers the candidates of a feed.
-    pub(crate) fn gather(&self, feed: &rank::Feed, taste: &Taste, outside: &[Outside]) -> Gathered {
-        self.view.read().gather(feed, taste, outside)
+    pub(crate) fn gather(&self, feed: &rank::Feed, taste: &Taste) -> Gathered {
+        self.view.read().gather(feed, taste)
     }
 
     /// Popular posts with any reaction, the most popular first.
