@@ -31,8 +31,8 @@ pub(crate) enum Needs {
     Nothing,
     /// A valid token.
     Token,
-    /// A token as for [`Needs::User`]. If the operator allows it, also no token, or an app's own token with one of
-    /// these scopes.
+    /// A user's token with one of these scopes. If the operator allows anonymous reads, an app's own token with one of
+    /// these scopes, or no token, is enough.
     Anyone(&'static [AccessScope]),
     /// An app's own token with this scope.
     App(AccessScope),
@@ -144,8 +144,8 @@ fn client(state: &Shared, user: Option<UserId>, request: &Request) -> Client {
     user.map_or_else(|| Client::Address(state.limiter.address(address())), Client::User)
 }
 
-/// Responds to a preflight request. Tokens are in a header that pages must name, so a page has no more rights than a
-/// program.
+/// Responds to a preflight request. Pages of all origins are allowed: a page must set the token itself, so it has no
+/// more rights than a program.
 pub(crate) async fn preflight() -> Response {
     let headers = [
         (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),

@@ -27,8 +27,8 @@ pub(crate) const MEMORY: usize = READ_BYTES + CHANGE_BYTES;
 /// Maximum size of one client's unsent responses, in bytes.
 const CLIENT_BYTES: usize = 1 << 20;
 /// Maximum size of an entity, in bytes, which is the longest response to a change. Most of it is the descriptions of
-/// four pictures, and the filters that a boost and the boosted post match, 1.2 kB each. It counts twice, because a
-/// status may contain a quoted one.
+/// four pictures, and the filters that a boost and the boosted post match, 1.2 kB each. The size counts twice, because
+/// a status may contain a quoted status.
 const ENTITY_BYTES: usize = 512 << 10;
 /// Client that gets a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,7 +66,7 @@ impl Answers {
     /// # Errors
     /// If too many bytes are unsent.
     pub(crate) fn check(&self, client: Client) -> Result<(), ApiError> {
-        // The check reserves nothing: many changes are checked at the same time, and most responses are short.
+        // The check reserves nothing, because most responses are much shorter than [`ENTITY_BYTES`].
         let fits = self.shares.fits(client, ENTITY_BYTES, CLIENT_BYTES);
         match fits && self.changes.fits(ENTITY_BYTES) {
             true => Ok(()),

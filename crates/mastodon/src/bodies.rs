@@ -1,4 +1,4 @@
-//! Memory of request bodies while they are read. This counts the bodies of both APIs, except those from applications on
+//! Memory of request bodies while they are read. The bodies of both APIs are counted, except those from applications on
 //! `/v1`.
 //!
 //! **Invariant:** a body takes at most [`BODY_BYTES_MAX`] and 10 seconds, and all bodies together take at most

@@ -263,7 +263,7 @@ impl FromRequest<Shared> for Params {
     }
 }
 
-/// Reads the body of a request, which counts until the result is dropped.
+/// Reads the body of a request. The body is counted until the result is dropped.
 pub(crate) async fn read_body(request: Request, state: &Shared) -> Result<ReadBody, ApiError> {
     let address = state.limiter.address(client_address(request.extensions()));
     // A client with only an app's own token counts as a guest, because any client can get such a token.
@@ -278,8 +278,8 @@ impl FromRequest<Shared> for Fields {
         let access = request.extensions().get::<Access>().copied();
         let (content_type, kind) = content_type(request.headers());
         let body = read_body(request, state).await;
-        // Only a file makes a form this long. The error is 422 instead of 413, because apps show the reason of a 422
-        // only.
+        // Only a file makes a form this long. The error is 422 instead of 413, because apps show only the reason of a
+        // 422.
         let of_form = |error: ApiError| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE if kind == MULTIPART => {
                 ApiError::not_supported("files here, and reads no form above 64 KiB")

@@ -74,7 +74,7 @@ impl FromRequest<Shared> for Form {
 
     async fn from_request(request: Request, state: &Shared) -> Result<Self, ApiError> {
         let (content_type, kind) = content_type(request.headers());
-        // Only pictures make a form long, so without them there is no memory for long forms.
+        // Only pictures make a form long. A node that accepts no pictures has no memory for long forms.
         if kind != MULTIPART || !state.node.accepts_pictures() {
             let Params(fields) = Params::from_request(request, state).await?;
             return Ok(Self { fields, files: Files::default() });

@@ -23,7 +23,7 @@ pub(crate) struct Me(pub(crate) UserId);
 #[derive(Clone, Copy)]
 pub(crate) struct Reader(pub(crate) Option<UserId>);
 
-/// Id in the path, of which there may be no item.
+/// Id in the path. An item with this id need not exist.
 pub(crate) struct InPath<T>(pub(crate) T);
 
 /// Id that a path can have.

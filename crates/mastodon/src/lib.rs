@@ -99,7 +99,7 @@ pub struct MastodonOptions {
     pub password_grant: bool,
     /// Whether clients without a user may read public data: without a token, or with an app's own.
     pub anonymous_reads: bool,
-    /// Maximum number of connections of the server. Live streams take at most half of them.
+    /// Maximum number of connections of the server. Live streams take at most three eighths of them.
     pub connections_max: u32,
     /// Whether entities are cached as JSON, in the memory of the node. False only in tests.
     pub keeps_entities: bool,

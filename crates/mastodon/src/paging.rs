@@ -81,8 +81,8 @@ pub(crate) fn asked(fields: &Fields, Limits(default, max): Limits) -> Result<Pag
     Ok(Page { below, above: min.or(since), is_up: min.is_some(), limit })
 }
 
-/// Makes the entities of a page, starting where reading began, so that entities that exceed the response are on the
-/// next page in the direction of reading.
+/// Makes the entities of a page in the direction of reading. Entities that do not fit in the response are on the next
+/// page in that direction.
 pub(crate) fn list<T: Item, E: Into<Json>>(
     page: &Page,
     found: PageOf<T>,

@@ -3,8 +3,8 @@
 //! A hash takes 19 MiB and about 50 ms (the parameters that OWASP recommends).
 //! **Invariant:** one hash runs at a time and at most `WAITING_MAX` wait, so that they exhaust neither memory nor
 //! processors; further ones are refused.
-//! **Invariant:** clients take turns. The next hash is of the client whose last turn is longest ago. If the queue is
-//! full, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the client with
+//! **Invariant:** clients take turns. The next hash is that of the client whose last turn is longest ago. If the queue
+//! is full, a client with fewer waiting hashes, or without an earlier turn, replaces the newest hash of the client with
 //! the most.
 //! **Invariant:** clients that have logged in before have a separate queue with every second turn. However many new
 //! addresses there are, known clients are not refused because of them, and wait at most twice as long.
@@ -82,8 +82,8 @@ fn hasher(memory_kib: u32) -> Result<Argon2<'static>, PasswordError> {
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
-/// Whether `hash` is the hash of this password. False for a hash with larger parameters than ours, which an import may
-/// bring.
+/// Whether `hash` is the hash of this password. False for a hash with larger parameters than this module uses, which an
+/// import may contain.
 fn verify(password: &str, hash: &PasswordHash) -> bool {
     let Ok(parsed) = phc::PasswordHash::new(hash.as_str()) else { return false };
     let fits = Params::try_from(&parsed)

@@ -1,4 +1,5 @@
-//! `X-RateLimit-*` headers: the state of the nearest limit among the rates that a request counts towards.
+//! `X-RateLimit-*` headers: the state of the rate that is nearest to its limit, among those that a request counts
+//! towards.
 
 use std::cell::Cell;
 
@@ -16,7 +17,7 @@ const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 const RESET: HeaderName = HeaderName::from_static("x-ratelimit-reset");
 
 tokio::task_local! {
-    /// Usage of the rate whose limit is nearest for the client of this request.
+    /// Usage of the rate that is nearest to its limit for the client of this request.
     static USAGE: Cell<Option<Usage>>;
 }
 

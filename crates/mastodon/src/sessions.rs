@@ -1,7 +1,7 @@
 //! Users of `/v1`: identified by a token or a browser session, with their limits.
 //!
-//! **Invariant:** requests to both APIs, with a token or a session, count towards the same rates, bodies, streams and
-//! bytes.
+//! **Invariant:** requests to both APIs, with a token or a session, count towards the same limits of rates, bodies,
+//! streams and bytes.
 
 use std::fmt;
 use std::sync::Arc;

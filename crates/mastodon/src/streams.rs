@@ -106,8 +106,8 @@ pub(crate) struct Streams {
 pub(crate) type Open = (Share<UserId>, OwnedSemaphorePermit);
 
 impl Streams {
-    /// Limits for a server with this many connections: streams take three eighths of them. A key of the server takes at
-    /// most half, so that connections remain for requests.
+    /// Limits for a server with this many connections. Streams take at most three eighths of them, and a key of the
+    /// server at most half, so that connections remain for requests.
     pub(crate) fn new(connections_max: u32) -> Self {
         let streams_max = (connections_max / 8 * 3).clamp(1, STREAMS_MAX);
         Self {

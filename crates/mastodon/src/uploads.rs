@@ -415,8 +415,8 @@ mod tests {
     async fn those_who_hold_all_memory_for_long_keep_out_nobody() {
         let uploads = Uploads::new();
         let second = Duration::from_secs(1);
-        // Eight users fill the memory, continue as slowly as allowed, and send as much again when they are ended, as
-        // often as the limit of uploads allows.
+        // Eight users fill the memory and continue as slowly as allowed. When the server ends their uploads, they begin
+        // again, as often as the limit of uploads allows.
         let attack = |user| {
             let uploads = Arc::clone(&uploads);
             tokio::spawn(async move {

@@ -96,7 +96,7 @@ fn all_ids(fields: &Fields) -> Vec<String> {
     first.map(str::to_owned).collect()
 }
 
-/// JSON list of the existing entities, until they fill a response.
+/// JSON list of the entities that exist, as many as fit in a response.
 pub(crate) fn list<I, E: Into<Json>>(
     ids: impl Iterator<Item = I>,
     mut entity: impl FnMut(I) -> Option<E>,

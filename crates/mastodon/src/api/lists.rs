@@ -75,8 +75,8 @@ async fn save(
     answers::entity(state.entities_done(me, move |entities| entities.list(me, list)).await?)
 }
 
-/// Title and setting of replies. Exclusive lists, which remove posts from the home timeline, are refused, so that no
-/// app shows them as saved.
+/// Title and setting of replies. Exclusive lists, which remove posts from the home timeline, are refused, because this
+/// server has none.
 fn parts(fields: &Fields) -> Result<(Option<ListTitle>, Option<ListReplies>), ApiError> {
     if fields.is_true("exclusive")? {
         return Err(ApiError::not_supported("exclusive lists"));

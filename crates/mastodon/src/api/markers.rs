@@ -60,7 +60,7 @@ pub(crate) async fn set(
             notifications: update(notifications, stored.notifications),
         }))
     };
-    // A retry is recognized by its content, without versions, since they have changed by then.
+    // A retry is recognized by its content without the versions, because the first request has changed the versions.
     let idempotency = once.of(me, &command(Markers::default()));
     let stored = state.read(move |node| node.facts().markers(me)).await?;
     state.change_once(idempotency, command(stored)).await?;

@@ -124,7 +124,7 @@ fn parse(picture: &str) -> Option<(MediaId, MediaKey)> {
 
 async fn whole(state: &Shared, file: MediaFile) -> Result<Response, ApiError> {
     let mut rest = Rest { state: Arc::clone(state), file, next: 0, read: None };
-    // The first piece is read before the status is sent, so that a missing file is an error.
+    // The first piece is read before the status of the response is sent, so that a missing file results in an error.
     rest.read = Some(match rest.piece().await {
         Ok(piece) => piece,
         // A cluster node may not have fetched the file yet.
@@ -166,7 +166,8 @@ impl Rest {
         Ok(Some((piece, self)))
     }
 
-    /// Reads the next piece. Always waits for a permit, since the status of the response was already sent.
+    /// Reads the next piece. Waits for a permit instead of failing, because the status of the response was already
+    /// sent.
     async fn piece(&self) -> io::Result<Bytes> {
         let (node, file, at) = (self.state.node.clone(), self.file, self.next);
         let length = (u64::from(file.bytes) - at).min(PIECE_BYTES);

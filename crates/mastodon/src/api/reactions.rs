@@ -90,7 +90,7 @@ macro_rules! lists {
             let asked = paging::asked(&fields, paging::STATUSES)?;
             let read = move |_: &_, entities: &mut Entities<'_>| {
                 let shown = |post: &_| entities.sees(post);
-                // The pages begin and end with stamps of reactions instead of ids.
+                // The cursors of these pages are stamps of reactions, not ids of posts.
                 let found = entities.viewer().reacted(me, Reaction::$reaction, &asked, shown);
                 paging::list(&asked, found, |(_, post)| entities.status(post))
             };

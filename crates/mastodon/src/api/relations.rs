@@ -164,8 +164,8 @@ pub(crate) async fn note(
     }
 }
 
-/// Follows an account. Absent parameters keep their values. Follows of some languages only are refused, so that no app
-/// shows them as saved: posts in all languages appear at home.
+/// Follows an account. Absent parameters keep their values. A follow of only some languages is refused, because home
+/// shows posts in all languages.
 pub(crate) async fn follow(
     State(state): State<Shared>,
     Me(me): Me,

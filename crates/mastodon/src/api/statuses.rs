@@ -63,8 +63,8 @@ impl Server {
         answers::entity(status)
     }
 
-    /// A status that was published after a time, from memory only. `None` if that is impossible, for example for a
-    /// retry, whose status is older.
+    /// The status that the user has just published, made from memory only. `None` if that is impossible, or if the
+    /// status was published before `began_ms`, as for a retry.
     fn new_status(&self, me: UserId, post: PostId, began_ms: u64) -> Option<Json> {
         // The account in the entity has the day of its last status, so the status must be of today.
         let is_new = post.unix_ms() >= began_ms && day(post.unix_ms()) == day(self.node.now_ms());
@@ -101,8 +101,8 @@ impl Server {
         Ok(())
     }
 
-    /// Response to an app that lists the users whom a new status should mention, if the text mentions others. Contains
-    /// their accounts, so that the app can ask its user.
+    /// Response to an app that lists the users whom a new status should mention, if the text mentions other users.
+    /// Contains the accounts of these others, so that the app can ask its user.
     async fn unexpected(
         &self,
         me: UserId,
@@ -146,10 +146,10 @@ impl Server {
 }
 
 /// Content of a new or edited status in a request. As in Mastodon, absent text and warning become empty, and a warning
-/// makes the status sensitive. Absent language, pictures and poll are kept, but pictures replace a poll that is not
-/// named.
+/// makes the status sensitive. If language, pictures or poll are absent, an edit leaves them unchanged, but new
+/// pictures replace a poll that the request does not name.
 fn said(fields: &Fields, base: &str) -> Result<Patch, ApiError> {
-    // Its name on other servers: the status would be published without the quote.
+    // Other servers use this name. If it were ignored, the status would be published without the quote.
     if fields.one("quote_id")?.is_some() {
         return Err(ApiError::invalid("quote_id is not supported: use quoted_status_id"));
     }

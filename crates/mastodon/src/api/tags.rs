@@ -69,7 +69,7 @@ pub(crate) async fn timeline(
             paging::write(&asked, found, |post, out| entities.append_status(post, out))
         }
     };
-    // The request determines how many posts are read per result.
+    // With combined hashtags, a page may read many posts per result.
     let listed = match is_combined {
         true => state.entities_long(reader, read).await?,
         false => state.entities(reader, read).await?,
@@ -77,7 +77,7 @@ pub(crate) async fn timeline(
     state.listed(uri.path(), &fields, &asked, listed)
 }
 
-/// Hashtags of a parameter. Ignores invalid ones, as Mastodon does. They are short, because the URLs of other pages
+/// Hashtags of a parameter. Ignores invalid ones, as Mastodon does. Refuses long ones, because the URLs of other pages
 /// repeat them.
 fn more(fields: &Fields, name: &str) -> Result<Vec<Tag>, ApiError> {
     let too_long =

@@ -44,8 +44,8 @@ const SUGGESTION: &[u8] = b"{\"source\":\"global\",\"sources\":[\"most_interacti
 pub(crate) struct Trends(Mutex<Option<(u64, Arc<[Tag]>)>>);
 
 impl Trends {
-    /// Cached trends; `None` if the caller must compute them. Of several concurrent callers only one must; the others
-    /// get the old trends.
+    /// Cached trends; `None` if the caller must compute them. Of several concurrent callers, only one gets `None`; the
+    /// others get the old trends.
     fn current(&self, now_ms: u64) -> Option<Arc<[Tag]>> {
         let mut kept = self.0.lock().ok()?;
         let (found_ms, tags) = kept.as_mut()?;

@@ -78,7 +78,7 @@ pub(crate) struct Entities<'a> {
     marks: OnceCell<Option<Marks>>,
     /// Number of changes that hid users, read before everything else.
     hidings: u64,
-    /// True once a row was missing that can only be read from disk; `None` if reads may block.
+    /// Whether a row was missing that only a read from disk can provide; `None` if reads may block.
     lacks: Option<Cell<bool>>,
     /// Flag of a long read whose caller no longer waits.
     abandoned: Option<&'a Abandoned>,
@@ -89,8 +89,8 @@ pub(crate) struct Entities<'a> {
 }
 
 impl<'a> Entities<'a> {
-    /// Makes entities for a reader from the cache only; never blocks. `None` if this needs rows: those that hide users
-    /// from the reader, filters, or muted threads.
+    /// Makes entities for a reader from the cache only; never blocks. `None` unless the cache shows that the reader has
+    /// no blocks, mutes, filters and muted threads.
     pub(crate) fn of_kept(renderer: &'a Renderer, reader: UserId) -> Option<Self> {
         let is_plain =
             renderer.node.surely_has_no_blocks_or_mutes(reader) && renderer.is_unmarked(reader);
@@ -151,8 +151,8 @@ impl<'a> Entities<'a> {
         }
     }
 
-    /// The cached entity with counts, if it is current. `is_unconcerned` returns whether no user who is being erased
-    /// concerns the entity.
+    /// The cached entity with counts, if it is current. `is_unconcerned` returns true if the entity does not depend on
+    /// a user who is being erased.
     fn counted(
         &self,
         key: EntityKey,

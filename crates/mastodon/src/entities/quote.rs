@@ -8,8 +8,8 @@ use super::json::{field, start_field};
 
 impl Entities<'_> {
     /// Appends the quote in a status that the reader sees, and the users who may quote `approves`: the status or its
-    /// boosted status. In a quoted status, its own quote is only an id. Returns `None` if this needs rows that may not
-    /// be read.
+    /// boosted status. If the status is itself shown as a quote, appends only the id of its quote. Returns `None` if
+    /// this needs rows that may not be read.
     pub(super) fn append_quotes(
         &mut self,
         post: &Post,

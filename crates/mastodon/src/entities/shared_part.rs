@@ -12,7 +12,7 @@ use super::status::visibility_name;
 use super::time::time;
 use super::{Entities, html};
 
-/// Maximum number of cached reactions per status. Beyond it, the reader's reactions are read.
+/// Maximum number of cached reactions per status. If a status has more, the reader's reactions are read from rows.
 const REACTIONS_KEPT: usize = 128;
 /// Maximum number of counted replies, and of counted quotes. A status with more shows this number.
 const REPLIES_COUNTED: usize = 100;
@@ -203,7 +203,7 @@ struct Named {
     mentions: Vec<(UserId, String)>,
     /// Parent of the status, and its author.
     parent: Option<(PostId, UserId)>,
-    /// Whether every reader who sees these users sees the same.
+    /// Whether the status is the same for every reader who sees these users.
     is_shared: bool,
 }
 
@@ -231,7 +231,7 @@ impl Entities<'_> {
         if self.may_read() { self.make_shared_part(id) } else { None }
     }
 
-    /// Whether no user who is being erased concerns a status.
+    /// Whether a status depends on no user who is being erased.
     fn is_unconcerned(&self, id: PostId, kept: &Option<StatusParts<'_>>) -> bool {
         let (facts, Some(kept)) = (self.facts(), kept) else { return false };
         self.may_read()

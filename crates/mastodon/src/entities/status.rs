@@ -58,15 +58,15 @@ impl Entities<'_> {
         self.append_parts((id, &status), boosted, false, out)
     }
 
-    /// A status whose thread the reader no longer mutes. If the reader may no longer see the status, the first one of a
-    /// thread has no content; another one is `None`, since the reader may never have seen it.
+    /// A status after the reader has unmuted its thread. If the reader may no longer see the status, the first status
+    /// of a thread is returned without content, and any other is `None`, because the reader may never have seen it.
     pub(crate) fn status_after_unmute(&mut self, id: PostId) -> Option<Json> {
         let is_first = self.facts().post(id).is_some_and(|post| post.thread_or(id) == id);
         if is_first { self.status_after_undo(id) } else { self.status(id) }
     }
 
     /// Appends the shared part of a status, and the fields that depend on the reader. `is_quoted` is true for a status
-    /// that is shown in its quote.
+    /// that is shown inside another one, which quotes it.
     pub(super) fn append_parts(
         &mut self,
         (id, status): (PostId, &StatusParts<'_>),
@@ -138,7 +138,7 @@ impl Entities<'_> {
 
     /// Appends a status of the reader's home timeline; `None` as for [`Entities::home_status`].
     pub(crate) fn append_home_status(&mut self, id: PostId, out: &mut Vec<u8>) -> Option<()> {
-        // Readers without blocks and mutes are the most frequent, and for them the post is read only once.
+        // Most readers have no blocks and mutes. For them, the post is read only once.
         if !self.viewer().has_no_blocks_or_mutes() {
             let boost = self.facts().post(id)?.boost;
             let is_wanted = boost.is_none_or(|boost| self.viewer().wants_boosts_of(boost.author));

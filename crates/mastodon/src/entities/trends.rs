@@ -15,7 +15,7 @@ const POSTS_READ_MAX: usize = 1_000;
 const USER_POSTS_MAX: usize = 20;
 /// Maximum age of the posts, in milliseconds: the days that a hashtag's history shows.
 const AGE_MS: u64 = 7 * 86_400_000;
-/// Minimum number of users of a trending hashtag, so that a single user decides nothing.
+/// Minimum number of users of a trending hashtag, so that a single user cannot make a trend.
 const USERS_MIN: usize = 2;
 /// Maximum number of trending hashtags.
 pub(crate) const TRENDS_MAX: usize = 40;

@@ -13,7 +13,7 @@ use crate::state::Server;
 
 /// Maximum length of `state`, in bytes.
 const STATE_BYTES_MAX: usize = 4_096;
-/// Parameters that the form of the page repeats.
+/// Parameters of an app's request, which the form of the page repeats.
 pub(crate) const PARAMETERS: [&str; 7] = [
     "response_type",
     "client_id",

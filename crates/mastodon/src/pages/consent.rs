@@ -28,7 +28,7 @@ pub(crate) async fn ask(
     let asked = match state.authorization(&fields).await {
         Ok(asked) => asked,
         Err(Wrong::Stay(error)) => return Err(error.into()),
-        // Anybody can register an app, so a link to this page leads to another site only after another click.
+        // Anybody can register an app, so a link to this page must not lead to the app's site without another click.
         Err(Wrong::Back(url)) => return Ok(refused(&url).into_response()),
     };
     let again = fields.is_true("force_login")?;

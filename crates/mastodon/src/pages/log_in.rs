@@ -56,7 +56,8 @@ pub(crate) async fn log_in(
 /// `POST /auth/log-out`
 pub(crate) async fn log_out(State(state): State<Shared>, form: Result<Form, Failed>) -> Answer {
     let Form(browser, _) = match form {
-        // Either the session has already ended, and the form's token with it, or another site sent the form.
+        // Either the session has already ended, and with it the token of the form, or another site sent the form and
+        // must not end the session.
         Err(failed) if failed.is_of_another_site() => return Ok(see_other(PATH)),
         form => form?,
     };

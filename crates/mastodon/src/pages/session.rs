@@ -142,7 +142,7 @@ impl FromRequest<Shared> for Form {
     }
 }
 
-/// Access by the session of a page's request: its cookie, if the header has the token of the browser's forms.
+/// Access by the session cookie of a page's request, if a header has the token of the browser's forms.
 ///
 /// # Errors
 /// 503 if the server is busy.

@@ -40,7 +40,7 @@ pub(super) enum Channel {
     List(ListId),
     /// Conversations of the user.
     Direct,
-    /// Posts of other servers, which do not exist.
+    /// Posts of other servers. The channel is empty, because there are no other servers.
     Remote(&'static str),
 }
 

@@ -133,7 +133,7 @@ impl Events {
         self.own.as_ref().filter(|_| self.has_home).map_or(&[], |own| &own.tags)
     }
 
-    /// Waits for the next action. `None` when the server stops. Dropping the call loses nothing.
+    /// Waits for the next action. `None` when the server stops. The call can be cancelled without losing events.
     pub(super) async fn ready(&mut self) -> Option<Due> {
         let mut closing = self.state.options.closing.clone();
         let closed = async {
@@ -180,7 +180,7 @@ impl Events {
         }
     }
 
-    /// Reads the due data. `None` if reading failed. Dropping the call loses events.
+    /// Reads the due data. `None` if reading failed. If the call is cancelled, events are lost.
     pub(super) async fn read(&mut self, due: Due) -> Option<Batch> {
         match due {
             Due::Own => self.read_own().await.map(Batch::Own),
@@ -226,8 +226,9 @@ impl Events {
         {
             received.push(published);
         }
-        // Posts that are at home because of a hashtag do not wake this user's stream, so home is read. If a post is
-        // missed here, the next read of home finds it, since it begins at the position of the last one.
+        // Posts that are at home only because of a hashtag do not wake this user's stream, so a read of home is
+        // requested here. It begins where the previous read of home ended, so it also finds posts that this read
+        // missed.
         let is_at_home = |tag| self.home_tags().contains(tag);
         let is_posted = |it: &&Arc<Published>| it.change.kind == PostChange::Published;
         let posted = received.iter().filter(is_posted);
@@ -251,9 +252,9 @@ impl Events {
                     Arc::clone(&published.payload)
                 } else {
                     let post = entities.facts().post(id)?;
-                    // Readers without blocks, filters and muted threads get the same event. For others, the entity
-                    // omits mentions of blocked users or has marks. A quoted
-                    // post may have been deleted or its quote revoked since.
+                    // Readers without blocks, filters and muted threads get the same event. For other readers, the
+                    // entity omits mentions of blocked users or has marks. A status with a quote is read again, because
+                    // the quoted post may be deleted or the quote revoked by now.
                     let is_for_all = post.quote.is_none()
                         && entities.viewer().has_no_blocks_or_mutes()
                         && !entities.has_marks();

@@ -134,7 +134,7 @@ impl Writer<'_> {
                 let (payload, lists) = (Arc::from(""), Vec::new());
                 Some(Event { name: "filters_changed", payload, published: None, lists })
             }
-            // Apps have no events for these changes, and show the changes of their own user without them.
+            // This API has no events for these changes. The app of the user who makes them shows them without an event.
             Change::Followed(_) | Change::Unfollowed(_) | Change::Missed => None,
         }
     }

@@ -25,7 +25,7 @@ const BUFFER_BYTES: usize = 1 << 10;
 /// Time within which a client must receive the frame that ends a stream.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Opens a WebSocket, with a first channel if the client names one. The client gets events from the response on.
+/// Opens a WebSocket, with a first channel if the client names one. The client receives all events after the response.
 ///
 /// # Errors
 /// If there are too many streams.
@@ -64,7 +64,7 @@ pub(super) async fn open(
 
 struct Connection {
     socket: WebSocket,
-    /// Token of the connection, which ends with it.
+    /// Token of the client. The connection ends when the token does.
     token: Watched,
     listening: Listening,
     /// Earliest time to receive the next message, because a message may need a read.
@@ -92,8 +92,8 @@ impl Connection {
                 tokio::time::sleep_until(self.receive_from).await;
                 self.socket.recv().await
             };
-            // Dropping the other branches is safe: they have only waited, or begun to check the token. Each of them
-            // checks it again.
+            // The branches that are cancelled lose nothing: they have only waited, or begun to check the token, which
+            // each branch checks again.
             tokio::select! {
                 () = self.token.ended() => return None,
                 message = message => {
