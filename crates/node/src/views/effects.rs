@@ -15,13 +15,12 @@ use feed::{Effect, UserId};
 
 use super::sync::Mutex;
 
-/// Maximum size of the kept effects in bytes, including the users of direct posts and of boosts: 262,144 effects
-/// without users in large groups. The newest group is kept even if it is larger.
+/// Maximum size of the kept effects in bytes, including the users of direct posts and of boosts. It is the size of
+/// 262,144 effects without users. The newest group is kept even if it is larger.
 pub(crate) const BYTES_MAX: usize = 262_144 * size_of::<Effect>();
 const _: () = assert!(size_of::<Effect>() <= 32);
 
-/// Error for effects after a consumer's position that are no longer kept: it must derive its state from the facts
-/// again.
+/// Error of a consumer whose next effects are no longer kept: it must derive its state from the facts again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost;
 
@@ -71,8 +70,8 @@ impl Effects {
         self.0.lock().end
     }
 
-    /// Returns the effects of the next group after `cursor` that has any, and sets `cursor` to that group. `None` if
-    /// there is no such group; `cursor` is then at the last group.
+    /// Returns the effects of the next group after `cursor` that has any, and sets `cursor` to that group. If there is
+    /// no such group, returns `None` and sets `cursor` to the last group.
     ///
     /// # Errors
     /// [`Lost`]; `cursor` is then before the oldest kept group, or at the last group if it was after that.

@@ -2,15 +2,14 @@
 //!
 //! An entity is one allocation: the revisions of the subjects that it was made of ([`Subject`]), read before their
 //! rows, and its bytes. It is current while these revisions have not changed. The store raises a revision after readers
-//! see a change and before the change is acknowledged. So a current entity never shows a state from before an
-//! acknowledged command.
+//! see a change and before the change is acknowledged, so a current entity never lacks an acknowledged change.
 //!
 //! Each form of a post is a separate entity, because its subjects differ: a favourite changes the status of the
 //! Mastodon API, which counts it, but no post of `/v1`.
 //!
-//! Deleting a user changes counts at once, although the rows are removed one by one. So an entity with counts also has
-//! the value of [`rows::Totals::hidings`] from when it was made. If the value has changed, the reader first checks,
-//! with a few rows, whether the users that are being removed concern the entity.
+//! Deleting a user changes counts at once, although the user's rows are removed one by one. So an entity with counts
+//! also has the value of [`rows::Totals::hidings`] from when it was made. If the value has changed, the reader first
+//! reads a few rows to check whether the users that are being removed concern the entity.
 
 use std::any::Any;
 use std::sync::atomic::Ordering;
@@ -44,8 +43,8 @@ pub(crate) struct Entities {
 
 type Shard = unsync::Cache<EntityKey, Entity, Bytes, DefaultHashBuilder, Evicted>;
 
-/// Kind of an entity. Each kind has its own budget, so that neither displaces the other. Users are fewer and read more
-/// often, so they stay in the processor's caches.
+/// Kind of an entity. Each kind has its own budget, so that neither kind displaces the other. Users are fewer and read
+/// more often, so they stay in the processor's caches.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Names and accounts.
@@ -81,11 +80,11 @@ pub struct Entity(ThinArc<Head, u8>);
 /// Header of an entity, before its revisions and bytes.
 struct Head {
     revisions: u8,
-    /// Index in the bytes where the usual text of most posts is left out; 0 if nothing is.
+    /// Index in the bytes where [`USUAL`](super::render::USUAL) is left out; 0 if it is not.
     cut: u32,
     /// Size of `parts` in bytes.
     parts_bytes: u32,
-    /// Greatest value of [`rows::Totals::hidings`] at which the entity is known to be right.
+    /// Greatest value of [`rows::Totals::hidings`] at which the entity is known to be correct.
     hidings: AtomicU64,
     /// Data about the entity that readers need in addition to its bytes.
     parts: Option<Box<dyn Any + Send + Sync>>,
@@ -271,7 +270,7 @@ impl Entity {
         self.revisions().all(|revision| revisions.is_current(revision))
     }
 
-    /// Whether the entity is right at this value of [`rows::Totals::hidings`]. If that is unknown, `is_unconcerned`
+    /// Whether the entity is correct at this value of [`rows::Totals::hidings`]. If that is unknown, `is_unconcerned`
     /// decides whether the hidden users leave the entity unchanged. The atomic needs no lock: the rows that the number
     /// describes were read before it was stored.
     pub(crate) fn is_right_after(

@@ -1,8 +1,8 @@
 //! Reads of home timelines and of the posts of one author: from timelines in memory, or from the list of the newest
 //! posts, and older posts from the facts.
 //!
-//! A home timeline has the posts of authors, which are cached as timelines, and posts with followed hashtags, which are
-//! read from the facts each time. Most users follow no hashtags, and their cached timelines record that.
+//! A home timeline has posts by authors, whose ids are cached as a timeline, and posts with followed hashtags, which
+//! are read from the facts each time. Most users follow no hashtags, and their cached timelines record that.
 
 use std::sync::atomic::Ordering;
 
@@ -17,10 +17,11 @@ use super::entities::Revisions;
 use super::newest::Position;
 use super::timeline::{Found, KEPT, Timeline};
 
-/// Maximum number of times that a timeline is gathered again because the user's follows changed meanwhile; then the
-/// page is read without a timeline.
+/// Maximum number of times that a timeline is gathered for a page, if the user's follows change meanwhile. After that,
+/// the page is read without a timeline.
 const GATHER_ATTEMPTS: usize = 3;
-/// Number of older rows that are loaded per step: a few milliseconds of reading, and 0.1 ms of the writer.
+/// Number of older rows that are loaded per step. A step takes a few milliseconds of reading, and 0.1 ms of the
+/// writer's time.
 const LOAD_ROWS: usize = 2_048;
 /// Lists that make up a home timeline.
 enum List {
@@ -28,7 +29,7 @@ enum List {
     Tagged,
 }
 
-/// Number of names, or of posts to render, that are read per step: 3 MiB if all have the maximum length.
+/// Number of names, or of posts to render, that are read per step. They take 3 MiB if all have the maximum length.
 const RENDER_ITEMS: usize = 256;
 
 impl Views {
@@ -86,8 +87,8 @@ impl Views {
             }
             List::Tagged => tagged(span),
         });
-        // The lists are read one after the other. A post that arrives meanwhile may be missing from the first, so the
-        // page ends at `newest`.
+        // The lists are read one after the other, so a post that arrives meanwhile may be missing from the first list.
+        // The page therefore ends at `newest`.
         scan(page, both, Shown::Yes).up_to(newest.0, page)
     }
 
@@ -116,7 +117,8 @@ impl Views {
                 Found::Page { more, .. } if is_current => {
                     return PageOf::newest_first(items, more, page);
                 }
-                // It may contain a post that was made after the user unfollowed, muted or blocked its author.
+                // The cached timeline may contain a post that was made after the user unfollowed, muted or blocked its
+                // author.
                 Found::Page { .. } => {}
                 Found::Beyond => break,
                 Found::Stale => self.timelines.evict(user, Timeline::is_stale),
@@ -126,7 +128,7 @@ impl Views {
     }
 
     /// Gathers the user's timeline, with more than `enough` posts if there are so many. `position` was read before this
-    /// call: everything that the facts do not show is published after it.
+    /// call, so everything that the facts do not show yet is published after `position`.
     pub(super) fn timeline<R: Rows + ?Sized>(
         &self,
         facts: Facts<'_, R>,
@@ -137,7 +139,8 @@ impl Views {
         self.rebuilds.fetch_add(1, Ordering::Relaxed);
         let home = facts.home_authors(user);
         let follows_tags = facts.follows_tags(user);
-        // Indexed before a read finds the timeline: a post that comes after the read wakes the watcher.
+        // The watcher is indexed before a read finds the timeline, so that a post that comes after the read wakes the
+        // watcher.
         if self.watchers.any().is_some_and(|table| table.watches(user)) {
             self.watchers.watch_posts(user, &home);
         }

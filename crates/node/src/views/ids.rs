@@ -1,8 +1,8 @@
 //! Cache of ids by name, filled by readers.
 //!
-//! **Invariant:** a name keeps its id: handles and ids of buckets are never reused. Each use checks whether the user or
-//! bucket was deleted. The only exception is a command that was undone: an entry is valid only while no command was
-//! undone since before it was read.
+//! **Invariant:** a name keeps its id, because handles and ids of buckets are never reused. Each use of an entry checks
+//! whether the user or bucket was deleted. Only an undone command can make an id wrong, so an entry is valid only while
+//! no command was undone since before the id was read.
 
 use std::hash::Hash;
 
@@ -17,7 +17,7 @@ pub(crate) struct Ids<N, I>(Cache<N, Found<I>>);
 
 #[derive(Clone, Copy)]
 struct Found<I> {
-    /// The store's number of undone commands, from before the id was read.
+    /// The store's number of undone commands before the id was read.
     undone: u64,
     id: I,
 }

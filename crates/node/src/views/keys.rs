@@ -1,7 +1,7 @@
 //! Keys of buckets for readers.
 //!
-//! A key is read from memory, from the overlays and the cached rows of the store, without waiting for the writer. A key
-//! in neither may be on disk.
+//! A key is read from memory (the overlays and the cached rows of the store) without waiting for the writer. A key that
+//! is not in memory may be on disk.
 //!
 //! **Invariant:** a transaction on keys is applied without interleaved changes. A holder of the [`SnapshotLock`] sees
 //! all of a group's changes to keys or none.
@@ -12,7 +12,7 @@ use kv::{Bucket, BucketId, KeyRow, KeyRows as _, Lengths, Space, WalkLimit};
 use parking_lot::{RwLock, RwLockReadGuard};
 use store::Store;
 
-/// Ratio of all keys to those of a bucket above which the bucket counts as small.
+/// A bucket counts as small if all buckets together have more than this many times its keys.
 const SMALL_RATIO: u64 = 64;
 
 /// Guard that keeps the writer from changing keys. Hold it only briefly.
@@ -78,7 +78,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Prefetches the row of a key that is read soon into the processor's cache.
+    /// Prefetches the row of a key, which will be read soon, into the processor's cache.
     pub fn prefetch(&self, bucket: BucketId, key: &[u8]) {
         if let Some(bucket) = self.store.bucket(bucket) {
             self.store.prefetch_key(bucket.space, key);
@@ -97,7 +97,7 @@ impl<'a> Keys<'a> {
         loop {
             let space = self.store.bucket(bucket)?.space;
             let rows = read(space);
-            // If the bucket was emptied during the read, its space may now belong to another bucket.
+            // If the bucket was emptied during the read, the space that was read may now belong to another bucket.
             if self.store.bucket(bucket)?.space == space {
                 return Some(rows);
             }
@@ -105,8 +105,9 @@ impl<'a> Keys<'a> {
     }
 
     /// Returns live keys from `cursor` on, in the store's order, and the cursor of the next call if there may be more
-    /// keys. Returns at most `at_most` keys, fewer if they exceed 4 MiB, and none if none of `at_most` rows is live. A
-    /// walk to the end returns every key that existed during all of it. The first cursor is 0. May read the disk.
+    /// keys. Returns at most `at_most` keys: fewer if they exceed 4 MiB, and none if the next `at_most` rows have
+    /// expired. A walk to the end returns every key that existed during the whole walk. The first cursor is 0. May read
+    /// the disk.
     #[must_use]
     pub fn walk(
         &self,

@@ -55,12 +55,13 @@ pub use watchers::Change;
 pub(crate) use watchers::News;
 use watchers::Watchers;
 
-/// Number of counters of mentions, 256 KiB. Users whose ids are equal modulo this number share one.
+/// Number of counters of mentions; they take 256 KiB. Users whose ids are equal modulo this number share a counter.
 const MENTION_COUNTERS: usize = 1 << 16;
 
 /// All views: home timelines, newest posts, stories, rendered entities, watchers and effects.
 pub(crate) struct Views {
-    /// Home timelines of active users. Follows, mutes and blocks of the user drop them; otherwise they follow `newest`.
+    /// Home timelines of active users. Each follows `newest`; a follow, mute or block by the user drops the user's
+    /// timeline.
     timelines: UserCache<Timeline>,
     newest: NewestPosts,
     /// Data for lists of stories.
@@ -71,7 +72,8 @@ pub(crate) struct Views {
     pub(crate) ranked: Ranked,
     watchers: Watchers,
     effects: Effects,
-    /// Whether all watchers must be woken, because effects were lost, or read and then undone.
+    /// Whether all watchers must be woken, because effects were lost, or because readers may have read a command that
+    /// was undone.
     wakes_all: AtomicBool,
     /// Number of times that all watchers were woken.
     wake_overflows: AtomicU64,
@@ -101,9 +103,9 @@ pub struct ViewSizes {
     /// Number of timelines gathered from the facts since the start.
     pub rebuilds: u64,
     /// Number of times since the start that all event streams had to read again, because too many changes were pending
-    /// or a command was undone.
+    /// or because a command was undone.
     pub wake_overflows: u64,
-    /// Number of users with an event stream that are checked for each post.
+    /// Number of users with an event stream who are not indexed by author, and so are checked for each post.
     pub unindexed_watchers: u64,
 }
 
@@ -135,7 +137,8 @@ impl Views {
     /// Applies the effects of the group at `position`, and with `is_undone` drops what readers may have read of undone
     /// commands. Called by the writer only, after the facts have the group.
     pub(crate) fn publish(&self, position: Position, mut effects: Vec<Effect>, is_undone: bool) {
-        // First: a timeline must not show a later post to a user who has unfollowed or was blocked before it.
+        // Timelines are dropped first: a timeline must not show a later post to a user who unfollowed its author or was
+        // blocked before the post.
         effects.iter().for_each(|effect| self.drop_timelines(effect));
         self.newest.apply(match effects.as_slice() {
             [rest @ .., _] if rows::has_bug("lose-effect") && rest.len() > 5 => rest,
@@ -198,7 +201,7 @@ impl Views {
         self.ranked.catch_up(facts, &self.effects, now_ms);
     }
 
-    /// Moves some users to other interest groups, from the place `next` of their table on. May read the facts.
+    /// Moves some users to other interest groups, from the place `next` of the table of users on. May read the facts.
     pub(crate) fn group_users<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, next: &mut usize) {
         self.ranked.group(facts, next);
     }
@@ -211,7 +214,7 @@ impl Views {
         user: UserId,
     ) -> watch::Receiver<News> {
         let news = self.watchers.watch(user, &self.effects);
-        // The authors are read after the watch has begun, so that no new follow is missed.
+        // The authors are read after the watch has begun, so that it misses no later follow.
         match self.timelines.reader().get(&user) {
             Some(timeline) => self.watchers.watch_posts(user, &timeline.home),
             None => self.watchers.watch_posts(user, &facts.home_authors(user)),
@@ -224,14 +227,14 @@ impl Views {
         self.watchers.unwatch(user);
     }
 
-    /// Returns a counter that rises when a story is posted or ends, or friends change. When a stamp is visible, it
-    /// includes all changes up to that stamp.
+    /// Returns a counter that rises when a story is posted or ends, or when friends change. When a stamp is visible,
+    /// the counter includes all changes up to that stamp.
     pub(crate) fn story_changes(&self) -> u64 {
         self.story_changes.load(Ordering::Acquire)
     }
 
-    /// Returns a counter that rises when `user` or a few others are mentioned. When a stamp is visible, it includes all
-    /// mentions up to that stamp.
+    /// Returns a counter that rises when `user` or a few other users are mentioned. When a stamp is visible, the
+    /// counter includes all mentions up to that stamp.
     pub(crate) fn mention_changes(&self, user: UserId) -> u32 {
         self.mention_changes_of(user).load(Ordering::Acquire)
     }

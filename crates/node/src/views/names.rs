@@ -9,8 +9,8 @@ use super::entities::{Entities, Entity, EntityKey, MadeOf, Revisions};
 
 /// Number of users per block.
 const BLOCK: usize = 64;
-/// Size of a user's entry in a block, in bytes: the count of the user's revision, and the begin and end of the texts.
-/// These are equal for a user who was not read.
+/// Size of a user's entry in a block, in bytes: the count of the user's revision, and the begin and end of the user's
+/// texts. Begin and end are equal for a user who was not read.
 const PLACE_BYTES: usize = 8;
 /// Size of all entries of a block in bytes. The texts follow: per user the length of the handle in one byte, the
 /// handle, the name.
@@ -77,7 +77,7 @@ impl Entities {
     ) -> Option<UserNames> {
         let count = revisions.revision(Subject::Profile(user.0.into())).count;
         self.names(revisions, user).or_else(|| {
-            // Includes deleted users, who are still mentioned.
+            // Deleted users are included, because posts still mention them.
             let stored = facts.stored_user(user)?;
             Some(self.add_names(user, count, &stored.handle, &stored.name))
         })
@@ -97,7 +97,7 @@ impl Entities {
             unreachable!("a handle has at most 30 bytes");
         };
         let texts = [&[length], handle, name].concat();
-        // If two users are added at the same time, one may be missing; it is then read again.
+        // If two threads add users at the same time, one user may be lost, and is then read again.
         let old = self.read(key, |block| Some(block.clone()));
         let old = old.as_ref().map_or(&[][..], Entity::bytes);
         let block = Entity::new(&MadeOf::default(), &with(old, index, (count, &texts)));

@@ -1,9 +1,9 @@
 //! List of the newest posts of all users, from which home timelines and the posts of an author are read without the
 //! store.
 //!
-//! The posts are in one list, ordered by id, in which each author's posts are linked. A read of a home timeline begins
-//! at the newest post of each followed user and repeatedly takes the newest remaining one: it touches only the followed
-//! users and the posts on the page.
+//! The posts are in one list, ordered by id, in which the posts of each author are linked. A read of a home timeline
+//! begins at the newest post of each followed user and repeatedly takes the newest of the next posts, so it touches
+//! only the followed users and the posts on the page.
 //!
 //! The writer appends posts; the oldest leave when the budget is used up. After a start a thread loads earlier posts
 //! from the facts, newest first, until the budget is used up: see [`NewestPosts::begin_load`].
@@ -45,14 +45,15 @@ use links::Links;
 
 /// Number of effects that are applied under one lock: 20 µs.
 const PIECE: usize = 256;
-/// Maximum number of posts that one read visits, in addition to the newest of each author: the writer waits for it for
-/// about 0.3 ms. Older posts are read from the facts.
+/// Maximum number of posts that one read visits, in addition to the newest of each author. The writer waits about 0.3
+/// ms for a read of so many posts. Older posts are read from the facts.
 const STEPS_MAX: usize = 4_096;
-/// Number of changes of posts that are kept for timelines: 0.5 MiB, and the users of boosts. A timeline that lacks all
-/// of them looks up each among its posts while the writer waits.
+/// Number of changes of posts that are kept for timelines; they take 0.5 MiB and the users of boosts. If changes that a
+/// timeline lacks are no longer kept, the timeline looks up each of its posts while the writer waits.
 const CHANGES_MAX: usize = 16_384;
-/// Number of changes of users that are kept for timelines: 128 KiB. A timeline that lacks an older one is gathered
-/// again. They are separate so that posts that are deleted with their author do not displace them.
+/// Number of changes of users that are kept for timelines; they take 128 KiB. If changes that a timeline lacks are no
+/// longer kept, the timeline is gathered again. Changes of users are kept separately, so that posts that are deleted
+/// with their author do not displace them.
 const USER_CHANGES_MAX: usize = 4_096;
 /// Maximum number of deletions that are recorded while posts are loaded from the facts. If there are more, these posts
 /// are read again.
@@ -61,8 +62,8 @@ const MISSED_MAX: usize = 1_024;
 /// List of the newest posts with its lock and budget.
 pub(super) struct NewestPosts {
     bytes_max: usize,
-    /// Version of the list, stored (release) while its lock is held: a thread that loads it (acquire) sees all changes
-    /// up to it.
+    /// Version of the list, stored (release) while its lock is held. A thread that loads the version (acquire) sees all
+    /// changes up to it.
     version: AtomicU64,
     list: RwLock<List>,
 }
@@ -94,7 +95,7 @@ pub(super) struct List {
     is_full: bool,
     complete_from: u64,
     steps_max: usize,
-    /// Posts outside the list that were deleted since the running load began; `None` if none runs.
+    /// Posts outside the list that were deleted since the running load began; `None` if no load runs.
     missed: Option<Vec<PostId>>,
 }
 
@@ -182,12 +183,12 @@ impl NewestPosts {
         self.list.write().missed = None;
     }
 
-    /// Adds loaded posts from before `before`, which [`NewestPosts::begin_load`] returned, newest first: all posts from
-    /// `next` on, or all there are.
+    /// Adds loaded posts from before `before`, which [`NewestPosts::begin_load`] returned, newest first. `posts` are
+    /// all posts down to `next`, or without `next` all there are.
     pub(super) fn end_load(&self, before: PostId, posts: &[Loaded], next: Option<PostId>) {
         let mut list = self.list.write();
         let Some(missed) = list.missed.take() else { return };
-        // Otherwise the oldest posts have left meanwhile, or not all deletions are known.
+        // Otherwise the load is dropped: the oldest posts have left the list meanwhile, or not all deletions are known.
         if list.complete_from != before.0 || missed.len() >= MISSED_MAX {
             return;
         }
@@ -207,7 +208,7 @@ impl NewestPosts {
         if rest.peek().is_none() {
             list.complete_from = next.map_or(0, |next| next.0);
         }
-        // Links that need additional memory may have begun.
+        // The added posts may need more memory for the ends of links.
         list.keep_within(self.bytes_max);
     }
 
@@ -277,7 +278,7 @@ impl List {
         self.changes.from(position.changes).chain(self.user_changes.from(position.user_changes))
     }
 
-    /// Returns the indices of the kept posts after `position`; see [`List::entry`].
+    /// Returns the indices of the kept posts after `position`, for [`List::entry`].
     pub(super) fn places_after(&self, position: Position) -> Range<usize> {
         let (end, new) = (self.links.len(), self.links.added() - position.posts);
         end.saturating_sub(usize::try_from(new).unwrap_or(usize::MAX))..end
@@ -293,8 +294,8 @@ impl List {
         self.users.get(&post)
     }
 
-    /// Appends the results of `select` for the posts of the home timeline of `reader` from an index on, or for all of
-    /// them, newest first, up to `limit`. Returns whether there are no others.
+    /// Appends the results of `select` for the posts of the home timeline of `reader`, newest first, up to `limit`: for
+    /// all posts, or those from an index on. Returns whether there are no other posts.
     pub(super) fn newest_from(
         &self,
         place: Option<usize>,
@@ -352,7 +353,7 @@ impl List {
             self.remove_users(post);
             users.into_iter().for_each(|users| self.add_users(post, users));
         } else if let Some(missed) = &mut self.missed {
-            // The running load may have read the old state: it reads it again.
+            // The running load may have read the old state of the post, so it must read again.
             missed.resize(MISSED_MAX, post);
         }
     }
@@ -400,7 +401,7 @@ impl List {
         let (mut left, mut steps, mut before) = (span.limit, 0, None);
         while let Some(mut top) = next.peek_mut() {
             let place = *top;
-            // Authors that share links reach the same post twice: the second time is no step.
+            // If authors share links, the same post is found twice. Only the first time counts as a step.
             if before == Some(place) {
                 PeekMut::pop(top);
                 continue;

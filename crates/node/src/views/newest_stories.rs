@@ -6,10 +6,11 @@ use smallvec::SmallVec;
 
 use super::user_cache::Cached;
 
-/// Minimum number of items that are kept of an author who has as many: the first request of gathering, and a few more.
+/// Minimum number of stories that are kept of an author who has so many: those of the first request of gathering, and a
+/// few more.
 const KEPT: usize = 10;
 const TRIM_AT: usize = 16;
-/// Number of items below which a list is useless unless it is complete: the first request of gathering.
+/// Number of stories below which an incomplete list is useless: the first request of gathering needs so many.
 const USEFUL: usize = 8;
 
 /// A story and its expiry in milliseconds since 1970.
@@ -21,7 +22,7 @@ pub(super) type Item = (StoryId, u64);
 /// if `complete`, all live ones.
 pub(super) struct NewestStories {
     complete: bool,
-    /// Stored in place without a pointer: finding the list fetches its beginning.
+    /// Stored without a pointer, so that finding the list also fetches its first items.
     items: SmallVec<[Item; TRIM_AT]>,
 }
 
@@ -56,14 +57,14 @@ impl NewestStories {
     }
 
     /// Appends the results of `select` for the items within `span`, in its order and up to its limit. Returns false and
-    /// appends nothing if there may be more than the kept ones.
+    /// appends nothing if there may be stories that are not kept.
     pub(super) fn read<U>(
         &self,
         span: Span,
         select: impl Fn(&Item) -> Option<U>,
         out: &mut Vec<U>,
     ) -> bool {
-        // Reads of the newest stories are the most frequent: they touch only the returned items.
+        // Reads of the newest stories are the most frequent, so they touch only the returned items.
         let newer = match span.high {
             u64::MAX => 0,
             high => self.items.partition_point(|item| item.0.0 > high),
@@ -99,7 +100,7 @@ impl NewestStories {
 
 impl Cached for NewestStories {
     fn bytes(&self) -> usize {
-        // A trimmed list is stored in place again.
+        // A trimmed list needs no heap again.
         if self.items.spilled() { self.items.capacity() * size_of::<Item>() } else { 0 }
     }
 }

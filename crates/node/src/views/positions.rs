@@ -13,7 +13,7 @@ use super::sync::{AtomicU64, Mutex, fence};
 /// Position of the last visible group, and its waiters.
 pub(crate) struct Positions {
     reached: AtomicU64,
-    /// Lowest position that has a waiter: the writer takes the lock only when it is reached.
+    /// Lowest position that has a waiter. The writer takes the lock only when it has reached this position.
     lowest: AtomicU64,
     waiting: Mutex<Waiting>,
 }
@@ -38,11 +38,12 @@ impl Positions {
         Self { reached, lowest, waiting: Mutex::default() }
     }
 
-    /// Wakes the waiters for the group at `position` or an earlier one. Called by the writer only, after reads see the
-    /// group.
+    /// Wakes the waiters for the group at `position` and for earlier groups. Called by the writer only, after reads see
+    /// the group.
     pub(crate) fn reach(&self, position: Position) {
         self.reached.store(position.0, Ordering::Release);
-        // Either this sees the waiter, or the waiter sees the position: both store first and then load.
+        // Either this call sees the waiter, or the waiter sees the position, because both threads store before they
+        // load.
         fence(Ordering::SeqCst);
         if self.lowest.load(Ordering::Relaxed) > position.0 {
             return;
@@ -61,7 +62,7 @@ impl Positions {
         let _waiter = self.add(position, held);
         fence(Ordering::SeqCst);
         if self.reached.load(Ordering::Acquire) < position.0 {
-            // An error means that the sender was dropped: the position is reached.
+            // An error means that the sender was dropped because the position is reached.
             drop(woken.await);
         }
     }

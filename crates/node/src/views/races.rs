@@ -128,8 +128,8 @@ fn a_watcher_that_begins_while_a_post_is_published_reads_it_or_is_to_be_woken() 
     });
 }
 
-/// Checks that a post of Bob after Ada's unfollow is not in her home timeline, which she reads meanwhile and, if
-/// `evicts`, another thread evicts.
+/// Checks that a post that Bob makes after Ada unfollowed him is not in her home timeline. She reads the timeline
+/// meanwhile; if `evicts`, another thread evicts it.
 fn check_unfollow(is_known: bool, evicts: bool) {
     loom::model(move || {
         let timelines = Arc::new(UserCache::<Timeline>::new(1 << 20));

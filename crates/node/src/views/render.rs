@@ -1,5 +1,5 @@
-//! Rendering of posts and stories as JSON. The API writes all other JSON; these two are here because a view caches
-//! their bytes and invalidates them when a name or a post changes.
+//! Rendering of posts and stories as JSON. The API writes all other JSON. Posts and stories are rendered here, because
+//! a view caches their bytes and invalidates them when a name or a post changes.
 
 use std::io::Write as _;
 
@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use super::UserNames;
 use crate::pictures::picture_path;
 
-/// Fields between time and language of a public post without edit, reply, mentions, warning and quote, which is the most
-/// frequent case. Caches of many posts leave them out.
+/// Fields from `time` to `language` of a public post without edit, reply, mentions, warning and quote, which is the
+/// most frequent case. The cache leaves these bytes out.
 pub(crate) const USUAL: &[u8] =
     b",\"edited_at\":null,\"in_reply_to_id\":null,\"reply_to\":null,\"mentions\":[],\
     \"visibility\":\"public\",\"warning\":\"\",\"sensitive\":false,\"quote\":null,\"quote_policy\":\"public\"";
@@ -31,7 +31,7 @@ pub(crate) fn post(
     out: &mut Vec<u8>,
 ) -> Option<()> {
     // Names change, handles do not. A rendering is current only while its author's revision is unchanged, so it shows
-    // the author's name, but only the handles of other users.
+    // the author's name, but only handles of other users.
     let author = names(post.author)?;
     out.extend_from_slice(b"{\"id\":\"");
     number(id.0, out);
@@ -98,7 +98,7 @@ pub(crate) fn post(
     Some(())
 }
 
-/// Appends the quote of a post, whose state this is, and its quote policy.
+/// Appends the quote of a post, with this state, and the post's quote policy.
 fn quotes(post: &Post, state: QuoteState, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"quote\":");
     match &post.quote {

@@ -45,16 +45,16 @@ enum Appended {
     },
 }
 
-/// An item to render, and the revision of its content from before it was read (none for a story, which does not
-/// change).
+/// An item to render, and the revision of its content from before the item was read; `None` for a story, which does not
+/// change.
 struct Read<T> {
     content: Option<Revision>,
     item: T,
 }
 
 impl Entities {
-    /// Appends a post that is cached or can be rendered from memory: `in_memory` returns a post without reading the
-    /// disk. Returns false otherwise, and for a boost of a post by an author for whom `wants` is false.
+    /// Appends a post that is cached or can be rendered from memory; `in_memory` returns a post without reading the
+    /// disk. Returns false for other posts, and for a boost of a post by an author for whom `wants` is false.
     pub(crate) fn try_post(
         &self,
         revisions: &impl Revisions,
@@ -63,11 +63,11 @@ impl Entities {
         wants: impl FnOnce(UserId) -> bool,
         out: &mut Vec<u8>,
     ) -> bool {
-        // A parent that is not in memory may still exist.
+        // A parent that is not in memory may exist, so its state is unknown.
         let parent = |id| in_memory(id).map(Some);
         let append = |id: PostId, out: &mut Vec<u8>| {
             self.kept(revisions, EntityKey::Post(id), out).or_else(|| {
-                // Pictures are read from rows.
+                // A post with pictures needs rows, which may be on disk.
                 let read = || in_memory(id).filter(|post| post.media.is_empty());
                 let post = Read::new(content_of(revisions, id), read)?;
                 let names = |user| self.names(revisions, user);
@@ -77,8 +77,8 @@ impl Entities {
         with_boosted(append, id, wants, out)
     }
 
-    /// Appends a post, rendered from the facts if it is not cached. Returns false if it does not exist, and for a boost
-    /// of a post by an author for whom `wants` is false.
+    /// Appends a post, rendered from the facts if it is not cached. Returns false if the post does not exist, and for a
+    /// boost of a post by an author for whom `wants` is false.
     pub(crate) fn post<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -110,7 +110,7 @@ impl Entities {
     ) -> Option<Appended> {
         let Post { author, boost, reply_to, in_reply_to, quote, .. } = &post.item;
         let boost = boost.as_ref();
-        // Its author never changes, and is read before the revisions.
+        // The quoted post may be read before the revisions, because only its author is used, who never changes.
         let quoted = match quote {
             Some(quote) => other(quote.post)?.map(|quoted| (quote.post, quoted.author)),
             None => None,
@@ -123,8 +123,8 @@ impl Entities {
             is_boost: boost.is_some(),
         };
         let write = |post: &Post, out: &mut Vec<u8>| {
-            // All who see the post get the same rendering, so a parent or quoted post with a smaller audience is left
-            // out.
+            // Everyone who sees the post gets the same rendering, so a parent or quoted post with a smaller audience is
+            // left out.
             let is_shown = |other: &Post| other.visibility.shows_to_all_of(post.visibility);
             let shown = match post.in_reply_to {
                 Some(id) => other(id)?.filter(is_shown).map(|_| id),
@@ -133,7 +133,7 @@ impl Entities {
             let quoted = match post.quote {
                 Some(quote) if quote.is_revoked => QuoteState::Revoked,
                 Some(quote) => match other(quote.post)?.filter(|quoted| quoted.boost.is_none()) {
-                    // A mentioned user may not follow the author.
+                    // A mentioned user may not follow the author, and must not see a quoted post for followers.
                     Some(quoted) if !quoted.visibility.is_open() && !post.mentions.is_empty() => {
                         QuoteState::Unauthorized
                     }
@@ -148,8 +148,8 @@ impl Entities {
         self.render(revisions, (EntityKey::Post(id), post, parts), write, out)
     }
 
-    /// Appends a story without its end like [`Entities::try_post`]. The caller checks that the story is live: the cache
-    /// may keep it longer.
+    /// Appends a story without its end like [`Entities::try_post`]. The caller checks that the story is live, because
+    /// an ended story may still be cached.
     pub(crate) fn try_story(
         &self,
         revisions: &impl Revisions,
@@ -252,13 +252,13 @@ impl<T> Read<T> {
 }
 
 impl Parts {
-    /// Returns the present revisions, and `content` as that of the content.
+    /// Returns the present revisions of the parts, and `content` as the revision of the content.
     fn made_of(&self, revisions: &impl Revisions, content: Option<Revision>) -> MadeOf {
         let other = Some(self.other).filter(|other| *other != self.author);
         let profile = |user: UserId| Subject::Profile(user.0.into());
         let quoted = self.quoted.map(|(post, _)| post);
         let post = self.post.into_iter().chain(quoted).map(|post| Subject::Content(post.0));
-        // A post of a deleted user is hidden before its content is removed.
+        // The posts of a deleted user are hidden before their content is removed, so the revisions of users count too.
         let users = other.into_iter().chain(self.quoted.map(|(_, user)| user)).chain([self.author]);
         let subjects = users.map(profile).chain(post);
         MadeOf::default().and(content).and(subjects.map(|subject| revisions.revision(subject)))
@@ -272,8 +272,8 @@ impl Parts {
     }
 }
 
-/// Appends a post with `append`, and inside a boost the boosted post. Returns false and appends nothing if one of them
-/// is not found, or if `wants` is false for the author of the boosted post.
+/// Appends a post with `append`; for a boost also the boosted post, inside of it. Returns false and appends nothing if
+/// one of these posts is not found, or if `wants` is false for the author of the boosted post.
 fn with_boosted(
     append: impl Fn(PostId, &mut Vec<u8>) -> Option<Appended>,
     id: PostId,

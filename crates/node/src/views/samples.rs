@@ -1,12 +1,12 @@
 //! The recognizer's samples in memory: a view of the facts, and the built-in digits.
 //!
-//! A reader takes a snapshot of a set, which raises a reference count under a lock held briefly, and searches it
-//! without a lock. So a change never waits for a search. If a snapshot is held meanwhile, the change first copies a
-//! part of at most 4,096 samples (0.6 MB), and a reader may wait for that copy and for 64 changes.
+//! A reader takes a snapshot of a set and searches it without a lock: taking the snapshot only raises a reference count
+//! under a lock. So a change never waits for a search. If a reader holds a snapshot during a change, the change first
+//! copies a part of at most 4,096 samples (0.6 MB). Other readers may wait for such a copy and for 64 changes.
 //!
-//! **Invariant:** all sets and snapshots together fit into the memory for samples. A third of it is for the sets: the
-//! sequencer refuses more samples. Snapshots are given out only while sets and snapshots take at most two thirds: the
-//! sets can then be copied once more, after which they share nothing with any snapshot.
+//! **Invariant:** all sets and snapshots together fit into the memory for samples. The sets may take a third of it: the
+//! sequencer refuses more samples. Snapshots are given out only while sets and snapshots take at most two thirds. The
+//! last third is enough for one more copy of the sets, which then share nothing with any snapshot.
 
 use std::sync::Arc;
 
@@ -53,8 +53,7 @@ pub(crate) fn taught_bytes<R: Rows + ?Sized>(facts: Facts<'_, R>) -> usize {
 #[error("running searches use too much memory for earlier states of the samples")]
 pub struct TooManySnapshots;
 
-/// Number of effects that are applied per lock: it shares one copy of a part among them and bounds the wait of a
-/// reader.
+/// Number of effects that are applied per lock. They share one copy of a part, and a reader waits for at most so many.
 const PIECE: usize = 64;
 
 /// All sets of samples. Only the writer changes them.
@@ -140,10 +139,10 @@ impl SampleSets {
         Some(Sample { set, label, bits: bits.to_bytes().into() })
     }
 
-    /// Returns the result of `read` for the sets, which do not change meanwhile.
+    /// Returns the result of `read` for the sets, which do not change while it runs.
     fn share<T>(&self, read: impl FnOnce(&[Set]) -> T) -> Result<T, TooManySnapshots> {
         let sets = self.sets.read();
-        // Only the writer adds bytes, and it waits for this lock.
+        // Only the writer adds bytes, and the writer waits for this lock.
         if self.meter.bytes() > self.snapshot_bytes_max {
             return Err(TooManySnapshots);
         }
@@ -154,7 +153,7 @@ impl SampleSets {
 impl Change {
     fn of<R: Rows + ?Sized>(facts: Facts<'_, R>, effect: &Effect) -> Option<Self> {
         match *effect {
-            // `None` for a sample that was deleted within the same group.
+            // The sample is `None` if it was deleted within the same group.
             Effect::Sample { set, sample, is_added: true } => {
                 facts.sample(sample).map(|found| Self::Add(set, sample, Box::new(found)))
             }

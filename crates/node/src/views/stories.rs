@@ -8,8 +8,8 @@ use rows::{Rows, Span};
 use super::newest_stories::{Item, NewestStories};
 use super::user_cache::{Cached, UserCache};
 
-/// Maximum number of seen stories that are kept of a reader, ended ones included: 8 KiB, which are copied for each new
-/// one. Older ones are read from the facts one by one.
+/// Maximum number of seen stories that are kept of a reader, ended ones included. They take 8 KiB, which are copied for
+/// each newly seen story. Older seen stories are read from the facts one by one.
 const SEEN_MAX: usize = 1_024;
 
 /// Data for lists of stories.
@@ -101,19 +101,20 @@ impl Stories {
                     return false;
                 }
             },
-            // Friends still list the user, who no longer has stories.
+            // The user remains in the lists of friends, but has no stories any more.
             Effect::User { user, change: UserChange::Deleted } => {
                 self.newest.change(user, |_| None);
                 self.readers.change(user, |_| None);
             }
-            // The row does not list the friends of the user. Only operators cause this.
+            // Only operators cause this. All readers are dropped, because the row does not list the friends of the
+            // user.
             Effect::User { .. } => self.readers.clear(),
             _ => return false,
         }
         true
     }
 
-    /// Drops everything. Called by the writer only, in the order of [`Stories::apply`].
+    /// Drops everything. Called by the writer only, in the same order as [`Stories::apply`].
     pub(super) fn clear(&self) {
         self.readers.clear();
         self.newest.clear();

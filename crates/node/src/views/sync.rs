@@ -1,5 +1,5 @@
 //! Atomics, fences and locks of the views that threads share. The feature `loom` replaces them with those of the model
-//! checker, so that the tests in `views/races.rs` try every order of their operations.
+//! checker loom, so that the tests in `views/races.rs` try every order of their operations.
 
 #[cfg(not(feature = "loom"))]
 pub(crate) use parking_lot::{Mutex, MutexGuard, RwLock};

@@ -1,5 +1,5 @@
-//! Tests that home timelines from memory equal those of the facts, whatever is in memory and whatever happens during a
-//! read; and that a client with an open stream shows them.
+//! Tests that home timelines from memory equal those from the facts, whatever is in memory and whatever happens during
+//! a read; and that a client with an open stream shows the same posts.
 
 mod hidden;
 mod listener;
@@ -257,8 +257,8 @@ impl Subject {
         }
     }
 
-    /// Returns the home timeline of the facts without boosts, each post with its last edit. A boost may appear long
-    /// after it was made: then a stream does not show it.
+    /// Returns the home timeline of the facts without boosts, each post with the time of its last edit. Boosts are left
+    /// out, because a stream does not show a boost that appears long after it was made.
     fn texts(&self, user: u32) -> BTreeSet<(PostId, u64)> {
         let facts = Facts::new(&self.rows);
         let home = self.home(user, &newest(10_000)).items.into_iter();
@@ -291,8 +291,8 @@ impl Subject {
         assert_eq!(listener.shown, texts, "what is shown of the home of {user}");
     }
 
-    /// Gathers a timeline like [`Views::home`], from the position before some effects were published; the steps happen
-    /// before it is cached.
+    /// Gathers a timeline like [`Views::home`], from a position before some effects were published. The steps happen
+    /// before the timeline is cached.
     fn gather(&mut self, user: u32, published: usize, steps: &[Step]) {
         let views = Rc::clone(&self.views);
         let read = || {

@@ -1,12 +1,13 @@
-//! Cached home timeline of one active user: the newest post ids, without gaps up to the newest of all, and the authors.
+//! Cached home timeline of one active user: the ids of the newest posts, without gaps, and the authors.
 //!
-//! Nothing is delivered to it. A read applies the changes of the list of the newest posts: it tests the posts that were
-//! added since, or, if these are more than the authors, looks up the newest post of each author. So a read costs at
-//! most one look-up per author, however many posts there were, and a post costs the same for any number of followers.
+//! Posts are not delivered to timelines. A read of a timeline applies the changes of the list of the newest posts: it
+//! tests each post that was added since the last read, or, if there are more such posts than authors, looks up the
+//! newest post of each author. So a read costs at most one look-up per author, however many posts there were, and a
+//! post costs the same for any number of followers.
 //!
-//! Every change of the authors drops the timeline: the writer does it for follows, mutes and blocks of the owner, a
-//! read for deleted and disabled users. A timeline that was removed from the table is stale, because the writer does
-//! not find it.
+//! Every change of the authors drops the timeline: the writer drops it for follows, mutes and blocks of the owner, and
+//! a read drops it for deleted and disabled users. A timeline that was removed from the table is stale, because the
+//! writer no longer finds it.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -21,7 +22,8 @@ use super::newest::{Entry, List, NewestPosts, Position};
 use super::sync::{AtomicBool, Mutex};
 use super::user_cache::Cached;
 
-/// Number of ids that are kept after trimming: the largest page, and a few that show that there are more.
+/// Number of ids that are kept after trimming: those of the largest page, and a few more that show that there are more
+/// posts.
 pub(super) const KEPT: usize = feed::limits::PAGE_MAX + 4;
 
 /// Result of reading a page of a timeline.
@@ -53,7 +55,8 @@ pub(super) struct Timeline {
     /// Whether gathering ended early, so that gathering again would find no more posts.
     ended_early: bool,
     /// Whether the timeline must be gathered from the facts again. The writer sets it before it publishes posts that
-    /// the owner may not see, so a thread that reads it while the list of posts is locked sees it in time.
+    /// the owner may not see, so a thread that has locked the list of posts and sees such a post also sees that the
+    /// timeline is stale.
     is_stale: AtomicBool,
     state: Mutex<State>,
 }
@@ -61,7 +64,7 @@ pub(super) struct Timeline {
 /// Part of a timeline that reads change.
 ///
 /// **Invariant:** `posts` is ascending and has every post up to `position` that the owner's home timeline shows because
-/// of its author, and that is not older than the first one; if `complete`, all of them.
+/// of its author and that is not older than the first of `posts`. If `complete`, it has all posts up to `position`.
 struct State {
     posts: VecDeque<PostId>,
     complete: bool,
@@ -70,14 +73,14 @@ struct State {
 
 impl Timeline {
     /// Creates a timeline of authors that were read from the facts after `position`, and of the newest page, which was
-    /// gathered after that.
+    /// gathered after the authors were read.
     pub(super) fn new(
         user: UserId,
         (home, follows_tags): (HomeAuthors, bool),
         (gathered, ended_early): (&PageOf<PostId>, bool),
         position: Position,
     ) -> Self {
-        // Copied to a list of its exact size: the gathered one has room for all candidates.
+        // The ids are copied to a list of their exact size, because the gathered list has room for all candidates.
         let posts = gathered.items.iter().rev().copied().collect();
         let state = Mutex::new(State { posts, complete: gathered.next.is_none(), position });
         let is_stale = AtomicBool::new(false);
@@ -108,7 +111,7 @@ impl Timeline {
         }
         match state.page(page, out) {
             Some(more) => Found::Page { more, follows_tags: self.follows_tags },
-            // Deletions have left too few posts: gathering again finds older ones.
+            // Deletions have left too few posts, and gathering again finds older ones.
             None if !page.is_up && page.below.is_none() && !self.ended_early => Found::Stale,
             None => Found::Beyond,
         }
@@ -137,7 +140,7 @@ impl Timeline {
         if !list.has_users_after(from) {
             return self.invalidate();
         }
-        // Whether posts or changes that this timeline lacks have left memory.
+        // Whether posts or changes that this timeline lacks are no longer kept.
         let is_behind = !list.has_all_after(from);
         let new = list.places_after(from);
         if is_behind {
@@ -153,7 +156,7 @@ impl Timeline {
         } else {
             self.merge(state, list, Some(new.start));
         }
-        // Changes come after posts, because the list has the posts in the state after all these changes.
+        // Changes are applied after posts, because the list has the posts in the state after all these changes.
         for change in list.changes_after(from) {
             self.apply(state, change);
         }
@@ -167,7 +170,7 @@ impl Timeline {
     fn merge(&self, state: &mut State, list: &List, place: Option<usize>) {
         let select = |entry: Entry| self.shows_entry(list, entry).then_some(entry.post);
         let (reader, mut found) = ((self.user, &self.home), Vec::new());
-        // Otherwise there may be others between them and the earlier posts.
+        // If there are more posts than fit, posts between these and the earlier ones may be missing.
         if !list.newest_from(place, reader, KEPT, select, &mut found) {
             (state.posts, state.complete) = (VecDeque::new(), false);
             if found.len() < KEPT {
@@ -228,7 +231,7 @@ impl State {
             self.posts.pop_front();
             self.complete = false;
         } else if self.posts.len() == self.posts.capacity() {
-            // The list grows once, to its final size.
+            // The list grows once to its final size.
             self.posts.reserve_exact(KEPT - self.posts.len());
         }
         self.posts.push_back(post);

@@ -1,12 +1,13 @@
-//! Cache of entries about users, read from the facts and kept within a budget until the writer changes them.
+//! Cache of entries about users. Entries are read from the facts, and kept within a budget until the writer changes
+//! them.
 //!
-//! The writer applies a change after the facts show it. A reader who misses an entry reads the facts and caches the
-//! result only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or will once the writer has
-//! applied a change that the facts already show; if that change is undone, the entry is dropped.
+//! The writer applies a change after the facts show it. A reader that finds no entry reads the facts, and caches the
+//! result only if nothing changed meanwhile. **Invariant:** an entry equals the facts, or will equal them once the
+//! writer has applied a change that the facts already show. If that change is undone, the entry is dropped.
 //!
-//! A read takes no lock, because a read of a home timeline reads many entries and each lock would wait for the memory
-//! access before it. So entries are immutable: a new one replaces the old one. A timeline has a separate lock for the
-//! posts that reads add to it, and is notified when it is removed.
+//! A read takes no lock, because a read of a home timeline reads many entries, and each lock would wait for an access
+//! to memory. So entries are immutable: a new entry replaces the old one. A timeline has its own lock for the posts
+//! that reads add to it, and is notified when it is removed.
 //!
 //! Eviction is CLOCK with counters: a read raises the heat of an entry, the hand lowers it as it passes and evicts cold
 //! entries. The hand passes at most [`HAND_STEPS_MAX`] entries for a new one; if all of them are hot, the new one is
@@ -30,10 +31,10 @@ use super::sync::Mutex;
 const SHARDS: usize = if cfg!(feature = "loom") { 2 } else { 64 };
 /// Size of an entry in the table and the ring in addition to the entry itself, in bytes.
 const ENTRY_BYTES: usize = 40;
-/// Number of counters of changes per shard. Users who share a counter invalidate each other's reads; strangers can
-/// cause that.
+/// Number of counters of changes per shard. A change of a user also invalidates the running reads of users who share
+/// the counter.
 const COUNTERS: usize = 32;
-/// Maximum heat of an entry: the number of reads that are counted.
+/// Maximum heat of an entry: further reads are not counted.
 const HEAT_MAX: u8 = 3;
 /// Maximum number of entries that the hand passes for one new entry: about 3 µs.
 const HAND_STEPS_MAX: usize = 64;
@@ -43,7 +44,7 @@ pub(super) trait Cached {
     /// Returns the maximum size on the heap in bytes.
     fn bytes(&self) -> usize;
 
-    /// Called before the entry is removed; threads that found it earlier may still read it.
+    /// Called before the entry is removed; threads that found the entry earlier may still read it.
     fn removed(&self) {}
 }
 
@@ -58,7 +59,7 @@ type Table<V> = papaya::HashMap<UserId, CacheEntry<V>, DefaultHashBuilder>;
 type Pinned<'a, V> = HashMapRef<'a, UserId, CacheEntry<V>, DefaultHashBuilder, LocalGuard<'a>>;
 
 struct CacheEntry<V> {
-    /// Number of reads since the hand last passed, up to [`HEAT_MAX`]. A hint: a race only loses a read.
+    /// Number of reads since the hand last passed, up to [`HEAT_MAX`]. Concurrent reads may lose a count.
     heat: AtomicU8,
     /// Index of the entry in the ring of its shard, guarded by the shard's lock.
     place: AtomicU32,
@@ -89,7 +90,7 @@ struct Shard {
     bytes: usize,
     /// Number of entries that were evicted.
     evictions: u64,
-    /// Counters of changes, each for several users: a reader compares them to detect that its result may be old.
+    /// Counters of changes, each for several users. A reader compares them to detect that its result may be old.
     changes: [u64; COUNTERS],
 }
 
@@ -139,7 +140,7 @@ impl<V: Cached> UserCache<V> {
         }
     }
 
-    /// Removes all entries. Called by the writer only, in the order of [`UserCache::change`].
+    /// Removes all entries. Called by the writer only, in the same order as [`UserCache::change`].
     pub(super) fn clear(&self) {
         let users = self.users.pin();
         for shard in &self.shards {

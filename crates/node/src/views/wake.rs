@@ -1,12 +1,12 @@
 //! Waking of watchers by a separate thread, because the work grows with the number of watchers and must not slow the
 //! writer.
 //!
-//! The thread follows the effects. It tests the timelines in memory for whose home shows a post, and reads the friends
-//! of users from the facts. If it lags too far, or a command was undone, it wakes all watchers, who then read again.
+//! The thread follows the effects. It tests which timelines in memory show a post, and reads the friends of users from
+//! the facts. If it lags too far, or a command was undone, it wakes all watchers, who then read again.
 //!
-//! A watcher misses nothing: a post that is published before the watcher is indexed for its author is found by the read
-//! of home that follows; a later one finds the watcher. A change of a post reaches the effects after the list of posts,
-//! so a notified reader finds it applied.
+//! A watcher misses nothing. A post that is published before the watcher is indexed for its author is found by the
+//! watcher's next read of the home timeline; a later post finds the watcher. A change of a post is in the list of posts
+//! before it is in the effects, so a notified reader finds it applied.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -20,7 +20,8 @@ use super::effects::Lost;
 use super::watchers::{Change, Table};
 
 impl Views {
-    /// Wakes all watchers if they have lost effects, or read undone ones, since the last call; returns whether it did.
+    /// Wakes all watchers if effects were lost, or readers may have read a command that was undone, since the last
+    /// call; returns whether it did.
     pub(crate) fn wake_all(&self) -> bool {
         let wakes = self.wakes_all.swap(false, Ordering::AcqRel) && self.is_watched();
         if wakes {
@@ -101,9 +102,9 @@ impl Views {
                 });
                 authors.insert(user);
             }
-            // The affected homes are unknown, and their posts are old: watchers are not woken.
+            // It is unknown which home timelines show these posts. The posts are old, so watchers are not woken.
             Effect::User { change: UserChange::Shown, .. } => self.watchers.all_missed(false),
-            // These effects wake no stream.
+            // No event stream shows these effects.
             Effect::Story { change: StoryChange::Viewed { .. }, .. }
             | Effect::Sample { .. }
             | Effect::Act { .. } => {}
@@ -111,8 +112,8 @@ impl Views {
         }
     }
 
-    /// Wakes the watchers of the users whose home timeline shows a post, with its change if there is one. Users
-    /// mentioned in a direct post are notified separately. A changed boost counts as shown, because it is unknown
+    /// Wakes the watchers of the users whose home timeline shows a post, with the post's change if there is one. Users
+    /// mentioned in a direct post are notified separately. A changed boost is treated as shown, because it is unknown
     /// whether an earlier boost hides it.
     fn wake_readers(
         &self,

@@ -1,7 +1,7 @@
 //! Watchers of users: clients with an open event stream.
 //!
-//! The lock is the last in the lock order except for that of the effects. The writer does not take it: a separate
-//! thread wakes the watchers ([`wake`](super::wake)), and work for many users is done in pieces.
+//! The lock of this table is the last in the lock order except for the lock of the effects. The writer does not take
+//! it: a separate thread wakes the watchers ([`wake`](super::wake)), and work for many users is done in pieces.
 //!
 //! For each watched user the newest [`CHANGES_MAX`] deletions, edits and follows are kept, shared by all watchers of
 //! the user. A watcher that does not read them in time gets [`Change::Missed`], and so does each watcher of a user
@@ -24,16 +24,16 @@ use super::effects::{Effects, Lost};
 use super::sync::{AtomicUsize, Mutex, MutexGuard, fence};
 use pairs::{AT_ONCE, Pairs};
 
-/// Maximum number of pairs of an author and a watcher in the index: about 32 bytes each, 32 MiB. Users whose authors do
-/// not all fit are checked for each post.
+/// Maximum number of pairs of an author and a watcher in the index. Each takes about 32 bytes, all of them 32 MiB.
+/// Users whose authors do not all fit are checked for each post.
 const PAIRS_MAX: usize = 1 << 20;
-/// Maximum number of authors for whom a watched user is indexed. A user with more is checked for each post: a thousand
-/// such users would otherwise displace all others.
+/// Maximum number of authors for whom a watched user is indexed. A user with more authors is checked for each post,
+/// because a thousand such users would fill the index.
 const AUTHORS_MAX: usize = 1_000;
 /// Maximum number of indexed authors of one user during a watch, including those whom the user has unfollowed.
 const KEPT_AUTHORS_MAX: usize = 2 * AUTHORS_MAX;
 
-/// Number of changes that are kept for a watched user, 16 bytes each.
+/// Number of changes that are kept for a watched user. Each takes 16 bytes.
 pub(super) const CHANGES_MAX: usize = 32;
 
 /// Change of which a watcher of a user's timeline is notified, in addition to new posts.
@@ -130,7 +130,7 @@ impl Watchers {
     pub(super) fn watch(&self, user: UserId, effects: &Effects) -> watch::Receiver<News> {
         let mut table = self.table.lock();
         if table.watched.is_empty() {
-            // The first watcher: earlier effects need no notification.
+            // This is the first watcher, so earlier effects need no notification.
             table.cursor = effects.end();
         }
         let watched = table
@@ -186,7 +186,7 @@ impl Watchers {
         }
         loop {
             let mut table = self.table.lock();
-            // A new watcher needs the pairs, and removes them at its end.
+            // A new watcher needs the pairs, and its end removes them.
             if table.watched.contains_key(&user) || !table.authors.forget(user) {
                 return;
             }
@@ -207,19 +207,19 @@ impl Watchers {
 
     /// Returns the table if there are watchers.
     pub(super) fn any(&self) -> Option<MutexGuard<'_, Table>> {
-        // A watch that begins now reads earlier changes from the facts.
+        // A watch that begins later reads earlier changes from the facts.
         self.are_any().then(|| self.table.lock())
     }
 
     /// Whether there are watchers.
     pub(super) fn are_any(&self) -> bool {
-        // Either this sees the watcher, or the watcher sees the earlier changes when it reads the facts.
+        // Either this call sees the watcher, or the watcher sees the earlier changes when it reads the facts.
         fence(Ordering::SeqCst);
         self.users.load(Ordering::SeqCst) > 0
     }
 
-    /// Calls `each` for the users that `found` returns, in pieces. `found` returns [`AT_ONCE`] users from a given one
-    /// on, ascending, or fewer at the end.
+    /// Calls `each` for the users that `found` returns, in pieces. `found` returns the next [`AT_ONCE`] users from a
+    /// given one on, ascending, or fewer if there are no more.
     fn pieces(&self, found: impl Fn(&Table, UserId) -> Vec<UserId>, each: impl Fn(&[UserId])) {
         let mut next = Some(UserId(0));
         while let Some(from) = next
@@ -232,7 +232,7 @@ impl Watchers {
         }
     }
 
-    /// Calls `each` for the users whose home may show posts by `author`, in pieces, without holding the lock.
+    /// Calls `each` for the users whose home timeline may show posts by `author`, in pieces, without holding the lock.
     pub(super) fn readers_of(&self, author: UserId, each: impl Fn(&[UserId])) {
         each(&[author]);
         self.pieces(|table, from| table.authors.watchers(author, from), &each);
@@ -258,8 +258,8 @@ impl Watchers {
         }
     }
 
-    /// Adds [`Change::Missed`] for all watchers; with `wake` also [`Change::Filters`], and wakes them. Otherwise they
-    /// see it when something else wakes them.
+    /// Adds [`Change::Missed`] for all watchers. If `wake` is true, also adds [`Change::Filters`] and wakes the
+    /// watchers. Otherwise they see the change when something else wakes them.
     pub(super) fn all_missed(&self, wake: bool) {
         let Some(table) = self.any() else { return };
         let users: Vec<UserId> = table.watched.keys().copied().collect();
@@ -305,8 +305,8 @@ impl Table {
         });
     }
 
-    /// Adds [`Change::Missed`] for `user` without waking watchers: an evicted timeline need not be gathered again at
-    /// once.
+    /// Adds [`Change::Missed`] for `user` without waking watchers, because an evicted timeline need not be gathered
+    /// again at once.
     pub(super) fn missed(&self, user: UserId) {
         self.modify(user, |news| {
             news.push(Change::Missed);
@@ -314,7 +314,8 @@ impl Table {
         });
     }
 
-    /// Changes the news of `user`. A watch that began after the effects at the cursor has read their changes already.
+    /// Changes the news of `user`. Watches that began after the effects at the cursor are not notified, because they
+    /// have read these changes already.
     fn modify(&self, user: UserId, change: impl FnOnce(&mut News) -> bool) {
         if let Some(watched) = self.watched.get(&user)
             && watched.since < self.cursor
@@ -466,7 +467,7 @@ mod tests {
         for first in (1..10).map(|n| n * AUTHORS_MAX as u32) {
             let home = HomeAuthors::of(users(first..first + AUTHORS_MAX as u32));
             watchers.watch_posts(ADA, &home);
-            // Either all are indexed, or none is and the user is checked for each post.
+            // Either all are indexed, or none of them is and the user is checked for each post.
             let (_, pairs, unindexed) = sizes(&watchers);
             assert!(pairs <= KEPT_AUTHORS_MAX && (pairs == 0) == (unindexed == 1), "{pairs}");
         }
@@ -491,7 +492,7 @@ mod tests {
         assert_eq!((after[0], after[1]), ((3, Change::Missed), (4, deleted(4))));
         assert_eq!(news.borrow().after(3)[0], (4, deleted(4)), "all that came after are kept");
         assert_eq!(news.borrow().end(), end);
-        // The next read finds what was missed without a wake-up.
+        // The next read finds without a wake-up what was missed.
         notified(&mut news);
         watchers.any().unwrap().missed(ADA);
         assert!(!notified(&mut news));

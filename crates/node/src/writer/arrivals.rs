@@ -1,5 +1,5 @@
-//! Groups that the log returns, in its order: those of this node, and in a cluster those of the others. One group of
-//! this node is pending at a time: changes that arrive meanwhile share the next one.
+//! Groups that the log returns, in the order of the log: those of this node, and in a cluster those of other nodes. A
+//! node has at most one pending group; changes that arrive meanwhile share the next one.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::fatal::DiskError;
 const GROUPS_MAX: usize = 64;
 /// Pause of a writer that cannot continue because the disk and the overlay are full.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Longest time that a closing node waits for its group.
+/// Longest time that a closing node waits for its pending group.
 const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 
 /// State of the writer's wait for its group.
@@ -80,7 +80,7 @@ impl Writer {
         }
         if closed {
             self.waiting.closed.get_or_insert_with(Instant::now);
-            // A closed inbox does not wait.
+            // If the inbox is closed, it does not wait, so the pause is taken here.
             std::thread::sleep(PAUSE);
         }
         Ok(())
@@ -102,8 +102,8 @@ impl Writer {
         let (position, time_ms) = (group.position, self.applier.credible_ms(&group));
         self.checkpoints.logged(group.payload.len());
         let mut output = self.applier.apply_group(&group, |last_ms, has_keys| {
-            // Before a row of the group is visible: what has expired at the time of the group has then expired for
-            // every reader.
+            // The time is raised before a row of the group is visible: what has expired at the time of the group has
+            // then expired for every reader.
             shared.time.at_least(last_ms);
             has_keys.then(|| shared.snapshot_lock.write())
         })?;
@@ -124,9 +124,9 @@ impl Writer {
         Ok(true)
     }
 
-    /// Takes a last checkpoint and closes the directory if the log of the cluster stopped the node: the directory then
-    /// has everything that the node has applied, for another start and for `leave`. Returns the error that ends the
-    /// process.
+    /// Called when the log of the cluster stopped the node. Takes a last checkpoint and closes the directory, which
+    /// then has everything that the node has applied, for another start and for `leave`. Returns the error that ends
+    /// the process.
     pub(super) fn stopped_by(&mut self, error: DiskError) -> DiskError {
         let is_of_log = matches!(error, DiskError::Shared(_) | DiskError::Log(LogError::Shared(_)));
         let Some(position) = self.shared.cluster.as_ref().map(Cluster::position) else {
@@ -136,7 +136,7 @@ impl Writer {
             return error;
         }
         if let Some(found) = error.divergence() {
-            // Recorded first: even if the checkpoint fails, the node must not serve again.
+            // The divergence is recorded first, because the node must not serve again even if the checkpoint fails.
             self.note_divergence(found);
         }
         tracing::warn!(

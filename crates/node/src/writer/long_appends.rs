@@ -1,12 +1,12 @@
-//! Turns between long values and other changes: while a value of some MiB is written, all others wait for the disk, so
-//! a client that sets one after another would slow down everyone else.
+//! Turns between long values and other changes. While a value of some MiB is written, all other changes wait for the
+//! disk, so a client that sets one such value after another would slow down everyone else.
 
 use std::ops::Range;
 
-/// Ratio of the wait of costly changes with long values to the duration of the last long append, if there are other
+/// After a long append, costly changes with long values wait for this many times its duration, if there are other
 /// changes.
 const TURN: u64 = 3;
-/// Maximum duration of an append that counts, in milliseconds: a clock may jump meanwhile.
+/// Maximum duration of an append that counts, in milliseconds, because a clock may jump during the append.
 const TOOK_MAX_MS: u64 = 1_000;
 
 /// State of the wait of costly changes with long values after a long append.

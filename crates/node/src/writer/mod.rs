@@ -4,8 +4,8 @@
 //! **Invariant:** a reply is sent only when its group is in the log (durable, under policy
 //! `always`), applied, and visible to reads.
 //! **Invariant:** for each key that a command names the writer reads a constant number of rows. Callers load the keys
-//! of their operations before they submit them; those that were evicted since are read before the group is applied,
-//! without the snapshot lock. The writer walks over rows only in sweeps, which are bounded.
+//! of their operations before they submit them. Keys that were evicted meanwhile are read before the group is applied,
+//! without the snapshot lock. The writer scans rows only in sweeps, which are bounded.
 
 mod arrivals;
 mod long_appends;
@@ -34,10 +34,10 @@ pub(crate) use long_appends::LongAppends;
 
 /// Longest sleep of the writer before it checks whether a checkpoint is due.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Longest sleep between the steps of an erasure, which has a deadline, while changes wait for a checkpoint, and while
-/// the change feed becomes smaller.
+/// Longest sleep between the steps of an erasure, which has a deadline; while changes wait for a checkpoint; and while
+/// the change feed removes old files.
 const PATIENCE_SHORT: Duration = Duration::from_millis(10);
-/// Longest sleep while there are keys that expire, or the log must be cut after it is archived.
+/// Longest sleep while there are keys that expire, or while the log must be cut after it is archived.
 const PATIENCE_WITH_EXPIRIES: Duration = Duration::from_millis(250);
 
 /// State that the writer shares with the thread that syncs the log periodically.
@@ -56,7 +56,7 @@ pub(crate) struct Writer {
     pub(crate) sweeper: Option<std::thread::Thread>,
     pub(crate) long_appends: LongAppends,
     pub(crate) waiting: Waiting,
-    /// Whether the change feed becomes smaller.
+    /// Whether the change feed has more old files to remove.
     pub(crate) yields_space: bool,
     /// Data directory.
     pub(crate) data: PathBuf,
@@ -128,7 +128,7 @@ impl Writer {
         let input = match wakeup {
             Wakeup::Work => Input::Submit(taken),
             Wakeup::Closed if self.is_done() => return Ok(false),
-            // Without disk space not even a sweep is logged.
+            // Without free disk space, even sweeps are not logged.
             Wakeup::Idle if self.is_out_of_space() || self.log.refuses_changes() => {
                 return Ok(true);
             }
@@ -142,7 +142,7 @@ impl Writer {
         match output.append {
             Some(payload) => {
                 self.append(payload)?;
-                // A log of one node returns the group at once. Disk space for one group was checked when it was
+                // A log of one node returns the group at once. Disk space for a group is checked when its changes are
                 // accepted.
                 self.apply_next()?;
             }
@@ -178,15 +178,16 @@ impl Writer {
         let failures = self.applier.failures() - metrics.failures.get();
         metrics.failures.inc_by(failures);
         let Output { answers, effects, work, .. } = output;
-        // Reads cost more until the rows of a deleted user are removed, so the sweeper starts at once. In a cluster the
-        // node that got the request does it; the others check later.
+        // Reads cost more until the rows of a deleted user are removed, so the sweeper starts at once. In a cluster,
+        // the node that got the request wakes its sweeper; other nodes check later.
         let deletes =
             |effect: &Effect| matches!(effect, Effect::User { change: UserChange::Deleted, .. });
         let wakes_sweeper = !answers.is_empty() && effects.iter().any(deletes);
-        // Before the group is visible, so that a reader of the change feed finds all visible groups.
+        // Changes are recorded before the group is visible, so that a reader of the change feed finds all visible
+        // groups.
         self.checkpoints.record((position, time_ms), &effects);
         self.publish(effects, position, failures > 0);
-        // This happens after the views have the effects, and before any answer is sent.
+        // The stamp becomes visible after the views have the effects, and before any answer is sent.
         if let Some(last) = self.applier.facts().totals().last_stamp {
             self.shared.visible_up_to.store(last.0, Ordering::Release);
         }
@@ -227,7 +228,7 @@ impl Writer {
     }
 
     fn publish(&self, effects: Vec<Effect>, position: Position, is_undone: bool) {
-        // On every node, whichever has sent the command.
+        // Every node sets this, because each has the texts of the story in its own files.
         let ends =
             |effect: &Effect| matches!(effect, Effect::Story { change: StoryChange::Gone, .. });
         if effects.iter().any(ends) {
@@ -244,7 +245,7 @@ impl Writer {
     fn answer(&self, answers: Vec<(Ticket, Answer)>) {
         let mut answered = Size::default();
         answers.iter().for_each(|(ticket, _)| answered += ticket.size());
-        // Released first, so that a caller who gets an answer finds room for the next change.
+        // Room is released first, so that a caller who gets an answer finds room for the next change.
         self.shared.inbox.release(answered);
         for (ticket, answer) in answers {
             ticket.answer(answer);

@@ -1,8 +1,8 @@
 //! Latest changes that timelines must apply: deleted posts, boosts that appear in more home timelines, and users that
 //! are deleted, hidden or shown again.
 //!
-//! A timeline that lacks more changes of posts than are kept finds its posts again by their authors; one that lacks
-//! more changes of users is gathered from the facts.
+//! A timeline that lacks more changes of posts than are kept finds its posts again through its authors. A timeline that
+//! lacks more changes of users than are kept is gathered from the facts.
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,8 @@
 //! Posts in the order of ids, with links between those of each author.
 //!
-//! **Invariant:** a post is linked to the next newer and the next older one of its author, and `ends` has the first and
-//! the last of them. Authors whose ids are equal modulo `ends_max` share links; only the reader separates their posts.
+//! **Invariant:** a post is linked to the next newer and the next older post of its author, and `ends` has the author's
+//! first and last post. Authors whose ids are equal modulo `ends_max` share links, and the reader separates their
+//! posts.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -68,7 +69,7 @@ impl Links {
     pub(super) fn new(bytes: usize) -> Self {
         let posts = (bytes / POST_BYTES).min(NONE as usize / 2);
         let ends_max = (bytes / PARTS / size_of::<Ends>()).clamp(CHUNK, ENDS_MAX);
-        // The capacity reserves address space only: growing copies nothing.
+        // The capacity reserves address space without using memory, so that growing copies nothing.
         let posts = VecDeque::with_capacity(posts + 1);
         Self { posts, first: 0, added: 0, ends_max, ends: Vec::new(), chunks: 0 }
     }
@@ -115,7 +116,7 @@ impl Links {
         self.place(self.ends(author).newest)
     }
 
-    /// Appends the indices of the newest posts by these authors, except those before `place`.
+    /// Appends the indices of the newest posts by these authors that are at `place` or later.
     pub(super) fn newest_from(&self, place: usize, authors: &[UserId], found: &mut Vec<usize>) {
         let newest = authors.iter().filter_map(|author| self.newest(*author));
         found.extend(newest.filter(|newest| *newest >= place));
@@ -230,7 +231,8 @@ impl Links {
         self.posts.get_mut(place).unwrap_or_else(|| unreachable!("as above"))
     }
 
-    /// Returns the index of the ends of an author. A division would cost more than the rest of a look-up.
+    /// Returns the index of the ends of an author, without a division, which would take longer than the rest of a
+    /// look-up.
     #[inline]
     fn index(&self, author: UserId) -> usize {
         let index = author.0 as usize;

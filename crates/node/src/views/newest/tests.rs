@@ -27,7 +27,7 @@ enum Step {
     DeleteUser(usize),
     /// The facts show the post before the views do.
     Publish,
-    /// The loading thread reads some posts, and adds them later.
+    /// The loading thread reads some posts, and adds them in a later step.
     Read(usize),
     Add,
     Home(usize, Page),

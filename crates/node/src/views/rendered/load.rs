@@ -13,7 +13,7 @@ const LOADED_PART: f64 = 0.6;
 
 impl Entities {
     /// Caches the names of at most `limit` users before `before`, greatest id first, in one scan. The revisions are
-    /// read before it. Returns where to continue if there are more and there is room.
+    /// read before the names. Returns where to continue if there are more users and there is room.
     pub(in crate::views) fn load_names<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -29,8 +29,8 @@ impl Entities {
         users.last().map(|(id, _)| *id).filter(|_| self.has_room(Kind::Users, LOADED_PART))
     }
 
-    /// Renders at most `limit` posts before `before`, newest first, in one scan. The revisions are read before it.
-    /// Returns where to continue if there are more and there is room.
+    /// Renders at most `limit` posts before `before`, newest first, in one scan. The revisions are read before the
+    /// posts. Returns where to continue if there are more posts and there is room.
     pub(in crate::views) fn load_posts<R: Rows + ?Sized>(
         &self,
         revisions: &impl Revisions,
@@ -43,7 +43,7 @@ impl Entities {
         let (posts, next) = facts.stored_posts_before(before, limit);
         let mut out = Vec::new();
         for (id, item) in posts {
-            // Boosts are skipped: the boosted post may be deleted.
+            // Boosts are skipped, because the boosted post may be deleted.
             if item.boost.is_none() && !facts.is_deleted(item.author) {
                 out.clear();
                 let pictures = pictures_of(facts, &item);

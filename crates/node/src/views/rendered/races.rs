@@ -73,6 +73,6 @@ fn a_post_that_was_rendered_while_it_changed_is_not_shown_later() {
 
 #[test]
 fn a_post_that_two_readers_rendered_while_it_changed_is_not_shown_later() {
-    // Trying all orders would take minutes.
+    // The number of preemptions is limited, because trying all orders would take minutes.
     check(2, Some(3));
 }

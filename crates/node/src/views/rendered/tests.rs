@@ -10,7 +10,7 @@ use testkit::MemoryRows;
 use super::*;
 
 const ADA: UserRef = UserRef::Id(UserId(0));
-/// Numbers of changes: of the profile of bob, and of everything else.
+/// Numbers of changes: of bob's profile, and of everything else.
 struct Changed(u32, u32);
 
 impl Revisions for Changed {
@@ -182,7 +182,7 @@ fn a_kept_quote_is_rendered_again_when_its_quoted_author_is_deleted() {
     world.publish(Draft { quote, ..Draft::new(ADA, text) });
     let quoting = *world.posts.last().unwrap();
     assert!(world.read(&rendered, quoting).contains("accepted"));
-    // The rows of the quoted post are still there.
+    // The rows of the quoted post are not removed yet.
     world.apply(Command::DeleteUser { user: bob });
     let mut out = Vec::new();
     assert!(rendered.post(&Changed(1, 0), world.facts(), quoting, |_| true, &mut out));

@@ -31,7 +31,7 @@ impl Listener {
         self.shown.iter().any(|(id, _)| *id == post)
     }
 
-    /// Shows the new ones of `posts`, then applies the changes. `texts` is the present home timeline.
+    /// Shows those of `posts` that are new, then applies the changes. `texts` is the present home timeline.
     pub(super) fn apply(
         &mut self,
         posts: &[PostId],
