@@ -211,7 +211,8 @@ fn a_code_becomes_a_token_once_for_its_app_redirect_and_challenge() {
     let again = run(&mut world, exchange(app, 1, Some(7), 3));
     assert_eq!(again, Ok(Done::Account(AccountDone::CodeReused)));
     assert!(!permits(&world, secret(2)) && !permits(&world, secret(3)));
-    // A code without a challenge cannot be exchanged with one: the app would believe that it was checked.
+    // A code without a challenge cannot be exchanged with a verifier, because the app would believe that the server has
+    // checked the verifier.
     run(&mut world, authorize(app, ADA, 4, None)).unwrap();
     assert_eq!(run(&mut world, exchange(app, 4, Some(7), 5)), Err(Refusal::BadCode));
     granted(run(&mut world, exchange(app, 4, None, 5)));
@@ -575,7 +576,7 @@ fn the_app_that_was_registered_first_of_those_without_users_is_removed() {
     assert!(world.facts().app(used).is_some(), "it acts for somebody");
     assert!(world.facts().app(unused).is_none() && !permits(&world, secret(2)));
     assert!(world.facts().app(newer).is_some());
-    // Once unused, it is the oldest.
+    // Once it is unused, the app `used` is the oldest unused app.
     let grant = world.facts().grants_of_user(ADA)[0].0;
     run(&mut world, AccountCommand::Revoke { grant }).unwrap();
     assert_eq!(world.facts().app_uses(used), 0);
@@ -633,7 +634,7 @@ fn rows_that_follow_from_accounts_and_grants_come_back() {
         .step(&mut world.rows, &mut |finding| lost.extend(finding.is_lost.then_some(finding.what)))
     {
     }
-    // The malformed secret that the test added is not one of ours.
+    // Only the malformed rows that the test has added count as lost.
     assert!(lost.iter().all(|what| what.contains("malformed")), "{lost:?}");
     assert_eq!(world.rows, before);
 }

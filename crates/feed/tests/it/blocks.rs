@@ -85,7 +85,7 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
         (befriend(id(1), id(0)), Err(Refusal::OtherNotFound)),
         (reply(0, bobs), Err(Refusal::ParentNotFound)),
         (reply(1, adas), Err(Refusal::ParentNotFound)),
-        // These are idempotent and already done.
+        // These commands succeed, because the block has already ended the follow and the friendship.
         (unfollow(id(1), id(0)), Ok(Done::Unfollowed)),
         (unfriend(id(0), id(1)), Ok(Done::Unfriended)),
         (block(id(1), id(1)), Err(Refusal::SelfBlock)),
@@ -96,7 +96,7 @@ fn a_block_forbids_relations_and_replies_and_does_not_tell_whoever_is_blocked() 
         assert_eq!(world.run(command.clone()), outcome, "{command:?}");
         assert_eq!(world.snapshot(), before, "{command:?}");
     }
-    // Both may block each other, and one unblock does not suffice.
+    // Both users may block each other. The follow is possible only after both have unblocked.
     world.run(block(id(1), id(0))).unwrap();
     world.run(unblock(id(0), id(1))).unwrap();
     assert_eq!(world.run(follow(id(0), id(1))), Err(Refusal::OtherNotFound));

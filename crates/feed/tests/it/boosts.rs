@@ -198,7 +198,7 @@ fn a_boost_knows_those_of_the_day_before_and_no_older_ones() {
     let post = world.post(0, "a post");
     let first = boost(&mut world, 1, post);
     let start = world.now_ms;
-    // Each within a day of the one before, but not of the first.
+    // Each boost is within a day of the one before, but the third and the last are not within a day of the first.
     world.now_ms = start + BOOST_RECENT_MS - 2;
     let second = boost(&mut world, 2, post);
     world.now_ms = start + BOOST_RECENT_MS - 1;

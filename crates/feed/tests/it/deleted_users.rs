@@ -247,7 +247,7 @@ fn check_erased(rows: &MemoryRows, user: UserId) {
     let lists = SetTable::ALL.into_iter().filter(|table| table.has_dense_owners());
     for table in lists.filter(|table| *table != SetTable::DeletedUsers) {
         assert_eq!(rows.members(table, number, Span::ALL), [], "{table:?}");
-        // Items of other lists are users, posts or stories.
+        // The items of `LockedUsers` are not users.
         for other in (0..u64::from(USERS)).filter(|_| table != SetTable::LockedUsers) {
             assert_eq!(rows.member(table, other, number), None, "{table:?} of {other}");
         }
@@ -455,7 +455,7 @@ fn undo(world: &mut World, user: u32) {
     let noted = people(SetTable::NotedBy).map(|other| note(other.0, user, ""));
     let relations = following.chain(followers).chain(friends).chain(blocks).chain(blocked);
     let all = posts.chain(stories).chain(relations).chain(mutes).chain(muted);
-    // After the blocks, which hide users from authors of notes.
+    // Notes end after the blocks, because a block hides a user from the authors of notes about that user.
     let all: Vec<_> = all.chain(asked).chain(asking).chain(notes).chain(noted).collect();
     for command in all {
         world.run(command).unwrap();

@@ -13,7 +13,7 @@ use feed::{
 use rows::{NameTable, PutRows as _, Rows as _, Scan as _, SetTable, Stamp, Table, Value, encode};
 use testkit::MemoryRows;
 
-/// The tables of indexes, and what is due, whose rows follow from records, too.
+/// The tables of indexes, and the table of due work, whose rows also follow from records.
 fn tables() -> (Vec<SetTable>, Vec<NameTable>) {
     let (mut sets, mut names) = (Vec::new(), vec![NameTable::Due]);
     for table in index_tables() {

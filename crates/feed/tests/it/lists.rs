@@ -142,7 +142,7 @@ fn the_numbers_of_lists_and_of_members_are_bounded() {
     assert_eq!(world.run(add(0, first, &[1, 2])), Err(Refusal::ListFull));
     assert_eq!(world.run(remove(0, first, &[100])), Ok(Done::ListMembersChanged));
     assert_eq!(world.run(add(0, first, &[1, 2])), Ok(Done::ListMembersChanged));
-    // The cost does not cover more users in one command, which no client sends.
+    // A command changes at most `LIST_CHANGED_MAX` members and ignores the rest, because its cost covers no more.
     let many: Vec<u32> = (100..101 + LIST_CHANGED_MAX as u32).collect();
     assert_eq!(world.run(remove(0, first, &many)), Ok(Done::ListMembersChanged));
     assert!(world.facts().is_list_member(UserId(0), first, UserId(100 + LIST_CHANGED_MAX as u32)));
@@ -210,7 +210,7 @@ impl History {
         let is_followed = |user: u32| self.follows.contains(&user) && !self.mutes.contains(&user);
         let shown = |post: &Posted| {
             if let Some((boosted, earlier)) = &post.boost {
-                // Missing if its author is being erased.
+                // The boosted post is missing if its author is being erased.
                 let Some(boosted) = self.posts.get(boosted) else { return false };
                 let is_no_reply = boosted.to.is_none_or(|to| to == boosted.author);
                 let is_known = is_no_reply && is_member(boosted.author);

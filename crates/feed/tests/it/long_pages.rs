@@ -515,7 +515,7 @@ fn conversations_with_strangers_push_out_none_and_pages_are_bounded() {
     for number in 0..700 {
         strange.push(send(&mut world, 2, &format!("@bob {number}"), None));
     }
-    // A muted user, and one conversation of thousands of posts.
+    // Posts by a muted user, and one conversation of thousands of posts.
     for number in 0..700 {
         send(&mut world, 3, &format!("@bob {number}"), None);
     }

@@ -63,7 +63,7 @@ fn edit(
 }
 
 fn space(pictures: u32, unattached: u32) -> MediaSpace {
-    // Two blocks and one.
+    // Each picture has two files: one of two blocks, and one of one block.
     MediaSpace { pictures, unattached, bytes: u64::from(pictures) * 3 * 4_096 }
 }
 

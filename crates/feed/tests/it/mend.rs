@@ -117,8 +117,8 @@ fn mark(world: &World, user: u32, last_read: u64) -> Command {
     support::mark(user, last_read, home.map(|marker| marker.version))
 }
 
-/// Removes the rows of the kind `step` kinds after the first; as on a node, the last kind only when nothing else is
-/// left.
+/// Makes the command that removes the first rows left of a deleted user. If none are left, its phase is `step` phases
+/// after the first.
 fn erase(world: &World, user: UserId, step: u8) -> Command {
     let mut phase = ErasurePhase::first();
     (0..step).for_each(|_| phase = phase.next());
@@ -232,7 +232,7 @@ fn world_of(acts: &[Act]) -> World {
     for act in acts {
         match act {
             Act::Wait(ms) => world.now_ms += ms,
-            // Nothing is left then, and the node does not report that earlier.
+            // An act that is impossible now makes no command, and a command may be refused.
             act => drop(command(&world, act).map(|command| world.run(command))),
         }
     }

@@ -286,7 +286,7 @@ fn the_author_of_the_quoted_post_is_notified_if_they_may_see_the_quote() {
     assert_eq!(world.notices(ADA).len(), 2);
     world.revoke(quote);
     assert_eq!(world.notices(ADA).len(), 1);
-    // One that is dismissed does not come back as that of a post.
+    // A dismissed notification of a quote does not come back as a notification of a new post.
     let with = feed::follow_options::FollowWith {
         user: id(ADA),
         other: id(BOB),
@@ -356,7 +356,8 @@ fn a_user_is_notified_once_of_an_edit_however_often_they_quote_the_post() {
     let newest = [(ADA, Notice::QuotedUpdate(*quotes.last().unwrap()))];
     assert_eq!(world.notices(CY), newest, "of the newest quote");
     assert_eq!(world.notices(BOB), [(ADA, Notice::Edit(post))], "one who boosts and quotes");
-    // An edit of the same post is not announced again for another quote, nor after the boost ends.
+    // A further edit does not notify these users again, although one has quoted the post again and one has ended the
+    // boost.
     quote(&mut world, CY);
     world
         .run(Command::React { user: id(BOB), post, reaction: Reaction::Boost, on: false })

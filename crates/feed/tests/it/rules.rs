@@ -454,7 +454,7 @@ fn a_condition_of_a_change_is_the_author_and_the_revision_at_its_time() {
     let (old_post, old_user) = (of_post(&world), of_user(&world));
     let stale = Err(Refusal::PreconditionFailed);
 
-    // What others do, and what changes nothing, makes no revision.
+    // Actions of other users, and edits that change nothing, leave the revisions unchanged.
     world.run(follow(id(1), id(0))).unwrap();
     world
         .run(Command::React { user: id(1), post: first, reaction: Reaction::Favourite, on: true })

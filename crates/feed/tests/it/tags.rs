@@ -285,7 +285,8 @@ proptest! {
         prop_assert_eq!(walk(Cursor::Newest, limit, newest, read), expect);
     }
 
-    /// Compared with a list of all posts. Times between posts vary, so that pages upwards search for theirs.
+    /// Compares the pages with a list of all posts. The times between posts vary, so that pages upwards must search for
+    /// their time span.
     #[test]
     fn pages_of_a_hashtag_are_those_of_a_plain_list(
         posts in prop::collection::vec((0..3_u32, 0..4_usize, 0..7_u32), 0..150),

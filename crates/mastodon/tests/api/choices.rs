@@ -42,7 +42,7 @@ async fn a_follow_has_boosts_or_not_and_notifications_or_not() {
             assert_eq!((following, showing, notifying), expected, "{fields:?}");
         }
     }
-    // A choice of some languages is refused, so that no app shows it as saved. A list of all languages is accepted.
+    // A follow of only some languages is refused, because home shows all of them. A list of all languages is accepted.
     let path = format!("/api/v1/accounts/{}/follow", bob.id);
     for (name, value, status) in
         [("languages[]", "fr", 422), ("languages", "fr", 422), ("languages[]", "", 200)]

@@ -71,7 +71,7 @@ impl Got {
         pairs.find(|(given, _)| given == name).map(|(_, value)| value.into_owned())
     }
 
-    /// Fields of all forms on the page. Of fields with one name, the last one.
+    /// Fields of all forms on the page. If several fields have one name, the last one counts.
     pub(crate) fn hidden(&self) -> BTreeMap<String, String> {
         let inputs = self.text.split("<input type=\"hidden\" name=\"").skip(1);
         let field = |input: &str| {

@@ -378,7 +378,7 @@ async fn what_is_hidden_from_a_reader_is_as_if_it_did_not_exist_and_stays_as_it_
             let none = it.world.call(method, &with_id(path, none), token, &fields).await;
             let what = format!("{what}: {method} {path} {hidden:?}");
             assert_eq!((hidden.status, &hidden.text), (none.status, &none.text), "{what}");
-            // As in Mastodon, dismissing an item that does not exist succeeds.
+            // As in Mastodon, dismissing an item succeeds even if it does not exist.
             let is_refused = !hidden.status.is_success() || path.ends_with("/dismiss");
             assert!(is_refused || state != EndpointState::Works, "{what}");
             *checked.entry(format!("{kind:?}")).or_insert(0) += 1;

@@ -253,7 +253,7 @@ async fn quotes_of_a_disabled_account_do_not_count_until_it_is_enabled() {
         [(AccountState::Active, 1), (AccountState::Disabled, 0), (AccountState::Active, 1)]
     {
         disable(&world, &bob, state).await;
-        // The count is kept before the rows of the account follow its state.
+        // This read caches the count before the rows of the account's posts follow its state.
         cyd.get(&world, &path).await;
         world.do_due().await;
         assert_eq!(cyd.get(&world, &path).await["quotes_count"], quotes, "{state:?}");

@@ -365,7 +365,7 @@ async fn profiles_have_pictures() {
     let second = world.send_form("PATCH", update, &ada.token, body).await.json();
     assert_eq!(second["header"], me["header"]);
     assert_eq!(world.fetch(&me["avatar"]).await.status.as_u16(), 404, "the picture was replaced");
-    // Descriptions are set with the file or later.
+    // An app may set the description together with the file, or later.
     let body = form(&[("header_description", " a <field> ")], &[("header", &noise(1_500, 90))]);
     let me = world.send_form("PATCH", update, &ada.token, body).await.json();
     assert_eq!(
