@@ -104,7 +104,7 @@ pub(crate) fn user_id(number: u64) -> Option<UserId> {
 /// Adds one to a count of rows, or subtracts one.
 ///
 /// # Panics
-/// If the count would overflow. Limits keep it below the maximum, so count and rows differ then.
+/// If the count would overflow. Limits keep it below the maximum, so an overflow means that the count is wrong.
 pub(crate) fn adjust_count<N: Copy + Into<u64> + TryFrom<u64>>(count: &mut N, up: bool) {
     let before: u64 = (*count).into();
     let next = if up { before.checked_add(1) } else { before.checked_sub(1) };

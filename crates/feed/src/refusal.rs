@@ -1,6 +1,6 @@
 //! Table of refusals: the reasons for refusing a command or its input. Stored with idempotency keys as the position in
 //! the table: none is removed or moved within a format version, and **a new one goes to the end of the table, whatever
-//! its subject**. The comments name the subjects of the first ones.
+//! its subject**. So the subjects in the comments are only those of the first refusals.
 
 use serde::{Deserialize, Serialize};
 

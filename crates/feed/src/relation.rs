@@ -35,7 +35,7 @@ pub struct Relation {
     pub too_many: Refusal,
     /// Refusal of a relation of a user to themselves.
     pub to_self: Refusal,
-    /// Chooses the row in an index by the number in `forward`; `None` if that is always 0.
+    /// Makes the row of the relation in an index from its number in `forward`; `None` if that is always 0.
     pub(crate) numbered: Option<RowOf>,
     /// Whether the relation can exist between users when one blocks the other.
     pub is_across_blocks: bool,

@@ -44,14 +44,14 @@ impl<F: FnMut(&str, &[u8]) -> Option<String>> Search<'_, F> {
         after.next();
         let after = after.as_str();
         let is_last = after.is_empty();
-        // In this case, the character is additional.
+        // The typed character is an additional one.
         if is_last {
             let name = self.first(head, &[]).filter(|name| name == head);
             name.into_iter().for_each(|name| self.add(name));
         } else {
             self.add_all(&[head, after].concat());
         }
-        // In this case, the character is swapped with the next one.
+        // The typed character is swapped with the next one.
         let mut beyond = after.chars();
         if let Some(next) = beyond.next() {
             self.add_all(&format!("{head}{next}{typed}{}", beyond.as_str()));

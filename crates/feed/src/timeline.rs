@@ -2,8 +2,9 @@
 //!
 //! home(u) is the posts and boosts by u and by the users that u follows now, newest first, without deleted posts,
 //! without replies to users that u does not follow, without direct posts that do not mention u, without boosts by users
-//! whose boosts u hides, and without boosts of posts that home shows already: see [`sees`]. A [`scan`](crate::scan()) of
-//! [`source`] is a page of it; every cached timeline must be equal to it. Readers merge posts of followed hashtags into it.
+//! whose boosts u hides, and without boosts of posts that home shows already: see [`sees`]. A [`scan`](crate::scan())
+//! of [`source`] returns a page of home(u). Every cached timeline must equal home(u). Readers merge posts of followed
+//! hashtags into home(u).
 
 use rows::{Rows, Span};
 

@@ -39,7 +39,7 @@ pub struct Rates {
     /// Failed log-ins from one address.
     pub failures_of_address: Rate,
     /// Failed log-ins into one account. Above the limit, only addresses that have logged in with the name before, or
-    /// have hardly failed, may try. So others cannot lock the user out.
+    /// have few failures, may try. So others cannot lock the user out.
     pub failures_of_account: Rate,
     /// Log-ins from one address, and successful log-ins into one account. Each computes a hash and is logged.
     pub log_ins: Rate,

@@ -280,7 +280,7 @@ impl Txn<'_> {
         self.total(|totals| totals.revocations += 1);
     }
 
-    /// Removes an expired grant. Does not count as a revocation: readers know the time of expiry.
+    /// Removes an expired grant. Does not count as a revocation, because readers check the time of expiry themselves.
     pub(crate) fn remove_expired(&mut self, id: GrantId, grant: &Grant) {
         self.replace_grant(id, Some(grant), None);
         self.count_grant(grant, false);

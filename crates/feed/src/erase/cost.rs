@@ -29,7 +29,7 @@ pub(crate) fn erasure_cost() -> Cost {
 
 pub(crate) fn user_deletion_cost() -> Cost {
     let cost = Cost::of_rows(7, HANDLE_CHARS_MAX + 96);
-    // Lookups of relations to each user being erased and to this user, each twice.
+    // Relations to each user being erased, and to this user, are looked up twice.
     let related: usize = RELATIONS.into_iter().map(|relation| relation.counts().count()).sum();
     let looked_up = 2 * (1 + related) * (ERASING_USERS_MAX as usize + 1);
     Cost { work: cost.work + looked_up * WORK_PER_ROW + USER_BYTES_MAX, ..cost }

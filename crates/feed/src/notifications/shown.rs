@@ -126,7 +126,8 @@ impl<R: Rows + ?Sized> Viewer<'_, R> {
                 let is_mention = row == NoticeRow::Mention;
                 let notice = if is_mention { Notice::Mention(post) } else { Notice::Post(post) };
                 let author = visible_author(post)?;
-                // A mute that keeps notifications still hides posts at home, and so their notifications.
+                // Posts by a muted user are hidden at home, so new ones notify nobody, even if the mute does not hide
+                // notifications.
                 (is_mention || self.wants_public_by(author)).then_some((author, notice))?
             }
             Some(Stored::Dismissed) => return None,

@@ -29,7 +29,7 @@ pub fn posts<R: Rows + ?Sized>(
     })
 }
 
-/// Rows to read for the count of a post while some are about to be removed.
+/// Number of rows to read for a count about a post if some of the counted rows are about to be removed.
 const REPLIES_READ: usize = 1_000;
 
 impl<R: Rows + ?Sized> Facts<'_, R> {

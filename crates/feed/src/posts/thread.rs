@@ -165,7 +165,7 @@ impl<R: Rows + ?Sized> Walk<'_, '_, R> {
         false
     }
 
-    /// Starts the next page after this post or id below the path.
+    /// Makes the next page start after `end`, which continues the path.
     fn end_at(&mut self, end: &[PostId]) {
         let shown = self.path.iter().filter(|(_, is_shown)| *is_shown).map(|(post, _)| post);
         self.last = shown.chain(end).copied().collect();

@@ -1,6 +1,6 @@
 //! Checks stories, their texts and views.
 //!
-//! Texts and views may be newer than the other rows, and are not compared then. Stories with ids after the last stamp
+//! If texts and views are newer than the other rows, the two are not compared. Stories with ids after the last stamp
 //! belong to commands that are not applied yet.
 
 use rows::{PointTable, RowsMut, Scan, SetTable, Span, decode, encode};

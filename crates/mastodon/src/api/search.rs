@@ -40,8 +40,8 @@ const _: () = assert!(OFFSET_MAX + USERS_MAX <= SEARCHED_MAX);
 
 /// Number of hashtags that a search reads, in the order of their names.
 const TAGS_READ: usize = 60;
-/// Maximum number of posts hidden from the reader that a search skips for all its hashtags, in addition to some for
-/// each.
+/// Maximum number of posts hidden from the reader that a search skips for all its hashtags together, in addition to a
+/// fixed number for each hashtag.
 pub(super) const HIDDEN_TAGGED_MAX: usize = 4_096;
 
 pub(crate) async fn accounts(
