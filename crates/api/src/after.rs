@@ -1,6 +1,6 @@
-//! Wrapper of every handler that needs a key, inside that of [`crate::guard`]: a request with the header `Roost-After`
-//! waits until the node has reached the position in it. Other requests, and all requests outside of a cluster, pay only
-//! for a check of a header or an option.
+//! Wrapper of every handler that needs a key, inside [`crate::guard`]: a request with the header `Roost-After` waits
+//! until the node has reached the position in the header. Requests without the header, and all requests outside of a
+//! cluster, wait for nothing.
 
 use std::sync::Arc;
 

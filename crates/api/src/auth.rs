@@ -16,7 +16,7 @@ use crate::error::ApiError;
 pub(crate) enum Needs {
     /// No key: the route returns no data of the feed.
     Nothing,
-    /// Any application key, token or session. Used for unknown paths.
+    /// Any application key, token or session: the requirement of unknown paths.
     Nowhere,
     /// An application key, a token or a session with this scope.
     Scope(Scope),
@@ -88,8 +88,8 @@ pub(crate) fn the_host(
     }
 }
 
-/// Refuses pages of other origins: those that reach this machine by another name (`Host`), and requests that the
-/// browser marks as cross-origin (`Origin`, `Sec-Fetch-Site`).
+/// Refuses requests from pages of other origins: pages that reach this machine by another name (`Host`), and requests
+/// that the browser marks as cross-origin (`Origin`, `Sec-Fetch-Site`).
 fn from_this_machine(
     host: Option<&HeaderValue>,
     uri: &Uri,

@@ -101,7 +101,8 @@ fn open(
     Ok((node.backup(env!("CARGO_PKG_VERSION"))?, keys))
 }
 
-/// Writes the whole backup, unless the client disconnects. An error ends the stream in a way that the client notices.
+/// Writes the whole backup, unless the client disconnects. After an error, the stream ends in a way that the client
+/// notices.
 fn send(node: &Node, backup: Backup, keys: Option<&[u8]>, chunks: Chunks) {
     let start = Instant::now();
     let failed = chunks.sender.clone();
@@ -124,7 +125,7 @@ struct Chunks {
     chunk: Vec<u8>,
     /// Time at which the work for the current chunk began.
     since: Instant,
-    /// Permit of the only backup, returned when it ends.
+    /// Permit for the single running backup, released when the backup ends.
     #[expect(dead_code, reason = "held, not read")]
     permit: OwnedSemaphorePermit,
 }

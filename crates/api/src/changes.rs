@@ -109,7 +109,7 @@ impl AppState {
         changed: &Changed<T>,
         render: impl Future<Output = Result<Option<Vec<u8>>, ApiError>>,
     ) -> Result<Option<Bytes>, ApiError> {
-        // Without spare capacity, because it may be stored for long.
+        // The body gets no spare capacity, because it may be stored for long.
         let body = render.await?.map(|body| Bytes::from(body.into_boxed_slice()));
         let Some((made, body)) = changed.made.zip(body.clone()) else { return Ok(body) };
         if changed.replayed {

@@ -1,9 +1,9 @@
 //! Entity tags of posts, profiles and stories, and conditions of requests about them (RFC 9110).
 //!
-//! A tag is the revision of the item, and a digest of the response, which also contains counts and names of
-//! other users. `If-None-Match` compares the whole tag, so no cache keeps an old response. `If-Match` compares only the
+//! A tag has the revision of the item and a digest of the response, which also contains counts and names of other
+//! users. `If-None-Match` compares the whole tag, so no cache keeps an old response. `If-Match` compares only the
 //! revision, when the change is applied. So a change is refused if another change of the item came first, but not
-//! because of a new follower.
+//! because the item's counts have changed.
 
 use axum::extract::FromRequestParts;
 use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
@@ -46,8 +46,8 @@ impl Reads for Unless {
 }
 
 impl Unless {
-    /// Returns JSON with its tag, or 304 if the client has it. The JSON is not older than the revision: otherwise a client
-    /// that has read the state before an edit could overwrite the edit.
+    /// Returns JSON with its tag, or 304 if the client has it. The JSON must not be older than the revision: otherwise
+    /// a client that has read the state before an edit could overwrite the edit.
     pub(crate) fn answer(&self, revision: Revision, body: Vec<u8>) -> Response {
         let tag = format!("{:016x}-{:016x}", revision.0, xxh3_64(&body));
         let is_known = self.0.as_ref().is_some_and(|tags| tags.matches_weak(tag.as_bytes()));

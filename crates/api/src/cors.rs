@@ -27,7 +27,7 @@ const ALLOWED: HeaderValue = HeaderValue::from_static(
 /// Response headers that pages may read.
 const EXPOSED: HeaderValue =
     HeaderValue::from_static("ETag, Idempotent-Replayed, Location, Retry-After, X-Request-Id");
-/// Seconds for which browsers cache a preflight; their own maximum is two hours or a day.
+/// Seconds for which browsers cache a preflight. Browsers cache it for at most two hours or a day.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("7200");
 
 /// Maximum number of origins. Each request of a page is compared with all of them.

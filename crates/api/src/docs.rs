@@ -22,7 +22,7 @@ use crate::route::{Route, inline};
 use crate::state::AppState;
 
 const OPENAPI: &str = "/v1/openapi.json";
-/// Tag that Swagger UI's page lacks: without it, a phone shows the page at desktop width.
+/// Tag that Swagger UI's page lacks. Without the tag, phones show the page at desktop width.
 const VIEWPORT: &str = r#"<meta name="viewport" content="width=device-width, initial-scale=1">"#;
 /// Colors with more contrast than those of Swagger UI.
 const CONTRAST: &str = include_str!("docs/contrast.css");

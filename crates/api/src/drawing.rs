@@ -19,7 +19,7 @@ const PIXEL_BYTES: u64 = 5;
 const COEFFICIENT_BYTES: u64 = 8;
 /// Maximum width and height of the blocks in which JPEG images are decoded, in pixels.
 const BLOCK_SIDE: u64 = 32;
-/// Memory of a decoder in addition to its image, in bytes: tables and rows of the longest side.
+/// Memory of a decoder in addition to its image, in bytes: tables, and rows of the maximum length.
 const DECODER_BYTES: u64 = 1 << 20;
 /// Maximum number of copies of a file while it is read: one without metadata, and the decoder's buffer, which doubles
 /// as it grows.
@@ -77,7 +77,7 @@ pub fn open(file: &[u8]) -> Result<Image<impl ImageDecoder>, ImageError> {
         Some(ImageFormat::Png) => false,
         _ => return Err(ImageError::Format),
     };
-    // The size is checked here, where the error can name width and height.
+    // The decoder's limits are off, because the size is checked here, where the error can name width and height.
     let mut limits = Limits::no_limits();
     limits.max_alloc = Some(DECODER_BYTES);
     reader.limits(limits);
@@ -116,14 +116,14 @@ impl<D: ImageDecoder> Image<D> {
         let mut image = DynamicImage::ImageLumaA8(image.into_luma_alpha8());
         image.apply_orientation(self.orientation);
         match on_paper(&image, u8::MAX) {
-            // White ink on a transparent background needs a black background.
+            // The ink may be white on a transparent background, and needs a black background then.
             Err(DrawingError::Blank) => Ok(on_paper(&image, 0)?),
             drawn => Ok(drawn?),
         }
     }
 }
 
-/// Extracts the drawing on a background of this gray level, which shows where the image is transparent.
+/// Extracts the drawing from the image on a background of this gray level, which shows where the image is transparent.
 fn on_paper(image: &DynamicImage, paper: u8) -> Result<Bits, DrawingError> {
     let (width, height) = (image.width() as usize, image.height() as usize);
     let (pixels, _) = image.as_bytes().as_chunks::<2>();

@@ -123,7 +123,7 @@ impl ApiError {
     }
 }
 
-/// All errors of the API and all refusals of the rules. Several may share a code.
+/// All errors of the API and all refusals of the rules. Several of them may share a code.
 pub(crate) fn kinds() -> impl Iterator<Item = ErrorKind> {
     let of_feed = Refusal::ALL.iter().map(|refusal| ApiError::from(*refusal).into());
     let of_keys = KeyRefusal::ALL.iter().map(|refusal| ApiError::from(*refusal).into());
@@ -217,7 +217,7 @@ impl From<SessionError> for ApiError {
 /// times.
 fn retry_after() -> &'static str {
     static REFUSED: AtomicUsize = AtomicUsize::new(0);
-    // Relaxed: each refusal gets the next of the three values, in any order.
+    // The order is relaxed, because refusals may get the three values in any order.
     match REFUSED.fetch_add(1, Ordering::Relaxed) % 3 {
         0 => "1",
         1 => "2",
@@ -273,7 +273,7 @@ mod tests {
             let after = response.headers()[RETRY_AFTER].to_str().unwrap().to_owned();
             after.parse::<u64>().unwrap()
         };
-        // Requests of other tests may be refused at the same time.
+        // Refusals in other tests may use up some values.
         let all: BTreeSet<u64> = (0..100).map(after).collect();
         assert!(all.len() > 1 && all.iter().all(|secs| (1..=3).contains(secs)), "{all:?}");
     }

@@ -30,7 +30,7 @@ pub(crate) fn routes(pages: &Arc<dyn FileSource>) -> Vec<Route> {
 /// Path prefixes of programs, which get errors as JSON even in a browser.
 const PROGRAMS: [&str; 3] = ["/v1/", "/api/", "/oauth/"];
 
-/// Whether a request for an unknown path comes from a person who followed or typed an address.
+/// Whether a person who followed a link or typed an address sent this request for an unknown path.
 pub(crate) fn is_for_page(request: &Request) -> bool {
     let path = request.uri().path();
     let mut accepted =
@@ -46,7 +46,7 @@ pub(crate) async fn missing(
     pages: Arc<dyn FileSource>,
     mut headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    // An error response has no ETag, so the client's is ignored.
+    // An error response has no ETag, so the client's ETag is ignored.
     headers.remove(IF_NONE_MATCH);
     let mut response = answer(state, pages, MISSING_PAGE.to_owned(), headers).await?;
     response.headers_mut().remove(ETAG);

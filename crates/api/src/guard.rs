@@ -1,6 +1,7 @@
 //! Wrapper of every handler. It authorizes the request before the handler runs. Afterwards it writes the body of an
-//! error, counts the request, adds a common header, and reserves the memory of the response until it is sent. It is one
-//! wrapper instead of a stack of layers, so that only requests with a session need another boxed future.
+//! error, counts the request, adds a common header, and reserves the memory of the response until the response is sent.
+//! All of this is in one wrapper instead of several layers, so that only requests with a session need another boxed
+//! future.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -79,7 +80,7 @@ impl Handler<(), Arc<AppState>> for Guarded {
 
     fn call(self, request: Request, state: Arc<AppState>) -> Self::Future {
         let started = Instant::now();
-        // Public responses are the same for every client and hold no memory of their own.
+        // Public responses are the same for every client and take no memory of their own.
         let counted = (self.rule.needs != Needs::Nothing).then(|| Arc::clone(&state));
         let may_change = positions::may_change(request.method());
         let id = RequestId::current();
@@ -91,8 +92,8 @@ impl Handler<(), Arc<AppState>> for Guarded {
         };
         let run = match admitted {
             Ok(Identity::Other) => {
-                // A wrong query is refused after the authorization, so that it does not hide that the route is closed
-                // to users.
+                // A wrong query is refused only after the authorization: otherwise a user would not learn that the
+                // route is closed to users.
                 let query = check_query(self.rule, &request);
                 let response = session::respond(self.handler, (self.rule, query), request, state);
                 Run::Handler(response.boxed())

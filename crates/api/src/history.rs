@@ -1,7 +1,7 @@
 //! Measurements of the last hour for the dashboard: a ring of samples.
 //!
-//! A sample is the difference between two readings of `/metrics`. Metrics are therefore defined only there, and the
-//! values are as a monitoring system would compute them.
+//! A sample is the difference between two readings of `/metrics`. So metrics are defined in one place, and the values
+//! equal those that a monitoring system would compute.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 /// Time between two samples.
 pub(crate) const EVERY: Duration = Duration::from_secs(2);
-/// Maximum number of samples: one hour, 130 kB of memory and about the same as JSON.
+/// Maximum number of samples. They cover one hour, and take 130 kB of memory and about as much as JSON.
 const SAMPLES_MAX: usize = 1_800;
 /// Columns of a sample, in order. Rates are per second, times in seconds.
 const COLUMNS: [&str; 15] = [

@@ -1,9 +1,9 @@
 //! `Idempotency-Key`: retries of a change with the same key return the first result.
 //!
-//! A key is valid for one kind of change to one resource; the resource is the same whether its path has a handle or an
-//! id. The same key for another resource is another key; so is the same key for a registration, which has no resource,
-//! by another application. The same key with other content is refused. A key in a line of a batch is the same key as in
-//! a header. **Invariant:** users are resolved to their ids before a key is digested.
+//! A key is valid for one kind of change to one resource, whether the path has the handle or the id of the resource.
+//! The same key with another resource is another key. For a registration, which has no resource, the same key of
+//! another application is another key. A request with a used key and other content is refused. A key in a line of a
+//! batch is the same key as in a header. **Invariant:** users are resolved to their ids before a key is digested.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -69,7 +69,7 @@ fn scope(command: &Command, client: Client) -> String {
         Command::Register { .. } => format!("register {client:?}"),
         Command::EditUser(edit) => format!("edit_profile {}", id(&edit.user)),
         Command::Follow { user, other } => format!("follow {} {}", id(user), id(other)),
-        // The users to follow are the content of the command, not a part of its resource.
+        // The users to follow belong to the content of the command, not to its resource.
         Command::FollowMany { user, .. } => format!("follow_many {}", id(user)),
         Command::Unfollow { user, other } => format!("unfollow {} {}", id(user), id(other)),
         Command::Befriend { user, other } => format!("befriend {} {}", id(user), id(other)),
@@ -103,7 +103,7 @@ fn scope(command: &Command, client: Client) -> String {
             format!("answer_request {} {} {accept}", id(user), id(other))
         }
         Command::SetMarkers(update) => format!("set_markers {}", id(&update.user)),
-        // The key must not tell a user that another user has changed the post with it.
+        // The author is part of the scope, so that no user learns that another user has changed the post with this key.
         Command::If(condition) => {
             let author = condition.author.as_ref().map(id).unwrap_or_default();
             format!("{} {author}", scope(&condition.command(), client))

@@ -152,7 +152,7 @@ impl<S: Send + Sync> FromRequestParts<S> for OneSample {
     }
 }
 
-/// Reads the parameters of the path. Fails only if the path is not UTF-8.
+/// Reads the parameters of the path. Fails only if a parameter is not UTF-8.
 pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Result<T, ApiError> {
     let parameters = Path::<T>::from_request_parts(parts, &()).await;
     let Path(parameters) =
@@ -160,7 +160,8 @@ pub(crate) async fn path<T: DeserializeOwned + Send>(parts: &mut Parts) -> Resul
     Ok(parameters)
 }
 
-/// Parameter, or the error of parsing it. Deserializing it never fails, so that the client gets the original error.
+/// Parameter, or the error of parsing it. Deserializing a parameter never fails, so that the client gets the error of
+/// parsing.
 struct Param<T>(Result<T, ApiError>);
 
 /// Item that a parameter of a path can name.
@@ -336,8 +337,8 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
     given.split(';').next().unwrap_or("").trim()
 }
 
-/// Parses a JSON object. The first byte is checked, because an array of the fields in order would be accepted
-/// otherwise.
+/// Parses a JSON object. The first byte is checked, because the parser would also accept an array of the fields in
+/// order.
 pub(crate) fn object<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, ApiError> {
     if json.trim_ascii_start().first() != Some(&b'{') {
         return Err(ApiError::bad_json("a JSON object is expected"));

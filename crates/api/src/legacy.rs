@@ -1,5 +1,5 @@
-//! URLs of the 2014 report about feed servers, so that its command lines run unchanged. Only in open mode: they change
-//! data on GET and identify users only by id.
+//! URLs of the 2014 report about feed servers, so that the report's command lines run unchanged. They exist only in
+//! open mode, because they change data on GET and identify users only by id.
 
 use std::sync::Arc;
 

@@ -18,9 +18,9 @@
 //! **Invariant:** nothing here grows with the number of queued requests: above a limit, requests are refused with 503.
 //! **Invariant:** only a route declares the scope it needs, only `error` and its folder turn a refusal into a status,
 //! only `query` reads a query, and only `page` writes a list.
-//! **Invariant:** a read for the response to an applied change is never refused; it waits.
-//! **Invariant:** live streams pull; users have no queues. Streams are woken from memory, and share a few permits to
-//! read the store.
+//! **Invariant:** a read for the response to an applied change waits and is never refused.
+//! **Invariant:** live streams pull events; users have no queues. Streams are woken from memory, and share a few permits
+//! to read the store.
 
 mod after;
 mod auth;
@@ -97,7 +97,7 @@ pub struct ApiOptions {
     pub domain: String,
     /// Files at `/` and `/assets/`, if any.
     pub pages: Option<Arc<dyn FileSource>>,
-    /// Routes of another crate, served next to the API. They check their clients themselves; each request has an
+    /// Routes of another crate, served in addition to the API. They check their clients themselves; each request has an
     /// [`edge::ClientAddress`].
     pub beside: Option<Router>,
     /// Users, by their tokens and browser sessions. If `None`, as in open mode, only keys open `/v1`.

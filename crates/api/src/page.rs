@@ -1,8 +1,8 @@
 //! Pages: `limit` and `cursor` in the query, `{"items", "next", "prev"}` in the response. Every list has this shape and
 //! these bounds.
 //!
-//! A cursor is a position in the list, at which a page begins or ends. The items are chosen when the page is read.
-//! Clients pass cursors back unchanged.
+//! A cursor is a position in the list, where a page begins or ends. The items are chosen when the page is read. Clients
+//! pass cursors back unchanged.
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
@@ -38,7 +38,7 @@ pub(crate) enum Place {
     /// The first items from this id on, in the order of the list. The item with this id may have been removed. As a
     /// cursor, this is the id.
     From(u64),
-    /// The last items before this id, so that going back skips no items. As a cursor, this is the id after a `-`.
+    /// The last items before this id, for going back. As a cursor, this is the id after a `-`.
     Before(u64),
 }
 
@@ -145,7 +145,7 @@ impl Asked {
         Ok(Self { place, limit, viewer })
     }
 
-    /// Makes the page of a list in this order; without a cursor, the first page.
+    /// Makes the page of a list in this order. Without a cursor, it is the first page.
     pub(crate) fn of(&self, reading: Reading) -> Page {
         let down = reading == Reading::Down;
         let (below, above) = match self.place {

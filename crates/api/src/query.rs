@@ -1,5 +1,5 @@
-//! Parameters of a query. **Invariant:** the route knows each parameter, and each is given at most once; anything else
-//! is refused with 400.
+//! Parameters of a query. **Invariant:** the route knows each parameter, and each is given at most once; other queries
+//! are refused with 400.
 
 use std::borrow::Cow;
 
@@ -62,7 +62,7 @@ impl Query {
     }
 }
 
-/// All values of a parameter, even if its route does not know it.
+/// Returns all values of a parameter. The route need not know the parameter.
 pub(crate) fn values(uri: &Uri, name: &str) -> Vec<Vec<u8>> {
     let pairs =
         uri.query().unwrap_or("").split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));

@@ -1,8 +1,8 @@
 //! Bodies of responses to changes with idempotency keys: a retry gets the body of the first response, even if an edit
 //! or a rename came in between, as long as the item exists.
 //!
-//! The node stores the outcome of a change, with its id, for a day. The newest bodies of this server are in memory, as
-//! far as they fit. Any other body is rendered again from the store.
+//! The node stores the outcome of a change, with its id, for a day. This server keeps the newest bodies in memory, as
+//! far as they fit, and renders any other body again from the store.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -96,7 +96,7 @@ mod tests {
         let later = Made { done: Done::Posted(PostId(2)), ..first };
         assert_eq!(results.get(&first), Some(Bytes::from_static(b"first")));
         assert_eq!((results.get(&other), results.get(&later)), (None, None));
-        // A day later, the same key belongs to another change.
+        // After a day, the same key belongs to another change.
         results.keep(later, Bytes::from_static(b"later"));
         assert_eq!((results.get(&first), results.get(&later)), (None, Some("later".into())));
         assert_eq!(results.0.lock().order.len(), 1);

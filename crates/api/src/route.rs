@@ -75,7 +75,8 @@ pub(crate) struct Inputs {
     pub(crate) body: Option<BodyRead>,
     /// Codes of errors that reading the request may cause, in addition to those of every route.
     pub(crate) errors: Vec<&'static str>,
-    /// Errors that a code alone does not identify: several share the code, or the message has values of this route.
+    /// Errors that their code does not identify, because several errors share it, or because the message has values of
+    /// this route.
     pub(crate) exact_errors: Vec<ErrorKind>,
     reads_query: bool,
 }
@@ -199,7 +200,8 @@ impl Inputs {
         self.errors.extend_from_slice(codes);
     }
 
-    /// Adds an error that its code alone does not identify: several share the code, or the message has values.
+    /// Adds an error that its code does not identify, because several errors share it, or because the message has
+    /// values.
     pub(crate) fn error(&mut self, error: impl Into<ApiError>) {
         self.exact_errors.push(error.into().into());
     }
@@ -341,7 +343,8 @@ impl Route {
         self.describe(|about| about.inputs.errors(codes))
     }
 
-    /// Adds an error that its code alone does not identify: several share the code, or the message has values.
+    /// Adds an error that its code does not identify, because several errors share it, or because the message has
+    /// values.
     pub(crate) fn error(self, error: impl Into<ApiError>) -> Self {
         self.describe(|about| about.inputs.error(error))
     }

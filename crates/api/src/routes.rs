@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Lists the access to each route a second time, so that no change opens a route unnoticed.
+    /// The test lists the access to each route a second time, so that no change opens a route unnoticed.
     #[test]
     fn all_routes_need_a_key_that_may_read_or_write_but_for_these() {
         let expect = [

@@ -4,10 +4,10 @@ use edge::SessionUse;
 
 use crate::auth::Needs;
 
-/// Access of users to a route. In both cases, `viewer` must be the user if it is given.
+/// Access of users to a route. If `viewer` is given, it must be the user who sends the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum May {
-    /// Only items of the `{user}` in the path, who must be the user.
+    /// Only items of the `{user}` in the path, who must be the user who sends the request.
     Own,
     /// Everything the user may see: the route reads on behalf of `viewer`.
     See,

@@ -96,7 +96,7 @@ mod tests {
             let mut answer = Vec::new();
             stream.read_to_end(&mut answer).await.unwrap();
             assert_eq!(answer.is_empty(), request != whole, "{request:?}");
-            // The paused clock advances from timer to timer.
+            // The paused clock jumps from timer to timer.
             let waited = start.elapsed();
             assert!(
                 waited >= HEAD_TIMEOUT - HEAD_TIMEOUT / 6
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// Runs on one thread, so that the order of events is deterministic.
+    /// The test runs on one thread, so that the order of events is deterministic.
     #[tokio::test]
     async fn other_clients_are_served_during_a_long_pipeline() {
         const PIPELINED: usize = 2_000;

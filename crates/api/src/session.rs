@@ -1,9 +1,9 @@
-//! Access of users, who send requests with a token or from a browser session: they may use a route whose [`Rule`]
-//! allows it, and only as themselves: the user in the path of their own items, and `viewer` if given, must be the user
-//! who sends the request.
+//! Access of users, who send requests with a token or from a browser session. They may use the routes whose [`Rule`]
+//! allows it, and only as themselves: the user in the path, and `viewer` if given, must be the user who sends the
+//! request.
 //!
-//! Closed to users are: changes for all users (registering and deleting users, batches, backups), data without an owner
-//! (buckets, samples, metrics), and beginning a friendship, which needs no consent of the other user.
+//! Routes that are closed to users: changes for all users (registering and deleting users, batches, backups), data
+//! without an owner (buckets, samples, metrics), and beginning a friendship, which needs no consent of the other user.
 //!
 //! **Invariant:** a route is closed to users unless it declares otherwise. **Invariant:** for a user, no handler acts
 //! for another user or reads on behalf of another.
@@ -31,7 +31,7 @@ use crate::rule::May::{self, Own, See};
 use crate::rule::Rule;
 use crate::state::AppState;
 
-/// Whether a request has a user's token or the header of a browser session, and users have access.
+/// Whether users have access, and a request has a user's token or the header of a browser session.
 pub(crate) fn is_presented(state: &AppState, headers: &HeaderMap) -> bool {
     let is_of_user = match headers.contains_key(AUTHORIZATION) {
         true => bearer(headers).is_some_and(|token| !token.is_empty()),
@@ -88,7 +88,7 @@ async fn admit(
 
 /// Checks that a request is about items that the user may use.
 fn check(may: May, me: UserId, uri: &Uri) -> Result<(), ApiError> {
-    // Ids are compared as text, since each has only one spelling.
+    // Ids are compared as text, because each has only one spelling.
     let own = me.0.to_string();
     let viewers = query::values(uri, "viewer");
     if !viewers.iter().all(|viewer| viewer == own.as_bytes()) {

@@ -21,7 +21,7 @@ use crate::positions::Waiting;
 use crate::results::Results;
 use crate::unsent::Unsent;
 
-/// Maximum number of requests that wait for changes of the change feed, and of its streams. Few systems read it.
+/// Maximum number of streams of the change feed, and of requests that wait for its changes. Few systems read it.
 const FEED_READERS_MAX: usize = 32;
 
 /// State that all handlers share.
@@ -39,11 +39,11 @@ pub(crate) struct AppState {
     pub(crate) reads: BlockingReads,
     /// Responses and events that are being sent.
     pub(crate) unsent: Unsent,
-    /// Number of requests per client that last as long as the client wants: live streams and batches.
+    /// Number of requests of each client that last as long as the client wants: live streams and batches.
     shares: Shares<[u8; 32]>,
-    /// Maximum of `shares` per client: half of the connections, so that others can always connect.
+    /// Maximum of `shares` per client: half of the connections, so that other clients can always connect.
     share_max: usize,
-    /// Permits of requests that wait for changes of the change feed, and of its streams.
+    /// Permits of streams of the change feed, and of requests that wait for its changes.
     feed_readers: Arc<Semaphore>,
     /// Permit for the single running backup.
     pub(crate) backups: Arc<Semaphore>,
@@ -110,7 +110,8 @@ impl AppState {
         Ok(self.reads.run(move || read(&node)).await?)
     }
 
-    /// Runs a read of many rows, in another lane than [`AppState::read`], so that short reads do not wait for it.
+    /// Runs a read of many rows. Long reads have their own lane, so that reads of [`AppState::read`] do not wait for
+    /// them.
     pub(crate) async fn read_long<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -119,8 +120,8 @@ impl AppState {
         Ok(self.reads.run_listing(move |_| read(&node)).await?)
     }
 
-    /// Reads the response to a completed change. The read is queued in order and never refused, since the change cannot
-    /// be undone. The queue is as long as the number of such requests.
+    /// Reads the response to a completed change. The read is queued in order and never refused, because the change
+    /// cannot be undone. The queue can have as many reads as there are such requests.
     pub(crate) async fn read_done<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -147,7 +148,7 @@ impl AppState {
         Ok(self.reads.feed().run(move || read(&node)).await?)
     }
 
-    /// Counts a request that waits for changes of the change feed, or a stream of it.
+    /// Counts a stream of the change feed, or a request that waits for its changes.
     ///
     /// # Errors
     /// 429 if there are too many.

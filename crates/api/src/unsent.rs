@@ -1,7 +1,7 @@
 //! Memory of unsent data: responses, and events of live streams.
 //!
-//! **Invariant:** the responses of one key, or of all clients in open mode, hold at most half of either budget until
-//! they are read. So a client that reads slowly does not keep out others.
+//! **Invariant:** the unsent responses of one key, or of all clients in open mode, hold at most half of either budget.
+//! So a client that reads slowly does not keep out others.
 
 use budget::{MemoryBudget, Reservation};
 use bytes::Bytes;
@@ -10,9 +10,9 @@ use edge::{NoMemory, RequestMemory, SMALL_BYTES_MAX, Share, Shares, held_bytes};
 /// Maximum size of unsent events of all streams, in bytes, unless [`EVENTS_PART`] gives less. A stream waits while the
 /// limit is reached.
 const EVENTS_BYTES_MAX: usize = 64 << 20;
-/// Divisor: unsent events may take this part of the memory for large amounts.
+/// Unsent events may take this fraction of the memory for large amounts: 1 divided by this number.
 const EVENTS_PART: usize = 4;
-/// Divisor: the responses of one client may take this part of either budget.
+/// The responses of one client may take this fraction of either budget: 1 divided by this number.
 const CLIENT_PART: usize = 2;
 
 /// Identity of a client with a key, from [`edge::Grant::client`]. Users are counted elsewhere, with lower limits.
@@ -100,7 +100,7 @@ mod tests {
             );
             drop(taken);
         }
-        // A client without other responses may get the longest one.
+        // A client without other responses may get the longest response.
         let longest = memory.limit(usize::MAX);
         assert!(unsent.response(Some(one), longest).is_ok());
         assert_eq!(unsent.response(Some(one), longest + 1).err(), Some(NoMemory::Ever));

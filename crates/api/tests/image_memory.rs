@@ -46,7 +46,7 @@ fn counted<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (returned, MOST.load(Ordering::SeqCst) - before)
 }
 
-/// Reads an image and checks the memory used, and with `read`, whether the image can be read.
+/// Reads an image and checks the memory that this takes. If `read` is given, also checks whether the image can be read.
 #[track_caller]
 fn check(what: &str, file: &[u8], read: impl Into<Option<bool>>) {
     let read = read.into();
@@ -95,7 +95,8 @@ fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
     [&[0xff, marker][..], &(data.len() as u16 + 2).to_be_bytes(), data].concat()
 }
 
-/// Makes an almost empty JPEG file of this size whose components come one by one, so that all are kept to the end.
+/// Makes an almost empty JPEG file of this size. Its components come one by one, so that a decoder keeps all of them to
+/// the end.
 fn hollow_jpeg(frame: u8, side: u16, components: u8, sampling: u8) -> Vec<u8> {
     let [high, low] = side.to_be_bytes();
     let mut head = vec![8, high, low, high, low, components];

@@ -93,7 +93,7 @@ pub(crate) fn document(groups: &[Group]) -> OpenApi {
         .build()
 }
 
-/// Errors by code. Of errors that share a code, this has the first; a route that has another one names it.
+/// Errors by code. If several errors share a code, the first of them; a route that has another one declares it.
 fn kinds() -> Kinds {
     let mut kinds = Kinds::new();
     for kind in error::kinds() {

@@ -26,8 +26,8 @@ impl From<ApiError> for ErrorKind {
 }
 
 /// Declares the constructors of errors from a table with rows of the form `name(values) = STATUS("field") "code":
-/// "message", key = value;`. With `why` instead of values, the caller passes the message, and that of the row describes
-/// all of them.
+/// "message", key = value;`. With `why` instead of values, the caller passes the message, and the row has a message
+/// that describes all of them.
 macro_rules! errors {
     ($(
         $name:ident $values:tt = $status:ident $(($field:literal))? $code:literal:

@@ -1,9 +1,9 @@
 //! Batch of commands in one request: NDJSON in, one result line for each input line out, both streamed and in order.
 //!
 //! Lines are parsed as they arrive. While the node applies one chunk of commands, the next chunk is parsed. There are
-//! never more than these two: the server stops reading from a client that does not read its results. One chunk at a
-//! time keeps the order independent of the node's queue, and commands that arrive meanwhile share the next write of the
-//! log. Submitted commands are executed even if the client disconnects.
+//! at most these two chunks, so the server stops reading from a client that does not read its results. Because one
+//! chunk is submitted at a time, the order does not depend on the node's queue. Submitted commands are executed even if
+//! the client disconnects.
 //!
 //! **Invariant:** memory for lines, commands and results is reserved before it is used. While memory is short, the
 //! server does not read from the client; a batch that cannot reserve any memory ends with `overloaded`.
@@ -47,7 +47,7 @@ use submit::{Submitted, submit};
 const NDJSON: &str = "application/x-ndjson";
 /// Maximum number of lines of a chunk.
 const CHUNK_LINES_MAX: usize = 2_000;
-/// Total size of a chunk's lines from which the chunk is full, in bytes.
+/// A chunk is full when its lines have this total size, in bytes.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Memory that a line needs for its command, its reply and its result, in bytes. Two copies of the line's own bytes are
 /// counted in addition.
@@ -73,7 +73,7 @@ const ROUTES_OF_LINES: [&str; 12] = [
     "delete_sample",
 ];
 
-/// Errors of these routes that no line can have: errors about users as clients, pictures and headers.
+/// Errors of these routes that no line can have. They concern users as clients, pictures and headers.
 const NOT_OF_LINES: [&str; 6] = [
     "not_own",
     "too_many_requests",
@@ -271,7 +271,8 @@ impl Stream for Results {
                 let done = std::task::ready!(submitted.as_mut().poll(cx));
                 self.submitted = None;
                 self.patience = None;
-                // The memory of the previous chunk is free again, except for its results.
+                // The memory of the previous chunk is free again, except for its results, so the next chunk may get
+                // memory.
                 self.chunk.starved = false;
                 if done.stopped {
                     self.body = None;
@@ -326,7 +327,8 @@ impl Input {
                 return false;
             }
             if end.is_some() && self.begun.is_empty() && line.trim_ascii().is_empty() {
-                // No memory is reserved for an empty line: many of them would hold much memory without any progress.
+                // No memory is reserved for an empty line: many empty lines would hold much memory without any
+                // progress.
                 (self.lines, rest) = (self.lines + 1, after.get(1..).unwrap_or_default());
                 continue;
             }

@@ -129,7 +129,7 @@ fn view(node: &Node, name: &BucketName, id: BucketId) -> Option<BucketView> {
 
 /// The requested page of buckets.
 pub(crate) struct Listing {
-    /// The name of the last bucket before it.
+    /// Name of the last bucket of the previous page.
     after: Option<String>,
     limit: usize,
 }
@@ -162,7 +162,7 @@ pub(crate) async fn list(
     Ok(page::answer(page::opened_with(views.iter()), next))
 }
 
-/// Up to `limit` buckets after `after`, by name.
+/// Returns up to `limit` buckets after `after`, sorted by name.
 fn named(node: &Node, after: Option<&str>, limit: usize) -> Vec<BucketView> {
     let numbers = (0..NUMBERED_BUCKETS).filter_map(|number| {
         let name = BucketName::parse(&number.to_string())?;

@@ -80,7 +80,7 @@ fn parse(parts: &Parts) -> Result<Below, ApiError> {
 /// Parses a cursor: the ids of the ancestors of a reply and its own id, joined by dots; `None` if it is invalid.
 fn parse_path(path: &str) -> Option<ThreadPath> {
     let id = |id| decimal(id).filter(|id| *id <= Stamp::MAX.0).map(PostId);
-    // Reads one id more than the maximum, to detect a path that is too long.
+    // One id more than the maximum is read, to detect a path that is too long.
     let ids = path.split('.').take(limits::THREAD_DEPTH_MAX + 1).map(id);
     ids.collect::<Option<ThreadPath>>().filter(|path| path.len() <= limits::THREAD_DEPTH_MAX)
 }

@@ -10,8 +10,8 @@
 //! one of the few turns of [`edge::BlockingReads::streams`], which are reserved for streams. A post that wakes
 //! thousands of streams therefore does not delay requests.
 //!
-//! `story_expired` is sent when a story has left the stories of friends, for any reason, while the stream is open. The
-//! event has no id: a client that was disconnected at that time uses `expires_at` of the story.
+//! `story_expired` is sent when a story disappears from the stories of friends, for any reason, while the stream is
+//! open. The event has no id: a client that was disconnected at that time uses `expires_at` of the story.
 //!
 //! Events of deletions, edits and follows have no id either, and are not stored for disconnected clients. The rule for
 //! clients: open the stream, then load the pages to show, and load them again after each `resync`. A resumed stream
@@ -195,7 +195,7 @@ impl Stream {
                     return Some(Bytes::from_static(b": keep-alive\n\n"));
                 }
                 let events = self.read().await?;
-                // The user is checked after the read, which may have waited: a deleted user gets nothing.
+                // The user is checked after the read, which may have waited, because a deleted user gets nothing.
                 if self.state.node.is_deleted(self.user) {
                     return None;
                 }
@@ -259,8 +259,8 @@ impl Stream {
     async fn read_store(&mut self) -> Option<(Question, (Answered, Vec<u8>))> {
         self.pulse.turn().await;
         let turn = self.state.reads.streams().next().await;
-        // The question is made again, so that it includes events that arrived during the wait. Data that other streams
-        // have read meanwhile, such as a post that woke thousands, is now in memory.
+        // The question is asked again, to include events that arrived during the wait. Other streams may meanwhile have
+        // read the missing data into memory, for example a post that woke thousands of streams.
         let question = self.subscription.ask();
         if let Some(answered) = self.answer(&question) {
             return Some((question, answered));
@@ -269,7 +269,7 @@ impl Stream {
         let read = turn.run(move || answer(&asked, &node, user, Source::Facts)).await;
         let read = read.map_err(ApiError::from).inspect_err(|error| error.log("")).ok()??;
         let (answered, events) = &read;
-        // After a full chunk, the next one follows without a pause.
+        // After a full chunk, the next chunk follows without a pause.
         if !answered.more || events.len() < EVENTS_BYTES / 4 {
             self.pulse.took_turn(Instant::now(), answered.more);
         }

@@ -113,9 +113,9 @@ pub(crate) struct RankedPostView {
 pub(crate) struct ReasonView {
     /// `followed`: the user follows the author. `at_home`: a followed user boosted the post, or it has a followed
     /// hashtag. `liked_by_followed`: `users` and `others`, whom the user follows, favourited or boosted it. `hashtag`:
-    /// it is popular in the hashtag `tag`, which the user follows or uses. `group`: it is popular among
-    /// users with similar interests. `popular_in_language`: it is popular in
-    /// `language`. `popular`. `new_author`: its author has few posts.
+    /// it is popular in the hashtag `tag`, which the user follows or uses. `group`: it is popular among users with
+    /// similar interests. `popular_in_language`: it is popular in `language`. `popular`: it is popular. `new_author`:
+    /// its author has few posts.
     #[schema(example = "liked_by_followed")]
     kind: &'static str,
     /// At most 3 users.
@@ -175,7 +175,7 @@ pub(crate) async fn ranked(
     Ok(answer(out, next.as_deref()))
 }
 
-/// Appends an item of a page that begins at `start`, unless the post was deleted meanwhile.
+/// Appends an item of a page that begins at `start`, unless the post was deleted.
 fn append(node: &Node, ranked: RankedPost, start: usize, out: &mut Vec<u8>) {
     let before = out.len();
     if before > start {

@@ -115,7 +115,7 @@ pub(crate) async fn follow(
     let command = Command::Follow { user: user.clone(), other: other.clone() };
     let followed = state.submit(command, key, |_| Some(())).await?;
     let render = async {
-        // One of the users may be deleted by now.
+        // One of the users may have been deleted.
         let relation = state.read_done(move |node| Relation::read(node, &user, &other)).await?;
         Ok(relation.ok().as_ref().map(to_json))
     };

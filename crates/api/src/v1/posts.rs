@@ -29,8 +29,8 @@ use crate::v1::follows;
 use crate::v1::timelines::read_page;
 use crate::v1::users::created;
 
-/// Maximum size of a post as JSON; most of it is descriptions of pictures. A response with pictures reserves this much
-/// memory before the change. Responses to other changes are too small to need a reservation.
+/// Maximum size of a post as JSON, most of which are descriptions of pictures. If a post has pictures, the memory for a
+/// response of this size is reserved before the change. Other responses are so small that they need no reservation.
 const POST_BYTES_MAX: usize = SMALL_BYTES_MAX;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -382,7 +382,7 @@ fn pictures(ids: &[String]) -> Result<Vec<MediaId>, ApiError> {
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// JSON of a post that was just created or edited; `None` if it was deleted since.
+/// JSON of a post that was just created or edited; `None` if it has been deleted.
 async fn rendered_done(state: &AppState, post: PostId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut body = Vec::with_capacity(512);
     if state.node.try_post(post, &mut body) {
@@ -399,7 +399,7 @@ pub(crate) async fn show(
 ) -> Result<Response, ApiError> {
     let read = move |node: &Node| {
         let viewer = follows::viewer(node, viewer.as_ref())?.user();
-        // Read first, so that no tag of an edit has an older post.
+        // The revision is read first, so that the tag of an edit never has an older post.
         let revision = node.post_revision(post);
         let mut out = Vec::with_capacity(512);
         let is_shown = match viewer {
@@ -463,7 +463,7 @@ pub(crate) async fn revoke_quote(
 ) -> Result<Response, ApiError> {
     let check = move |node: &Node| {
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
-        // If the post does not exist, the change goes on: the rules refuse it, or it repeats an earlier change.
+        // If the post does not exist, the change continues: the rules refuse it, or it repeats an earlier change.
         let Some(found) = node.facts().post(post) else { return Ok(()) };
         let may_revoke = node.viewer(Some(user)).may_revoke(&found);
         if may_revoke { Ok(()) } else { Err(Refusal::PostNotFound) }

@@ -140,7 +140,7 @@ pub(crate) async fn pins(
     posts(&state, user, Reaction::Pin, &asked).await
 }
 
-/// Responds with the posts to which a user reacted. The viewer is that of the query, otherwise the user.
+/// Responds with the posts to which a user reacted. The viewer is `viewer` of the query, or else the user.
 async fn posts(
     state: &AppState,
     user: UserRef,

@@ -128,7 +128,7 @@ pub(crate) async fn create(
     let story = state.submit_story(author, text, life, key).await?;
     let id = story.value;
     let render = async {
-        // The story may be deleted or expired by now.
+        // The story may have been deleted or have expired.
         Ok(state.read_done(move |node| render(node, id, None)).await?.ok())
     };
     let response = state.respond(&story, id.0, may_read, render).await?;

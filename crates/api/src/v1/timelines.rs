@@ -79,8 +79,8 @@ pub(crate) async fn mentions(
     read_page(&state, &asked, read).await
 }
 
-/// Responds with a page of a user's home timeline: from `try_read` if all of it is in memory, as is usual for active
-/// users, otherwise from `read`.
+/// Responds with a page of a user's home timeline: from `try_read` if the whole page is in memory, which is usual for
+/// active users, otherwise from `read`.
 pub(crate) async fn read_home(
     state: &AppState,
     user: UserRef,

@@ -145,7 +145,7 @@ fn minted(node: &Node, user: UserId) -> impl Iterator<Item = (GrantId, Grant)> {
 /// `unauthorized` if the key was revoked since the request began: no revocation by its name would end the token.
 fn minting_key(access: &Access, headers: &HeaderMap) -> Result<Option<AppName>, ApiError> {
     let name = grant(access, headers).and_then(|grant| access.key_name(&grant));
-    // Checked after the name was read: a revoked key has none.
+    // The key is checked after its name is read, because a revoked key has no name.
     grant(access, headers).ok_or_else(ApiError::unauthorized)?;
     Ok(name.and_then(|name| AppName::parse(&name).ok()))
 }
@@ -172,7 +172,7 @@ pub(crate) async fn mint(
         unreachable!("the outcome of a command is one of its kind");
     };
     let grant = state.read_done(move |node| node.facts().grant(id)).await?;
-    // The grant may have ended since, with its user.
+    // The grant may have ended together with its user.
     let grant = grant.ok_or(Refusal::UserNotFound)?;
     let user = grant.user.map_or(0, |user| user.0);
     let token = TokenView::of(id, &grant);

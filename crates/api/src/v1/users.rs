@@ -215,7 +215,7 @@ pub(crate) async fn profile(
     let read = move |node: &Node| {
         let (user, facts) = (node.resolve(&user).ok_or(Refusal::UserNotFound)?, node.facts());
         on_behalf_of(node, viewer.as_ref(), user)?;
-        // Read first, so that no tag of an edit has an older profile.
+        // The revision is read first, so that the tag of an edit never has an older profile.
         let revision = facts.user_revision(user).ok_or(Refusal::UserNotFound)?;
         let profile = Profile::read(facts, user).ok_or(Refusal::UserNotFound)?;
         Ok::<_, Refusal>((revision, profile))
@@ -224,7 +224,7 @@ pub(crate) async fn profile(
     Ok(unless.answer(revision, to_json(&profile)))
 }
 
-/// JSON of a user who was just registered or edited; `None` if the user was deleted since.
+/// JSON of a user who was just registered or edited; `None` if the user has been deleted.
 async fn profile_of(state: &AppState, id: UserId) -> Result<Option<Vec<u8>>, ApiError> {
     let read = state.read_done(move |node| Profile::read(node.facts(), id)).await?;
     Ok(read.as_ref().map(to_json))
@@ -350,7 +350,7 @@ fn is_shown<R: Rows + ?Sized>(viewer: &Viewer<'_, R>, id: UserId) -> bool {
     viewer.visible_user(id) && !viewer.facts().account(id).is_some_and(is_pending)
 }
 
-/// Ids of a span among `users` users.
+/// Returns the ids within a span, if there are `users` users.
 fn ids(span: &Span, users: u32) -> Vec<UserId> {
     let id = |id: u64| u32::try_from(id).ok().map(UserId);
     let Some(last) = u64::from(users).checked_sub(1) else { return Vec::new() };

@@ -189,7 +189,7 @@ fn a_key_allows_only_its_scopes() {
             let answer = server.send(method, path, &[("Authorization", &key)], b"");
             let about = format!("{method} {path} with {scope}");
             if scope == needed {
-                // The validity of the request itself is not tested here.
+                // This test does not check whether the request itself is valid.
                 assert!(![401, 403].contains(&answer.status), "{about}: {answer:?}");
             } else {
                 answer.assert_error(403, "missing_scope", &about);
@@ -307,7 +307,7 @@ fn clients_without_a_key_cannot_block_others() {
         let mut head = [0; 15];
         stream.read_exact(&mut head).unwrap();
         assert_eq!(&head, b"HTTP/1.1 200 OK");
-        // The rest is short and arrives immediately.
+        // The rest is short, so one read gets it.
         let mut rest = [0; 4_096];
         assert!(stream.read(&mut rest).unwrap() > 0);
     };
@@ -376,7 +376,7 @@ fn long_requests_end_when_their_key_is_revoked_though_nothing_is_sent_on_them() 
     let body_head = head("PUT", "/v1/buckets/b/keys/k", "application/octet-stream");
     body.write_all(format!("{body_head}Content-Length: 1000000\r\n\r\nx").as_bytes()).unwrap();
     keys.replace(&[KeyHash::new(b"another", Scopes::ALL)]);
-    // Lines sent now are not executed, and the connection ends without further input.
+    // Lines that are sent now are not executed, and the connection ends without further input.
     let late = register.replace("ada", "late");
     drop(batch.write_all(format!("{:x}\r\n{late}\r\n", late.len()).as_bytes()));
     assert!(!rest_of(batch).contains("\"ok\":true"));
@@ -421,7 +421,7 @@ fn one_key_cannot_take_all_connections_and_health_is_always_answered() {
         };
         held.push(stream);
     }
-    // All connections for requests are now in use. Health checks work, even with idle connections in addition.
+    // All connections for requests are now in use. Health checks work even if idle connections are added.
     let idle: Vec<_> = (0..40).map(|_| server.connect()).collect();
     for path in ["/healthz", "/readyz"] {
         assert_eq!(server.send("GET", path, &[], b"").status, 200, "{path}");

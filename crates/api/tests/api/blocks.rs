@@ -136,7 +136,7 @@ fn a_mute_hides_posts_stories_and_on_request_mentions_from_its_user_only() {
     assert_eq!(server.texts("/v1/users/@ada/timeline/stories"), [""; 0]);
     assert_eq!(server.texts("/v1/users/@ada/mentions"), ["hi @ada"]);
     assert_eq!(thread(&server, &context).1, ["below"], "replies by others remain");
-    // Items that ada requests by name, and those that others see, remain.
+    // Items that ada requests by name remain, and so do items in the lists of other users.
     assert_eq!(server.texts("/v1/users/@bob/posts?viewer=@ada").len(), 4);
     assert_eq!(server.texts("/v1/users/@bob/stories?viewer=@ada"), ["a story"]);
     assert_eq!(server.texts("/v1/users/@cyd/timeline").len(), 7);

@@ -94,7 +94,7 @@ fn a_long_gap_is_sent_page_by_page_in_order() {
     let mut lines = String::new();
     let mut expected = Vec::new();
     for n in 0..350 {
-        // Runs of mentions, and runs of posts at home, are longer than a page.
+        // Both mentions and posts at home come in runs that are longer than a page.
         let (author, text) = if n / 120 % 2 == 0 { ("cyd", "to @ada") } else { ("bob", "hi") };
         lines += &format!("{{\"op\":\"post\",\"user\":\"@{author}\",\"text\":\"{n} {text}\"}}\n");
         expected.push((if author == "cyd" { "mention" } else { "post" }, format!("{n} {text}")));
@@ -189,8 +189,8 @@ fn too_many_deletions_at_once_are_replaced_by_a_resync() {
         .map(|id| format!("{{\"op\":\"delete_post\",\"user\":\"@bob\",\"id\":\"{id}\"}}\n"));
     server.batch(&lines.collect::<String>());
     server.publish("bob", "the end");
-    // Depending on the size of the reads, the stream has all deletions, or the last ones of each read after a resync.
-    // The post may come between them.
+    // Depending on the size of the reads, the stream has all deletions, or the last deletions of each read after a
+    // resync. The post may come between them.
     let (mut parts, mut has_post) = (vec![Vec::new()], false);
     while !has_post || parts.len() == 1 && parts[0].len() < posts.len() {
         match events.next_shown().unwrap() {

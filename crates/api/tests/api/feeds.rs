@@ -87,7 +87,7 @@ fn for_you_shows_what_the_user_may_like_with_the_reasons_and_nothing_hidden() {
     assert_eq!((&reason["users"], &reason["others"]), (&names, &json!(0)));
     assert_eq!(of("a #garden in English")["reasons"][0]["tag"], "garden");
 
-    // A running view follows changes, in both directions.
+    // The view follows changes in both directions after its start.
     let again = publish(&server, "dan", &json!({"text": "liked later"}));
     put(&server, &format!("/v1/users/@cyd/favourites/{again}"));
     let found = shown(&server.get(path).json());

@@ -146,8 +146,8 @@ fn examples_work() {
     server.follow("two", "one");
     let api = server.get("/v1/openapi.json").json();
     let mut all = operations(&api);
-    // Deletions are last, after reads and changes, and the deletion of the user is the very last. A block forbids
-    // follows, so it comes just before.
+    // Reads and changes come first, then deletions, and the deletion of the user is the very last request. A block
+    // forbids follows, so it comes just before the deletions.
     all.sort_by_key(|(method, path, _)| {
         let methods = ["put", "post", "patch", "get", "delete"];
         let at = methods.iter().position(|known| known == method);
@@ -168,7 +168,7 @@ fn examples_work() {
             if parameter["in"] != "path" {
                 continue;
             }
-            // Posts, stories and samples are created here: no example can contain their ids.
+            // Posts, stories and samples are created here, because no example can contain their ids.
             let example = if name == "id" {
                 made(&server, &path)
             } else {
@@ -199,7 +199,7 @@ fn examples_work() {
         let expected = match (method.as_str(), path.as_str()) {
             // Numbered buckets cannot be deleted, only named ones.
             ("delete", "/v1/buckets/{bucket}") => 409,
-            // The request was accepted before.
+            // An earlier example has accepted the request.
             ("delete", "/v1/users/{user}/follow_requests/{other}") => 404,
             // This server is not a node of a cluster.
             ("get", "/v1/cluster") => 404,

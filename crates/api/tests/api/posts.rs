@@ -290,7 +290,7 @@ fn a_quote_names_the_quoted_post_for_who_may_see_it_until_it_is_revoked() {
     let answer = server.get(&format!("/v1/posts/{quoted}?viewer=@cyd"));
     answer.assert_error(404, "post_not_found", "blocked");
     server.get(&format!("{list}?viewer=@cyd")).assert_error(404, "post_not_found", "blocked");
-    // A quote of a post for followers is also for followers, and a user mentioned in it does not see what it quotes.
+    // A quote of a post for followers is also for followers. A user mentioned in the quote does not see what it quotes.
     let closed = json!({"text": "secret", "visibility": "followers", "quote_policy": "nobody"});
     let closed = server.post("/v1/users/@ada/posts", &closed).json();
     assert_eq!(closed["quote_policy"], "nobody");

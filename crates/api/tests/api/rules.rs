@@ -299,7 +299,7 @@ fn every_list_has_the_same_shape_and_bounds() {
     }
 }
 
-/// A cursor says where a page begins, so that of one reader serves any other.
+/// A cursor only says where a page begins, so one reader's cursor works for any other reader.
 #[test]
 fn a_cursor_opens_nothing_that_its_reader_may_not_see() {
     let server = prepared();
@@ -313,7 +313,7 @@ fn a_cursor_opens_nothing_that_its_reader_may_not_see() {
     assert_eq!(texts(&server.page(list, &all["next"])), "to nobody");
     let seen = "/v1/users/@ada/posts?limit=1&viewer=@bob";
     assert_eq!(texts(&server.page(seen, &all["next"])), "first");
-    // That of another list is a place in this one, or is refused.
+    // The cursor of another list is a place in this list, or is refused.
     let names = server.page("/v1/users?limit=1", &all["next"]);
     assert_eq!(names["items"], json!([]));
     server.get("/v1/users?cursor=digits").assert_error(422, "bad_cursor", "the name of a bucket");

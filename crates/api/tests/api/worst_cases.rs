@@ -1,5 +1,5 @@
-//! Smallest request with the largest effect for each kind of route, against a server with little memory: it responds,
-//! other clients are served, and all reserved memory is released.
+//! Smallest requests with the largest effect, for each kind of route, against a server with little memory: the server
+//! responds, also to other clients, and releases all reserved memory.
 
 use std::io::{Cursor, Read as _, Write as _};
 use std::net::TcpStream;
@@ -222,7 +222,7 @@ fn long_keys_are_listed_within_memory() {
 #[test]
 fn the_longest_response_to_a_change_reserves_no_memory() {
     let server = TestServer::start(Access::Open, |_, options| options.request_memory = 64 << 10);
-    // No memory is left for responses: a quarter of 64 KiB is less than one long head needs.
+    // No memory is left for responses, because a quarter of 64 KiB is less than one long head needs.
     let handles: Vec<String> = ('a'..='z')
         .chain('0'..='9')
         .flat_map(|a| ('a'..='e').map(move |b| format!("{a}{b}")))

@@ -20,7 +20,7 @@ use crate::v1::recognitions::Given;
 use crate::v1::samples::checked;
 use field::{Number, Text};
 
-/// All fields of all commands. Reading `op` first would need a buffer for every line.
+/// All fields of all commands. If `op` were read first, every line would need a buffer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {

@@ -86,7 +86,8 @@ impl Run<'_> {
             return;
         }
         if self.state.node.is_disk_full() {
-            // On a full disk, lines that remove something are still accepted, so each line is submitted separately.
+            // On a full disk, each line is submitted separately, because lines that remove something are still
+            // accepted.
             for request in requests {
                 self.submit(vec![request]).await;
             }

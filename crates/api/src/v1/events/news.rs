@@ -58,7 +58,7 @@ impl EventWriter for Frames<'_> {
                 self.item(
                     (b"mention", post.0, Kind::Notice),
                     |Self { node, source, out, .. }| {
-                        // Mentions are only read from the store.
+                        // Mentions are not in memory.
                         *source == Source::Facts && node.post(post, out)
                     },
                 )?;

@@ -168,7 +168,7 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     // For the first post, the stream must read the author's name from the store.
     subject.post("nothing yet").await;
     all_get(&mut texts, "nothing yet").await;
-    // No stream can read from the store from here on.
+    // From here on, no stream can read from the store.
     let turns = all_turns(state).await;
     let release = hold_reads(state).await;
     subject.post("the first").await;
@@ -177,7 +177,7 @@ async fn a_post_wakes_two_thousand_listeners_without_a_read_of_the_store() {
     while state.read(|_| ()).await.is_err() {
         tokio::task::yield_now().await;
     }
-    // Other clients read during the second post, and none is refused.
+    // Other clients read during the second post, and none of them is refused.
     let strangers = async {
         for _ in 0..200 {
             assert!(state.read(|node| node.facts().exists(UserId(1))).await.unwrap());

@@ -30,7 +30,7 @@ pub(crate) struct OneKey {
 impl<S: Send + Sync> FromRequestParts<S> for OneKey {
     type Rejection = ApiError;
 
-    /// Keys are any bytes, so the path is not read as text.
+    /// Keys may have any bytes, so the path is not read as text.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let rest = parts.uri.path().strip_prefix("/v1/buckets/");
         let Some((bucket, key)) = rest.and_then(|rest| rest.split_once("/keys/")) else {

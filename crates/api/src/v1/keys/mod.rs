@@ -37,11 +37,11 @@ const PATH: &str = "/v1/buckets/{bucket}/keys/{*key}";
 const EXPIRES: HeaderName = HeaderName::from_static("x-expires-at");
 /// Maximum number of attempts of a conditional change while other requests change the key.
 const ATTEMPTS_MAX: usize = 8;
-/// Maximum number of keys that a page scans, also if it is not full: about 10 ms of a read.
+/// Maximum number of keys that are scanned for a page, even if the page is not full. Such a read takes about 10 ms.
 const LOOKED_MAX: usize = 10_000;
-/// Maximum size of keys and values that a page scans, in bytes.
+/// Maximum size of the keys and values that are scanned for a page, in bytes.
 const LOOKED_BYTES: usize = 4 << 20;
-/// Memory per byte of a listed key, in bytes: `%XX` in the page and in its source.
+/// Memory of a listed key, in bytes per byte of the key: `%XX` in the page and in the source of the page.
 const LISTED_TIMES: usize = 6;
 /// Number of keys read together, with their values.
 const LOOK_AT_ONCE: usize = 256;
@@ -133,7 +133,7 @@ pub(super) async fn put(
     let bucket = resolved(&state, &bucket).await?;
     let limits = BodyLimits::new(VALUE_BYTES_MAX);
     let mut body = HeldBody::read(request.into_body(), limits, &state.memory).await?;
-    // The log gets a copy of the body, so twice the memory is held until the response.
+    // The log gets a copy of the body, so the memory of a second body is held until the response.
     body.hold_more(&state.memory, body.bytes().len())?;
     for _ in 0..ATTEMPTS_MAX {
         let only = only(&state, bucket, &key, &precondition).await?;
@@ -151,8 +151,8 @@ pub(super) async fn put(
     Err(ApiError::overloaded())
 }
 
-/// Checks the request's conditions on the current version of the key. Returns the condition under which the change may
-/// be applied: that the key still has this version.
+/// Checks the request's conditions on the current version of the key. Returns a condition for the change: that the key
+/// still has this version.
 async fn only(
     state: &AppState,
     bucket: BucketId,
@@ -229,7 +229,7 @@ pub(super) async fn delete(
     let bucket = resolved(&state, &bucket).await?;
     for _ in 0..ATTEMPTS_MAX {
         let only = match only(&state, bucket, &key, &precondition).await? {
-            // A delete on the condition that the key does not exist changes nothing.
+            // A delete on the condition that the key does not exist cannot change anything.
             Only::IfAbsent => {
                 let exists = row(&state, bucket, &key).await?.is_some();
                 return Err(if exists {
@@ -261,7 +261,7 @@ pub(super) async fn list(
     let memory = state.memory.clone();
     let walk = move |node: &Node| {
         let found = walk(node, bucket, place, &prefix, limit);
-        // Memory of the encoded keys and the page.
+        // Reserves memory for the encoded keys and the page.
         let bytes: usize = found.0.iter().map(|row| row.key().len() * LISTED_TIMES).sum();
         memory.grow(&mut held, LOOKED_BYTES + bytes)?;
         let views: Vec<KeyView> = found.0.iter().map(KeyView::of).collect();
@@ -289,7 +289,7 @@ fn walk(
         next.filter(|_| found.len() < limit && looked < LOOKED_MAX && bytes < LOOKED_BYTES)
     {
         let (rows, after) = keys.walk(bucket, from, (limit - found.len()).min(LOOK_AT_ONCE));
-        // An empty scan has read many rows of other buckets.
+        // A scan that finds nothing has read many rows of other buckets.
         looked += if rows.is_empty() { LOOK_AT_ONCE } else { rows.len() };
         bytes += rows.iter().map(|row| row.key().len() + row.value().len()).sum::<usize>();
         found.extend(rows.into_iter().filter(|row| row.key().starts_with(prefix)));

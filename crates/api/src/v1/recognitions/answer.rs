@@ -9,8 +9,8 @@ use crate::page::push_number;
 const ANSWER_BYTES: usize = 256;
 /// Additional capacity for each neighbor, in bytes.
 const NEIGHBOR_BYTES: usize = 64;
-/// Maximum size of a response as a multiple of its initial capacity: labels have up to 32 bytes, or 64 as JSON,
-/// and each neighbor may have a different one.
+/// Ratio of the maximum size of a response to its initial capacity. Labels have up to 32 bytes, or 64 as JSON, and each
+/// neighbor may have a different label.
 const LONGEST: usize = 4;
 
 /// Maximum size of the response, in bytes.
@@ -42,7 +42,7 @@ fn write_all(samples: &Samples, queries: &[Bits], k: K, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Appends the result of one sample. `drawn` is the drawing of an image, which the client does not have.
+/// Appends the result of one sample. `drawn` is the drawing that was found in an image; its bits are new to the client.
 fn write_one(samples: &Samples, nearest: &[Neighbor], drawn: Option<&Bits>, out: &mut Vec<u8>) {
     let votes = samples.vote(nearest);
     let Some(winner) = votes.first() else {

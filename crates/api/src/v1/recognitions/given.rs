@@ -69,7 +69,7 @@ impl Kind {
         } else if is("text/plain") {
             Ok(Self::Text)
         } else if given.get(..6).is_some_and(|kind| kind.eq_ignore_ascii_case("image/")) {
-            // The format is detected from the bytes, since clients do not always know it.
+            // The format is detected from the bytes, because clients do not always know it.
             Ok(Self::Image)
         } else {
             let known = "application/json, text/plain, image/png or image/jpeg";
@@ -99,7 +99,7 @@ fn json(body: &[u8]) -> Result<Asked, ApiError> {
     }
 }
 
-/// Parses samples with empty lines between them; a single one is not a list.
+/// Parses samples that are separated by empty lines. A single sample is not a list.
 fn text(body: &[u8]) -> Result<Asked, ApiError> {
     let body = str::from_utf8(body).map_err(|_| ApiError::bad_request("the text is not UTF-8"))?;
     let mut samples = Vec::new();

@@ -28,11 +28,11 @@ use given::{Asked, Kind};
 
 /// Maximum size of a body, in bytes: 1,000 samples as arrays with spaces take 3 MB.
 const LARGE_BODY_BYTES_MAX: usize = 4 << 20;
-/// Maximum size of a body that the async worker parses, in bytes: takes microseconds.
+/// Maximum size of a body that the async worker parses, in bytes. Parsing takes microseconds.
 const INLINE_BYTES: usize = 4 << 10;
 /// Memory of a label in the overview while it is created, raw and as JSON, in bytes.
 const LABEL_BYTES: usize = 256;
-/// Maximum number of comparisons on the async worker: about 0.1 ms with vector instructions.
+/// Maximum number of comparisons on the async worker. They take about 0.1 ms with vector instructions.
 const INLINE_COMPARISONS: usize = 32_768;
 
 pub(crate) fn routes() -> Vec<Route> {
@@ -235,7 +235,7 @@ async fn answered(
 ) -> Result<Response, ApiError> {
     let samples = state.node.samples(&question.set)?.ok_or_else(ApiError::set_not_found)?;
     let (comparisons, k) = (asked.all().len() * samples.len(), question.k);
-    // This memory is held until the response is complete, and counted as that of the response.
+    // This memory is held until the response is complete, and counts as memory of the response.
     let bytes = bytes_max(&asked, k);
     let _held = (bytes > ANSWER_BYTES_FREE).then(|| state.memory.reserve(bytes)).transpose()?;
     let search = move || answer(&samples, &asked, k);
@@ -251,7 +251,7 @@ pub(super) async fn overview(State(state): State<Arc<AppState>>) -> Result<Respo
     let read = state.read(move |node| {
         let sets = node.sample_sets()?;
         let labels: usize = sets.iter().map(|(_, samples)| samples.counts().count()).sum();
-        // This memory is counted as that of the response until it is sent.
+        // This memory is held until the response is sent, and counts as memory of the response.
         let bytes = labels * LABEL_BYTES;
         let _held = (bytes > ANSWER_BYTES_FREE).then(|| memory.reserve(bytes)).transpose()?;
         let instructions = sets.first().map(|(_, samples)| samples.instructions().to_string());
