@@ -19,8 +19,8 @@
 //! **Invariant:** only a route declares the scope it needs, only `error` and its folder turn a refusal into a status,
 //! only `query` reads a query, and only `page` writes a list.
 //! **Invariant:** a read for the response to an applied change waits and is never refused.
-//! **Invariant:** live streams pull events; users have no queues. Streams are woken from memory, and share a few permits
-//! to read the store.
+//! **Invariant:** live streams pull events; users have no queues. Streams are woken from memory, and share a few
+//! permits to read the store.
 
 mod after;
 mod auth;

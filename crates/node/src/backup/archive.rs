@@ -29,8 +29,8 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Size of the log in bytes after which it is archived before the interval ends: a segment.
 const BYTES: u64 = commitlog::SEGMENT_BYTES;
 
-/// Opens the segment with the group after `after`, and the next one. It does not open all segments: many may be kept for
-/// the archive, and each takes a file descriptor.
+/// Opens the segment with the group after `after`, and the next one. It does not open all segments, because many may be
+/// kept for the archive, and each takes a file descriptor.
 fn read_log(log_dir: &Path, after: Position) -> Result<LogReader, LogError> {
     LogReader::open_after(Arc::new(RealDisk), log_dir, after, 2)
 }

@@ -18,10 +18,10 @@ pub(crate) const USUAL: &[u8] =
     b",\"edited_at\":null,\"in_reply_to_id\":null,\"reply_to\":null,\"mentions\":[],\
     \"visibility\":\"public\",\"warning\":\"\",\"sensitive\":false,\"quote\":null,\"quote_policy\":\"public\"";
 
-/// Appends `post` as a JSON object, a boost up to the boosted post, which is its last field. `parent` is the replied-to
-/// post if it still exists, and `quote` the state of its quote. Returns `None`, with an unfinished object in `out`, if
-/// `names` lacks a user of the post. Posts of equal text by one author that are no replies have equal length: ids have 18
-/// or 19 digits for decades, times always three decimals.
+/// Appends `post` as a JSON object; for a boost, the object up to its last field, which is the boosted post. `parent`
+/// is the replied-to post if it still exists, and `quote` the state of the post's quote. Returns `None`, with an
+/// unfinished object in `out`, if `names` lacks a user of the post. Posts of equal text by one author that are no
+/// replies have equal length: ids have 18 or 19 digits for decades, and times have three decimals.
 pub(crate) fn post(
     id: PostId,
     post: &Post,
