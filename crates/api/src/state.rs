@@ -130,7 +130,7 @@ impl AppState {
         Ok(self.reads.after_change().run(move || read(&node)).await?)
     }
 
-    /// Runs a read for a live stream, in turn.
+    /// Runs a read for a live stream when it is the stream's turn.
     pub(crate) async fn read_for_stream<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,
@@ -139,7 +139,7 @@ impl AppState {
         Ok(self.reads.streams().run(move || read(&node)).await?)
     }
 
-    /// Runs a read of the change feed, in turn.
+    /// Runs a read of the change feed when it is the read's turn.
     pub(crate) async fn read_feed<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Node) -> T + Send + 'static,

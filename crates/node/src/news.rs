@@ -120,7 +120,7 @@ pub struct Subscription {
     position: NewsPosition,
     /// Newest stories of friends, newest first.
     shown: Arc<[StoryRef]>,
-    /// Numbers of mentions and of changes of stories up to which everything is read.
+    /// Counters of mentions and of changes of stories, as of the last read of each.
     mentions_read: Option<u32>,
     stories_read: Option<u64>,
     /// Number of changes of posts and follows that were reported, or came before the subscription.

@@ -48,13 +48,14 @@ pub struct NodeOptions {
     pub data: PathBuf,
     /// Policy of syncing the log to disk.
     pub durability: Durability,
-    /// Budget of home timelines; beyond it the least recently read are dropped.
+    /// Budget of home timelines. When it is used up, the least recently read timelines are dropped.
     pub timeline_memory: usize,
     /// Budget of rendered entities, of the newest posts of all users, and of lists of stories.
     pub post_memory: usize,
     /// Additional budget of rendered statuses and accounts of the Mastodon API.
     pub entity_memory: usize,
-    /// Budget of keys of buckets; beyond it the least recently read are dropped and read from disk when needed.
+    /// Budget of keys of buckets. When it is used up, the least recently read keys are dropped from memory, and read
+    /// from disk when they are needed.
     pub bucket_memory: usize,
     /// Budget of samples of the recognizer, at least [`crate::SAMPLE_MEMORY_MIN`]. A third is for the samples, the rest
     /// for the earlier states that snapshots hold.

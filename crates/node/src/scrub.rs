@@ -40,7 +40,7 @@ pub(crate) struct Scrub {
     began: Duration,
     /// Damaged files that the last complete pass or this pass has found.
     damaged: BTreeSet<PathBuf>,
-    /// Damaged files of this pass.
+    /// Damaged files that this pass has found.
     damaged_now: BTreeSet<PathBuf>,
 }
 

@@ -45,7 +45,7 @@ pub(super) mod of_thread {
     thread_local! {
         /// Text that replaces the environment variable in one test.
         pub(crate) static TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
-        /// In one test, the computation of a command's cost panics if the command contains this text.
+        /// Text for one test: the computation of a command's cost panics if the command contains it.
         pub(in crate::applier) static COST_TEXT: Cell<Option<&'static str>> = const { Cell::new(None) };
     }
 }

@@ -420,7 +420,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         Some(TakenOps { pieces, up_to: ops.end(), held: self.answers.empty() })
     }
 
-    /// Adds a sweep if keys have expired or lost their bucket. Its room is reserved, so it always fits.
+    /// Adds a sweep if keys have expired or lost their bucket. The group always has room for it.
     fn add_sweep(&mut self, group: &mut Group<T>, now_ms: u64) {
         let idle = group.entries.is_empty();
         let waits = now_ms < self.sweep_at_ms && (!idle || self.sweep_found_nothing);

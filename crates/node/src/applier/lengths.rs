@@ -1,4 +1,4 @@
-//! Lengths of values at the time when an operation of the group under construction is applied.
+//! Lengths of values when an operation of the group under construction will be applied.
 
 use std::cell::Cell;
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::status::STATUS_EVERY;
 use crate::submission::entry::Status;
 
-/// Number of groups that stay in the log before the checkpoints of all nodes, for nodes that join.
+/// Number of groups that stay in the log, for nodes that join, although the checkpoints of all nodes include them.
 const MARGIN: u64 = 65_536;
 /// Time after which the log is trimmed without regard to a node that sends no status, in milliseconds of the log: a
 /// week.

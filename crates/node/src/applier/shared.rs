@@ -123,7 +123,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
             false => read_entries(&group.payload)
                 .map_err(|source| SharedError::Entry { position, source })?,
         };
-        // A log of one node needs no digest for comparison, and its groups were proposed from the present facts.
+        // A log of one node needs no digest for comparison, and its costs were computed from the present facts.
         let is_alone = group.id == GroupId::ALONE;
         if !is_alone {
             let sample_bytes_max = if group.is_own { self.taught_bytes_max } else { usize::MAX };
@@ -209,7 +209,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
     }
 
     /// Whether the present facts allow the operations within the limits of a group. Always true in a log of one node,
-    /// whose facts are those at the proposal.
+    /// whose facts have not changed since the group was proposed.
     pub(super) fn admits(&mut self, ops: &KeyOps) -> bool {
         self.decide(Applied::Ops(ops), |applier| applier.fits(ops))
     }

@@ -51,7 +51,8 @@ pub(super) struct Statuses {
     /// Last position at which another node had an equal digest, and the first later one with a different digest.
     same_at: u64,
     differs_at: Option<u64>,
-    /// Positions up to which the log could be trimmed at recent times in milliseconds, about one per minute.
+    /// Recent times in milliseconds, about one per minute, each with the position up to which the log could then be
+    /// trimmed.
     trims: VecDeque<(u64, Position)>,
 }
 

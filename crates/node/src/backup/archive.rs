@@ -74,7 +74,7 @@ pub(crate) struct Archiver {
     id: String,
     /// The archive; `None` while it cannot be used.
     archive: Option<Archive>,
-    /// First position of a new archive: that of the log when the node was opened.
+    /// Position at which a new archive begins: that of the log when the node was opened.
     begins: Position,
     /// Whether the archive was opened before. If so, an empty directory in its place is not a new archive.
     opened: bool,

@@ -38,7 +38,7 @@ const IDLE: Duration = Duration::from_secs(30);
 /// Time after which a server with few but steady changes takes a checkpoint. Each checkpoint rewrites a part of the
 /// newest level of the store, so taking one every half minute would cost too much.
 const QUIET: Duration = Duration::from_secs(600);
-/// When an erasure has waited for reads for this long, it polls less often.
+/// Wait of an erasure for reads after which it polls less often.
 const READS_USUAL: Duration = Duration::from_secs(1);
 /// Interval at which a waiting erasure is logged.
 const WAITING_SAID: Duration = Duration::from_secs(10);

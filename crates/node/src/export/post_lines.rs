@@ -45,7 +45,7 @@ pub(crate) struct Post<'a> {
     pub(crate) poll: Option<Poll<'a>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quote: Option<Quote>,
-    /// Name as in the API; missing if everybody may quote it.
+    /// Users who may quote the post, named as in the API; missing if everybody may quote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) quote_policy: Option<QuotePolicy>,
     /// First post of the conversation, for a direct reply to a direct post.

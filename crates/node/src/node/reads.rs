@@ -372,8 +372,8 @@ impl Watch {
     /// since the watch began. News that arrive while no call waits are reported once.
     ///
     /// Deletions and edits of home posts are noticed only while the user's home timeline is in memory: read it once
-    /// after the watch began, and again after every change. It can be evicted at any time; then the change is reported
-    /// as [`Change::Missed`], together with the next news.
+    /// after the watch began, and again after every change. If the timeline was evicted, a change is reported as
+    /// [`Change::Missed`], together with the next news.
     pub async fn changed(&mut self) {
         let closed = match &mut self.news {
             Some(news) => news.changed().await.is_err(),

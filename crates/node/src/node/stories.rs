@@ -169,7 +169,7 @@ impl Node {
     }
 }
 
-/// Stories are visible to their author and the author's friends; the application itself sees all.
+/// Stories are visible to their author and the author's friends. The application itself sees all stories.
 fn shown_to<R: Rows + ?Sized>(facts: Facts<'_, R>, reader: Option<UserId>, author: UserId) -> bool {
     reader.is_none_or(|reader| {
         let is_friend = || facts.are_friends(reader, author) && !facts.is_disabled(author);

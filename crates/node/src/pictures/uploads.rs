@@ -19,11 +19,11 @@ use super::converter::Converter;
 use super::files::FileError;
 use crate::submission::inbox::SubmitError;
 
-/// Maximum size of the files that wait or are converted, in bytes: two of the longest.
+/// Maximum size of the files that wait or are converted, in bytes: twice the maximum size of a file.
 const QUEUE_BYTES_MAX: usize = 2 * FILE_BYTES_MAX;
 /// Maximum number of files that wait or are converted.
 const QUEUE_MAX: usize = 64;
-/// Maximum number of files per user that wait or are converted: the pictures of a post.
+/// Maximum number of files per user that wait or are converted: as many as a post may have.
 const OF_USER_MAX: usize = feed::limits::POST_MEDIA_MAX;
 /// Maximum number of users whose last turns are remembered.
 const TURNS_MAX: usize = 1_024;
@@ -191,7 +191,7 @@ impl Uploads {
         Ok(Added { submitted: on_submitted, result: on_result })
     }
 
-    /// Returns the next upload, which counts until the next call; `None` after [`Uploads::close`]. Blocks.
+    /// Returns the next upload, which counts as converted until the next call; `None` after [`Uploads::close`]. Blocks.
     pub(crate) fn next(&self) -> Option<Job> {
         let mut state = self.state.lock();
         state.converted = None;

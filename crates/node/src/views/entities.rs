@@ -130,7 +130,7 @@ impl Revisions for store::RevisionsCopy {
 #[derive(Clone)]
 struct Bytes;
 
-/// Collects evicted entities, so that they are dropped after the lock.
+/// Collects evicted entities, so that they are dropped after the lock is released.
 #[derive(Clone, Default)]
 struct Evicted;
 

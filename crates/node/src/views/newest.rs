@@ -178,7 +178,7 @@ impl NewestPosts {
         Some(PostId(list.complete_from))
     }
 
-    /// Makes a running load drop what it has read, and read it again. Called by the writer only.
+    /// Makes a running load drop the posts that it has read, and read them again. Called by the writer only.
     pub(super) fn abort_load(&self) {
         self.list.write().missed = None;
     }

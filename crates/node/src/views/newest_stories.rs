@@ -100,7 +100,7 @@ impl NewestStories {
 
 impl Cached for NewestStories {
     fn bytes(&self) -> usize {
-        // A trimmed list needs no heap again.
+        // A list that was trimmed is stored in place, without the heap.
         if self.items.spilled() { self.items.capacity() * size_of::<Item>() } else { 0 }
     }
 }

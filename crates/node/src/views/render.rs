@@ -138,7 +138,7 @@ fn picture(id: MediaId, media: &Media, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Appends a story as a JSON object without its end: whether the reader has seen it, and the brace.
+/// Appends a story as a JSON object without the field `seen` and the closing brace.
 pub(crate) fn story(story: StoryRef, author: &UserNames, text: &PostText, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"id\":\"");
     number(story.story.0, out);

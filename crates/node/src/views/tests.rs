@@ -50,7 +50,7 @@ enum Step {
     Load(usize),
     /// Some watchers are woken.
     Wake,
-    /// A reader gathers a timeline, during which these steps happen, and caches it.
+    /// A reader gathers a timeline and caches it; these steps happen before it is cached.
     Gather(u32, usize, Vec<Step>),
     Read(u32, Page),
     /// A watcher of the user reads the news.

@@ -48,7 +48,7 @@ const AUTHORS_PER_TEST: usize = 4;
 /// Cached home timeline.
 pub(super) struct Timeline {
     user: UserId,
-    /// Users whose posts the owner has at home.
+    /// Users whose posts the owner's home timeline shows.
     pub(super) home: HomeAuthors,
     /// Whether the owner follows hashtags, whose posts are not included.
     follows_tags: bool,

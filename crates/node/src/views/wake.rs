@@ -54,7 +54,7 @@ impl Views {
         true
     }
 
-    /// Returns the friends of a user, or only the watched ones if testing each watched user is cheaper.
+    /// Returns the friends of a user, or only the watched friends if it is cheaper to test each watched user.
     fn watched_friends<R: Rows + ?Sized>(&self, facts: Facts<'_, R>, user: UserId) -> Vec<UserId> {
         match self.watchers.fewer_than(facts.counts(user).friends as usize) {
             Some(mut watched) => {

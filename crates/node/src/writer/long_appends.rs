@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-/// After a long append, costly changes with long values wait for this many times its duration, if there are other
-/// changes.
+/// Ratio of a wait to the duration of the last long append. Costly changes with long values wait so long, if there are
+/// other changes.
 const TURN: u64 = 3;
 /// Maximum duration of an append that counts, in milliseconds, because a clock may jump during the append.
 const TOOK_MAX_MS: u64 = 1_000;

@@ -223,7 +223,7 @@ fn costly_changes_take_every_second_group_while_others_wait() {
     assert_eq!(groups(&cheap_tickets), [1, 3, 3, 5, 5, 7, 7, 8]);
 }
 
-/// Commands that name many users, and erasures, which the node proposes itself.
+/// Costly commands are those that name many users, and erasures, which the node itself submits.
 #[test]
 fn costly_commands_take_every_second_group_and_keep_their_place_in_a_submission() {
     let id = |user| UserRef::Id(UserId(user));

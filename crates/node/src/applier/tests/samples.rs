@@ -1,4 +1,5 @@
-//! Tests of memory for samples: the decision before a command is logged equals that of commands one by one.
+//! Tests of memory for samples: commands that are decided before they are logged get the results that they would get
+//! one by one.
 
 use feed::{
     Command, Done, Idempotency, Label, Outcome, Refusal, Reply, Request, SampleId, SetName,

@@ -477,7 +477,7 @@ fn three_nodes(changed_at: usize, change: &dyn Fn(&mut Node)) -> (Vec<(usize, St
     (stopped, trims)
 }
 
-/// Rows of another release's rules are ignored once all nodes have the same rules again.
+/// Rows that differ because of another release's rules stop no node once all nodes have the same rules again.
 #[test]
 fn the_digest_begins_anew_when_all_nodes_have_the_same_rules_again() {
     let [mut one, mut other] = [1, 2].map(Node::new);

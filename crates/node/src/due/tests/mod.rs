@@ -193,7 +193,7 @@ fn what_the_node_does_not_accept_yet_is_sent_later_and_nothing_twice() {
     assert_eq!(subject.step(), DueStep::Idle);
 }
 
-/// If the rules fail at one row, or the disk is full, all other work is done, without endless retries.
+/// All other work is done if the rules fail at one row, or the disk is full, and nothing is retried endlessly.
 #[test]
 fn rules_that_fail_and_a_full_disk_delay_nothing_else() {
     let mut subject = Subject::new(1_000);

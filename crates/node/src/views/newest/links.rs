@@ -10,7 +10,8 @@ use std::ops::Range;
 use feed::Posted;
 use feed::{Listed, PostId, UserId};
 
-/// Divisor of the memory that `ends` may take: by default the first 2.6 million users have separate ends.
+/// Divisor of the memory of the list: `ends` may take the quotient. By default, the first 2.6 million users have
+/// separate ends.
 const PARTS: usize = 2;
 /// Number of ends that are allocated together.
 const CHUNK: usize = 64;
