@@ -88,10 +88,10 @@ pub struct NodeOptions {
     pub scrub_rate: u64,
     /// Source of the time.
     pub clock: Clock,
-    /// Largest difference of the clock that is accepted: a running node does not follow a larger jump ahead, and a
-    /// start is refused if the clock differs by more from the time at which the node last ran.
+    /// Maximum error of the clock that is accepted. A running node does not follow a larger jump ahead, and a start is
+    /// refused if the clock is further than this from the time at which the node last ran.
     pub clock_jump_max: Duration,
-    /// Whether a start accepts a larger difference of the clock.
+    /// Whether a start accepts a larger error of the clock.
     pub accept_clock: bool,
     /// Progress of opening the node.
     pub progress: OpenProgress,

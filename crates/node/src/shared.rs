@@ -43,7 +43,7 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<Metrics>,
     /// Highest stamp whose effects the views have.
     pub(crate) visible_up_to: AtomicU64,
-    /// Position up to which all groups are visible to reads, and the waiters for later ones.
+    /// Position up to which all groups are visible to reads, and the waiters for later positions.
     pub(crate) positions: Positions,
     pub(crate) log_bytes: AtomicU64,
     /// Position of the last group whose append has returned. Readers of the log load it (acquire) before they read

@@ -218,7 +218,8 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.proposed = Some(group);
     }
 
-    /// Takes cheap submissions until the group is full, or until all have had their share and at least one is not long.
+    /// Takes cheap submissions until the group is full. Otherwise stops when every submission in the queue has used its
+    /// share, if the group has the end of a submission that is not long.
     fn take_plain(&mut self, group: &mut Group<T>) {
         // Number of submissions at the end of the queue that have had their share.
         let (mut parts, mut has_short) = (0, false);

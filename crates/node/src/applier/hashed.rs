@@ -67,7 +67,7 @@ impl<R> HashedRows<R> {
         outside_rules(|| read(&self.inner))
     }
 
-    /// Reads rows and passes them to `each`, whose panics count as those of the rules.
+    /// Reads rows and passes them to `each`. A panic of `each` counts as a panic of the rules.
     fn read_each(
         &self,
         each: &mut dyn FnMut(u64, &[u8]),

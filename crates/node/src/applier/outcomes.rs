@@ -93,7 +93,8 @@ mod tests {
         assert_eq!(digests.len(), count);
     }
 
-    /// Logs contain these digests: if they change, a new version refuses what an earlier one has acknowledged.
+    /// Logs contain these digests. If they changed, a new version would refuse outcomes that an earlier version has
+    /// acknowledged.
     #[test]
     fn digests_of_logs_stay_as_they_are() {
         let mut outcomes = Outcomes::default();

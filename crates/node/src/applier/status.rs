@@ -160,7 +160,7 @@ impl<R: KeyRowsMut, T> Applier<R, T> {
         self.statuses.common.map_or(COMMANDS, |common| common.commands)
     }
 
-    /// Applies the status of a group at `time_ms`, as its last entry.
+    /// Applies the status in a group at `time_ms`, after the group's other entries.
     ///
     /// # Errors
     /// [`SharedError::Differs`] if this node has sent its status and most others have different rows.
@@ -270,7 +270,7 @@ mod tests {
         assert!(statuses.trims.len() < 4);
     }
 
-    /// Another release may make different rows of the same log, and a digest before `since` has another beginning.
+    /// Another release may make different rows of the same log, and digests before `since` began at another group.
     #[test]
     fn only_digests_of_the_same_rules_are_compared() {
         let with = |change: &dyn Fn(&mut Statuses, &mut Status)| {

@@ -1,6 +1,7 @@
 //! State of a node about the log that it shares with others.
 //!
-//! Read this file, then `exchange` for the files of pictures, and `missing_files` for the decision which are fetched.
+//! Read this file, then `exchange` for the files of pictures, and `missing_files` for the decision which files are
+//! fetched.
 
 pub(crate) mod exchange;
 pub(crate) mod missing_files;

@@ -1,5 +1,5 @@
-//! Mirror of a data directory on a read-only disk, for commands that only read but use engines that also write: files
-//! that these change are copied, all others are symbolic links to the original.
+//! Mirror of a data directory on a read-only disk, for commands that only read but use engines that also write. Files
+//! that these engines change are copied; all others are symbolic links to the original.
 //!
 //! **Invariant:** the original does not change. The mirror is in the directory of temporary files, and is removed when
 //! it is dropped.

@@ -38,7 +38,7 @@ pub(crate) struct DueLoop {
     /// Whether this pass has changed something.
     has_changed: bool,
     sent: Vec<(Due, OwnReply)>,
-    /// Rows that were not done, with the time until which they are not retried, by [`crate::Clock`]'s elapsed time.
+    /// Rows that were not done, each with the time before which it is not retried, by [`crate::Clock`]'s elapsed time.
     delayed: HashMap<Due, Duration>,
     is_overtaken: bool,
     /// Whether an unreadable row was found.

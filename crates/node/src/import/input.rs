@@ -1,4 +1,4 @@
-//! Lines of an import: numbers them, limits their length, and checks that the file is complete.
+//! Reader of the lines of an import. It numbers the lines, limits their length, and checks that the file is complete.
 //!
 //! **Invariant:** reading takes the memory of one line, whatever the file contains.
 

@@ -248,9 +248,8 @@ impl Node {
         self.views().entities.post(&self.shared.store, self.facts(), post, |_| true, out)
     }
 
-    /// Returns the revision of a post. A post that is read afterwards is not older than this revision, except that
-    /// while an edit is applied, a cached post may be older. Until the edit is visible, the result is therefore 0,
-    /// which is the revision of no post. May block.
+    /// Returns the revision of a post. A post that is read afterwards is not older. While an edit is applied, cached
+    /// posts may be older, so until the edit is visible the result is 0, which is the revision of no post. May block.
     #[must_use]
     pub fn post_revision(&self, post: PostId) -> Option<Revision> {
         let visible = self.visible_up_to();

@@ -128,7 +128,7 @@ mod tests {
     use crate::submission::entry::{Entry, Origin};
     use crate::{Node, RestoreOptions, repair, restore};
 
-    /// Returns the groups, by position, of the directory of a node that was killed.
+    /// Returns the groups in the log of a node that was killed, with their positions.
     fn killed_groups(data: &Path) -> Vec<(u64, Vec<u8>)> {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let node = Node::open(&NodeOptions::new(data)).unwrap();

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 pub struct IdempotencyKey(Box<[u8]>);
 
 impl IdempotencyKey {
-    /// Parses a key; `None` if it is too long, empty, or has other characters than visible ones with spaces between
-    /// them (a header is trimmed).
+    /// Parses a key; `None` if it is empty, too long, or has characters other than visible ones and spaces between
+    /// them. (Spaces around the value of a header are removed before.)
     #[must_use]
     pub fn parse(key: &[u8]) -> Option<Self> {
         let is_plain = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ';

@@ -1,7 +1,7 @@
 //! Versions of commands, for nodes that share a log but run different versions of roost, as during a rolling update.
 //!
 //! **Invariant:** a command keeps the version in which it was added, and a node of that version or a later one can
-//! apply it. No node proposes a command that a live one cannot apply; see [`crate::applier`].
+//! apply it. No node proposes a command that a live node cannot apply; see [`crate::applier`].
 
 use feed::Command;
 use kv::KeyOp;

@@ -112,7 +112,8 @@ impl SampleSets {
         self.meter.bytes()
     }
 
-    /// Returns a snapshot of a set, if it exists; it never changes. Waits at most while a few samples are added.
+    /// Returns a snapshot of a set, which never changes; `None` if the set does not exist. Waits at most while a few
+    /// samples are added.
     pub(crate) fn get(&self, name: &SetName) -> Result<Option<Arc<Samples>>, TooManySnapshots> {
         self.share(|sets| {
             sets.iter().find(|known| known.name == *name).map(|set| Arc::clone(&set.samples))

@@ -199,7 +199,7 @@ impl Timeline {
                     state.trim();
                 }
             }
-            // A timeline does not know whether its owner follows a user that is shown again.
+            // A timeline does not know whether its owner follows a user that is shown again, so it becomes stale.
             Effect::User { user, change } if *change == UserChange::Shown || self.has(*user) => {
                 self.invalidate();
             }

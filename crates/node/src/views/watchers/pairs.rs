@@ -21,7 +21,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// Creates an empty index for `pairs_max` pairs, `watcher_max` of them per watcher.
+    /// Creates an empty index for at most `pairs_max` pairs, and at most `watcher_max` pairs per watcher.
     pub(super) fn new(pairs_max: usize, watcher_max: usize) -> Self {
         let (by_user, by_watcher, counts) = Default::default();
         Self { by_user, by_watcher, counts, pairs_max, watcher_max }
