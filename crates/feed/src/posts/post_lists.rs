@@ -56,16 +56,16 @@ impl<R: Rows + ?Sized> Facts<'_, R> {
         self.rows.member(SetTable::PostLists, pictures_of(author), post.0).is_some()
     }
 
-    /// Number of users other than `author` among the authors of the first `max` public and unlisted replies to a post.
+    /// Users other than `author` among the authors of the first `max` public and unlisted replies to a post.
     #[must_use]
-    pub fn repliers(&self, post: PostId, author: UserId, max: usize) -> usize {
+    pub fn repliers(&self, post: PostId, author: UserId, max: usize) -> Vec<UserId> {
         let span = Span { limit: max, ..Span::ALL };
         let rows = self.rows.members(SetTable::OpenReplies, post.0, span).into_iter();
         let mut users: Vec<_> = rows.map(|(_, user)| UserId(user as u32)).collect();
         users.retain(|user| *user != author);
         users.sort_unstable();
         users.dedup();
-        users.len()
+        users
     }
 
     /// Number of posts in a table of public and unlisted posts about a post, counted up to `max`, without those by deleted

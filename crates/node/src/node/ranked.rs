@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use feed::limits::PAGE_MAX;
 use feed::{Facts, Page, PageOf, Post, PostId, Reaction, Tag, UserId, Viewer, Visibility};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use rank::{Feature, Features, Feed, Feeds, Source, rank};
-use rows::Span;
+use rows::{SetTable, Span};
 use store::{Store, unless_unreadable};
 
 use super::Node;
@@ -31,6 +31,8 @@ const HOME_PAGES_MAX: usize = 3;
 /// Maximum number of candidates of the home timeline by one author or boosted by one user, in feeds that limit the posts
 /// of an author to fewer.
 const AT_HOME_PER_USER: usize = 4;
+/// Maximum number of users of each kind whose posts are left out before they take a place: blocked, blocking, muted.
+const HIDDEN_READ: usize = 1_000;
 /// Number of newest posts of the viewer that show their interests.
 const OWN_READ: usize = 20;
 
@@ -225,6 +227,7 @@ impl Node {
             Span::below(None, OWN_READ).map_or_else(Vec::new, |span| facts.posts_by(user, span));
         let taste = Taste {
             viewer: user,
+            hidden: hidden(viewer, user),
             following: facts.home_authors(user).users.to_vec(),
             tags: facts
                 .followed_tags(user)
@@ -282,6 +285,17 @@ fn follow(shared: &Shared) {
         });
         std::thread::park_timeout(INTERVAL);
     }
+}
+
+/// Users whose posts the viewer may not see or does not want.
+fn hidden(viewer: &Viewer<'_, Store>, user: UserId) -> HashSet<UserId> {
+    if viewer.has_no_blocks_or_mutes() {
+        return HashSet::new();
+    }
+    let span = Span { limit: HIDDEN_READ, ..Span::ALL };
+    let tables = [SetTable::Blocks, SetTable::BlockedBy, SetTable::Mutes].into_iter();
+    let users = tables.flat_map(|table| viewer.facts().users_in(table, user, span));
+    users.filter(|other| !viewer.wants_public_by(*other)).collect()
 }
 
 /// Reads a post of the home timeline that is not a recent public post; `None` if it is direct or deleted.

@@ -53,7 +53,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct World {
     node: Node,
     posts: Vec<(PostId, UserId)>,
-    _data: tempfile::TempDir,
+    data: tempfile::TempDir,
 }
 
 impl World {
@@ -62,7 +62,7 @@ impl World {
         let mut options = NodeOptions::new(data.path());
         options.durability = Durability::Never;
         let node = Node::open(&options).unwrap();
-        let mut world = Self { node, posts: Vec::new(), _data: data };
+        let mut world = Self { node, posts: Vec::new(), data: data };
         for user in 0..USERS {
             let (handle, name) = (Handle::parse(&format!("u{user}")).unwrap(), Name::default());
             world.submit(Command::Register { handle, name, bio: Default::default() }).await;
@@ -208,4 +208,45 @@ proptest! {
             world.node.close();
         });
     }
+}
+
+/// All accounts of the test are young, so three reactions and three replies count, whatever these accounts do.
+#[tokio::test]
+async fn young_accounts_count_little_whatever_they_do_and_after_a_start() {
+    let file = "[feeds.x]\nsources = { following = 9 }\nscore = \"likes + boosts + 10 * replies\"";
+    let feeds = Feeds::parse(file).unwrap();
+    let mut world = World::new().await;
+    world.run(Step::Follow(5, 0, true)).await;
+    world.run(Step::Read).await;
+    world.run(Step::Post(0, Visibility::Public, false)).await;
+    let score = |node: &Node| {
+        let page = RankedPage { place: None, limit: 1, explains: true };
+        let (posts, _) = node.ranked(UserId(5), ("x", feeds.named("x").unwrap()), &page).unwrap();
+        posts[0].explained.unwrap().0
+    };
+    for on in [true, true, false, true] {
+        world.run(Step::React(0, 0, Favourite, on)).await;
+    }
+    assert_eq!(score(&world.node), 0.0, "the author's own favourite");
+    for user in 1..USERS {
+        world.run(Step::React(user, 0, Favourite, true)).await;
+        world.run(Step::React(user, 0, Boost, true)).await;
+        let text = PostText::parse("a reply").unwrap();
+        let user = UserRef::Id(UserId(user));
+        let draft = Draft { parent: Some(world.posts[0].0), ..Draft::new(user, text) };
+        world.submit(Command::Publish(draft.into())).await.unwrap();
+    }
+    assert_eq!(score(&world.node), 33.0);
+    for _ in 0..20 {
+        world.run(Step::React(1, 0, Favourite, false)).await;
+        world.run(Step::React(1, 0, Favourite, true)).await;
+    }
+    assert_eq!(score(&world.node), 33.0, "a favourite that is repeated");
+    world.node.close();
+    let mut options = NodeOptions::new(world.data.path());
+    options.durability = Durability::Never;
+    drop(world.node);
+    let node = Node::open(&options).unwrap();
+    assert_eq!(score(&node), 33.0, "after a start");
+    node.close();
 }

@@ -3,16 +3,19 @@
 
 use feed::post_lists::PublicList;
 use feed::{
-    Act, Effect, Facts, Post, PostChange, PostCounts, PostId, Reaction, UserId, Visibility,
+    Act, Effect, Facts, Post, PostChange, PostCounts, PostId, Reaction, UserChange, UserId,
+    Visibility,
 };
 use rows::{Rows, Span};
 
-use super::recent::{Recent, TAGS_MAX, language_number, tag_number};
+use super::recent::{Recent, TAGS_MAX, YOUNG_EXTRA, language_number, tag_number};
 
 /// Maximum number of replies that are read to count the users who replied.
 const REPLIES_READ: usize = 100;
 /// Maximum number of reactions of a post that are read when the view is loaded.
 const REACTIONS_LOADED: usize = 64;
+/// Maximum number of reactions of a kind that are read to count those by young accounts, and by others if these are many.
+const REACTIONS_COUNTED: usize = 64;
 /// Number of posts that are read at a time when the view is loaded.
 const LOADED_AT_ONCE: usize = 1_024;
 /// Number of posts up to which an author is new.
@@ -22,11 +25,36 @@ const YOUNG_MS: u64 = 3_600_000;
 
 /// A change of the view.
 pub(super) enum Event {
-    Posted { post: Recent, is_new_author: bool },
-    Edited { post: PostId, subjects: Subjects },
+    Posted {
+        post: Recent,
+        is_new_author: bool,
+    },
+    Edited {
+        post: PostId,
+        subjects: Subjects,
+    },
     Removed(PostId),
-    Replied { post: PostId, replies: u16 },
-    Reacted { user: UserId, is_young: bool, post: PostId, is_added: bool, counts: (u32, u32) },
+    /// The posts of a user are hidden or deleted.
+    Hidden(UserId),
+    Replied {
+        post: PostId,
+        replies: u16,
+    },
+    Reacted {
+        user: UserId,
+        post: PostId,
+        is_added: bool,
+        counts: Counts,
+    },
+}
+
+/// Numbers of reactions to a post by users other than the author.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) favourites: u32,
+    pub(super) boosts: u32,
+    /// Number of those by young accounts; 0 if many others reacted too.
+    pub(super) young: u32,
 }
 
 /// Data of a post that an edit may change.
@@ -70,11 +98,12 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
     ) -> Option<Event> {
         match *effect {
             Effect::Act { user, act: Act::Reacted { post, reaction: Reaction::Favourite, on } } => {
-                author_of(post)?;
+                let author = author_of(post)?;
                 *left -= 1;
                 // A user may have favourited and boosted the post.
                 let reacts = on || self.facts.reaction(user, post, Reaction::Boost).is_some();
-                Some(self.reacted(user, post, reacts, &self.facts.post_counts(post)))
+                let counts = self.counts(post, author);
+                Some(Event::Reacted { user, post, is_added: reacts, counts })
             }
             Effect::Post { post, change: PostChange::Deleted, listed, .. } => {
                 (!listed.is_boost()).then_some(Event::Removed(post))
@@ -92,9 +121,9 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
                 *left -= 1;
                 let found = self.facts.post(post)?;
                 if let Some(boost) = &found.boost {
-                    author_of(boost.post)?;
-                    let counts = self.facts.post_counts(boost.post);
-                    return Some(self.reacted(author, boost.post, true, &counts));
+                    let counts = self.counts(boost.post, author_of(boost.post)?);
+                    let (user, post) = (author, boost.post);
+                    return Some(Event::Reacted { user, post, is_added: true, counts });
                 }
                 if is_reply {
                     let parent = found.in_reply_to?;
@@ -104,6 +133,10 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
                     PostChange::Edited => Event::Edited { post, subjects: subjects(&found) },
                     _ => self.posted(post, &found),
                 })
+            }
+            Effect::User { user, change: UserChange::Hidden | UserChange::Deleted } => {
+                *left -= 1;
+                Some(Event::Hidden(user))
             }
             _ => None,
         }
@@ -128,13 +161,41 @@ impl<R: Rows + ?Sized> Reader<'_, R> {
         Event::Posted { post, is_new_author }
     }
 
-    fn reacted(&self, user: UserId, post: PostId, is_added: bool, of: &PostCounts) -> Event {
-        let is_young = user >= self.young_from;
-        Event::Reacted { user, is_young, post, is_added, counts: (of.favourites, of.boosts) }
+    /// Counts the reactions to a post. Young accounts have the greatest ids, so they are found without the others.
+    fn counts(&self, post: PostId, author: UserId) -> Counts {
+        let facts = self.facts;
+        let all = facts.post_counts(post);
+        if all == PostCounts::default() {
+            return Counts::default();
+        }
+        let own = |reaction| u32::from(facts.reaction(author, post, reaction).is_some());
+        let favourites = all.favourites.saturating_sub(own(Reaction::Favourite));
+        let boosts = all.boosts.saturating_sub(own(Reaction::Boost));
+        let number = |span: Span| {
+            let span = Span { limit: REACTIONS_COUNTED, ..span };
+            let by = |reaction| {
+                let users = facts.reacted_by(post, reaction, span).into_iter();
+                users.filter(|user| *user != author).count()
+            };
+            by(Reaction::Favourite) + by(Reaction::Boost)
+        };
+        let young_from = u64::from(self.young_from.0);
+        let mut young = number(Span { low: young_from, ..Span::ALL }) as u32;
+        if young as usize >= REACTIONS_COUNTED - 1 {
+            let others =
+                young_from.checked_sub(1).map_or(0, |high| number(Span { high, ..Span::ALL }));
+            let are_many = others >= REACTIONS_COUNTED - 1;
+            young = if are_many { 0 } else { (favourites + boosts).saturating_sub(others as u32) };
+        }
+        Counts { favourites, boosts, young }
     }
 
+    /// Counts the users who replied; young accounts are limited as for reactions.
     fn replied(&self, post: PostId, author: UserId) -> Event {
-        Event::Replied { post, replies: self.facts.repliers(post, author, REPLIES_READ) as u16 }
+        let users = self.facts.repliers(post, author, REPLIES_READ);
+        let old = users.iter().filter(|user| **user < self.young_from).count();
+        let replies = users.len().min(2 * old + YOUNG_EXTRA as usize) as u16;
+        Event::Replied { post, replies }
     }
 }
 
@@ -174,11 +235,11 @@ pub(super) fn load<R: Rows + ?Sized>(
     for (id, author) in newest(facts, max).into_iter().rev() {
         let Some(post) = facts.post(id) else { continue };
         apply(reader.posted(id, &post));
-        let counts = facts.post_counts(id);
-        if counts != PostCounts::default() {
+        let counts = reader.counts(id, author);
+        if facts.post_counts(id) != PostCounts::default() {
             for (_, reaction, user, _) in facts.reactions_to(id, 0, REACTIONS_LOADED) {
                 if matches!(reaction, Reaction::Favourite | Reaction::Boost) {
-                    apply(reader.reacted(user, id, true, &counts));
+                    apply(Event::Reacted { user, post: id, is_added: true, counts });
                 }
             }
         }

@@ -38,6 +38,8 @@ pub(crate) struct Taste {
     pub(crate) viewer: UserId,
     /// Followed users who are not muted, in ascending order of ids.
     pub(crate) following: Vec<UserId>,
+    /// Users who are blocked, muted or block the viewer, whose posts take no place among the candidates.
+    pub(crate) hidden: HashSet<UserId>,
     /// Numbers of followed hashtags.
     pub(crate) tags: Vec<u32>,
     /// Newest posts of the viewer.
@@ -209,6 +211,7 @@ impl View {
             let is_offered = |found: &&Recent| {
                 found.author != taste.viewer
                     && !is_known
+                    && !taste.hidden.contains(&found.author)
                     && (found.is_plain || taste.follows(found.author))
             };
             if let Some(found) = self.posts.get(post).filter(is_offered) {

@@ -28,7 +28,7 @@ use parking_lot::{Mutex, RwLock};
 use rows::{Rows, SetTable, Span};
 
 use super::effects::Effects;
-use events::{Event, Reader, Subjects, events, first_young, load};
+use events::{Counts, Event, Reader, Subjects, events, first_young, load};
 use gather::Gathered;
 pub(crate) use gather::{AtHome, Likers, Taste};
 use reactions::Reactions;
@@ -254,7 +254,20 @@ impl View {
                     (found.tags, found.language, found.is_plain) = (tags, language, is_plain);
                 }
             }
-            Event::Removed(post) => self.posts.remove(post),
+            Event::Removed(post) => {
+                if let Some(found) = self.posts.get(post) {
+                    let group = self.reactions.group(found.author).map(Topic::Group);
+                    for topic in Topic::of(found).chain(group) {
+                        self.topics.remove(topic, post);
+                    }
+                }
+                self.new_posts.retain(|(other, _)| *other != post);
+                self.posts.remove(post);
+            }
+            Event::Hidden(user) => {
+                self.topics.remove_author(user);
+                self.new_posts.retain(|(_, author)| *author != user);
+            }
             Event::Replied { post, replies } => {
                 if let Some(found) = self.posts.get_mut(post) {
                     found.replies = replies;
@@ -262,18 +275,13 @@ impl View {
                     self.raise(post, author);
                 }
             }
-            Event::Reacted { user, is_young, post, is_added, counts } => {
+            Event::Reacted { user, post, is_added, counts } => {
                 let Some(found) = self.posts.get_mut(post) else { return };
-                (found.favourites, found.boosts) = counts;
-                let is_new = match is_added {
+                let Counts { favourites, boosts, young } = counts;
+                (found.favourites, found.boosts, found.young) = (favourites, boosts, young);
+                match is_added {
                     true => self.reactions.add(user, post),
-                    false => {
-                        self.reactions.remove(user, post);
-                        false
-                    }
-                };
-                if is_young && is_new {
-                    found.young = found.young.saturating_add(1);
+                    false => self.reactions.remove(user, post),
                 }
                 self.raise(post, user);
             }

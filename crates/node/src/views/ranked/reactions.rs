@@ -47,20 +47,19 @@ impl Reactions {
         Self { places: HashMap::new(), users: Vec::new(), hand: 0, max }
     }
 
-    /// Adds a reaction; returns false if it was the user's before.
-    pub(super) fn add(&mut self, user: UserId, post: PostId) -> bool {
-        let Some(place) = self.place(user) else { return false };
-        let Some(of) = self.users.get_mut(place) else { return false };
+    /// Adds a reaction, unless it is among the user's.
+    pub(super) fn add(&mut self, user: UserId, post: PostId) {
+        let Some(place) = self.place(user) else { return };
+        let Some(of) = self.users.get_mut(place) else { return };
         of.is_active = of.len > 0;
         if of.posts.iter().take(of.len.into()).any(|known| *known == post) {
-            return false;
+            return;
         }
         if let Some(next) = of.posts.get_mut(usize::from(of.next)) {
             *next = post;
         }
         of.next = (of.next + 1) % REACTIONS_MAX as u8;
         of.len = (of.len + 1).min(REACTIONS_MAX as u8);
-        true
     }
 
     /// Removes a reaction. The order of the others stays.

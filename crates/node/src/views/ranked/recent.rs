@@ -12,7 +12,7 @@ const HALF_LIFE_MS: f64 = 6.0 * 3_600_000.0;
 /// Time from which heat is counted, in milliseconds since 1970, so that it has few digits: 2026-01-01.
 const ORIGIN_MS: f64 = 1_767_225_600_000.0;
 /// Number of reactions by young accounts that count in addition to as many as there are by others.
-const YOUNG_EXTRA: u32 = 3;
+pub(super) const YOUNG_EXTRA: u32 = 3;
 
 /// A recent post.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub(super) struct Recent {
     /// Number of users who replied, among the first replies.
     pub(super) replies: u16,
     /// Number of reactions by young accounts.
-    pub(super) young: u16,
+    pub(super) young: u32,
     /// Numbers of hashtags: see [`tag_number`]. 0 for none.
     pub(super) tags: [u32; TAGS_MAX],
     /// Number of the language: see [`language_number`]. 0 for none.
@@ -51,8 +51,8 @@ impl Recent {
     /// Numbers of favourites and boosts that count: reactions by young accounts are limited, so that new accounts
     /// alone make no post popular.
     pub(super) fn counted(&self) -> (u32, u32) {
-        let old = (self.favourites + self.boosts).saturating_sub(self.young.into());
-        let excess = u32::from(self.young).saturating_sub(old + YOUNG_EXTRA);
+        let old = (self.favourites + self.boosts).saturating_sub(self.young);
+        let excess = self.young.saturating_sub(old + YOUNG_EXTRA);
         let boosts = self.boosts.saturating_sub(excess.saturating_sub(self.favourites));
         (self.favourites.saturating_sub(excess), boosts)
     }

@@ -10,7 +10,7 @@ const HOUR_STAMPS: u64 = 3_600_000 << STAMP_SHIFT;
 const STAMP_SHIFT: u32 = 22;
 
 /// Post of a time in hours.
-fn post(hour: u64, author: u32, favourites: u32, young: u16) -> Recent {
+fn post(hour: u64, author: u32, favourites: u32, young: u32) -> Recent {
     let (id, author) = (PostId((1_000 + hour) * HOUR_STAMPS + u64::from(author)), UserId(author));
     let (tags, language) = ([0; TAGS_MAX], 0);
     Recent {
@@ -80,14 +80,14 @@ fn the_last_reactions_of_active_users_are_kept() {
         reactions.of(UserId(user)).map(|post| post.0).collect::<Vec<_>>()
     };
     for n in 1..=20 {
-        assert!(reactions.add(UserId(1), PostId(n)));
+        reactions.add(UserId(1), PostId(n));
     }
-    assert!(!reactions.add(UserId(1), PostId(20)), "again");
+    reactions.add(UserId(1), PostId(20));
     assert_eq!(of(&reactions, 1), (5..=20).rev().collect::<Vec<_>>());
     reactions.remove(UserId(1), PostId(20));
     reactions.remove(UserId(1), PostId(5));
     assert_eq!(of(&reactions, 1), (6..=19).rev().collect::<Vec<_>>());
-    assert!(reactions.add(UserId(1), PostId(30)));
+    reactions.add(UserId(1), PostId(30));
     assert_eq!(of(&reactions, 1)[..2], [30, 19]);
     // One account that reacts to everything takes one place.
     for user in 2..50 {
@@ -191,4 +191,25 @@ fn a_user_keeps_two_rankings_and_the_budget_holds() {
     assert!((1..10).contains(&left), "{left} of 400 bytes and more each");
     let last = snapshots.keep(snapshot(1, 900_000)).number;
     assert!(kept(1, last) && !kept(39, last - 1), "expired");
+}
+
+#[test]
+fn deleted_posts_and_those_of_hidden_users_leave_their_places() {
+    let mut view = View::new(Sizes::of(1 << 20));
+    for author in 1..=3 {
+        view.apply(Event::Posted {
+            post: post(u64::from(author), author, 9, 0),
+            is_new_author: true,
+        });
+    }
+    let authors = |view: &View| {
+        let mut all: Vec<_> = view.topics.of(Topic::All).iter().map(|it| it.author.0).collect();
+        all.sort_unstable();
+        (all, view.new_posts.iter().map(|(_, author)| author.0).collect::<Vec<_>>())
+    };
+    assert_eq!(authors(&view), (vec![1, 2, 3], vec![1, 2, 3]));
+    view.apply(Event::Removed(post(1, 1, 0, 0).id));
+    assert_eq!(authors(&view), (vec![2, 3], vec![2, 3]));
+    view.apply(Event::Hidden(UserId(2)));
+    assert_eq!(authors(&view), (vec![3], vec![3]));
 }

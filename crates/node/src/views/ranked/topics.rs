@@ -66,6 +66,21 @@ impl Topics {
         }
     }
 
+    /// Removes a post from a list.
+    pub(super) fn remove(&mut self, topic: Topic, post: PostId) {
+        let place = self.places.get(&topic).copied();
+        if let Some((_, list)) = place.and_then(|place| self.lists.get_mut(place)) {
+            list.retain(|other| other.post != post);
+        }
+    }
+
+    /// Removes the posts of an author from all lists.
+    pub(super) fn remove_author(&mut self, author: UserId) {
+        for (_, list) in &mut self.lists {
+            list.retain(|other| other.author != author);
+        }
+    }
+
     /// Popular posts of a topic, in no order.
     pub(super) fn of(&self, topic: Topic) -> &[Popular] {
         let place = self.places.get(&topic).copied();
