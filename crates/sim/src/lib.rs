@@ -5,12 +5,13 @@
 //! HTTP and nothing of the server's code, so it can drive any server with the same routes.
 //!
 //! Read `population` (`plan`, `deal`, `steer`), `workload`, `scenario`, `api`, `client`, `run`, then `simulate` and
-//! `capacity`. A [`watch::Watcher`] displays a run; `report` writes a page with `charts`.
+//! `capacity`; `feeds` evaluates ranked feeds. A [`watch::Watcher`] displays a run; `report` writes a page with `charts`.
 //!
 //! **Invariant:** follows are discarded after loading, and the memory of a watcher is bounded for runs of any length.
 
 pub mod capacity;
 pub mod client;
+pub mod feeds;
 pub mod hgrm;
 pub mod population;
 pub mod report;

@@ -16,6 +16,7 @@ mod plan;
 mod shares;
 mod steer;
 pub mod table;
+mod tastes;
 mod urn;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ pub use making::Making;
 pub use measured::{Aim, Measured};
 pub(crate) use shares::MISSED;
 pub use shares::{Share, Shares};
+pub(crate) use tastes::Tastes;
 
 /// Maximum number of users of a population, so that follows have 32-bit positions.
 pub const PEOPLE_MAX: u32 = 10_000_000;

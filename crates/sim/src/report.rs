@@ -1,10 +1,11 @@
 //! The report of a simulation: one self-contained HTML file, and the raw data next to it.
 //!
 //! The page is made with `charts`: it has no scripts and loads nothing over the network. Its source is a [`Summary`]
-//! with a [`Recording`], or the [`Capacity`] that a search found.
+//! with a [`Recording`], the [`Capacity`] that a search found, or an [`Evaluation`].
 //!
 //! **Invariant:** text from outside (a command line, a server's responses) passes `charts::html::escape`.
 
+mod evaluation;
 mod files;
 mod page;
 mod plots;
@@ -17,6 +18,7 @@ use std::io;
 use std::path::Path;
 
 use crate::capacity::Capacity;
+use crate::feeds::Evaluation;
 use crate::summary::Summary;
 pub use recording::Recording;
 
@@ -53,5 +55,18 @@ pub fn write_capacity(
     let data = files::data_folder(path)?;
     let links = files::write_data(&data, files::of_search(capacity)?)?;
     let page = search::page(capacity, scenario, command, &links);
+    files::replace(path, page.as_bytes())
+}
+
+/// Writes the report of an evaluation of feeds to `path`, and the raw data to a folder next to it. For `report.html`, the
+/// folder is `report-data` with `evaluation.json`. `command` is the command line of the run. Each file is replaced
+/// atomically, the report last. May block.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write_evaluation(path: &Path, evaluation: &Evaluation, command: &str) -> io::Result<()> {
+    let data = files::data_folder(path)?;
+    let links = files::write_data(&data, files::of_evaluation(evaluation)?)?;
+    let page = evaluation::page(evaluation, command, &links);
     files::replace(path, page.as_bytes())
 }

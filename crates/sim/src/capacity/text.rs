@@ -111,7 +111,7 @@ impl Capacity {
 }
 
 /// The interval of a mean in JSON.
-pub(super) fn mean_and_bounds<S: Serializer>(
+pub(crate) fn mean_and_bounds<S: Serializer>(
     of: &Interval,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {

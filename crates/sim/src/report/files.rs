@@ -9,6 +9,7 @@ use charts::html::address;
 
 use super::Recording;
 use crate::capacity::{Capacity, Trial, Verdict};
+use crate::feeds::Evaluation;
 use crate::hgrm;
 use crate::slo::Latency;
 use crate::summary::Summary;
@@ -56,6 +57,12 @@ pub(super) fn of_search(capacity: &Capacity) -> io::Result<Vec<Data>> {
     let json = serde_json::to_vec_pretty(capacity).map_err(io::Error::from)?;
     let trials = trials(capacity).into_bytes();
     Ok(vec![("capacity.json".to_owned(), json), ("trials.tsv".to_owned(), trials)])
+}
+
+/// The raw data of an evaluation of feeds.
+pub(super) fn of_evaluation(evaluation: &Evaluation) -> io::Result<Vec<Data>> {
+    let json = serde_json::to_vec_pretty(evaluation).map_err(io::Error::from)?;
+    Ok(vec![("evaluation.json".to_owned(), json)])
 }
 
 /// Writes raw data to `folder`, which is created if it is missing, and returns links to the files.
