@@ -150,6 +150,11 @@ impl Feeds {
         if feeds.0.len() > FEEDS_MAX { Err(FeedsError::TooMany) } else { Ok(feeds) }
     }
 
+    /// Names of all feeds, in ascending order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Feed with this name.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Arc<Feed>> {
@@ -221,7 +226,7 @@ mod tests {
         let feeds = Feeds::parse(file).unwrap();
         assert_eq!(feeds.named("popular").unwrap().quota(Source::Popular), 7);
         assert_eq!(feeds.named("popular").unwrap().quota(Source::Following), 0);
-        assert!(feeds.named("x").is_some() && feeds.named("for-you").is_some());
+        assert!(feeds.names().eq(["explore", "following", "for-you", "popular", "x"]));
     }
 
     #[test]

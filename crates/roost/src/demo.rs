@@ -60,7 +60,7 @@ impl Demo {
             let nats_server = cluster::nats_server(self.nats_server.as_deref())?;
             return cluster::run(listen, &nats_server, self.duration, stop_signals()?).await;
         }
-        let server = RunningServer::start(listen, Some(redis), Purpose::Demo).await;
+        let server = RunningServer::start(listen, Some(redis), Purpose::Demo, None).await;
         let server = server.context("the demo cannot start a server")?;
         let population = Population::made(&Making::of(self.users, SEED));
         explain(&server, reader(&population));

@@ -1,9 +1,10 @@
 //! Server in a separate process for simulations, so that the measured binary is the one that users run.
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::Context as _;
@@ -26,6 +27,14 @@ pub(crate) enum Purpose {
 /// would send requests late when no processor is idle, and its delay would count as the server's.
 const NICENESS: &str = "5";
 
+/// Files for a server that does not start empty.
+pub(crate) struct Prepared {
+    /// Lines of `roost import`.
+    pub(crate) import: PathBuf,
+    /// Definitions of ranked feeds.
+    pub(crate) feeds: PathBuf,
+}
+
 /// A `roost serve` in open mode on a temporary directory. Ends on drop.
 pub(crate) struct RunningServer {
     /// Address for HTTP.
@@ -43,24 +52,33 @@ impl RunningServer {
         self.data.path()
     }
 
-    /// Starts a server on `listen`, and for Redis clients on `redis`, and waits until it serves. Its warnings go to
-    /// this process's standard error, unless `ROOST_LOG` is set.
+    /// Starts a server on `listen`, and for Redis clients on `redis`, and waits until it serves. With `prepared`, it
+    /// begins with imported data. Its warnings go to this process's standard error, unless `ROOST_LOG` is set.
     ///
     /// # Errors
-    /// If it cannot be started or does not print its addresses.
+    /// If the data cannot be imported, or the server cannot be started or does not print its addresses.
     pub(crate) async fn start(
         listen: SocketAddr,
         redis: Option<SocketAddr>,
         purpose: Purpose,
+        prepared: Option<&Prepared>,
     ) -> anyhow::Result<Self> {
         // With wider permissions, the server would warn that other users may read its directory.
         let data = tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir();
         let data = data.context("no temporary directory")?;
+        if let Some(Prepared { import, .. }) = prepared {
+            let mut command = command(purpose)?;
+            command.arg("import").arg(import).arg("--data").arg(data.path());
+            let done = command.stdout(Stdio::null()).kill_on_drop(true).status().await;
+            let done = done.context("cannot start an import")?;
+            anyhow::ensure!(done.success(), "the import failed: {done}");
+        }
         let log = if purpose == (Purpose::Simulation { drawn: true }) { "off" } else { "warn" };
         let mut child = command(purpose)?
             .args(["serve", "--open", "--listen", &listen.to_string(), "--data"])
             .arg(data.path())
             .args(redis.map(|redis| format!("--redis-listen={redis}")))
+            .args(prepared.iter().flat_map(|it| [OsStr::new("--feeds"), it.feeds.as_os_str()]))
             // Drop `ROOST_` variables, so that the measured server uses the defaults.
             .env_clear()
             .envs(std::env::vars_os().filter(|(name, _)| {

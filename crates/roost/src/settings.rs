@@ -22,6 +22,7 @@ use web::Pages;
 use crate::address::{public_url, resolve};
 use crate::memory::{Given, Memory};
 
+pub(crate) use apps::feeds_of;
 pub(crate) use sources::Sources;
 pub(crate) use values::{LogFormat, Policy, check_level, duration, life, whole_seconds};
 

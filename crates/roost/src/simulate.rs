@@ -2,6 +2,7 @@
 
 mod arguments;
 mod capacity;
+mod feeds;
 mod parts;
 mod sign_in;
 pub(crate) mod target;
@@ -34,12 +35,15 @@ impl Simulate {
         logging::start_by_environment()?;
         let parts = self.parts()?;
         [&self.json, &self.html].into_iter().flatten().try_for_each(|path| check_output(path))?;
+        if self.profile == Profile::Feeds {
+            return self.evaluate().await;
+        }
         let (server, target) = match &self.server {
             Some(url) => (None, target::parse(url, self.ca.as_deref())?),
             None => {
                 let any = SocketAddr::from(([127, 0, 0, 1], 0));
                 let purpose = Purpose::Simulation { drawn: self.has_dashboard() };
-                let server = RunningServer::start(any, None, purpose).await?;
+                let server = RunningServer::start(any, None, purpose, None).await?;
                 let target = server.address.into();
                 (Some(server), target)
             }
@@ -204,6 +208,22 @@ mod tests {
         check("--ycsb a", false);
         check("--profile deathstar --rate 9", true);
         check("--profile deathstar --load heavy", false);
+        let check_feeds = |line: &str, right: bool| {
+            let line =
+                ["simulate", "--profile", "feeds"].into_iter().chain(line.split_whitespace());
+            let parts = Line::try_parse_from(line.clone()).map(|line| line.simulate.parts());
+            assert_eq!(matches!(parts, Ok(Ok(_))), right, "{:?}", line.collect::<Vec<_>>());
+        };
+        check_feeds("", true);
+        check_feeds("--users 100 --seeds 2 --feeds file --duration 1s --html file", true);
+        for wrong in ["--users 99", "--users 20001", "--seeds 1", "--seeds 31", "--rate 5"] {
+            check_feeds(wrong, false);
+        }
+        for wrong in ["--server localhost:1", "--find-capacity", "--slo p99<5ms", "--graph file"] {
+            check_feeds(wrong, false);
+        }
+        check("--feeds file", false);
+        check("--seeds 3", false);
         check("--find-capacity --slo p99<5ms --repeats 3 --duration 2s", true);
         check("--find-capacity --html report.html", true);
         check("--find-capacity --rate 5", false);

@@ -55,10 +55,7 @@ impl Settings {
     /// # Errors
     /// If the file of feeds cannot be read or is wrong.
     pub(crate) fn ranked_feeds(&self) -> anyhow::Result<Feeds> {
-        let Some(file) = &self.feeds else { return Ok(Feeds::default()) };
-        let feeds = read(file, FEEDS_BYTES_MAX)
-            .and_then(|bytes| Ok(Feeds::parse(std::str::from_utf8(&bytes)?)?));
-        feeds.with_context(|| format!("the file of --feeds, {}, is wrong", file.display()))
+        self.feeds.as_deref().map_or_else(|| Ok(Feeds::default()), |file| Ok(feeds_of(file, "")?.1))
     }
 
     /// Public URL of the server when it listens on `listen`.
@@ -133,6 +130,16 @@ fn about(file: &Path) -> anyhow::Result<About> {
     };
     about.check().map_err(anyhow::Error::msg)?;
     Ok(about)
+}
+
+/// Reads a file of `--feeds`, and adds `more` definitions. Returns the text and the feeds.
+pub(crate) fn feeds_of(file: &Path, more: &str) -> anyhow::Result<(String, Feeds)> {
+    let parsed = read(file, FEEDS_BYTES_MAX).and_then(|bytes| {
+        let text = String::from_utf8(bytes)? + more;
+        let feeds = Feeds::parse(&text)?;
+        Ok((text, feeds))
+    });
+    parsed.with_context(|| format!("the file of --feeds, {}, is wrong", file.display()))
 }
 
 fn read(file: &Path, bytes_max: u64) -> anyhow::Result<Vec<u8>> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use sim::Slo;
 
+use super::feeds::seeds;
 use super::parts::{Letter, Profile};
 use crate::exit;
 use crate::people::People;
@@ -71,6 +72,12 @@ pub(crate) struct Simulate {
     /// every 20 users]
     #[arg(long, value_name = "N", help_heading = STORIES)]
     pub(super) home_reads: Option<u32>,
+    /// File with definitions of ranked feeds, which are evaluated in addition to the built-in ones [default: none]
+    #[arg(long, value_name = "FILE", help_heading = FEEDS)]
+    pub(super) feeds: Option<PathBuf>,
+    /// Number of seeds, from --seed on. The figures are means over them, with intervals [default: 5]
+    #[arg(long, value_name = "N", value_parser = seeds(), help_heading = FEEDS)]
+    pub(super) seeds: Option<u32>,
     /// Core workload of YCSB [default: a]
     #[arg(long, value_enum, value_name = "LETTER", help_heading = BUCKETS)]
     pub(super) ycsb: Option<Letter>,
@@ -80,7 +87,8 @@ pub(crate) struct Simulate {
     /// Size of each value in bytes [default: 1000]
     #[arg(long, value_name = "N", help_heading = BUCKETS)]
     pub(super) value_bytes: Option<u32>,
-    /// Length of the run after loading [default: 60s; of each trial of --find-capacity: 10s]
+    /// Length of the run after loading [default: 60s; of each trial of --find-capacity: 10s; feeds: the time in which
+    /// the server finds interest groups before the reads, 16 ms for each user]
     #[arg(long, value_name = "TIME", value_parser = duration, help_heading = RUN)]
     pub(super) duration: Option<Duration>,
     /// Average number of requests per second [default: feed and stories: from the number of users;
@@ -143,6 +151,7 @@ const SERVER: &str = "Server";
 const USERS: &str = "Users";
 const FEED: &str = "Options of --profile feed";
 const STORIES: &str = "Options of --profile stories";
+const FEEDS: &str = "Options of --profile feeds";
 const BUCKETS: &str = "Options of --profile buckets";
 const RUN: &str = "Run";
 const RESULTS: &str = "Results";
@@ -154,6 +163,8 @@ const EXAMPLES: &str = "Examples:
     roost simulate --users 100000 --find-capacity --slo 'p99<50ms,errors<0.1%,lag_p99<1s'
   The most followed user posts after 30 s, and all followers read:
     roost simulate --users 100000 --flash 30s
+  Ranked feeds of a file, compared with the built-in ones:
+    roost simulate --profile feeds --users 2000 --feeds feeds.toml
   Mastodon's client API, of a server with open sign-up:
     roost simulate --api mastodon --users 200 --server https://social.example
   A key-value load against another server:

@@ -25,6 +25,9 @@ pub(super) enum Profile {
     /// 60 % home timelines, 30 % user timelines, 10 % posts: the mixed workload of DeathStarBench's
     /// social network.
     Deathstar,
+    /// Evaluate ranked feeds: users with a known taste read each feed, and the posts are compared with those that they
+    /// would like.
+    Feeds,
 }
 
 /// Core workloads of YCSB.
@@ -72,6 +75,11 @@ impl Simulate {
             of_keys,
             "--ycsb, --records and --value-bytes belong to --profile buckets",
         )?;
+        let of_feeds = self.feeds.is_some() || self.seeds.is_some();
+        belongs(Profile::Feeds, of_feeds, "--feeds and --seeds belong to --profile feeds")?;
+        if self.profile == Profile::Feeds {
+            self.check_feeds()?;
+        }
         belongs(
             Profile::Feed,
             self.load.is_some() || self.flash.is_some(),
@@ -104,6 +112,7 @@ impl Simulate {
                 parts.feed = Some(if is_heavy { Load::Heavy } else { Load::Light });
             }
             Profile::Deathstar => parts.feed = Some(Load::Deathstar),
+            Profile::Feeds => {}
             Profile::Stories => {
                 parts.stories = Some(StoryLoad {
                     friends: self.friends.unwrap_or(10),

@@ -63,7 +63,7 @@ const DOCUMENTS: &[(&str, &[Block])] = &[
     ("docs/redis.md", REDIS),
     ("docs/reports.md", &[PARSE]),
     ("docs/security.md", SECURITY),
-    ("docs/simulation.md", &[PARSE, PARSE, PARSE]),
+    ("docs/simulation.md", &[PARSE, PARSE, PARSE, PARSE]),
     ("docs/testing.md", TESTING),
 ];
 
@@ -92,6 +92,7 @@ const FEEDS: &[Block] = &[
         "#,
         ..says(&["roost serves http", "\"items\":[]"])
     },
+    PARSE,
 ];
 
 const ACCOUNTS: &[Block] = &[

@@ -256,3 +256,51 @@ fn the_demo_prints_what_to_open_and_ends_by_itself() {
     }
     assert!(ended.out.contains("/timeline/stories?limit=3'"), "{}", ended.out);
 }
+
+/// Definitions for an evaluation: the candidates of `for-you` in random order.
+const SHUFFLED: &str = r#"
+[feeds.shuffled]
+sources = { following = 100, liked-by-followed = 100, followed-hashtags = 50, groups = 100, popular = 50 }
+score = "random"
+"#;
+
+#[test]
+fn for_you_shows_more_of_what_readers_like_than_popular_and_random_posts() {
+    let directory = tempfile::tempdir().unwrap();
+    let [json, html, feeds] =
+        ["feeds.json", "feeds.html", "feeds.toml"].map(|name| directory.path().join(name));
+    std::fs::write(&feeds, SHUFFLED).unwrap();
+    let profile = ["simulate", "--profile", "feeds", "--users", "300", "--seeds", "2"];
+    let mut command = roost(profile.into_iter().chain(["--duration", "3s", "--feeds"]));
+    let ended =
+        Process::start(command.arg(&feeds).arg("--json").arg(&json).arg("--html").arg(&html))
+            .ended();
+    assert!(ended.status.success(), "{ended:#?}");
+    for part in ["seed 1: 300 users", "NDCG@20", "\nshuffled ", "\n(random) ", "\n* better than"] {
+        assert!(ended.out.contains(part), "{part}? {}", ended.out);
+    }
+    let page = std::fs::read_to_string(&html).unwrap();
+    assert!(page.contains("<h1>Evaluation of feeds</h1>") && page.contains(">shuffled<"), "{page}");
+
+    let evaluation: Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let feeds = evaluation["feeds"].as_array().unwrap();
+    let names: Vec<&str> = feeds.iter().filter_map(|feed| feed["name"].as_str()).collect();
+    let built_in = ["explore", "following", "for-you", "popular"];
+    assert_eq!(names, [&built_in[..], &["shuffled", "(random)", "(best)"]].concat());
+    let ndcg = |name: &str| {
+        let feed = feeds.iter().find(|feed| feed["name"] == name).unwrap();
+        let by_seed = feed["measures"][0]["by_seed"].as_array().unwrap();
+        assert_eq!((&feed["measures"][0]["measure"], by_seed.len()), (&"ndcg".into(), 2));
+        by_seed.iter().map(|value| value.as_f64().unwrap()).sum::<f64>() / 2.0
+    };
+    // The means of four seeds are about 0.17, 0.10, 0.09 and 0.05.
+    for other in ["popular", "following", "shuffled", "(random)"] {
+        let (for_you, other_ndcg) = (ndcg("for-you"), ndcg(other));
+        assert!(
+            for_you > 1.15 * other_ndcg,
+            "{for_you} for {other_ndcg} of {other}: {}",
+            ended.out
+        );
+    }
+    assert!(ndcg("(best)") > 2.0 * ndcg("for-you"), "{}", ended.out);
+}
