@@ -185,7 +185,7 @@ fn a_wrong_file_of_feeds_is_refused_with_its_place() {
         format!("{:#}", settings.ranked_feeds().unwrap_err())
     };
     let error = refused("[feeds.mine]\nsources = { popular = 5 }\nscore = \"1 + lieks\"\n");
-    for part in ["--feeds", "feeds.toml", "line 3", "unknown name `lieks` at character 5"] {
+    for part in ["--feeds", "feeds.toml", "line 3", "unknown name `lieks`", "at character 5"] {
         assert!(error.contains(part), "{part}: {error}");
     }
     std::fs::write(&file, "[feeds.mine]\nsources = { popular = 5 }\nscore = \"likes\"\n").unwrap();
