@@ -62,7 +62,7 @@ impl World {
         let mut options = NodeOptions::new(data.path());
         options.durability = Durability::Never;
         let node = Node::open(&options).unwrap();
-        let mut world = Self { node, posts: Vec::new(), data: data };
+        let mut world = Self { node, posts: Vec::new(), data };
         for user in 0..USERS {
             let (handle, name) = (Handle::parse(&format!("u{user}")).unwrap(), Name::default());
             world.submit(Command::Register { handle, name, bio: Default::default() }).await;
