@@ -31,7 +31,8 @@ pub struct GroupId {
 impl GroupId {
     /// Id of a message that another program wrote to the log. No group has this id.
     pub const NONE: Self = Self { node: NodeId(0), epoch: 0, number: 0 };
-    /// Id of each group in a log of one node. Such a log loses nothing, sends nothing twice and reorders nothing.
+    /// Id of every group in a log of one node. Such a log neither loses, repeats nor reorders groups, so they need no
+    /// ids of their own.
     pub const ALONE: Self = Self { node: NodeId(0), epoch: 0, number: 1 };
 }
 

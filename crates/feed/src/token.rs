@@ -1,9 +1,9 @@
 //! Tokenizer for URLs, mentions and hashtags in texts, used by the rules, the HTML, the length limit and both APIs. The
 //! pages have the same algorithm in `crates/web/js/text.js`; `tests/tokens.json` has test cases for both.
 //!
-//! **Invariant:** finding all tokens takes a number of steps linear in the length of the text, for any text. A found
-//! token is not read again. A failed match is given up after a bounded number of characters, or its characters begin no
-//! other token. Brackets are paired once for all URLs between two spaces.
+//! **Invariant:** finding all tokens of a text takes a number of steps linear in its length. The characters of a found
+//! token are not read again. An attempt that finds no token has read a bounded number of characters, or only characters
+//! at which no other token can begin. Brackets are paired once for all URLs between two spaces.
 
 use std::borrow::Cow;
 

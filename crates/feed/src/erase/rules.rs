@@ -1,7 +1,7 @@
 //! Deleting a user, and removing the rows of deleted users, a bounded number of rows per command.
 //!
-//! The node searches for the next rows to remove, and the command names them. So the writer does not scan removed rows,
-//! and no outcome depends on ephemeral rows.
+//! The node searches for the next rows to remove, and the command names their kind and where they begin. So the writer
+//! does not scan removed rows, and no outcome depends on ephemeral rows.
 
 use std::cmp::Reverse;
 

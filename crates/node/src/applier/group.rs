@@ -4,7 +4,9 @@
 //! **Invariant:** a group adds at most [`CHANGE_BYTES_MAX`] to memory, in addition to one sweep of keys.
 
 use commitlog::PAYLOAD_BYTES_MAX;
-use feed::limits::{FOLLOW_MANY_MAX, HANDLE_CHARS_MAX, POST_BYTES_MAX};
+use feed::limits::{
+    FILTER_TEXT_BYTES_MAX, FOLLOW_MANY_MAX, HANDLE_CHARS_MAX, KEYWORD_CHANGES_MAX, POST_BYTES_MAX,
+};
 use kv::{KeyOp, KeyOps, KeyRefusal, KeyRowsMut, OpPlace};
 use rows::{CHANGE_BYTES_MAX, CHANGE_ROWS_MAX, Cost, WORK_PER_ROW};
 use smallvec::SmallVec;
@@ -39,16 +41,24 @@ const SHARE_WORK_MAX: usize = 2 << 20;
 const WHOLE_WORK_MAX: usize = 8 << 20;
 /// Maximum size of a command in the log without its longest texts, in bytes.
 const ENTRY_BYTES_MAX: usize = 1_024;
-/// Maximum size in the log of a command other than operations on keys, in bytes: it has two long texts, or names many
-/// users.
-const REQUEST_BYTES_MAX: usize = ENTRY_BYTES_MAX
-    + if 2 * POST_BYTES_MAX > FOLLOWED_BYTES_MAX { 2 * POST_BYTES_MAX } else { FOLLOWED_BYTES_MAX };
+/// Maximum size in the log of a command that has no operations on keys, in bytes. The longest are a post with two long
+/// texts, a command that names many users, and an edit of a filter with many keywords.
+const REQUEST_BYTES_MAX: usize =
+    ENTRY_BYTES_MAX + greatest([2 * POST_BYTES_MAX, FOLLOWED_BYTES_MAX, KEYWORDS_BYTES_MAX]);
 /// Maximum size of the handles of the users that one command follows, in bytes. Each handle is stored with a length and
 /// a kind.
 const FOLLOWED_BYTES_MAX: usize = FOLLOW_MANY_MAX * (HANDLE_CHARS_MAX + 2);
+/// Maximum size of the keywords that one command changes, in bytes. Each is stored with its number, lengths and flags.
+const KEYWORDS_BYTES_MAX: usize = KEYWORD_CHANGES_MAX * (FILTER_TEXT_BYTES_MAX + 16);
+
+const fn greatest([a, b, c]: [usize; 3]) -> usize {
+    let greater = if a > b { a } else { b };
+    if greater > c { greater } else { c }
+}
+
 /// A shared log must accept messages of at least this length, in bytes. It exceeds the length of any command except
 /// operations on keys.
-pub(crate) const SHARED_PAYLOAD_MIN: usize = 64 << 10;
+pub(crate) const SHARED_PAYLOAD_MIN: usize = 128 << 10;
 /// Maximum size of the operations on keys of one submission, in bytes.
 pub(crate) const KEY_OPS_BYTES_MAX: usize = 48 << 20;
 /// Initial capacity of a payload, in bytes.

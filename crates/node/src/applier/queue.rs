@@ -58,7 +58,7 @@ impl<T> Queued<T> {
     }
 }
 
-/// Part of a submission that is in a group.
+/// Part of a submission that a group has taken: the submission waits for the group.
 pub(super) struct Waiting<T> {
     pub(super) id: u64,
     /// Recipient of the reply, if this is the last part.

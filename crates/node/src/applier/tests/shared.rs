@@ -2,6 +2,9 @@
 
 use bytes::Bytes as Payload;
 use commitlog::NodeId;
+use feed::filters::{
+    FilterChange, FilterCommand, FilterEdit, FilterId, FilterText, Keyword, KeywordChange,
+};
 use feed::{Draft, PostText, UserId, UserRef, Warning, limits};
 use knn::{LABEL_BYTES, SAMPLE_BYTES};
 use kv::KeyRowsMut as _;
@@ -607,7 +610,7 @@ proptest! {
 }
 
 #[test]
-fn a_group_of_the_longest_posts_and_follows_fits_a_message_of_the_log() {
+fn a_group_of_the_longest_commands_fits_a_message_of_the_log() {
     let mut node = Node::new(1);
     node.applier.share(NodeId(1), SHARED_PAYLOAD_MIN);
     // 500 characters of 16 bytes each.
@@ -621,8 +624,13 @@ fn a_group_of_the_longest_posts_and_follows_fits_a_message_of_the_log() {
     assert_eq!(new.text.as_str().len(), limits::POST_BYTES_MAX);
     let handle = "h".repeat(limits::HANDLE_CHARS_MAX);
     let others = vec![UserRef::Handle(Handle::parse(&handle).unwrap()); limits::FOLLOW_MANY_MAX];
+    let keyword = format!("a{}", "\u{301}".repeat(limits::FILTER_TEXT_BYTES_MAX / 2 - 1));
+    let keyword = Keyword { text: FilterText::parse(&keyword).unwrap(), whole_word: true };
+    let keywords = vec![KeywordChange::Add(keyword); limits::KEYWORD_CHANGES_MAX];
+    let change = FilterChange::Edit(FilterEdit { keywords, ..FilterEdit::new(FilterId(1)) });
     let commands = [
         Command::Publish(Box::new(new)),
+        Command::Filter(Box::new(FilterCommand { user: author.clone(), change })),
         Command::FollowMany { user: author.clone(), others: others.clone() },
         Command::FollowMany { user: author, others },
     ];
