@@ -84,7 +84,7 @@ impl World {
     }
 
     /// Writes the users, follows, posts and reactions as lines of `roost import`, without the reactions of the last
-    /// twelve hours ([`World::live`]).
+    /// twelve hours.
     ///
     /// # Errors
     /// If `out` fails.
