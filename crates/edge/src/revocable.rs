@@ -38,7 +38,7 @@ pub enum Ended {
 
 /// Permission of a request, which may be revoked while the request is in progress.
 pub trait Permission: Send {
-    /// Whether the permission is valid; `None` if only a read can tell.
+    /// Whether the permission is valid; `None` if a read must decide.
     fn is_valid_now(&mut self) -> Option<bool>;
 
     /// Reads whether the permission is valid. If the server is too busy for the read, the permission counts as valid.

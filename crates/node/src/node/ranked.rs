@@ -6,7 +6,8 @@
 //! **Invariant:** a page has only posts that [`Viewer::wanted`] accepts when the page is read, and no direct posts. A
 //! post by an author whom the viewer does not follow is public; unless a followed user boosted it or it has a followed
 //! hashtag, it is also not sensitive, without a warning, and by an author who may be suggested to others.
-//! **Invariant:** each reason holds when the page is read.
+//!
+//! The users and hashtags of a reason are checked when the page is read; the other reasons are as of the ranking.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};

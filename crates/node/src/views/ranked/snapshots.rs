@@ -1,7 +1,7 @@
 //! Short-lived snapshots of rankings, so that the pages of a feed neither repeat nor lose posts while a user reads.
 //!
-//! **Invariant:** a user has at most [`PER_USER_MAX`] snapshots, so nobody displaces those of others by reading often.
-//! When the budget is used up, the oldest snapshots are dropped.
+//! **Invariant:** a user has at most [`PER_USER_MAX`] snapshots. When the budget is used up, the oldest snapshots of all
+//! users are dropped.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
