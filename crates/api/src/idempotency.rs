@@ -87,6 +87,9 @@ fn scope(command: &Command, client: Client) -> String {
         Command::Unblock { user, other } => format!("unblock {} {}", id(user), id(other)),
         Command::Mute { user, other, .. } => format!("mute {} {}", id(user), id(other)),
         Command::Unmute { user, other } => format!("unmute {} {}", id(user), id(other)),
+        Command::NotInterested { user, other, on } => {
+            format!("not_interested {} {} {on}", id(user), id(other))
+        }
         Command::React { user, post, reaction, on } => {
             format!("react {} {} {reaction:?} {on}", id(user), post.0)
         }
@@ -119,6 +122,7 @@ fn scope(command: &Command, client: Client) -> String {
         | Command::Conversation(_)
         | Command::UnreadConversation { .. }
         | Command::FollowWith(_)
+        | Command::SetFeed { .. }
         | Command::MuteThread { .. } => {
             unreachable!("commands without an idempotency key")
         }
@@ -152,6 +156,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Block { user, other }
         | Command::Unblock { user, other }
         | Command::Mute { user, other, .. }
+        | Command::NotInterested { user, other, .. }
         | Command::SetNote { user, other, .. }
         | Command::AnswerRequest { user, other, .. }
         | Command::Unmute { user, other } => smallvec![user, other],
@@ -178,6 +183,7 @@ pub(crate) fn users_of(command: &mut Command) -> SmallVec<[&mut UserRef; 2]> {
         | Command::Media(_)
         | Command::Vote { .. }
         | Command::Schedule(_)
+        | Command::SetFeed { .. }
         | Command::DoDue(_) => smallvec![],
     }
 }

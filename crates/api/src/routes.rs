@@ -25,9 +25,9 @@ use crate::route::{Group, Route};
 use crate::rule::Rule;
 use crate::state::AppState;
 use crate::v1::{
-    batch, blocks, buckets, change_feed, context, events, feeds, follows, friends, history, keys,
-    notifications, posts, reactions, recognitions, relations, samples, stories, tags, timelines,
-    tokens, users,
+    batch, blocks, buckets, change_feed, context, events, feed_definitions, feeds, follows,
+    friends, history, keys, notifications, posts, reactions, recognitions, relations, samples,
+    stories, tags, timelines, tokens, users,
 };
 use crate::{ApiOptions, backup, cluster, docs, files, legacy, operations};
 
@@ -98,6 +98,7 @@ const GROUPS: &[Group] = &[
             notifications::routes,
             timelines::routes,
             feeds::routes,
+            feed_definitions::routes,
             tags::routes,
             events::routes,
         ],
@@ -205,6 +206,7 @@ mod tests {
     fn all_routes_need_a_key_that_may_read_or_write_but_for_these() {
         let expect = [
             ("DELETE", "/v1/buckets/{bucket}", Some(Scope::Admin)),
+            ("DELETE", "/v1/feeds/{name}", Some(Scope::Admin)),
             ("DELETE", "/v1/tokens", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}", Some(Scope::Admin)),
             ("DELETE", "/v1/users/{user}/tokens", Some(Scope::Admin)),
@@ -219,10 +221,15 @@ mod tests {
             ("GET", "/v1/backup", Some(Scope::Admin)),
             ("GET", "/v1/changes", Some(Scope::Admin)),
             ("GET", "/v1/changes/events", Some(Scope::Admin)),
+            ("GET", "/v1/feeds", Some(Scope::Admin)),
+            ("GET", "/v1/feeds/{name}", Some(Scope::Admin)),
             ("GET", "/v1/openapi.json", None),
             ("GET", "/v1/users/{user}/tokens", Some(Scope::Admin)),
             ("POST", "/v1/recognitions", Some(Scope::Read)),
+            ("POST", "/v1/users/{user}/rank", Some(Scope::Read)),
+            ("POST", "/v1/users/{user}/seen", Some(Scope::Read)),
             ("POST", "/v1/users/{user}/tokens", Some(Scope::Admin)),
+            ("PUT", "/v1/feeds/{name}", Some(Scope::Admin)),
         ];
         let pages: Arc<dyn FileSource> = Arc::new(NoPages);
         let all = table().chain(files::routes(&pages)).chain(legacy::routes());

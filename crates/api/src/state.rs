@@ -33,7 +33,7 @@ pub(crate) struct AppState {
     /// Default lifetime of a story.
     pub(crate) story_life: Lifetime,
     /// Ranked feeds.
-    pub(crate) feeds: Feeds,
+    pub(crate) feeds: Arc<Feeds>,
     /// Host and port of the server's URL.
     pub(crate) domain: Box<str>,
     pub(crate) reads: BlockingReads,
@@ -84,7 +84,7 @@ impl AppState {
             access: options.access,
             max_lag: options.max_lag,
             story_life: options.story_life,
-            feeds: options.feeds,
+            feeds: options.feeds.into(),
             domain: options.domain.into(),
             reads: options.reads,
             unsent: Unsent::new(&memory),

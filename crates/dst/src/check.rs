@@ -98,6 +98,7 @@ impl Run {
             assert_eq!(found.map(model_post).as_ref(), Some(post), "post {id}");
             self.check_poll_of(PostId(*id));
         }
+        self.check_feeds();
         self.check_edit_notices();
         self.check_poll_ends();
         self.check_accounts();

@@ -13,9 +13,11 @@ use crate::due::rules as due;
 use crate::effect::Effect;
 use crate::erase::rules as erase;
 use crate::facts::{Facts, Txn};
+use crate::feeds;
 use crate::filters::rules as filters;
 use crate::follows::friends;
 use crate::follows::rules as follows;
+use crate::interest;
 use crate::limits;
 use crate::lists::rules as lists;
 use crate::markers::rules as markers;
@@ -120,6 +122,8 @@ fn run(txn: &mut Txn<'_>, stamp: Stamp, command: &Command, effects: &mut Vec<Eff
         }
         Command::FollowWith(new) => follows::set_with(txn, stamp, new, effects),
         Command::MuteThread { user, post, on } => notifications::mute_thread(txn, user, *post, *on),
+        Command::NotInterested { user, other, on } => interest::set(txn, user, other, *on, effects),
+        Command::SetFeed { name, definition } => feeds::set(txn, name, definition.as_ref()),
         Command::If(condition) => {
             conditions::check(txn, stamp, condition)?;
             run(txn, stamp, &condition.command(), effects)

@@ -12,6 +12,7 @@ use crate::blocks::MuteTime;
 use crate::conversations::ConversationUpdate;
 use crate::due::Due;
 use crate::erase::ErasurePhase;
+use crate::feeds::{FeedDefinition, FeedName};
 use crate::filters::FilterCommand;
 use crate::follows::follow_options::FollowWith;
 use crate::handle::Handle;
@@ -177,7 +178,7 @@ pub enum Command {
         /// The changes.
         patch: Box<Patch>,
     },
-    /// Add or remove a favourite, bookmark or pin of a post.
+    /// Add or remove a reaction to a post.
     React {
         /// The user.
         user: UserRef,
@@ -281,6 +282,22 @@ pub enum Command {
     },
     /// Make a change if a condition holds.
     If(Box<Condition>),
+    /// Show an author no longer in ranked feeds, except posts from the home timeline, or show them again.
+    NotInterested {
+        /// The user.
+        user: UserRef,
+        /// The author.
+        other: UserRef,
+        /// Whether the user is not interested in the author; `false` if the user is again.
+        on: bool,
+    },
+    /// Store or delete the definition of a ranked feed.
+    SetFeed {
+        /// Name of the feed.
+        name: FeedName,
+        /// The definition; `None` deletes it.
+        definition: Option<FeedDefinition>,
+    },
 }
 
 /// A digest of what readers may see of the record of a post, story or profile. Each edit changes the revision; counts,
@@ -411,6 +428,8 @@ impl Command {
                 | Self::FeatureTag { on: false, .. }
                 | Self::FollowTag { on: false, .. }
                 | Self::MuteThread { on: false, .. }
+                | Self::NotInterested { on: false, .. }
+                | Self::SetFeed { definition: None, .. }
         )
     }
 }

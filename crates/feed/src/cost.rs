@@ -6,6 +6,7 @@ use crate::accounts::cost::{GRANT_BYTES, account_cost};
 use crate::command::{Command, Request};
 use crate::due::DueWork;
 use crate::erase::cost::{erasure_cost, user_deletion_cost};
+use crate::feeds::feed_cost;
 use crate::filters::rules::filter_cost;
 use crate::follows::cost::{follow_cost, follows_cost, options_cost};
 use crate::index::GRANT_ROWS;
@@ -98,6 +99,8 @@ impl Command {
                 Cost::of_rows(24, 192).and(ended).and(ended)
             }
             Self::Mute { .. } | Self::Unmute { .. } => Cost::of_rows(24, 192),
+            Self::SetFeed { definition, .. } => feed_cost(definition.as_ref()),
+            Self::NotInterested { .. } => Cost::of_rows(6, 96),
             Self::If(condition) => {
                 let cost = condition.command().cost();
                 // The post and the post that it boosts are read twice, and users are looked up by their handles.

@@ -117,4 +117,8 @@ pub enum Done {
     ConversationUpdated,
     /// The thread was muted or unmuted, or already in the wanted state.
     ThreadMuted,
+    /// The user's interest in an author was changed, or already in the wanted state.
+    InterestSet,
+    /// The definition of a feed was stored or deleted, or did not exist.
+    FeedSet,
 }

@@ -130,6 +130,8 @@ pub enum Tie {
     Block,
     /// Mute of the other user.
     Mute,
+    /// No interest in the other user's posts.
+    NotInterested,
 }
 
 impl Effect {

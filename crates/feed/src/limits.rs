@@ -172,6 +172,8 @@ pub const FRIENDS_MAX: u32 = 5_000;
 pub const BLOCKS_MAX: u32 = 100_000;
 /// Maximum number of users that one user mutes. Building a home timeline that is not in memory reads all of them.
 pub const MUTES_MAX: u32 = 5_000;
+/// Maximum number of authors in whom one user is not interested. Each page of a ranked feed reads all of them.
+pub const NOT_INTERESTED_MAX: u32 = 1_000;
 /// Longest duration of a mute that expires, in seconds: 10 years.
 pub const MUTE_SECS_MAX: u64 = 315_360_000;
 /// Maximum number of posts of one user that exist at the same time: their count has 32 bits.
@@ -209,6 +211,12 @@ pub const RELISTED_POSTS_MAX: usize = 256;
 pub const LABEL_BYTES_MAX: usize = 32;
 /// Longest name of a set of samples, in characters (ASCII, so also bytes).
 pub const SET_NAME_CHARS_MAX: usize = 64;
+/// Longest name of a ranked feed, in characters (ASCII, so also bytes).
+pub const FEED_NAME_CHARS_MAX: usize = 32;
+/// Maximum size of a stored definition of a ranked feed, in bytes.
+pub const FEED_BYTES_MAX: usize = 2_048;
+/// Maximum number of stored definitions of ranked feeds.
+pub const STORED_FEEDS_MAX: usize = 32;
 /// Maximum number of sets of added samples.
 pub const SAMPLE_SETS_MAX: usize = 16;
 /// Maximum number of samples added to one set. A node holds all samples in memory, within a budget.

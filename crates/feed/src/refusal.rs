@@ -223,6 +223,16 @@ pub enum Refusal {
     QuotedNotFound = Invalid("quote_id") "quoted_not_found":
         "the post to be quoted does not exist, was deleted, or is hidden from the author";
     QuoteNotAllowed = Invalid("quote_id") "quote_not_allowed": "its author does not allow to quote this post";
+    SelfNotInterested = Invalid("other") "self_not_interested":
+        "ranked feeds never show a user's own posts";
+    TooManyNotInterested = Invalid "too_many_not_interested":
+        "a user is not interested in at most {} authors; remove one of them first", limits::NOT_INTERESTED_MAX;
+    BadFeedName = Invalid("name") "bad_feed_name":
+        "the name of a feed is 1 to {} characters of a-z, 0-9 and -", limits::FEED_NAME_CHARS_MAX;
+    FeedTooLong = Invalid "feed_too_long":
+        "the definition of a feed has at most {} bytes, with all fields", limits::FEED_BYTES_MAX;
+    TooManyFeeds = Full "too_many_feeds":
+        "there are at most {} stored feeds; delete one of them first", limits::STORED_FEEDS_MAX;
 }
 }
 
@@ -255,7 +265,8 @@ mod tests {
             too_many_sets(set) samples_full bad_email(email) bad_password_hash email_taken(email) no_account \
             has_account account_not_active password_changed bad_invite(invite_code) too_many_invites bad_app_name \
             bad_redirect_uri bad_website bad_scope app_not_found bad_code secret_used internal \
-            too_many_tokens precondition_failed quoted_not_found(quote_id) quote_not_allowed(quote_id)";
+            too_many_tokens precondition_failed quoted_not_found(quote_id) quote_not_allowed(quote_id) \
+            self_not_interested(other) too_many_not_interested bad_feed_name(name) feed_too_long too_many_feeds";
         let field = |refusal: &Refusal| refusal.field().map(|field| format!("({field})"));
         let now: Vec<_> = Refusal::ALL
             .iter()

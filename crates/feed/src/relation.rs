@@ -200,9 +200,23 @@ pub const NOTES: Relation = Relation {
     )
 };
 
+/// Authors in whom a user is not interested: ranked feeds show their posts only from the home timeline.
+pub const NOT_INTERESTED: Relation = Relation {
+    to_self: Refusal::SelfNotInterested,
+    is_across_blocks: true,
+    line: Some("not_interested"),
+    ended: |user, other| vec![Effect::tie(user, other, Tie::NotInterested, false)],
+    ..plain(
+        [SetTable::NotInterested, SetTable::NotInterestedBy],
+        |counts| &mut counts.not_interested,
+        (limits::NOT_INTERESTED_MAX, Refusal::TooManyNotInterested),
+    )
+};
+
 /// All relations, in the order of checks and erasure. Blocks come first, because a check ends the other relations of
 /// blocked users. The order is part of the format: see `tables.rs`.
-pub const RELATIONS: [&Relation; 6] = [&BLOCKS, &MUTES, &FOLLOWS, &REQUESTS, &FRIENDS, &NOTES];
+pub const RELATIONS: [&Relation; 7] =
+    [&BLOCKS, &MUTES, &FOLLOWS, &REQUESTS, &FRIENDS, &NOTES, &NOT_INTERESTED];
 
 /// Removes the options of a follow or follow request. For a deleted user, the one row of all options is removed at the
 /// end.

@@ -110,6 +110,7 @@ declare! {
     Set Favourites, erase |it| it.reactions(Reaction::Favourite);
     Set Bookmarks, erase |it| it.reactions(Reaction::Bookmark);
     Set Pins, erase |it| it.reactions(Reaction::Pin);
+    Set Less, erase |it| it.reactions(Reaction::Less);
     Point PollCounts, record is::<PollCounts>;
     Set PollVotes;
     Set Votes, erase |it| {
@@ -160,6 +161,9 @@ declare! {
     Name GrantOf, index |row| row.id_before(0).map(grant), erase |it| {
         it.each(GRANT_ROWS, |txn, _, grant| txn.remove_grant(GrantId(grant)));
     };
+
+    // Ranked feeds.
+    Name Feed, record crate::feeds::is_record;
 
     // Samples.
     Point Sample, record is::<Sample>;

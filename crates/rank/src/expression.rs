@@ -56,7 +56,8 @@ features! {
     Group "group" "1 if the post is popular in an interest group of the viewer, else 0.",
     Language "language" "1 if the post is in a language that the viewer uses, else 0.",
     NewAuthor "new_author" "1 if the author has few posts, else 0.",
-    Shown "shown" "Number of the viewer's last two rankings in which the viewer has read a page with the post.",
+    Less "less" "Number of hashtags and authors that the post shares with posts of which the viewer wants less.",
+    Seen "seen" "Number of times that the viewer has seen the post.",
     Random "random" "Random number from 0 to 1, constant for a viewer and a post within an hour.",
 }
 

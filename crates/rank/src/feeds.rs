@@ -1,9 +1,9 @@
 //! Definitions of feeds in TOML: the built-in ones, and those of a file, which replace built-in ones of the same name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use thiserror::Error;
 
 use crate::expression::{Expression, ExpressionError};
@@ -22,7 +22,7 @@ pub const CANDIDATES_MAX: usize = 1_000;
 const EXPLORE_MAX: f64 = 0.5;
 
 /// Source of candidates. Earlier sources take a post first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum Source {
@@ -59,14 +59,14 @@ impl Source {
 }
 
 /// Definition of a feed.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Feed {
     /// Maximum number of candidates of each source.
     #[serde(deserialize_with = "quotas")]
     sources: BTreeMap<Source, usize>,
     /// Score of a candidate; higher is better.
-    #[serde(deserialize_with = "score")]
+    #[serde(deserialize_with = "score", serialize_with = "text")]
     pub(crate) score: Expression,
     /// Maximum number of posts by one author; 0 for no limit.
     #[serde(default)]
@@ -79,9 +79,12 @@ pub struct Feed {
     names_users: bool,
 }
 
-/// All feeds, by their names.
+/// The built-in feeds and those of a file, by their names.
 #[derive(Clone, Debug)]
-pub struct Feeds(BTreeMap<String, Arc<Feed>>);
+pub struct Feeds {
+    built_in: BTreeMap<String, Arc<Feed>>,
+    of_file: BTreeMap<String, Arc<Feed>>,
+}
 
 /// An error in the definitions.
 #[derive(Debug, Error)]
@@ -89,6 +92,9 @@ pub enum FeedsError {
     /// The text is not a valid definition. The message has line and column.
     #[error("{0}")]
     Toml(String),
+    /// The JSON is not a valid definition.
+    #[error("{0}")]
+    Json(String),
     /// A feed has an invalid name.
     #[error("the name `{0}` of a feed is not 1 to {FEED_NAME_MAX} characters of a-z, 0-9 and -")]
     Name(String),
@@ -105,6 +111,26 @@ struct File {
 }
 
 impl Feed {
+    /// Parses a definition in JSON, with the same fields as in TOML.
+    ///
+    /// # Errors
+    /// [`FeedsError::Json`]
+    pub fn parse_json(text: &str) -> Result<Self, FeedsError> {
+        // Errors of a value have no line and column, which the text of a request does not need.
+        let value: Result<serde_json::Value, _> = serde_json::from_str(text);
+        let feed = value.and_then(serde_json::from_value);
+        feed.map_err(|error| FeedsError::Json(error.to_string()))
+    }
+
+    /// Definition in JSON, with all fields, as [`Feed::parse_json`] reads it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let Ok(text) = serde_json::to_string(self) else {
+            unreachable!("numbers and texts can be serialized");
+        };
+        text
+    }
+
     /// Maximum number of candidates of a source.
     #[must_use]
     pub fn quota(&self, source: Source) -> usize {
@@ -132,10 +158,10 @@ impl Feed {
 
 impl Default for Feeds {
     fn default() -> Self {
-        let Ok(feeds) = parse(include_str!("feeds.toml")) else {
+        let Ok(built_in) = parse(include_str!("feeds.toml")) else {
             unreachable!("a test parses the built-in feeds");
         };
-        Self(feeds)
+        Self { built_in, of_file: BTreeMap::new() }
     }
 }
 
@@ -145,20 +171,26 @@ impl Feeds {
     /// # Errors
     /// [`FeedsError`]
     pub fn parse(text: &str) -> Result<Self, FeedsError> {
-        let mut feeds = Self::default();
-        feeds.0.extend(parse(text)?);
-        if feeds.0.len() > FEEDS_MAX { Err(FeedsError::TooMany) } else { Ok(feeds) }
+        let feeds = Self { of_file: parse(text)?, ..Self::default() };
+        if feeds.names().count() > FEEDS_MAX { Err(FeedsError::TooMany) } else { Ok(feeds) }
     }
 
     /// Names of all feeds, in ascending order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        let names: BTreeSet<_> = self.built_in.keys().chain(self.of_file.keys()).collect();
+        names.into_iter().map(String::as_str)
     }
 
-    /// Feed with this name.
+    /// Feed with this name: of the file, or else a built-in one.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&Arc<Feed>> {
-        self.0.get(name)
+        self.of_file(name).or_else(|| self.built_in.get(name))
+    }
+
+    /// Feed of the file with this name.
+    #[must_use]
+    pub fn of_file(&self, name: &str) -> Option<&Arc<Feed>> {
+        self.of_file.get(name)
     }
 }
 
@@ -202,6 +234,10 @@ fn score<'de, D: Deserializer<'de>>(from: D) -> Result<Expression, D::Error> {
     Expression::parse(&text).map_err(|error: ExpressionError| de::Error::custom(error))
 }
 
+fn text<S: Serializer>(expression: &Expression, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(expression.text())
+}
+
 fn share<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let share = f64::deserialize(from)?;
     if (0.0..=EXPLORE_MAX).contains(&share) {
@@ -227,6 +263,27 @@ mod tests {
         assert_eq!(feeds.named("popular").unwrap().quota(Source::Popular), 7);
         assert_eq!(feeds.named("popular").unwrap().quota(Source::Following), 0);
         assert!(feeds.names().eq(["explore", "following", "for-you", "popular", "x"]));
+    }
+
+    #[test]
+    fn a_definition_in_json_is_that_in_toml() {
+        let feeds = Feeds::default();
+        for name in feeds.names() {
+            let feed = feeds.named(name).unwrap();
+            assert_eq!(Feed::parse_json(&feed.to_json()).unwrap(), **feed, "{name}");
+        }
+        for (text, part) in [
+            (r#"{"sources":{"popular":401},"score":"1"}"#, "1 to 400, not 401"),
+            (r#"{"sources":{"popular":1},"score":"1 + lieks"}"#, "unknown name `lieks`"),
+            (r#"{"sources":{"friends":1},"score":"1"}"#, "friends"),
+            (r#"{"sources":{"popular":1},"score":"1","sort":1}"#, "sort"),
+            (r#"{"sources":{"popular":1},"score":"1","per_author_max":-1}"#, "-1"),
+            ("[]", "invalid length"),
+            ("{", "EOF"),
+        ] {
+            let error = Feed::parse_json(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+        }
     }
 
     #[test]

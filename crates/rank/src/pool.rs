@@ -43,6 +43,8 @@ pub struct Candidate {
 /// offers again takes no place of the quota.
 pub struct Pool {
     left: [usize; SOURCES],
+    /// Whether sources only mark the candidates that they offer.
+    is_closed: bool,
     candidates: Vec<Candidate>,
     places: HashMap<u64, usize>,
 }
@@ -52,7 +54,24 @@ impl Pool {
     #[must_use]
     pub fn new(feed: &Feed) -> Self {
         let left = Source::ALL.map(|source| feed.quota(source));
-        Self { left, candidates: Vec::new(), places: HashMap::new() }
+        Self { left, is_closed: false, candidates: Vec::new(), places: HashMap::new() }
+    }
+
+    /// Creates a pool of given posts with their authors. The sources of the feed add no others.
+    #[must_use]
+    pub fn given(feed: &Feed, posts: impl IntoIterator<Item = (u64, u32)>) -> Self {
+        let mut pool = Self { is_closed: true, ..Self::new(feed) };
+        for (post, author) in posts {
+            if !pool.places.contains_key(&post) {
+                pool.add((post, author), Sources::default());
+            }
+        }
+        pool
+    }
+
+    fn add(&mut self, (post, author): (u64, u32), sources: Sources) {
+        self.places.insert(post, self.candidates.len());
+        self.candidates.push(Candidate { post, author, sources, features: Features::default() });
     }
 
     /// Whether a source has places left.
@@ -69,11 +88,13 @@ impl Pool {
             return Some(known);
         }
         let left = self.left.get_mut(source as usize).filter(|left| **left > 0)?;
+        if self.is_closed {
+            return None;
+        }
         *left -= 1;
-        self.places.insert(post, self.candidates.len());
         let mut sources = Sources::default();
         sources.insert(source);
-        self.candidates.push(Candidate { post, author, sources, features: Features::default() });
+        self.add((post, author), sources);
         self.candidates.last_mut()
     }
 
@@ -104,5 +125,21 @@ mod tests {
         assert_eq!(candidates.iter().map(|it| it.post).collect::<Vec<_>>(), [1, 2, 3]);
         let has = |at: usize, source| candidates[at].sources.contains(source);
         assert!(has(0, Source::Following) && has(0, Source::Popular) && !has(1, Source::Popular));
+    }
+
+    #[test]
+    fn sources_mark_given_posts_and_add_no_others() {
+        let file = "[feeds.x]\nsources = { popular = 1 }\nscore = \"1\"";
+        let feeds = Feeds::parse(file).unwrap();
+        let mut pool = Pool::given(feeds.named("x").unwrap(), [(1, 7), (2, 7), (1, 8)]);
+        assert!(pool.offer(Source::Popular, (3, 7)).is_none());
+        assert!(pool.offer(Source::Popular, (2, 7)).is_some());
+        assert!(pool.has_room(Source::Popular) && !pool.has_room(Source::Groups));
+        let found: Vec<_> = pool
+            .into_candidates()
+            .into_iter()
+            .map(|it| (it.post, it.author, it.sources.contains(Source::Popular)))
+            .collect();
+        assert_eq!(found, [(1, 7, false), (2, 7, true)]);
     }
 }

@@ -338,6 +338,12 @@ tables! {
             LeftOut(NOTIFICATIONS) about nothing;
         /// (user who approves follows, 0) -> 0. (user whose account is disabled, 1) -> 0.
         LockedUsers = 0x36: Packed, "lock of user" / "item", Exported about Profile;
+        /// (user, stamp of the reaction) -> post of which the user wants to see less.
+        Less = 0x5b: Packed, "posts of which user wants less" / "stamp", Derived about nothing;
+        /// (user, author in whom the user is not interested) -> 0.
+        NotInterested = 0x5c: Packed, "uninteresting authors of user" / "user", Exported about nothing;
+        /// (author, user who is not interested in the author) -> 0.
+        NotInterestedBy = 0x5d: Packed, "users not interested in user" / "user", Derived about nothing;
     }
 
     /// Tables from bytes to bytes, in order.
@@ -409,6 +415,8 @@ tables! {
         /// User (4 bytes), first post of a conversation, direct post in it by or to the user with all bits inverted (8
         /// bytes each) -> nothing. The posts of a conversation are thus adjacent, newest first.
         ConversationPost = 0x5a, "a post of a conversation", Derived about nothing;
+        /// Name of a ranked feed -> its definition in JSON.
+        Feed = 0x5e, "the ranked feed \"…\"", Exported about nothing;
         /// A table that the next format adds.
         Next = 0xfb, "a row of the next format", NeverWritten about nothing if "next-format";
     }

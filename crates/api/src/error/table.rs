@@ -102,6 +102,9 @@ errors! {
     changes_gone() = GONE("after") "changes_gone":
         "changes after this position are not kept: read after=end, then all data, and continue from that next";
     feed_not_found() = NOT_FOUND "feed_not_found": "there is no feed with this name";
+    bad_feed(why) = UNPROCESSABLE_ENTITY "bad_feed": "the definition of the feed is wrong";
+    feed_in_file() = CONFLICT("name") "feed_in_file":
+        "the server's file of feeds defines this feed, and a stored one would have no effect";
     changes_failed() = SERVICE_UNAVAILABLE "changes_failed":
         "the files of the change feed have failed: see the server's log; a restart begins again";
     no_cluster() = NOT_FOUND "no_cluster": "this server is not a node of a cluster";

@@ -1,4 +1,4 @@
-//! Blocks and mutes.
+//! Blocks, mutes, and authors in whom users are not interested.
 
 use std::sync::Arc;
 
@@ -58,6 +58,26 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("list_mutes", "List muted users")
             .users(Own)
             .lists::<Muted>("A page of users"),
+        Route::put("/v1/users/{user}/not_interested/{other}", not_interested)
+            .named("hide_author_in_ranked_feeds", "Hide an author in ranked feeds")
+            .users(Own)
+            .text(
+                "Ranked feeds of `user` have posts by `other` only from the home timeline. Changes \
+                 nothing else: to hide an author everywhere, mute them. `other` is not notified. \
+                 Idempotent.",
+            )
+            .answers(204, "`user` is not interested in `other`")
+            .errors(&["self_not_interested", "too_many_not_interested"]),
+        Route::delete("/v1/users/{user}/not_interested/{other}", interested)
+            .named("show_author_in_ranked_feeds", "Show an author in ranked feeds again")
+            .users(Own)
+            .text("Idempotent.")
+            .answers(204, "Ranked feeds may show posts by `other`")
+            .errors(&["self_not_interested"]),
+        Route::get("/v1/users/{user}/not_interested", list_not_interested)
+            .named("list_not_interested", "List the authors whom ranked feeds hide")
+            .users(Own)
+            .lists::<UserSummary>("A page of users"),
     ]
 }
 
@@ -101,6 +121,16 @@ changes! {
     block: TwoUsers(user, other) => Command::Block { user, other };
     unblock: TwoUsers(user, other) => Command::Unblock { user, other };
     unmute: TwoUsers(user, other) => Command::Unmute { user, other };
+    not_interested: TwoUsers(user, other) => Command::NotInterested { user, other, on: true };
+    interested: TwoUsers(user, other) => Command::NotInterested { user, other, on: false };
+}
+
+pub(crate) async fn list_not_interested(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    users(&state, SetTable::NotInterested, user, &asked).await
 }
 
 pub(crate) async fn blocks(

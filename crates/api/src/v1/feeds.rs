@@ -4,22 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::extract::{FromRequestParts, State};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::Response;
-use feed::{Facts, Refusal, Rows};
+use axum::response::{IntoResponse as _, Response};
+use edge::Scope;
+use feed::limits::PAGE_MAX;
+use feed::{Facts, PostId, Refusal, Rows};
 use node::{Node, RankedPage, RankedPlace, RankedPost, Reason};
-use rank::Feature;
-use serde::Serialize;
+use rank::{Feature, Features};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::described;
 use crate::error::ApiError;
-use crate::input::{FromParam, UserAnd, decimal};
-use crate::page::{answer, cursor, limit, opened, to_json};
+use crate::input::{FromParam, Input, OneUser, UserAnd, WithoutKey, decimal, post_number};
+use crate::page::{answer, cursor, limit, opened, opened_with, to_json};
 use crate::query::Query;
 use crate::route::{Inputs, Reads, Route};
 use crate::rule::May::Own;
 use crate::state::AppState;
+use crate::v1::feed_definitions::resolved;
 use crate::v1::follows::UserSummary;
 use crate::v1::posts::PostView;
 
@@ -32,8 +36,8 @@ pub(crate) fn routes() -> Vec<Route> {
             .named("read_feed", "Read a ranked feed")
             .users(Own)
             .text(
-                "`following`, `for-you`, `popular`, `explore`, or a feed of the server's file of \
-                 feeds; see docs/feeds.md. The best posts first, each with the reasons why it is \
+                "`following`, `for-you`, `popular`, `explore`, or a stored feed or one of the \
+                 server's file; see docs/feeds.md. The best posts first, each with the reasons why it is \
                  there. Has no posts of the user, no direct posts, and nothing by users whom a \
                  block or a mute hides; posts by authors whom the user does not follow are \
                  public. A ranking has at most 200 posts. The pages after the first are of the \
@@ -42,6 +46,27 @@ pub(crate) fn routes() -> Vec<Route> {
             .lists::<RankedPostView>("A page of posts")
             .error(ApiError::feed_not_found())
             .error(ApiError::ranking_expired()),
+        Route::post("/v1/users/{user}/seen", seen)
+            .named("report_seen_posts", "Report seen posts")
+            .users(Own)
+            .scope(Scope::Read)
+            .text(
+                "The client has shown these posts to the user, so ranked feeds show them later. \
+                 Kept in memory only, for the last posts of the user. Report a post once each \
+                 time that it is visible to the user.",
+            )
+            .answers(204, "The posts count as seen"),
+        Route::post("/v1/users/{user}/rank", rank_posts)
+            .named("rank_posts", "Rank given posts")
+            .users(Own)
+            .scope(Scope::Read)
+            .text(
+                "Orders candidates of your own with the score, `per_author_max` and `explore` of a \
+                 feed; see docs/feeds.md. Leaves out what the feed may not show to the user, and \
+                 returns at most 200 posts. A boost counts as the boosted post.",
+            )
+            .lists::<ScoredPost>("The posts on one page, the best first")
+            .error(ApiError::feed_not_found()),
     ]
 }
 
@@ -153,13 +178,100 @@ impl ReasonView {
     }
 }
 
+/// Posts that a user has seen.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SeenPosts {
+    /// Ids of posts, the last ones that the user has seen at the end.
+    #[schema(min_items = 1, max_items = 100, example = json!(["381482917519855616"]))]
+    posts: Vec<String>,
+}
+
+/// Parses 1 to `max` ids of posts.
+fn post_ids(texts: &[String], max: usize) -> Result<Vec<PostId>, ApiError> {
+    let ids: Result<Vec<_>, _> = texts.iter().map(|id| post_number(decimal(id))).collect();
+    let ids = ids.ok().filter(|ids| (1..=max).contains(&ids.len()));
+    let wrong = || ApiError::bad_request(format!("posts must be 1 to {max} ids")).at("posts");
+    ids.ok_or_else(wrong)
+}
+
+/// Maximum number of posts to rank in a request.
+const GIVEN_MAX: usize = 400;
+
+/// Posts to rank.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GivenPosts {
+    /// Name of the feed.
+    #[schema(example = "for-you")]
+    feed: String,
+    /// Ids of posts.
+    #[schema(min_items = 1, max_items = 400, example = json!(["381482917519855616"]))]
+    posts: Vec<String>,
+}
+
+/// A post with its score.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ScoredPost {
+    /// Id of the post.
+    #[schema(example = "381482917519855616")]
+    id: String,
+    score: f32,
+    /// Features by name; docs/feeds.md describes them.
+    features: BTreeMap<&'static str, f64>,
+    /// Reasons why the feed could show the post, the most personal first; may be empty.
+    reasons: Vec<ReasonView>,
+}
+
+pub(crate) async fn rank_posts(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    WithoutKey(Input { body, .. }): WithoutKey<GivenPosts>,
+) -> Result<Response, ApiError> {
+    let GivenPosts { feed: name, posts } = body;
+    let posts = post_ids(&posts, GIVEN_MAX)?;
+    let feeds = Arc::clone(&state.feeds);
+    let read = move |node: &Node| {
+        let feed = resolved(node, &feeds, &name)?;
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        let ranked = node.rank_posts(user, (&name, &feed), &posts).into_iter();
+        let scored = ranked.map(|RankedPost { post, reasons, explained }| {
+            let (score, features) = explained.unwrap_or_default();
+            let reasons = reasons.into_iter().map(|it| ReasonView::read(node.facts(), it));
+            let features = by_name(&features);
+            ScoredPost { id: post.0.to_string(), score, features, reasons: reasons.collect() }
+        });
+        Ok::<_, ApiError>(opened_with(scored))
+    };
+    Ok(answer(state.read(read).await??, None))
+}
+
+fn by_name(features: &Features) -> BTreeMap<&'static str, f64> {
+    Feature::ALL.map(|feature| (feature.name(), features.of(feature))).into()
+}
+
+pub(crate) async fn seen(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    WithoutKey(Input { body, .. }): WithoutKey<SeenPosts>,
+) -> Result<Response, ApiError> {
+    let posts = post_ids(&body.posts, PAGE_MAX)?;
+    let report = move |node: &Node| {
+        let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
+        node.report_seen(user, &posts);
+        Ok::<_, Refusal>(StatusCode::NO_CONTENT.into_response())
+    };
+    Ok(state.read(report).await??)
+}
+
 pub(crate) async fn ranked(
     State(state): State<Arc<AppState>>,
     UserAnd(user, FeedName(name)): UserAnd<FeedName>,
     Asked(page): Asked,
 ) -> Result<Response, ApiError> {
-    let feed = Arc::clone(state.feeds.named(&name).ok_or_else(ApiError::feed_not_found)?);
+    let feeds = Arc::clone(&state.feeds);
     let read = move |node: &Node| {
+        let feed = resolved(node, &feeds, &name)?;
         let user = node.resolve(&user).ok_or(Refusal::UserNotFound)?;
         let (posts, next) =
             node.ranked(user, (&name, &feed), &page).ok_or_else(ApiError::ranking_expired)?;
@@ -189,11 +301,10 @@ fn append(node: &Node, ranked: RankedPost, start: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(b",\"reasons\":");
     out.extend_from_slice(&to_json(&reasons.collect::<Vec<_>>()));
     if let Some((score, features)) = ranked.explained {
-        let features = Feature::ALL.map(|feature| (feature.name(), features.of(feature)));
         out.extend_from_slice(b",\"score\":");
         out.extend_from_slice(&to_json(&score));
         out.extend_from_slice(b",\"features\":");
-        out.extend_from_slice(&to_json(&BTreeMap::from(features)));
+        out.extend_from_slice(&to_json(&by_name(&features)));
     }
     out.push(b'}');
 }

@@ -19,6 +19,7 @@ pub(crate) mod buckets;
 pub(crate) mod change_feed;
 pub(crate) mod context;
 pub(crate) mod events;
+pub(crate) mod feed_definitions;
 pub(crate) mod feeds;
 pub(crate) mod follows;
 pub(crate) mod friends;

@@ -1,4 +1,4 @@
-//! Favourites, bookmarks, pins and boosts.
+//! Favourites, bookmarks, pins, boosts, and posts of which users want to see less.
 
 use std::sync::Arc;
 
@@ -51,6 +51,19 @@ pub(crate) fn routes() -> Vec<Route> {
             .users(Own)
             .text("Idempotent.")
             .answers(204, "The post is not bookmarked"),
+        Route::put("/v1/users/{user}/less/{id}", react(Reaction::Less, true))
+            .named("show_less_like_post", "Show less like a post")
+            .users(Own)
+            .text(
+                "Ranked feeds of the user no longer have the post, and have less by its author \
+                 and with its hashtags. Only the user sees this. Idempotent.",
+            )
+            .answers(204, "Ranked feeds show less like the post"),
+        Route::delete("/v1/users/{user}/less/{id}", react(Reaction::Less, false))
+            .named("undo_show_less_like_post", "Undo \"show less like a post\"")
+            .users(Own)
+            .text("Idempotent.")
+            .answers(204, "Ranked feeds may show the post"),
         Route::put("/v1/users/{user}/pins/{id}", react(Reaction::Pin, true))
             .named("pin_post", "Pin a post")
             .users(Own)
@@ -92,6 +105,11 @@ pub(crate) fn lists() -> Vec<Route> {
             .users(Own)
             .text("Most recent bookmark first. Omits posts that the user may no longer see.")
             .lists::<PostView>("A page of posts"),
+        Route::get("/v1/users/{user}/less", less)
+            .named("list_less", "List the posts of which a user wants to see less")
+            .users(Own)
+            .text("Most recent first. Omits posts that the user may no longer see.")
+            .lists::<PostView>("A page of posts"),
         Route::get("/v1/users/{user}/pins", pins)
             .named("list_pins", "List the pinned posts of a user")
             .users(See)
@@ -130,6 +148,14 @@ pub(crate) async fn bookmarks(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     posts(&state, user, Reaction::Bookmark, &asked).await
+}
+
+pub(crate) async fn less(
+    State(state): State<Arc<AppState>>,
+    OneUser(user): OneUser,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    posts(&state, user, Reaction::Less, &asked).await
 }
 
 pub(crate) async fn pins(

@@ -122,6 +122,29 @@ fn every_response_has_a_unique_id() {
     }
 }
 
+/// Changes of ranked feeds.
+fn changes_of_feeds(post: &str) -> Vec<(&'static str, String, Value, u16, bool)> {
+    let path = |path: &str| path.to_owned();
+    vec![
+        (
+            "PUT",
+            path("/v1/feeds/new"),
+            json!({"sources": {"popular": 1}, "score": "1"}),
+            204,
+            false,
+        ),
+        ("DELETE", path("/v1/feeds/new"), Value::Null, 204, false),
+        ("POST", path("/v1/users/@ada/seen"), json!({"posts": [post]}), 204, false),
+        (
+            "POST",
+            path("/v1/users/@ada/rank"),
+            json!({"feed": "for-you", "posts": [post]}),
+            200,
+            false,
+        ),
+    ]
+}
+
 /// Every change with its response, and whether it supports a key.
 fn changes(
     [post, mention, quote, story, sample]: [&str; 5],
@@ -141,12 +164,16 @@ fn changes(
         ("DELETE", path("/v1/users/@ada/blocks/@cyd"), Value::Null, 204, true),
         ("PUT", path("/v1/users/@ada/mutes/@cyd"), Value::Null, 204, true),
         ("DELETE", path("/v1/users/@ada/mutes/@cyd"), Value::Null, 204, true),
+        ("PUT", path("/v1/users/@ada/not_interested/@cyd"), Value::Null, 204, true),
+        ("DELETE", path("/v1/users/@ada/not_interested/@cyd"), Value::Null, 204, true),
         ("POST", path("/v1/users/@ada/posts"), json!({"text": "x"}), 201, true),
         ("PATCH", format!("/v1/users/@ada/posts/{post}"), json!({"text": "y"}), 200, true),
         ("PUT", format!("/v1/users/@bob/favourites/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@bob/favourites/{post}"), Value::Null, 204, true),
         ("PUT", format!("/v1/users/@bob/bookmarks/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@bob/bookmarks/{post}"), Value::Null, 204, true),
+        ("PUT", format!("/v1/users/@bob/less/{post}"), Value::Null, 204, true),
+        ("DELETE", format!("/v1/users/@bob/less/{post}"), Value::Null, 204, true),
         ("PUT", format!("/v1/users/@bob/boosts/{post}"), Value::Null, 204, true),
         ("DELETE", format!("/v1/users/@bob/boosts/{post}"), Value::Null, 204, true),
         ("PUT", format!("/v1/users/@ada/pins/{post}"), Value::Null, 204, true),
@@ -201,7 +228,8 @@ fn an_idempotency_key_works_on_every_change_or_is_refused() {
     let mention = server.publish("ada", "hi @cyd");
     let quote = json!({"text": "look", "quote_id": mention});
     let quote = server.post("/v1/users/@cyd/posts", &quote).json()["id"].clone();
-    let changes = changes([&post, &mention, quote.as_str().unwrap(), &story, &sample]);
+    let mut changes = changes_of_feeds(&post);
+    changes.extend(self::changes([&post, &mention, quote.as_str().unwrap(), &story, &sample]));
     // The table has every change of the OpenAPI document.
     let api = server.get("/v1/openapi.json").json();
     let documented = api["paths"].as_object().unwrap().values().flat_map(|path| {
@@ -250,6 +278,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/users/0/friends".to_owned(), 1),
         ("/v1/users/0/blocks".to_owned(), 0),
         ("/v1/users/0/mutes".to_owned(), 0),
+        ("/v1/users/0/not_interested".to_owned(), 0),
         ("/v1/users/0/posts".to_owned(), 1),
         ("/v1/users/0/timeline".to_owned(), 1),
         ("/v1/users/0/mentions".to_owned(), 1),
@@ -257,6 +286,7 @@ fn every_list_has_the_same_shape_and_bounds() {
         ("/v1/tags/Tag/posts".to_owned(), 1),
         ("/v1/users/0/favourites".to_owned(), 0),
         ("/v1/users/0/bookmarks".to_owned(), 0),
+        ("/v1/users/0/less".to_owned(), 0),
         ("/v1/users/0/pins".to_owned(), 1),
         ("/v1/users/0/notifications".to_owned(), 2),
         (format!("/v1/posts/{post}/favourites"), 1),

@@ -6,6 +6,18 @@ use crate::model::{ModelSettings, texts};
 use crate::run::Run;
 
 impl Run {
+    /// Compares the stored feeds.
+    pub(super) fn check_feeds(&self) {
+        let facts = self.node().node().facts();
+        let names = facts.stored_feeds();
+        let found = names.iter().filter_map(|name| Some((name, facts.stored_feed(name)?)));
+        let found: Vec<_> = found
+            .map(|(name, feed)| (name.as_str().to_owned(), feed.as_str().to_owned()))
+            .collect();
+        let wanted: Vec<_> = self.model.feed.stored_feeds.clone().into_iter().collect();
+        assert_eq!(found, wanted, "stored feeds");
+    }
+
     pub(super) fn check_settings(&self, user: u32, found: &User) {
         let expected = &self.model.feed;
         let settings = ModelSettings {
@@ -41,6 +53,10 @@ impl Run {
             let asks = self.node().node().facts().requests(UserId(user), UserId(other));
             let expects = expected.requests.contains(&(user, other));
             assert_eq!(asks, expects, "whether {user} asks to follow {other}");
+            let rejects = self.node().node().facts().not_interested(UserId(user));
+            let rejects = rejects.contains(&UserId(other));
+            let expects = expected.not_interested.contains(&(user, other));
+            assert_eq!(rejects, expects, "whether {user} is not interested in {other}");
             let found = self.node().node().facts().note(UserId(user), UserId(other));
             let found = found.as_ref().map(Note::as_str);
             let wanted = expected.notes.get(&(user, other)).map(String::as_str);

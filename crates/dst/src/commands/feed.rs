@@ -1,9 +1,11 @@
 //! Commands of the feed.
 
 use feed::conversations::{ConversationMark, ConversationUpdate};
+use feed::feeds::{FeedDefinition, FeedName};
 use feed::limits::{
-    BIO_CHARS_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX, POST_BYTES_MAX,
-    POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORY_SECS_MAX, TAG_BYTES_MAX,
+    BIO_CHARS_MAX, FEED_BYTES_MAX, FIELD_CHARS_MAX, MUTE_SECS_MAX, NAME_CHARS_MAX, NOTE_CHARS_MAX,
+    POST_BYTES_MAX, POST_CHARS_MAX, POST_TAGS_MAX, PROFILE_FIELDS_MAX, STORED_FEEDS_MAX,
+    STORY_SECS_MAX, TAG_BYTES_MAX,
 };
 use feed::quotes::QuotePolicy;
 use feed::{
@@ -141,6 +143,7 @@ impl Generator {
                 let (user, other) = (self.user(), self.user());
                 Command::AnswerRequest { user, other, accept: self.random.once_in(2) }
             }
+            22 if self.random.once_in(4) => self.set_feed(),
             22 => {
                 let Ok(tag) = Tag::parse(&self.tag()) else { unreachable!("a valid hashtag") };
                 let (user, on) = (self.user(), !self.random.once_in(3));
@@ -179,6 +182,17 @@ impl Generator {
             language: self.random.once_in(4).then(|| self.language()),
             locked,
         }))
+    }
+
+    fn set_feed(&mut self) -> Command {
+        let name = format!("f{}", self.random.below(2 * STORED_FEEDS_MAX as u64));
+        let Ok(name) = FeedName::parse(&name) else { unreachable!("a valid name") };
+        let text = match self.is_extreme() {
+            true => format!("\"{}\"", "x".repeat(FEED_BYTES_MAX - 2)),
+            false => format!("{{\"score\":\"{}\"}}", self.nonce()),
+        };
+        let definition = FeedDefinition::parse(&text).ok().filter(|_| !self.random.once_in(4));
+        Command::SetFeed { name, definition }
     }
 
     fn fields(&mut self) -> ProfileFields {
@@ -301,6 +315,9 @@ impl Generator {
 
     fn mute(&mut self) -> Command {
         let (user, other) = (self.user(), self.user());
+        if self.random.once_in(3) {
+            return Command::NotInterested { user, other, on: !self.random.once_in(3) };
+        }
         if self.random.once_in(3) {
             return Command::Unmute { user, other };
         }

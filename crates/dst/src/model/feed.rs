@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use feed::feeds::{FeedDefinition, FeedName};
 use feed::limits::{
     ERASE_ROWS_MAX, ERASING_USERS_MAX, FRIENDS_MAX, SAMPLE_SETS_MAX, SET_LABELS_MAX,
-    SET_SAMPLES_MAX,
+    SET_SAMPLES_MAX, STORED_FEEDS_MAX,
 };
 use feed::quotes::QuotePolicy;
 use feed::schedule::ScheduledPost;
@@ -71,6 +72,10 @@ pub(crate) struct Feed {
     pub(crate) blocks: BTreeSet<(u32, u32)>,
     /// Mutes: (user, other) -> whether mentions are hidden too, and the end.
     pub(crate) mutes: BTreeMap<(u32, u32), (bool, Option<u64>)>,
+    /// Authors in whom users are not interested: (user, author).
+    pub(crate) not_interested: BTreeSet<(u32, u32)>,
+    /// Stored definitions of ranked feeds.
+    pub(crate) stored_feeds: BTreeMap<String, String>,
     pub(crate) posts: BTreeMap<u64, ModelPost>,
     /// Boosts of deleted posts. The node may have removed their rows.
     pub(crate) orphans: BTreeMap<u64, ModelPost>,
@@ -172,7 +177,8 @@ impl Feed {
             Command::Block { .. }
             | Command::Unblock { .. }
             | Command::Mute { .. }
-            | Command::Unmute { .. } => self.hide(stamp, command),
+            | Command::Unmute { .. }
+            | Command::NotInterested { .. } => self.hide(stamp, command),
             Command::React { user, post, reaction, on } => {
                 let user = self.resolve(user)?;
                 self.set_reaction(stamp, (user, post.0, *reaction), *on)
@@ -180,6 +186,7 @@ impl Feed {
             Command::ClearNotifications { .. }
             | Command::DismissNotification { .. }
             | Command::MuteThread { .. } => self.change_notices(stamp, command),
+            Command::SetFeed { name, definition } => self.set_feed(name, definition.as_ref()),
             Command::If(condition) => {
                 self.check_condition(stamp, condition)?;
                 self.apply(stamp, &condition.command())
@@ -188,6 +195,21 @@ impl Feed {
                 unreachable!("clients do not send this command")
             }
         }
+    }
+
+    fn set_feed(&mut self, name: &FeedName, definition: Option<&FeedDefinition>) -> Outcome {
+        let name = name.as_str().to_owned();
+        match definition {
+            None => drop(self.stored_feeds.remove(&name)),
+            Some(definition) => {
+                let is_new = !self.stored_feeds.contains_key(&name);
+                if is_new && self.stored_feeds.len() >= STORED_FEEDS_MAX {
+                    return Err(Refusal::TooManyFeeds);
+                }
+                self.stored_feeds.insert(name, definition.as_str().to_owned());
+            }
+        }
+        Ok(Done::FeedSet)
     }
 
     fn register(&mut self, stamp: u64, handle: &Handle, name: &Name, bio: &Bio) -> Outcome {
@@ -264,6 +286,7 @@ impl Feed {
         self.friends.retain(|(one, other)| *one != user && *other != user);
         self.blocks.retain(|(one, other)| *one != user && *other != user);
         self.mutes.retain(|(one, other), _| *one != user && *other != user);
+        self.not_interested.retain(|(one, other)| *one != user && *other != user);
         let boosts = self.reactions.keys().filter(|(_, _, kind)| *kind == Reaction::Boost);
         let of_user = boosts.filter(|(one, ..)| *one == user).map(|(one, post, _)| (*one, *post));
         self.erased_boosts.extend(of_user);
@@ -409,6 +432,8 @@ impl Feed {
             notes: self.notes.keys().filter(|(one, _)| *one == user).count() as u32,
             requests: self.requests.iter().filter(|(_, other)| *other == user).count() as u32,
             requested: self.requests.iter().filter(|(one, _)| *one == user).count() as u32,
+            not_interested: self.not_interested.iter().filter(|(one, _)| *one == user).count()
+                as u32,
         }
     }
 }

@@ -1,11 +1,11 @@
-//! Expected blocks and mutes.
+//! Expected blocks, mutes, and authors in whom users are not interested.
 
 use feed::{Command, Done, Outcome, Refusal};
 
 use super::{Feed, ms_of};
 
 impl Feed {
-    /// Applies a command about blocks and mutes.
+    /// Applies a command about users whom a user does not want to see.
     pub(super) fn hide(&mut self, stamp: u64, command: &Command) -> Outcome {
         match command {
             Command::Block { user, other } => {
@@ -35,6 +35,14 @@ impl Feed {
                 let pair = self.two(user, other, Refusal::SelfMute)?;
                 self.mutes.remove(&pair);
                 Ok(Done::Unmuted)
+            }
+            Command::NotInterested { user, other, on } => {
+                let pair = self.two(user, other, Refusal::SelfNotInterested)?;
+                match on {
+                    true => self.not_interested.insert(pair),
+                    false => self.not_interested.remove(&pair),
+                };
+                Ok(Done::InterestSet)
             }
             _ => unreachable!("a command of another kind"),
         }

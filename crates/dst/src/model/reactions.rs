@@ -45,7 +45,7 @@ impl Feed {
                 let cause = match reaction {
                     Reaction::Favourite => Some(Cause::Favourite(post)),
                     Reaction::Boost => Some(Cause::Boost(post)),
-                    Reaction::Bookmark | Reaction::Pin => None,
+                    Reaction::Bookmark | Reaction::Pin | Reaction::Less => None,
                 };
                 if let Some(cause) = cause.filter(|_| author != user) {
                     self.notify(author, stamp, (user, cause));

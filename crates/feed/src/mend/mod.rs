@@ -183,6 +183,9 @@ impl Mend {
                 SetTable::Pins => {
                     self.reaction_of_user(step, Reaction::Pin, (owner, item, number));
                 }
+                SetTable::Less => {
+                    self.reaction_of_user(step, Reaction::Less, (owner, item, number));
+                }
                 SetTable::Reactions => step.reaction_of_post(owner, item, number),
                 SetTable::Votes => self.vote_of_user(step, (owner, item, number)),
                 SetTable::PollVotes => self.vote_of_poll(step, (owner, item, number)),

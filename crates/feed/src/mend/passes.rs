@@ -67,7 +67,7 @@ fn relation(relation: &'static Relation) -> Vec<Pass> {
     compare.chain([Pass::Complete(relation)]).chain(more).collect()
 }
 
-const BEFORE_RELATIONS: [Pass; 27] = [
+const BEFORE_RELATIONS: [Pass; 28] = [
     Pass::Pending,
     Pass::Members(SetTable::DeletedUsers),
     Pass::Members(SetTable::ErasingUsers),
@@ -88,6 +88,7 @@ const BEFORE_RELATIONS: [Pass; 27] = [
     Pass::Members(SetTable::Favourites),
     Pass::Members(SetTable::Bookmarks),
     Pass::Members(SetTable::Pins),
+    Pass::Members(SetTable::Less),
     Pass::Members(SetTable::Reactions),
     Pass::Members(SetTable::Votes),
     Pass::Members(SetTable::PollVotes),

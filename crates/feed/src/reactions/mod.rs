@@ -1,4 +1,4 @@
-//! Favourites, bookmarks, pins and boosts, and the stored data of boosts: the boosted post, and the last boosters of a post.
+//! Favourites, bookmarks, pins, boosts and wishes to see less like a post, and the stored data of boosts: the boosted post, and the last boosters of a post.
 
 pub(crate) mod cost;
 pub(crate) mod facts;
@@ -23,6 +23,8 @@ pub enum Reaction {
     Pin,
     /// Share the post with one's followers, as a post of its own: see [`Boost`](crate::Boost).
     Boost,
+    /// See less like the post in ranked feeds. Private.
+    Less,
 }
 
 names!(Reaction {
@@ -30,6 +32,7 @@ names!(Reaction {
     Bookmark = "bookmark",
     Pin = "pin",
     Boost = "boost",
+    Less = "less",
 });
 
 impl Reaction {
@@ -41,6 +44,7 @@ impl Reaction {
             Self::Bookmark => Some(SetTable::Bookmarks),
             Self::Pin => Some(SetTable::Pins),
             Self::Boost => None,
+            Self::Less => Some(SetTable::Less),
         }
     }
 

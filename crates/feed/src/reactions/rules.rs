@@ -34,7 +34,7 @@ pub(crate) fn set(
     let notified = match reaction {
         Reaction::Favourite => Some(Stored::Favourite(user)),
         Reaction::Boost => Some(Stored::Boost(user)),
-        Reaction::Bookmark | Reaction::Pin => None,
+        Reaction::Bookmark | Reaction::Pin | Reaction::Less => None,
     };
     let notified = notified.filter(|_| post.author != user);
     match before {

@@ -70,6 +70,8 @@ pub struct Counts {
     pub requested: u32,
     /// Number of posts that are neither public nor unlisted.
     pub closed: u32,
+    /// Number of authors in whom this user is not interested.
+    pub not_interested: u32,
 }
 
 impl Counts {
@@ -80,19 +82,31 @@ impl Counts {
     }
 
     /// Encodes the counts as little-endian words in the order of the fields: 16 bytes, 24 if the user blocks or mutes
-    /// anyone, 36 with notes or requests, and 40 with posts that are neither public nor unlisted.
+    /// anyone, 36 with notes or requests, 40 with posts that are neither public nor unlisted, and 44 with authors in whom the
+    /// user is not interested.
     #[must_use]
     pub fn encode(self) -> Value {
         let mut bytes = Value::new();
         let Self { posts, followers, following, friends, blocks, mutes, .. } = self;
-        let Self { notes, requests, requested, closed, .. } = self;
+        let Self { notes, requests, requested, closed, not_interested, .. } = self;
         let words = [
-            posts, followers, following, friends, blocks, mutes, notes, requests, requested, closed,
+            posts,
+            followers,
+            following,
+            friends,
+            blocks,
+            mutes,
+            notes,
+            requests,
+            requested,
+            closed,
+            not_interested,
         ];
-        let len = match (blocks | mutes, notes | requests | requested, closed) {
-            (0, 0, 0) => 4,
-            (_, 0, 0) => 6,
-            (_, _, 0) => 9,
+        let len = match (blocks | mutes, notes | requests | requested, closed, not_interested) {
+            (0, 0, 0, 0) => 4,
+            (_, 0, 0, 0) => 6,
+            (_, _, 0, 0) => 9,
+            (_, _, _, 0) => 10,
             _ => words.len(),
         };
         for word in words.into_iter().take(len) {
@@ -122,8 +136,9 @@ impl Counts {
         let mut later = || words.next().unwrap_or(0);
         let (blocks, mutes) = (later(), later());
         let (notes, requests, requested, closed) = (later(), later(), later(), later());
+        let not_interested = later();
         // The lengths that [`Counts::encode`] writes.
-        let is_whole = matches!(bytes.len(), 16 | 24 | 36 | 40);
+        let is_whole = matches!(bytes.len(), 16 | 24 | 36 | 40 | 44);
         is_whole.then_some(Self {
             posts,
             followers,
@@ -135,6 +150,7 @@ impl Counts {
             requests,
             requested,
             closed,
+            not_interested,
         })
     }
 }

@@ -477,6 +477,8 @@ fn seen_by(facts: Facts<'_, MemoryRows>, user: UserId, now_ms: u64) -> String {
         SetTable::NotedBy,
         SetTable::Requested,
         SetTable::FollowRequests,
+        SetTable::NotInterested,
+        SetTable::NotInterestedBy,
     ];
     let lists = lists.map(people);
     let page = Page::newest(1_000);

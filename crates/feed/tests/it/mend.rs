@@ -57,6 +57,7 @@ enum Act {
     Scheduled(u32, bool),
     FollowWith(u32, u32, Option<bool>, Option<bool>),
     MuteThread(u32, usize, bool),
+    NotInterested(u32, u32, bool),
 }
 
 const USERS: u32 = 6;
@@ -81,7 +82,7 @@ fn act() -> impl Strategy<Value = Act> {
         1 => any::<usize>().prop_map(Act::DeleteSample),
         1 => (2..USERS).prop_map(Act::DeleteUser),
         2 => (2..USERS, 0..=ErasurePhase::first().phases_left() as u8).prop_map(|(a, step)| Act::Erase(a, step)),
-        6 => (user(), any::<usize>(), 0..4_usize, prop::bool::weighted(0.7))
+        6 => (user(), any::<usize>(), 0..feed::Reaction::ALL.len(), prop::bool::weighted(0.7))
             .prop_map(|(a, n, kind, on)| Act::React(a, n, kind, on)),
         1 => user().prop_map(Act::Clear),
         1 => (user(), any::<usize>()).prop_map(|(a, n)| Act::Dismiss(a, n)),
@@ -104,6 +105,7 @@ fn act() -> impl Strategy<Value = Act> {
             .prop_map(|(a, b, boosts, notify)| Act::FollowWith(a, b, boosts, notify)),
         2 => (user(), any::<usize>(), prop::bool::weighted(0.7))
             .prop_map(|(a, n, on)| Act::MuteThread(a, n, on)),
+        2 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Act::NotInterested(a, b, on)),
     ]
 }
 
@@ -145,6 +147,7 @@ fn other_command(world: &World, act: &Act) -> Option<Command> {
             Command::FollowWith(Box::new(with))
         }
         Act::MuteThread(a, n, on) => Command::MuteThread { user: id(a), post: post(n), on },
+        Act::NotInterested(a, b, on) => support::not_interested(a, b, on),
         Act::Schedule(a) => support::schedule(a, world.now_ms + 310_000),
         Act::Scheduled(a, cancels) => {
             let found = world.facts().scheduled_of(UserId(a), ScheduledId(0), 1);
@@ -491,6 +494,8 @@ proptest! {
                 SetTable::BlockedBy => SetTable::Blocks,
                 SetTable::Requested => SetTable::FollowRequests,
                 SetTable::FollowRequests => SetTable::Requested,
+                SetTable::NotInterested => SetTable::NotInterestedBy,
+                SetTable::NotInterestedBy => SetTable::NotInterested,
                 // Only the muting user's row has the number.
                 SetTable::MutedBy => SetTable::Mutes,
                 _ => table,

@@ -30,7 +30,7 @@ fn stored_notices(world: &World, user: u32) -> usize {
 
 #[test]
 fn a_reaction_is_listed_until_it_is_undone_and_leaves_no_rows() {
-    for reaction in [FAVOURITE, Reaction::Bookmark, Reaction::Pin] {
+    for reaction in [FAVOURITE, Reaction::Bookmark, Reaction::Pin, Reaction::Less] {
         let mut world = World::new();
         let post = world.post(0, "a post");
         let before = world.snapshot();
@@ -124,7 +124,7 @@ fn a_deleted_user_neither_counts_nor_leaves_reactions_and_notifications() {
     let mut world = World::new();
     let post = world.post(0, "liked");
     let before = world.rows.members(SetTable::Reactions, post.0, Span::ALL);
-    for reaction in [FAVOURITE, Reaction::Bookmark] {
+    for reaction in [FAVOURITE, Reaction::Bookmark, Reaction::Less] {
         world.run(react(1, post, reaction, true)).unwrap();
     }
     let own = world.post(1, "own");

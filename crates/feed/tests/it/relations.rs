@@ -16,8 +16,9 @@ use crate::support::{World, block, id, register};
 const USER: UserId = UserId(7);
 
 /// Tags of tables in the order of removal.
-const ORDER: [u8; 24] = [
-    41, 42, 46, 51, 52, 33, 53, 44, 20, 77, 74, 82, 66, 47, 48, 49, 50, 39, 40, 31, 30, 43, 28, 29,
+const ORDER: [u8; 27] = [
+    41, 42, 46, 51, 52, 91, 33, 53, 44, 20, 77, 74, 82, 66, 47, 48, 49, 50, 39, 40, 31, 30, 43, 28,
+    29, 92, 93,
 ];
 
 /// Creates every relation in both directions between the user and another one for each.

@@ -5,6 +5,7 @@ use crate::support::{
     DAY_MS, World, befriend, edit_user, follow, handle, id, post, post_story, register, unfollow,
     unfriend, view,
 };
+use feed::feeds::{FeedDefinition, FeedName};
 use feed::quotes::QuotePolicy;
 use feed::{
     Bio, Command, Condition, Conditional, Counts, Done, Draft, DueWork, Effect, ErasurePhase,
@@ -41,6 +42,9 @@ fn a_refused_command_changes_nothing() {
         (Command::DeleteStory { story: StoryId(5) }, Refusal::StoryNotFound),
         (view(StoryId(5), 0), Refusal::StoryNotFound),
         (view(StoryId(5), 3), Refusal::UserNotFound),
+        (support::not_interested(0, 0, true), Refusal::SelfNotInterested),
+        (support::not_interested(0, 9, true), Refusal::OtherNotFound),
+        (support::not_interested(9, 0, false), Refusal::UserNotFound),
     ] {
         let mut world = World::new();
         let before = world.snapshot();
@@ -92,6 +96,55 @@ fn befriending_counts_on_both_sides_once_and_unfriending_undoes_it() {
     }
 }
 
+#[test]
+fn interest_in_an_author_is_lost_and_found_once_and_blocks_do_not_end_that() {
+    let mut world = World::new();
+    for (command, done, not_interested) in [
+        (support::not_interested(0, 1, true), Done::InterestSet, 1),
+        (support::not_interested(0, 1, true), Done::InterestSet, 1),
+        (support::block(id(1), id(0)), Done::Blocked, 1),
+        (support::not_interested(0, 1, false), Done::InterestSet, 0),
+        (support::not_interested(0, 1, false), Done::InterestSet, 0),
+    ] {
+        assert_eq!(world.run(command.clone()), Ok(done), "{command:?}");
+        let expect = Counts { not_interested, ..Counts::default() };
+        assert_eq!(world.facts().counts(UserId(0)), expect, "{command:?}");
+        let authors = world.facts().not_interested(UserId(0));
+        assert_eq!(authors, [UserId(1)][..not_interested as usize], "{command:?}");
+    }
+}
+
+#[test]
+fn a_stored_feed_is_replaced_and_deleted_and_their_number_is_bounded() {
+    let set = |number: usize, text: Option<&str>| Command::SetFeed {
+        name: FeedName::parse(&format!("f{number}")).unwrap(),
+        definition: text.map(|text| FeedDefinition::parse(text).unwrap()),
+    };
+    let mut world = World::new();
+    let before = world.snapshot();
+    for number in 0..limits::STORED_FEEDS_MAX {
+        assert_eq!(world.run(set(number, Some("{}"))), Ok(Done::FeedSet));
+    }
+    let name = FeedName::parse("f7").unwrap();
+    for (command, outcome, stored) in [
+        (set(99, Some("{}")), Err(Refusal::TooManyFeeds), Some("{}")),
+        (set(7, Some("new")), Ok(Done::FeedSet), Some("new")),
+        (set(7, None), Ok(Done::FeedSet), None),
+        (set(7, None), Ok(Done::FeedSet), None),
+        (set(99, Some("{}")), Ok(Done::FeedSet), None),
+    ] {
+        assert_eq!(world.run(command.clone()), outcome, "{command:?}");
+        let found = world.facts().stored_feed(&name);
+        assert_eq!(found.as_ref().map(FeedDefinition::as_str), stored, "{command:?}");
+        assert_eq!(world.effects, [], "{command:?}");
+    }
+    assert_eq!(world.facts().stored_feeds().len(), limits::STORED_FEEDS_MAX);
+    for number in 0..100 {
+        world.run(set(number, None)).unwrap();
+    }
+    assert!(world.snapshot() == before, "rows are left");
+}
+
 /// Sets the counts of a user without adding rows.
 fn count(world: &mut World, user: u32, change: impl FnOnce(&mut Counts)) {
     Txn::new(&mut world.rows).count(UserId(user), change);
@@ -102,12 +155,14 @@ fn a_user_at_a_limit_cannot_follow_befriend_or_post() {
     let (follows, friends) = (limits::FOLLOWING_MAX, limits::FRIENDS_MAX);
     let full = |counts: &mut Counts| {
         *counts = Counts { following: follows, friends, posts: limits::USER_POSTS_MAX, ..*counts };
+        counts.not_interested = limits::NOT_INTERESTED_MAX;
     };
     for (command, refusal) in [
         (follow(id(0), id(1)), Refusal::TooManyFollows),
         (befriend(id(0), id(1)), Refusal::TooManyFriends),
         (befriend(id(1), id(0)), Refusal::TooManyFriends),
         (post(0, "one too many"), Refusal::TooManyPosts),
+        (support::not_interested(0, 1, true), Refusal::TooManyNotInterested),
     ] {
         let mut world = World::new();
         count(&mut world, 0, full);
@@ -119,6 +174,7 @@ fn a_user_at_a_limit_cannot_follow_befriend_or_post() {
             counts.following -= 1;
             counts.friends -= 1;
             counts.posts -= 1;
+            counts.not_interested -= 1;
         });
         assert!(world.run(command.clone()).is_ok(), "one below the limit: {command:?}");
     }

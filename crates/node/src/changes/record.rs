@@ -79,6 +79,10 @@ kinds! {
     Unmuted "unmuted" Other false "The user no longer mutes another.";
     StoryPosted "story_posted" Story true "A story was posted.";
     StoryEnded "story_ended" Story false "A story expired or was deleted.";
+    LessAdded "less_added" Post false "The user wants to see less like a post.";
+    LessRemoved "less_removed" Post false "The user no longer wants to see less like a post.";
+    NotInterestedAdded "not_interested_added" Other false "The user is not interested in an author.";
+    NotInterestedRemoved "not_interested_removed" Other false "The user is interested in an author again.";
 }
 
 /// A change: kind and ids. Small, and without any content, which readers take from the facts.
@@ -151,6 +155,8 @@ fn tie(tie: Tie, on: bool) -> Kind {
         (Tie::Block, false) => Kind::Unblocked,
         (Tie::Mute, true) => Kind::Muted,
         (Tie::Mute, false) => Kind::Unmuted,
+        (Tie::NotInterested, true) => Kind::NotInterestedAdded,
+        (Tie::NotInterested, false) => Kind::NotInterestedRemoved,
     }
 }
 
@@ -163,6 +169,8 @@ fn reacted(reaction: Reaction, on: bool) -> Option<Kind> {
         (Reaction::Bookmark, false) => Kind::Unbookmarked,
         (Reaction::Pin, true) => Kind::Pinned,
         (Reaction::Pin, false) => Kind::Unpinned,
+        (Reaction::Less, true) => Kind::LessAdded,
+        (Reaction::Less, false) => Kind::LessRemoved,
         (Reaction::Boost, _) => return None,
     })
 }

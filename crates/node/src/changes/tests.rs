@@ -40,6 +40,10 @@ fn react(user: u32, post: PostId, reaction: Reaction, on: bool) -> Command {
     Command::React { user: id(user), post, reaction, on }
 }
 
+fn not_interested(on: bool) -> Command {
+    Command::NotInterested { user: id(0), other: id(1), on }
+}
+
 async fn submit(node: &Node, command: impl Into<Request>) -> Done {
     node.submit(command.into()).await.unwrap().outcome.unwrap()
 }
@@ -100,6 +104,10 @@ fn steps(one: PostId, two: PostId, story: StoryId) -> Vec<Step> {
         (react(1, one, Reaction::Favourite, false), vec![(Unfavourited, 1, one.0)]),
         (react(1, one, Reaction::Bookmark, true), vec![(Bookmarked, 1, one.0)]),
         (react(1, one, Reaction::Bookmark, false), vec![(Unbookmarked, 1, one.0)]),
+        (react(1, one, Reaction::Less, true), vec![(LessAdded, 1, one.0)]),
+        (react(1, one, Reaction::Less, false), vec![(LessRemoved, 1, one.0)]),
+        (not_interested(true), vec![(NotInterestedAdded, 0, 1)]),
+        (not_interested(false), vec![(NotInterestedRemoved, 0, 1)]),
         (react(0, one, Reaction::Pin, true), vec![(Pinned, 0, one.0)]),
         (react(0, one, Reaction::Pin, false), vec![(Unpinned, 0, one.0)]),
         (Command::DeletePost { post: two }, vec![(PostDeleted, 1, two.0)]),

@@ -140,6 +140,7 @@ fn read_ahead(facts: Facts<'_, impl Rows>, user: UserId, table: Table, items: &[
             }
             Table::Set(SetTable::Favourites) => reacted(Reaction::Favourite),
             Table::Set(SetTable::Bookmarks) => reacted(Reaction::Bookmark),
+            Table::Set(SetTable::Less) => reacted(Reaction::Less),
             Table::Set(SetTable::Pins) => reacted(Reaction::Pin),
             Table::Name(NameTable::List) => {
                 let (list, first) = (ListId(*item), UserId(0));

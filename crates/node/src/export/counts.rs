@@ -14,6 +14,8 @@ pub struct TransferCounts {
     pub blocks: u64,
     /// Number of mutes.
     pub mutes: u64,
+    /// Number of authors in whom users are not interested.
+    pub not_interested: u64,
     /// Number of notes.
     pub notes: u64,
     /// Number of lists.
@@ -30,7 +32,7 @@ pub struct TransferCounts {
     pub posts: u64,
     /// Number of pictures of posts and profiles. Their files are not in an export.
     pub pictures: u64,
-    /// Number of favourites, bookmarks and pins.
+    /// Number of reactions, including boosts.
     pub reactions: u64,
     /// Number of votes in polls.
     pub votes: u64,
@@ -42,6 +44,8 @@ pub struct TransferCounts {
     pub views: u64,
     /// Number of added samples.
     pub samples: u64,
+    /// Number of stored ranked feeds.
+    pub feeds: u64,
     /// Number of named buckets.
     pub buckets: u64,
     /// Number of keys.
@@ -53,6 +57,7 @@ impl TransferCounts {
     pub(crate) fn of_relations(&mut self, kind: &str) -> Option<&mut u64> {
         match kind {
             "block" => Some(&mut self.blocks),
+            "not_interested" => Some(&mut self.not_interested),
             "follow" => Some(&mut self.follows),
             "request" => Some(&mut self.requests),
             "friends" => Some(&mut self.friendships),

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use rows::Stamp;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
 
 use super::counts::TransferCounts;
 use super::list_lines::List;
@@ -51,6 +52,8 @@ pub(crate) enum Line<'a> {
     Story(Story<'a>),
     View(View),
     Sample(Sample<'a>),
+    #[serde(borrow)]
+    Feed(Feed<'a>),
     Bucket(Bucket<'a>),
     Key(Key<'a>),
     End(End<'a>),
@@ -75,7 +78,7 @@ pub(crate) struct Header<'a> {
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Related<'a> {
-    /// `block`, `follow`, `request` or `friends`.
+    /// `block`, `not_interested`, `follow`, `request` or `friends`.
     #[serde(borrow)]
     pub(crate) kind: Cow<'a, str>,
     pub(crate) user: Who,
@@ -122,6 +125,17 @@ pub(crate) struct Sample<'a> {
     /// Sample as 256 hexadecimal digits, as in the API.
     #[serde(borrow)]
     pub(crate) sample: Cow<'a, str>,
+}
+
+/// Stored definition of a ranked feed.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Feed<'a> {
+    #[serde(borrow)]
+    pub(crate) name: Cow<'a, str>,
+    /// Definition, as in the API.
+    #[serde(borrow)]
+    pub(crate) definition: &'a RawValue,
 }
 
 /// Named bucket. Numbered buckets always exist.

@@ -120,6 +120,7 @@ impl<W: Write> Export<'_, W> {
         self.scheduled()?;
         self.stories()?;
         self.samples()?;
+        self.feeds()?;
         self.buckets(sorter)
     }
 
@@ -308,6 +309,19 @@ impl<W: Write> Export<'_, W> {
             }));
         });
         done
+    }
+
+    /// Writes the stored ranked feeds.
+    fn feeds(&mut self) -> io::Result<()> {
+        let facts = feed::Facts::new(self.store);
+        for name in facts.stored_feeds() {
+            let Some(definition) = facts.stored_feed(&name) else { continue };
+            // The text is JSON: requests and imports check it.
+            let Ok(definition) = serde_json::from_str(definition.as_str()) else { continue };
+            self.counts.feeds += 1;
+            self.out.line(&Line::Feed(lines::Feed { name: name.as_str().into(), definition }))?;
+        }
+        Ok(())
     }
 
     /// Writes the named buckets, then all keys sorted by bucket and key. The order of keys in the store is secret.

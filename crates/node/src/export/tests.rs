@@ -11,6 +11,7 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash,
 };
 use feed::conversations::{ConversationMark, ConversationUpdate};
+use feed::feeds::{FeedDefinition, FeedName};
 use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterText,
     FilterTime, Keyword, NewFilter,
@@ -81,6 +82,7 @@ fn fill(options: &NodeOptions) {
     let reply = Draft { parent: Some(parent), ..Draft::new(bob.clone(), text("hi")) };
     fill_quotes(&run, &Draft { quote: Some(parent), ..reply });
     fill_conversations(&run, &ann);
+    fill_feeds(&run, &ann, &bob);
     run(Command::MuteThread { user: ann.clone(), post: parent, on: true });
     let (user, other) = (bob.clone(), ann.clone());
     let with = FollowWith { user, other, boosts: Some(false), notify: Some(true) };
@@ -108,6 +110,14 @@ fn fill(options: &NodeOptions) {
     .collect();
     runtime.block_on(node.submit_keys(ops, Vec::new())).unwrap();
     node.close();
+}
+
+/// Stores a feed, and makes a user not interested in another.
+fn fill_feeds(run: &dyn Fn(Command) -> feed::Done, user: &UserRef, other: &UserRef) {
+    let definition = r#"{"sources":{"popular":5},"score":"likes","per_author_max":0,"explore":0.0,"names_users":true}"#;
+    let definition = Some(FeedDefinition::parse(definition).unwrap());
+    run(Command::SetFeed { name: FeedName::parse("mine").unwrap(), definition });
+    run(Command::NotInterested { user: user.clone(), other: other.clone(), on: true });
 }
 
 /// Publishes a quote, and another one that is revoked.

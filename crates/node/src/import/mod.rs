@@ -5,6 +5,7 @@
 //! **Invariant:** until everything is durable, the directory is marked as unfinished, and no node opens it.
 
 mod conversations;
+mod feeds;
 mod filters;
 mod follow_options;
 mod ids;
@@ -93,6 +94,7 @@ pub fn import(options: &NodeOptions, stream: impl Read) -> Result<TransferCounts
         stories: posts::Stories::default(),
         samples: samples::Samples::default(),
         buckets: keys::Buckets::new(),
+        feeds: feeds::Feeds::default(),
     };
     let counts = import.read(&mut Input::new(stream))?;
     import.finish()?;
@@ -113,6 +115,7 @@ struct Import {
     stories: posts::Stories,
     samples: samples::Samples,
     buckets: keys::Buckets,
+    feeds: feeds::Feeds,
 }
 
 impl Import {
@@ -180,6 +183,7 @@ impl Import {
             Line::Sample(line) => {
                 (&mut counts.samples, samples.add(loader, ids, &line).map(|()| 1))
             }
+            Line::Feed(line) => (&mut counts.feeds, self.feeds.add(loader, &line).map(|()| 1)),
             Line::Bucket(line) => (&mut counts.buckets, buckets.add(loader, &line).map(|()| 1)),
             Line::Key(line) => (&mut counts.keys, buckets.add_key(loader, ids, line).map(|()| 1)),
         };

@@ -152,7 +152,7 @@ impl Posts {
                 return Ok(());
             }
             Reaction::Favourite => post.counts.favourites += 1,
-            Reaction::Bookmark => {}
+            Reaction::Bookmark | Reaction::Less => {}
             Reaction::Pin => {
                 let pins = self.pins.entry(user).or_default();
                 *pins += 1;

@@ -24,6 +24,7 @@ use super::Node;
 use crate::shared::Shared;
 use crate::threads::spawn;
 use crate::views::ranked::{AtHome, Item, Likers, Snapshot, Taste, language_number, tag_number};
+use feedback::{Feedback, less};
 
 /// Interval of the thread.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -109,8 +110,11 @@ impl Node {
         let snapshots = self.views().ranked.snapshots();
         let (snapshot, start) = match page.place {
             Some(place) => (snapshots.get(user, name, place.snapshot)?, place.index),
-            None => (snapshots.keep(self.ranking(&viewer, user, (name, feed), page.explains)), 0),
+            None => {
+                (snapshots.keep(self.ranking(&viewer, user, (name, feed), None, page.explains)), 0)
+            }
         };
+        let feedback = Feedback::of(viewer.facts(), user);
         let (mut posts, mut index) = (Vec::new(), start);
         for item in snapshot.items.get(start..).unwrap_or_default() {
             if posts.len() == page.limit {
@@ -118,13 +122,40 @@ impl Node {
             }
             let features = snapshot.features.get(index).map(|features| (item.score, *features));
             index += 1;
-            if let Some(reasons) = reasons(&viewer, (user, feed), item, &snapshot) {
+            let reasons = reasons(&viewer, (user, feed, &feedback), item, &snapshot);
+            if let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) {
                 posts.push(RankedPost { post: item.post, reasons, explained: features });
             }
         }
         snapshot.read.fetch_max(index, Ordering::Relaxed);
         let place = RankedPlace { snapshot: snapshot.number, index };
         Some((posts, Some(place).filter(|_| index < snapshot.items.len())))
+    }
+
+    /// Ranks posts with the score and the diversity of a feed, with score and features of each: the first
+    /// [`RANKED_MAX`](rank::RANKED_MAX). Leaves out those that the feed may not show. May block.
+    #[must_use]
+    pub fn rank_posts(
+        &self,
+        user: UserId,
+        (name, feed): (&str, &Feed),
+        posts: &[PostId],
+    ) -> Vec<RankedPost> {
+        self.catch_up_ranked();
+        let viewer = self.viewer(Some(user));
+        let ranking = self.ranking(&viewer, user, (name, feed), Some(posts), true);
+        let feedback = Feedback::of(viewer.facts(), user);
+        let items = ranking.items.iter().zip(&ranking.features);
+        let ranked = items.filter_map(|(item, features)| {
+            let reasons = reasons(&viewer, (user, feed, &feedback), item, &ranking)?;
+            Some(RankedPost { post: item.post, reasons, explained: Some((item.score, *features)) })
+        });
+        ranked.collect()
+    }
+
+    /// Remembers that a user has seen posts, in memory and within bounds. Ids of no posts do no harm.
+    pub fn report_seen(&self, user: UserId, posts: &[PostId]) {
+        self.views().ranked.seen().report(user, posts, self.now_ms());
     }
 
     /// Returns the popular posts with any reaction that the viewer may see and wants, the most popular first. May block.
@@ -150,7 +181,7 @@ impl Node {
         let Some(feed) = FEEDS.named(FEED) else { unreachable!("it is built in") };
         let viewer = self.viewer(Some(user));
         let facts = viewer.facts();
-        let ranking = self.ranking(&viewer, user, (FEED, feed), false);
+        let ranking = self.ranking(&viewer, user, (FEED, feed), None, false);
         let authors = ranking.items.iter().filter_map(|item| {
             let post = facts.post(item.post).filter(|post| viewer.wanted(post))?;
             let author = post.author;
@@ -174,6 +205,21 @@ impl Node {
         self.threads.lock().others.push(thread);
     }
 
+    /// Authors and counts of given posts by others that are neither direct nor deleted.
+    fn given(&self, user: UserId, posts: &[PostId]) -> Vec<AtHome> {
+        let found = self.views().ranked.authors(posts).into_iter();
+        let found = found.filter_map(|(id, author)| self.at_home(id, author));
+        found.filter(|it| it.author != user).collect()
+    }
+
+    /// Candidate for a post of a timeline, with the author if it is a recent public post.
+    fn at_home(&self, id: PostId, author: Option<UserId>) -> Option<AtHome> {
+        match author {
+            Some(author) => Some(AtHome { post: id, author, booster: None, counts: None }),
+            None => outsider(self.facts(), id),
+        }
+    }
+
     /// Posts of the home timeline up to the quota of the feed, newest first, of which a few are by one author or boosted
     /// by one user if the feed limits the posts of an author. So users who write much displace nobody: if the newest
     /// page has too few, the next ones are read.
@@ -191,11 +237,8 @@ impl Node {
             }
             let PageOf { items, next } = self.home_ids(user, &page);
             for (id, author) in self.views().ranked.authors(&items) {
-                let at_home = match author {
-                    Some(author) => Some(AtHome { post: id, author, booster: None, counts: None }),
-                    None => outsider(self.facts(), id),
-                };
-                let Some(at_home) = at_home.filter(|it| it.author != user) else { continue };
+                let at_home = self.at_home(id, author).filter(|it| it.author != user);
+                let Some(at_home) = at_home else { continue };
                 let users = [Some(at_home.author), at_home.booster.filter(|it| *it != user)];
                 let users = users.into_iter().flatten();
                 let has_enough =
@@ -213,22 +256,28 @@ impl Node {
         found
     }
 
-    /// Ranks the candidates of a feed.
+    /// Ranks the candidates of a feed, or given posts.
     fn ranking(
         &self,
         viewer: &Viewer<'_, Store>,
         user: UserId,
         (name, feed): (&str, &Feed),
+        given: Option<&[PostId]>,
         explains: bool,
     ) -> Snapshot {
         let facts = self.facts();
-        let now_ms = self.now_ms();
-        let home = self.candidates_at_home(user, feed);
+        let (now_ms, view) = (self.now_ms(), &self.views().ranked);
+        let home = match given {
+            Some(posts) => self.given(user, posts),
+            None => self.candidates_at_home(user, feed),
+        };
         let own =
             Span::below(None, OWN_READ).map_or_else(Vec::new, |span| facts.posts_by(user, span));
         let taste = Taste {
             viewer: user,
             hidden: hidden(viewer, user),
+            not_interested: facts.not_interested(user),
+            less: less(facts, user, view),
             following: facts.home_authors(user).users.to_vec(),
             tags: facts
                 .followed_tags(user)
@@ -237,15 +286,16 @@ impl Node {
                 .collect(),
             own: own.into_iter().map(|(post, _)| post).collect(),
             home,
+            is_given: given.is_some(),
             now_ms,
         };
-        let view = &self.views().ranked;
         let mut gathered = view.gather(feed, &taste);
         gathered.candidates.retain(|found| viewer.wants_public_by(UserId(found.author)));
-        let shown = view.snapshots().shown(user);
+        let posts = gathered.candidates.iter().map(|candidate| PostId(candidate.post));
+        let seen = view.seen_by(user, posts);
         for candidate in &mut gathered.candidates {
-            let count = shown.get(&PostId(candidate.post)).copied().unwrap_or_default();
-            candidate.features.set(Feature::Shown, count.into());
+            let count = seen.get(&PostId(candidate.post)).copied().unwrap_or_default();
+            candidate.features.set(Feature::Seen, count.into());
         }
         let candidates = &gathered.candidates;
         let (mut items, mut features, mut likers) = (Vec::new(), Vec::new(), Vec::new());
@@ -310,15 +360,18 @@ fn outsider(facts: Facts<'_, Store>, id: PostId) -> Option<AtHome> {
     Some(AtHome { post, author, booster, counts: Some([counts.favourites, counts.boosts, 0]) })
 }
 
-/// Reasons for a post that the viewer may see in a feed; `None` if the viewer may not see it there.
+/// Reasons for a post that the viewer may see in a feed, if there are any; `None` if the viewer may not see it there.
 fn reasons(
     viewer: &Viewer<'_, Store>,
-    (user, feed): (UserId, &Feed),
+    (user, feed, feedback): (UserId, &Feed, &Feedback),
     item: &Item,
     snapshot: &Snapshot,
 ) -> Option<Vec<Reason>> {
     let facts = viewer.facts();
     let post = facts.post(item.post).filter(|post| viewer.wanted(post))?;
+    if feedback.hides(facts, user, (item, &post)) {
+        return None;
+    }
     let is_followed = facts.follows(user, post.author);
     let is_at_home = item.sources.contains(Source::Following);
     let is_shown = match (is_followed, is_at_home) {
@@ -354,7 +407,7 @@ fn reasons(
     if item.explores || item.sources.contains(Source::NewAuthors) {
         reasons.push(Reason::NewAuthor);
     }
-    (!reasons.is_empty()).then_some(reasons)
+    Some(reasons)
 }
 
 /// Whether a post may be shown to users who do not follow its author.
@@ -396,5 +449,7 @@ fn liked(
     }
 }
 
+mod feedback;
+mod stored;
 #[cfg(test)]
 mod tests;

@@ -93,7 +93,7 @@ mod tests {
             variants::<MediaCommand>(),
             variants::<ScheduleCommand>(),
         ];
-        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "41 14 20 5 3"));
+        assert_eq!((COMMANDS, known.join(" ").as_str()), (1, "43 14 20 5 3"));
         assert_eq!((Draft::TAGS.len(), Patch::TAGS.len()), (11, 9));
     }
 }

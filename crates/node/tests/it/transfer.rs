@@ -1,11 +1,12 @@
 //! Tests of imports: what they refuse, the defaults of short lines, and that keys and samples survive an export.
 
 use crate::support::{exported, facts, imported, moved};
+use feed::feeds::FeedName;
 use feed::follow_options::FollowOptions;
 use feed::quotes::QuotePolicy;
 use feed::{
-    DueWork, Handle, Language, Marker, Mute, Page, PostId, Span, Stamp, StoryId, User, UserId,
-    UserRef, Visibility,
+    DueWork, Handle, Language, Marker, Mute, Page, PostId, Reaction, Span, Stamp, StoryId, User,
+    UserId, UserRef, Visibility,
 };
 use kv::{BucketId, BucketName, Bytes, Expiry, KeyOp, KeyOps, Only};
 use node::{Clock, ImportError, Node, NodeOptions, OpenError};
@@ -229,6 +230,48 @@ fn conversations_and_what_was_read_of_them_survive_an_export() {
     ] {
         refused(&[ANN, &one, &direct(8_388_608, wrong)], what);
     }
+}
+
+#[test]
+fn feedback_and_stored_feeds_survive_an_export() {
+    let post = r#"{"post":{"author":"ann","text":"x","id":"4194304"}}"#;
+    let less = r#"{"reaction":{"user":"bob","kind":"less","id":"8388608"}}"#;
+    let not = r#"{"relation":{"kind":"not_interested","user":"bob","users":["ann"]}}"#;
+    let feed = |name: &str, definition: &str| {
+        format!(r#"{{"feed":{{"name":"{name}","definition":{definition}}}}}"#)
+    };
+    let right = r#"{ "score": "likes", "sources": {"popular": 5} }"#;
+    let lines = [ANN, BOB, not, post, less, &feed("mine", right)];
+    let (first, folder) = node(&lines);
+    let check = |node: &Node| {
+        let facts = node.facts();
+        assert_eq!(facts.not_interested(UserId(1)), [UserId(0)]);
+        assert_eq!(facts.counts(UserId(1)).not_interested, 1);
+        assert!(facts.reaction(UserId(1), PostId(4_194_304), Reaction::Less).is_some());
+        let name = FeedName::parse("mine").unwrap();
+        assert_eq!(facts.stored_feeds(), std::slice::from_ref(&name));
+        assert_eq!(node.stored_feed(&name).unwrap().score().text(), "likes");
+    };
+    check(&first);
+    first.close();
+    drop(first);
+    let before = NodeOptions { data: folder.path().join("data"), ..options() };
+    let (moved_to, _folder) = moved(&before);
+    let second = Node::open(&moved_to).unwrap();
+    check(&second);
+    second.close();
+    for (line, what) in [
+        (feed("Mine", right), "a feed is 1 to 32"),
+        (feed("mine", r#"{"score":"lieks","sources":{"popular":5}}"#), "unknown name `lieks`"),
+        (feed("mine", "7"), "invalid type"),
+        (not.replace("ann", "bob"), "never show"),
+    ] {
+        refused(&[ANN, BOB, &line], what);
+    }
+    refused(&[&feed("mine", right), &feed("mine", right)], "exists already");
+    let many: Vec<_> = (0..33).map(|number| feed(&format!("f{number}"), right)).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    refused(&many, "at most 32 stored feeds");
 }
 
 #[test]
@@ -1092,8 +1135,9 @@ fn an_export_says_what_is_in_it_and_the_first_line_alone_has_the_time() {
     ));
     let end = one.lines().last().unwrap();
     assert!(
-        end.starts_with(r#"{"end":{"counts":{"users":2,"blocks":0,"mutes":0,"notes":0,"#)
-            && end.contains(r#""follows":1,"requests":0,"friendships":0,"#),
+        end.starts_with(
+            r#"{"end":{"counts":{"users":2,"blocks":0,"mutes":0,"not_interested":0,"notes":0,"#
+        ) && end.contains(r#""follows":1,"requests":0,"friendships":0,"#),
         "{end}"
     );
 }

@@ -97,6 +97,8 @@ const OPEN: &str = "
     Own    PUT DELETE /v1/users/{user}/blocks/{other}
     Own    GET /v1/users/{user}/mutes
     Own    PUT DELETE /v1/users/{user}/mutes/{other}
+    Own    GET /v1/users/{user}/not_interested
+    Own    PUT DELETE /v1/users/{user}/not_interested/{other}
     Own    GET /v1/users/{user}/relations/{other}
     See    GET /v1/users/{user}/posts
     Own    POST /v1/users/{user}/posts
@@ -114,6 +116,8 @@ const OPEN: &str = "
     Own    PUT DELETE /v1/users/{user}/favourites/{id}
     Own    GET /v1/users/{user}/bookmarks
     Own    PUT DELETE /v1/users/{user}/bookmarks/{id}
+    Own    GET /v1/users/{user}/less
+    Own    PUT DELETE /v1/users/{user}/less/{id}
     Own    PUT DELETE /v1/users/{user}/boosts/{id}
     See    GET /v1/users/{user}/pins
     Own    PUT DELETE /v1/users/{user}/pins/{id}
@@ -123,6 +127,8 @@ const OPEN: &str = "
     Own    GET /v1/users/{user}/timeline
     Own    GET /v1/users/{user}/mentions
     Own    GET /v1/users/{user}/feeds/{name}
+    Own    POST /v1/users/{user}/seen
+    Own    POST /v1/users/{user}/rank
     Own    GET /v1/users/{user}/events
     Own    GET /v1/users/{user}/friends
     Own    DELETE /v1/users/{user}/friends/{other}
@@ -211,7 +217,9 @@ fn check_routes(
         // Leave out deletions of posts, because other routes need the posts, and streams, because they do not end.
         let is_left =
             path.ends_with("/events") || (rule == Some(Open::Author) && method == "DELETE");
-        let scope = if method == "GET" { "read" } else { "write" };
+        // These two store nothing.
+        let reads = method == "GET" || path.ends_with("/seen") || path.ends_with("/rank");
+        let scope = if reads { "read" } else { "write" };
         for user in [ada, bob] {
             for post in [own, others] {
                 for viewer in [None, Some(ada), Some(bob)] {

@@ -9,6 +9,7 @@ use feed::accounts::{
     RedirectUri, Role, SecretHash, Website,
 };
 use feed::conversations::{ConversationMark, ConversationUpdate};
+use feed::feeds::{FeedDefinition, FeedName};
 use feed::filters::{
     FilterAction, FilterChange, FilterCommand, FilterContext, FilterContexts, FilterEdit, FilterId,
     FilterText, FilterTime, Keyword, KeywordChange, NewFilter,
@@ -16,13 +17,13 @@ use feed::filters::{
 use feed::follow_options::FollowWith;
 use feed::limits::{
     APP_GRANTS_MAX, CONVERSATION_MARKS_MAX, CONVERSATIONS_BYTES_MAX, EDIT_NOTICES_MAX,
-    EDIT_NOTICES_QUIET_MS, ERASE_ROWS_MAX, ERASING_USERS_MAX, FILTER_KEYWORDS_MAX, FILTER_SECS_MAX,
-    FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX, FOLLOW_MANY_MAX,
-    FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX, LIST_MEMBERS_MAX,
-    LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX, POLL_OPTION_CHARS_MAX,
-    POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX, RELISTED_POSTS_MAX, SAMPLE_SETS_MAX,
-    SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX, UNUSED_APPS_MAX, URI_BYTES_MAX,
-    USER_GRANTS_MAX, USER_TOKENS_MAX, VERSIONS_BYTES_MAX,
+    EDIT_NOTICES_QUIET_MS, ERASE_ROWS_MAX, ERASING_USERS_MAX, FEED_BYTES_MAX, FILTER_KEYWORDS_MAX,
+    FILTER_SECS_MAX, FILTER_TEXT_CHARS_MAX, FILTERED_POSTS_MAX, FILTERS_BYTES_MAX, FILTERS_MAX,
+    FOLLOW_MANY_MAX, FOLLOW_OPTIONS_BYTES_MAX, FOLLOW_OPTIONS_MAX, INVITES_MAX, LIST_CHANGED_MAX,
+    LIST_MEMBERS_MAX, LISTS_MAX, MUTED_THREADS_BYTES_MAX, MUTED_THREADS_MAX, NOTIFYING_MAX,
+    POLL_OPTION_CHARS_MAX, POLL_SECS_MIN, PROFILE_FIELDS_MAX, REDIRECT_URIS_MAX,
+    RELISTED_POSTS_MAX, SAMPLE_SETS_MAX, SCHEDULED_MAX, SCHEDULED_MS_MIN, UNATTACHED_MEDIA_MAX,
+    UNUSED_APPS_MAX, URI_BYTES_MAX, USER_GRANTS_MAX, USER_TOKENS_MAX, VERSIONS_BYTES_MAX,
 };
 use feed::media::{
     BlurHash, Description, FileHash, Focus, MediaChange, MediaCommand, MediaFile, MediaId,
@@ -346,6 +347,8 @@ enum Step {
     Scheduled(u8, u8),
     FollowWith(u8, u8, Option<bool>, Option<bool>),
     MuteThread(u8, usize, bool),
+    NotInterested(u8, u8, bool),
+    SetFeed(u8, usize),
 }
 
 fn feed_step() -> impl Strategy<Value = Step> {
@@ -365,7 +368,7 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (any::<usize>(), 0..250_usize).prop_map(|(at, n)| Step::EditPost(at, n)),
         1 => any::<usize>().prop_map(Step::DeletePost),
         2 => (user(), 0..200_usize, 0..400_usize).prop_map(|(u, n, w)| Step::Publish(u, n, w)),
-        6 => (user(), any::<usize>(), 0..4_u8, prop::bool::weighted(0.7))
+        6 => (user(), any::<usize>(), 0..5_u8, prop::bool::weighted(0.7))
             .prop_map(|(u, at, kind, on)| Step::React(u, at, kind, on)),
         9 => any::<usize>().prop_map(Step::DoDue),
         1 => (user(), any::<u64>()).prop_map(|(u, n)| Step::Mark(u, n)),
@@ -392,6 +395,8 @@ fn feed_step() -> impl Strategy<Value = Step> {
         2 => (user(), user(), any::<Option<bool>>(), any::<Option<bool>>())
             .prop_map(|(a, b, boosts, notify)| Step::FollowWith(a, b, boosts, notify)),
         1 => (user(), any::<usize>(), any::<bool>()).prop_map(|(u, at, on)| Step::MuteThread(u, at, on)),
+        1 => (user(), user(), any::<bool>()).prop_map(|(a, b, on)| Step::NotInterested(a, b, on)),
+        1 => (0..40_u8, 0..=FEED_BYTES_MAX).prop_map(|(n, bytes)| Step::SetFeed(n, bytes)),
     ]
 }
 
@@ -564,6 +569,14 @@ fn choice_step(world: &World, step: &Step) -> Option<Command> {
         Step::FollowWith(a, b, boosts, notify) => {
             let (user, other, boosts, notify) = (user(*a), user(*b), *boosts, *notify);
             Command::FollowWith(Box::new(FollowWith { user, other, boosts, notify }))
+        }
+        Step::SetFeed(n, bytes) => {
+            let definition = FeedDefinition::parse(&"x".repeat(*bytes)).ok();
+            let name = FeedName::parse(&format!("{}{n}", "f".repeat(30))).unwrap();
+            Command::SetFeed { name, definition: definition.filter(|_| n % 4 > 0) }
+        }
+        Step::NotInterested(a, b, on) => {
+            Command::NotInterested { user: user(*a), other: user(*b), on: *on }
         }
         Step::MuteThread(u, at, on) => {
             Command::MuteThread { user: user(*u), post: picked(&world.posts, *at)?, on: *on }

@@ -71,6 +71,9 @@ fn of_member(table: SetTable) -> Option<Subject> {
         SetTable::Notifications => None,
         SetTable::Quotes => Some(Subject::Post(7)),
         SetTable::LockedUsers => Some(Subject::Profile(7)),
+        SetTable::Less => None,
+        SetTable::NotInterested => None,
+        SetTable::NotInterestedBy => None,
     }
 }
 
@@ -107,6 +110,7 @@ fn of_name(table: NameTable) -> Option<Subject> {
         NameTable::FollowOptions => None,
         NameTable::MutedThreads => Some(Subject::Marks(7)),
         NameTable::ConversationPost => None,
+        NameTable::Feed => None,
         #[cfg(feature = "next-format")]
         NameTable::Next => None,
     }

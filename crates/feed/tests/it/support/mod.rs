@@ -329,6 +329,11 @@ pub(crate) fn unblock(user: UserRef, other: UserRef) -> Command {
     Command::Unblock { user, other }
 }
 
+/// Changes the interest in an author.
+pub(crate) fn not_interested(user: u32, other: u32, on: bool) -> Command {
+    Command::NotInterested { user: id(user), other: id(other), on }
+}
+
 /// Mutes a user, including notifications.
 pub(crate) fn mute(user: u32, other: u32, secs: Option<u64>) -> Command {
     let time = secs.map(|secs| MuteTime::from_secs(secs).unwrap());

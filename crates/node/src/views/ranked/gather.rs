@@ -40,13 +40,30 @@ pub(crate) struct Taste {
     pub(crate) following: Vec<UserId>,
     /// Users who are blocked, muted or block the viewer, whose posts take no place among the candidates.
     pub(crate) hidden: HashSet<UserId>,
+    /// Authors in whom the viewer is not interested, in ascending order of ids. Their posts come only from the home
+    /// timeline.
+    pub(crate) not_interested: Vec<UserId>,
+    /// Posts of which the viewer wants to see less.
+    pub(crate) less: Less,
     /// Numbers of followed hashtags.
     pub(crate) tags: Vec<u32>,
     /// Newest posts of the viewer.
     pub(crate) own: Vec<PostId>,
     /// Posts of the home timeline, newest first.
     pub(crate) home: Vec<AtHome>,
+    /// Whether `home` are given posts in place of the home timeline, and the only candidates.
+    pub(crate) is_given: bool,
     pub(crate) now_ms: u64,
+}
+
+/// Posts of which a viewer wants to see less, with their subjects.
+pub(crate) struct Less {
+    pub(crate) posts: HashSet<PostId>,
+    /// Posts that the view does not have, whose authors are still to be read.
+    pub(crate) older: Vec<PostId>,
+    pub(crate) authors: HashSet<UserId>,
+    /// Numbers of the hashtags of recent posts.
+    pub(crate) tags: HashSet<u32>,
 }
 
 /// Candidate of the home timeline.
@@ -112,9 +129,15 @@ impl View {
         let outside: HashMap<_, _> = counts.collect();
         let interests = self.interests(taste);
         let likers = self.likers(taste);
-        let mut pool = Pool::new(feed);
-        for AtHome { post, author, .. } in &taste.home {
-            pool.offer(Source::Following, (post.0, author.0));
+        let wanted = taste.home.iter().filter(|it| !taste.less.posts.contains(&it.post));
+        let mut pool = match taste.is_given {
+            true => Pool::given(feed, wanted.clone().map(|it| (it.post.0, it.author.0))),
+            false => Pool::new(feed),
+        };
+        for AtHome { post, author, .. } in wanted {
+            if !taste.is_given || taste.follows(*author) {
+                pool.offer(Source::Following, (post.0, author.0));
+            }
         }
         let mut liked: Vec<_> =
             likers.iter().map(|(post, of)| (Reverse(of.count), Reverse(*post))).collect();
@@ -211,7 +234,9 @@ impl View {
             let is_offered = |found: &&Recent| {
                 found.author != taste.viewer
                     && !is_known
+                    && !taste.less.posts.contains(&post)
                     && !taste.hidden.contains(&found.author)
+                    && taste.not_interested.binary_search(&found.author).is_err()
                     && (found.is_plain || taste.follows(found.author))
             };
             if let Some(found) = self.posts.get(post).filter(is_offered) {
@@ -260,6 +285,11 @@ impl View {
         };
         let tags =
             |found: &Recent| found.tags().filter(|tag| interests.tags.contains(tag)).count() as f64;
+        let less = |found: &Recent| {
+            found.tags().filter(|tag| taste.less.tags.contains(tag)).count() as f64
+        };
+        let less =
+            found.map_or(0.0, less) + f64::from(u8::from(taste.less.authors.contains(&author)));
         let is_new = interests.new_authors.contains(&author);
         let speaks = found.is_some_and(|found| interests.languages.contains(&found.language));
         let reactions = interests.authors.get(&author).copied().unwrap_or_default();
@@ -278,6 +308,7 @@ impl View {
             (Feature::Group, f64::from(u8::from(candidate.sources.contains(Source::Groups)))),
             (Feature::Language, f64::from(u8::from(speaks))),
             (Feature::NewAuthor, f64::from(u8::from(is_new))),
+            (Feature::Less, less),
             (Feature::Random, random),
         ] {
             candidate.features.set(feature, value);

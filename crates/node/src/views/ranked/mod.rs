@@ -8,12 +8,13 @@
 //! **Invariant:** every part has a fixed maximum size, which [`Sizes`] derives from the budget.
 //! **Invariant:** the view decides nothing about visibility: readers check every post that they show.
 //!
-//! Read `recent`, `reactions`, `topics`, `events`, `gather`, then `snapshots`.
+//! Read `recent`, `reactions`, `topics`, `events`, `gather`, `seen`, then `snapshots`.
 
 mod events;
 mod gather;
 mod reactions;
 mod recent;
+mod seen;
 mod snapshots;
 #[cfg(test)]
 mod tests;
@@ -24,16 +25,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use commitlog::Position;
 use feed::{Facts, PostId, UserId};
+use hashbrown::{HashMap, HashSet};
 use parking_lot::{Mutex, RwLock};
 use rows::{Rows, SetTable, Span};
 
 use super::effects::Effects;
 use events::{Counts, Event, Reader, Subjects, events, first_young, load};
 use gather::Gathered;
-pub(crate) use gather::{AtHome, Likers, Taste};
+pub(crate) use gather::{AtHome, Less, Likers, Taste};
 use reactions::Reactions;
 use recent::{Recent, Recents};
 pub(crate) use recent::{language_number, tag_number};
+use seen::Seen;
 pub(crate) use snapshots::{Item, Snapshot, Snapshots};
 use topics::{Popular, Topic, Topics};
 
@@ -59,14 +62,17 @@ pub(crate) struct Sizes {
     posts: usize,
     users: usize,
     topics: usize,
+    readers: usize,
     snapshot_bytes: usize,
 }
 
 impl Sizes {
-    /// Divides a budget: three eighths for posts, a quarter each for users and for snapshots, an eighth for topics.
+    /// Divides a budget: five sixteenths for posts, a quarter each for users and for snapshots, an eighth for topics, a
+    /// sixteenth for reports of what users have seen.
     pub(crate) const fn of(bytes: usize) -> Self {
         Self {
-            posts: bytes / 8 * 3 / size_of::<Recent>(),
+            posts: bytes / 16 * 5 / size_of::<Recent>(),
+            readers: bytes / 16 / seen::READER_BYTES,
             users: bytes / 4 / reactions::USER_BYTES_MAX,
             topics: bytes / 8 / topics::TOPIC_BYTES_MAX,
             snapshot_bytes: bytes / 4,
@@ -82,6 +88,7 @@ pub(crate) struct Ranked {
     progress: Mutex<Progress>,
     view: RwLock<View>,
     snapshots: Snapshots,
+    seen: Seen,
 }
 
 /// State of the view.
@@ -109,9 +116,9 @@ struct Progress {
 impl Ranked {
     pub(super) fn new(bytes: usize) -> Self {
         let sizes = Sizes::of(bytes);
-        let snapshots = Snapshots::new(sizes.snapshot_bytes);
+        let (snapshots, seen) = (Snapshots::new(sizes.snapshot_bytes), Seen::new(sizes.readers));
         let (is_followed, view) = (AtomicBool::new(false), RwLock::new(View::new(sizes)));
-        Self { sizes, is_followed, progress: Mutex::default(), view, snapshots }
+        Self { sizes, is_followed, progress: Mutex::default(), view, snapshots, seen }
     }
 
     /// Whether the caller must start the thread that follows the effects: true for one caller.
@@ -201,6 +208,18 @@ impl Ranked {
         posts.iter().map(|post| (*post, author(*post))).collect()
     }
 
+    /// Reads the subjects of the recent posts among those of which a viewer wants to see less.
+    pub(crate) fn less(&self, posts: HashSet<PostId>) -> Less {
+        let view = self.view.read();
+        let recent: Vec<_> = posts.iter().filter_map(|post| view.posts.get(*post)).collect();
+        Less {
+            authors: recent.iter().map(|post| post.author).collect(),
+            tags: recent.iter().flat_map(|post| post.tags()).collect(),
+            older: posts.iter().copied().filter(|post| view.posts.get(*post).is_none()).collect(),
+            posts,
+        }
+    }
+
     /// Gathers the candidates of a feed.
     pub(crate) fn gather(&self, feed: &rank::Feed, taste: &Taste) -> Gathered {
         self.view.read().gather(feed, taste)
@@ -217,6 +236,26 @@ impl Ranked {
         let mut popular: Vec<_> = all.copied().collect();
         popular.sort_unstable_by(|a, b| b.heat.total_cmp(&a.heat).then(b.post.cmp(&a.post)));
         popular.into_iter().map(|popular| popular.post).collect()
+    }
+
+    /// Reports of posts that users have seen.
+    pub(crate) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Number of times that a user has seen each of these posts, without posts that were not seen: the greater of the
+    /// number of reports by clients and of the kept rankings in which the user has read a page with the post.
+    pub(crate) fn seen_by(
+        &self,
+        user: UserId,
+        posts: impl Iterator<Item = PostId>,
+    ) -> HashMap<PostId, u32> {
+        let mut seen = self.seen.counts(user, posts);
+        for (post, rankings) in self.snapshots.shown(user) {
+            let count = seen.entry(post).or_default();
+            *count = rankings.max(*count);
+        }
+        seen
     }
 
     /// Snapshots of the feeds that users are reading.
