@@ -151,12 +151,6 @@ async fn test_tokens(roost: &Path, data: &Path, accounts: u32) -> anyhow::Result
     Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
 }
 
-/// Line of the batch route by which `user` follows all of `others`, at most 1,000.
-fn follow_all_line(user: u32, others: impl Iterator<Item = u32>) -> String {
-    let others: Vec<String> = others.map(|other| other.to_string()).collect();
-    format!("{{\"op\":\"follow\",\"user\":{user},\"others\":[{}]}}\n", others.join(","))
-}
-
 /// Text of typical length with a mention and a hashtag.
 fn rich_text(number: u64, mentioned: &str) -> String {
     let tag = number % 1_000;

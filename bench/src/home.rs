@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::{Server, drive, follow_line, post_line, register_lines};
+use crate::rig::{CONNECTIONS, Server, drive, follow_line, post_line, register_lines};
 
 const USERS: u32 = 1_000;
 const FOLLOWING: u32 = 50;
-pub(crate) const CONNECTIONS: usize = 64;
 
 pub(crate) async fn measure(plan: &Plan, report: &mut Report) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;

@@ -10,6 +10,7 @@ mod disk;
 mod expiry;
 mod fairness;
 mod faiss;
+mod feeds;
 mod generator;
 mod home;
 mod homes;
@@ -82,6 +83,8 @@ enum Command {
 enum What {
     /// Home timelines over 64 connections, compared with a constant response of the same size
     Home,
+    /// First and next pages of the ranked feed for-you, compared with home timelines
+    Feeds,
     /// Posts to 100 active followers for each durability policy, compared with the control and the disk
     Posts,
     /// Posts and homes inside the server: the writer's work, reads after new posts, reads mixed with posts, and posts
@@ -172,6 +175,9 @@ fn measure(plan: &Plan, arguments: &Arguments, report: &mut Report) -> anyhow::R
     runtime.block_on(async {
         if wanted(What::Home) {
             home::measure(plan, report).await?;
+        }
+        if wanted(What::Feeds) {
+            feeds::measure(plan, report).await?;
         }
         if wanted(What::Posts) {
             posts::measure(plan, report).await?;

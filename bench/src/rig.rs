@@ -14,6 +14,8 @@ use tokio::task::JoinSet;
 
 /// Application key of every measured server, because roost in production runs with a key.
 pub(crate) const KEY: &str = "key-of-the-benchmark";
+/// Usual number of connections.
+pub(crate) const CONNECTIONS: usize = 64;
 
 /// Server in its own process. It is killed on drop.
 pub(crate) struct Server {
@@ -71,6 +73,13 @@ impl Server {
     pub(crate) fn post(&self, path: &str, body: &str) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.requests().post(path, body.as_bytes(), &mut bytes);
+        bytes
+    }
+
+    /// PUT request without a body as bytes.
+    pub(crate) fn put(&self, path: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        self.requests().put(path, b"", &mut bytes);
         bytes
     }
 
@@ -194,6 +203,31 @@ pub(crate) async fn drive(
     Ok(Driven { per_second, latency })
 }
 
+/// Sends requests over [`CONNECTIONS`], and returns the bodies of the responses in their order.
+pub(crate) async fn send_all(
+    address: SocketAddr,
+    requests: Vec<Vec<u8>>,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut tasks = Vec::new();
+    for requests in requests.chunks(requests.len().div_ceil(CONNECTIONS).max(1)) {
+        let requests = requests.to_vec();
+        tasks.push(tokio::spawn(async move {
+            let (mut connected, mut bodies) = (Connection::connect(address).await?, Vec::new());
+            for request in requests {
+                let response = connected.send(&request).await?;
+                anyhow::ensure!(response.is_success(), "status {}", response.status);
+                bodies.push(response.body.to_vec());
+            }
+            anyhow::Ok(bodies)
+        }));
+    }
+    let mut bodies = Vec::new();
+    for task in tasks {
+        bodies.extend(task.await??);
+    }
+    Ok(bodies)
+}
+
 /// Calls `act` at every multiple of `pace` during `time`, however long a call takes: an open loop. `act` gets the
 /// number of the call and its due time. Latency is measured from the due time, so it includes waiting for a slow
 /// earlier call.
@@ -224,6 +258,12 @@ pub(crate) fn register_lines(prefix: &str, count: u32) -> impl Iterator<Item = S
 /// A line of the batch route that makes `user` follow `other`.
 pub(crate) fn follow_line(user: u32, other: u32) -> String {
     format!("{{\"op\":\"follow\",\"user\":{user},\"other\":{other}}}\n")
+}
+
+/// Line of the batch route by which `user` follows all of `others`, at most 1,000.
+pub(crate) fn follow_all_line(user: u32, others: impl Iterator<Item = u32>) -> String {
+    let others: Vec<String> = others.map(|other| other.to_string()).collect();
+    format!("{{\"op\":\"follow\",\"user\":{user},\"others\":[{}]}}\n", others.join(","))
 }
 
 /// A line of the batch route with a post of typical length.

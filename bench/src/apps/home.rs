@@ -1,12 +1,12 @@
 //! Home timelines of 20 full entities, read by active users over 64 connections, compared with the control.
 
 use anyhow::Context as _;
-use sim::client::Connection;
 
-use super::{World, follow_all_line, rich_text};
+use super::{World, rich_text};
 use crate::Plan;
-use crate::home::{CONNECTIONS, against_control};
+use crate::home::against_control;
 use crate::report::Report;
+use crate::rig::{CONNECTIONS, follow_all_line, send_all};
 
 const USERS: u32 = 2_000;
 const FOLLOWING: u32 = 50;
@@ -45,12 +45,12 @@ async fn describe_all(world: &World) -> anyhow::Result<()> {
         anyhow::Ok([b"PATCH".as_slice(), post.get(4..).unwrap_or_default()].concat())
     };
     let requests = (0..USERS as usize).map(request).collect::<anyhow::Result<Vec<_>>>()?;
-    send_all(world, requests).await.map(drop)
+    send_all(world.server.address, requests).await.map(drop)
 }
 
 /// Makes each user favourite two statuses of their home, and bookmark one.
 async fn react(world: &World) -> anyhow::Result<()> {
-    let homes = send_all(world, world.gets(0..USERS as usize, HOME)?).await?;
+    let homes = send_all(world.server.address, world.gets(0..USERS as usize, HOME)?).await?;
     let mut requests = Vec::new();
     for (user, home) in homes.iter().enumerate() {
         let home: Vec<serde_json::Value> = serde_json::from_slice(home)?;
@@ -60,29 +60,7 @@ async fn react(world: &World) -> anyhow::Result<()> {
             requests.push(world.post(user, &format!("/api/v1/statuses/{id}/{action}"), "")?);
         }
     }
-    send_all(world, requests).await.map(drop)
-}
-
-/// Sends requests over many connections, and returns the bodies of the responses in their order.
-async fn send_all(world: &World, requests: Vec<Vec<u8>>) -> anyhow::Result<Vec<Vec<u8>>> {
-    let mut tasks = Vec::new();
-    for requests in requests.chunks(requests.len().div_ceil(CONNECTIONS).max(1)) {
-        let (address, requests) = (world.server.address, requests.to_vec());
-        tasks.push(tokio::spawn(async move {
-            let (mut connected, mut bodies) = (Connection::connect(address).await?, Vec::new());
-            for request in requests {
-                let response = connected.send(&request).await?;
-                anyhow::ensure!(response.is_success(), "status {}", response.status);
-                bodies.push(response.body.to_vec());
-            }
-            anyhow::Ok(bodies)
-        }));
-    }
-    let mut bodies = Vec::new();
-    for task in tasks {
-        bodies.extend(task.await??);
-    }
-    Ok(bodies)
+    send_all(world.server.address, requests).await.map(drop)
 }
 
 /// Requests for the homes of the users who read over this connection.

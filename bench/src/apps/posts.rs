@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{World, follow_all_line};
+use super::World;
 use crate::Plan;
 use crate::report::{Report, Target};
-use crate::rig::{Server, drive, text};
+use crate::rig::{Server, drive, follow_all_line, text};
 
 /// Number of authors, so that none reaches the limit of posts of one user.
 const AUTHORS: u32 = 6_400;

@@ -44,7 +44,7 @@ impl Requests {
     }
 
     /// Replaces `buffer` with a PUT of a `body` of any bytes to `path`.
-    pub(crate) fn put(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
+    pub fn put(&self, path: &str, body: &[u8], buffer: &mut Vec<u8>) {
         self.send_as("PUT ", "application/octet-stream", path, body, buffer);
     }
 
